@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildahBuilder } from "../../src/builder/buildah/buildah.ts";
 import { EnvironmentBuilder } from "../../src/builder/port.ts";
-import { sampled } from "../support/vitest/rings.ts";
+import { deepTest, sampled } from "../support/vitest/rings.ts";
 import { builderCases, type BuilderSubject, type Intention } from "../conformance/builder.ts";
 import {
   BASE,
@@ -52,7 +52,7 @@ describe.skipIf(missing !== "")(`builds with buildah ${missing}`, () => {
     result: (request) => Effect.promise(() => readResult(request)),
     leftovers: (request) => Effect.promise(() => real.leftovers(request)),
   };
-  for (const { name, run } of builderCases(subject)) it(name, () => Effect.runPromise(run));
+  for (const { name, run } of builderCases(subject)) deepTest(name, () => Effect.runPromise(run));
 
   it("unpacks the image's files as they are, with its configuration", async () => {
     const { root, image, failure } = await real.build({
@@ -89,8 +89,10 @@ ln -s /nowhere /link && mkdir '/name with \\n' && mkdir -m 755 /own && chown 100
     expect(elsewhere.log).not.toContain("Using cache");
   });
 
-  it("names lines of several stages, and builds the one that is asked for, with arguments", async () => {
-    const Dockerfile = `ARG TAG=unused
+  deepTest(
+    "names lines of several stages, and builds the one that is asked for, with arguments",
+    async () => {
+      const Dockerfile = `ARG TAG=unused
 FROM scratch AS tools
 ADD base.tar /
 ARG VERSION
@@ -105,12 +107,13 @@ COPY nothing /
 FROM tools AS last
 RUN cat /version && exit 7
 `;
-    const tools = await real.build({ Dockerfile }, { target: "tools", args: { VERSION: "a b;c" } });
-    expect(tools.failure).toBeNull();
-    expect(await readFile(join(tools.root, "version"), "utf8")).toBe("version a b;c\n");
-    const last = await real.build({ Dockerfile: Dockerfile.replace("COPY nothing /", "COPY base.tar /") });
-    expect(last.failure).toMatchObject({ code: "step_failed", line: 14, exit: 7 });
-  });
+      const tools = await real.build({ Dockerfile }, { target: "tools", args: { VERSION: "a b;c" } });
+      expect(tools.failure).toBeNull();
+      expect(await readFile(join(tools.root, "version"), "utf8")).toBe("version a b;c\n");
+      const last = await real.build({ Dockerfile: Dockerfile.replace("COPY nothing /", "COPY base.tar /") });
+      expect(last.failure).toMatchObject({ code: "step_failed", line: 14, exit: 7 });
+    },
+  );
 
   it("gives a step the 64 secrets that it mounts, and keeps no copy of them [E14]", async () => {
     const secrets = Object.fromEntries(
@@ -140,7 +143,7 @@ RUN test ! -e /run/secrets/CANARY_0 && test ! -e /root/.npmrc/x
     expect(await real.leftovers(request)).toEqual([]);
   });
 
-  it("cancels a build that waits for its project's layers, and not the one that has them", () =>
+  deepTest("cancels a build that waits for its project's layers, and not the one that has them", () =>
     Effect.gen(function* () {
       const builder = yield* EnvironmentBuilder;
       const layerStore = "waited for";
@@ -165,9 +168,10 @@ RUN test ! -e /run/secrets/CANARY_0 && test ! -e /root/.npmrc/x
       yield* Fiber.interrupt(building);
       // The store is free again.
       yield* Stream.runDrain(builder.build(second));
-    }).pipe(Effect.provide(subject.layer), Effect.runPromise));
+    }).pipe(Effect.provide(subject.layer), Effect.runPromise),
+  );
 
-  it("leaves no run directory once it has ended", async () => {
+  deepTest("leaves no run directory once it has ended", async () => {
     const options = {
       ...real.options,
       directory: join(real.home, "ended"),
@@ -180,7 +184,7 @@ RUN test ! -e /run/secrets/CANARY_0 && test ! -e /root/.npmrc/x
     expect(existsSync(options.runDir)).toBe(false);
   });
 
-  it("is not misled by a step that prints what buildah prints", async () => {
+  deepTest("is not misled by a step that prints what buildah prints", async () => {
     const { failure, events } = await real.build({
       Dockerfile: `${BASE}RUN echo "STEP 9/9: RUN something"; echo "STEP 4/4: COPY a /"\nRUN echo "Error: exit status 9"; exit 5\n`,
     });
@@ -188,7 +192,7 @@ RUN test ! -e /run/secrets/CANARY_0 && test ! -e /root/.npmrc/x
     expect(failure).toMatchObject({ code: "step_failed", step: 4, line: 4, exit: 5 });
   });
 
-  it("says what a COPY misses, and that a Dockerfile or its context is missing", async () => {
+  deepTest("says what a COPY misses, and that a Dockerfile or its context is missing", async () => {
     const copy = await real.build({ Dockerfile: `${BASE}COPY absent /\n` });
     expect(copy.failure).toMatchObject({ code: "step_failed", line: 3, exit: null });
     expect(copy.failure).toHaveProperty("tail", expect.stringContaining("/absent"));
@@ -198,7 +202,7 @@ RUN test ! -e /run/secrets/CANARY_0 && test ! -e /root/.npmrc/x
     expect(gone.failure).toMatchObject({ code: "context_missing" });
   });
 
-  it("reads no Dockerfile through a link that leaves the context", async () => {
+  deepTest("reads no Dockerfile through a link that leaves the context", async () => {
     const secret = join(real.home, "secret");
     await writeFile(secret, "SECRET canary\n");
     const request = await real.prepare({ other: "" }, { dockerfile: "link/Dockerfile" });

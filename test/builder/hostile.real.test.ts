@@ -17,7 +17,7 @@ import {
   type RealBuilder,
 } from "./real-builder.ts";
 import { busyboxTar, tarOf, type TarEntry } from "../support/machine/tars.ts";
-import { sampled } from "../support/vitest/rings.ts";
+import { deepTest, onlyDeep, sampled } from "../support/vitest/rings.ts";
 
 const sha256 = (content: Uint8Array | string): string => createHash("sha256").update(content).digest("hex");
 
@@ -130,19 +130,21 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     "type=tmpfs,target=/x,bind-propagation=lowerdir=/",
     "type=bind,source=base.tar,target=/x,relabel=shared,idmap=uids=0-0-1",
   ];
-  it.each(
-    sampled(
-      MOUNTS,
-      MOUNTS.filter((mount) => mount.includes("upperdir=/etc") || mount.includes("source=link")),
-    ),
-  )("reads and writes nothing through --mount=%s (CVE-2024-9407 and its kind) [E25]", async (mount) => {
-    const attack = await real.build({
-      Dockerfile: `${BASE}RUN --mount=${mount} echo > /x/${MARK}; cat /x/etc/shadow /x/shadow /x${real.home}/canary; ls /x/root; true\n`,
+  onlyDeep(() => {
+    it.each(
+      sampled(
+        MOUNTS,
+        MOUNTS.filter((mount) => mount.includes("upperdir=/etc") || mount.includes("source=link")),
+      ),
+    )("reads and writes nothing through --mount=%s (CVE-2024-9407 and its kind) [E25]", async (mount) => {
+      const attack = await real.build({
+        Dockerfile: `${BASE}RUN --mount=${mount} echo > /x/${MARK}; cat /x/etc/shadow /x/shadow /x${real.home}/canary; ls /x/root; true\n`,
+      });
+      await unharmed(attack);
     });
-    await unharmed(attack);
   });
 
-  it("shows no file of this machine to a step that looks beyond its root [E25]", async () => {
+  deepTest("shows no file of this machine to a step that looks beyond its root [E25]", async () => {
     const attack = await real.build({
       Dockerfile: `${BASE}RUN mkdir /jail; chroot /jail /bin/sh; \\
   for p in /proc/1/root /proc/self/root /proc/1/cwd; do \\
@@ -209,23 +211,27 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
   const TARS = sampled(HOSTILE, named("names with ..", "a root that is a link", "whiteouts of everything"));
   const LAYERS = sampled(HOSTILE, named("a link and a file below it", "hard links to files outside"));
 
-  it.each(TARS)("unpacks a tar with %s inside its sandbox [E25]", async (_what, entries) => {
-    const attack = await real.build({
-      "hostile.tar": tarOf(entries),
-      Dockerfile: `${BASE}ADD hostile.tar /\n`,
+  onlyDeep(() => {
+    it.each(TARS)("unpacks a tar with %s inside its sandbox [E25]", async (_what, entries) => {
+      const attack = await real.build({
+        "hostile.tar": tarOf(entries),
+        Dockerfile: `${BASE}ADD hostile.tar /\n`,
+      });
+      await unharmed(attack);
     });
-    await unharmed(attack);
   });
 
-  it.each(LAYERS)("unpacks a base layer with %s inside its sandbox [E25]", async (_what, entries) => {
-    const attack = await real.build({
-      ...ociLayout([await busyboxTar(), tarOf(entries)]),
-      Dockerfile: `${FROM_LAYOUT}RUN cat /etc/shadow /shadow; echo x > /tmp/${MARK}; true\n`,
+  onlyDeep(() => {
+    it.each(LAYERS)("unpacks a base layer with %s inside its sandbox [E25]", async (_what, entries) => {
+      const attack = await real.build({
+        ...ociLayout([await busyboxTar(), tarOf(entries)]),
+        Dockerfile: `${FROM_LAYOUT}RUN cat /etc/shadow /shadow; echo x > /tmp/${MARK}; true\n`,
+      });
+      await unharmed(attack);
     });
-    await unharmed(attack);
   });
 
-  it("builds on an honest base of the same form", async () => {
+  deepTest("builds on an honest base of the same form", async () => {
     const { failure, root } = await real.build({
       ...ociLayout([await busyboxTar(), tarOf([{ name: "bin/.wh.yes" }, { name: "second", content: "2" }])]),
       Dockerfile: `${FROM_LAYOUT}RUN echo ran > /made\n`,
@@ -236,7 +242,7 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     expect(existsSync(join(root, "bin", "yes"))).toBe(false);
   });
 
-  it("leaves out privileges and devices, which an image cannot have here [E02]", async () => {
+  deepTest("leaves out privileges and devices, which an image cannot have here [E02]", async () => {
     // struct vfs_cap_data of revision 2: cap_net_raw, permitted and effective.
     const capability = Buffer.from("0100000200200000000000000000000000000000", "hex");
     const { failure, root } = await real.build({
@@ -268,7 +274,7 @@ RUN mkfifo /made-fifo; mknod /made-null c 1 3; cp /bin/busybox /root-shell && ch
     expect(archived.includes("SCHILY.xattr")).toBe(false);
   });
 
-  it("has no trace of a secret of the service in image, log and layers [E14]", async () => {
+  deepTest("has no trace of a secret of the service in image, log and layers [E14]", async () => {
     process.env["PLATFORM_BUILD_CANARY"] = SECRET;
     const { failure, root, log, image } = await real.build({
       Dockerfile: `${BASE}RUN env; cat /proc/*/environ /proc/*/cmdline; env > /environment\n`,

@@ -5,6 +5,7 @@ import type { BuildFailure } from "../../src/domain/build-failure.ts";
 import type { BuildLimits } from "../../src/builder/port.ts";
 import { BASE, makeNeighbour, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
 import { tarOf } from "../support/machine/tars.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const MIB = 1024 * 1024;
 const zeros = Buffer.alloc(6 * MIB);
@@ -110,20 +111,22 @@ describe.skipIf(missing !== "")(`limits of builds with buildah ${missing}`, () =
   });
   afterAll(() => real.close());
 
-  it.each(BOMBS)(
-    "ends $name with its own code, leaves nothing, and harms no next build [E26]",
-    async ({ files, limits, failure }) => {
-      const built = await real.build(files, { limits });
-      expect(built.failure).toEqual(failure);
-      expect(built.image).toBeNull();
-      expect(await real.leftovers(built.request)).toEqual([]);
-      const logged = built.log.length;
-      expect(logged).toBeLessThan(200_000);
-      expect(await neighbour()).toBe(neighbours);
-    },
-  );
+  onlyDeep(() => {
+    it.each(BOMBS)(
+      "ends $name with its own code, leaves nothing, and harms no next build [E26]",
+      async ({ files, limits, failure }) => {
+        const built = await real.build(files, { limits });
+        expect(built.failure).toEqual(failure);
+        expect(built.image).toBeNull();
+        expect(await real.leftovers(built.request)).toEqual([]);
+        const logged = built.log.length;
+        expect(logged).toBeLessThan(200_000);
+        expect(await neighbour()).toBe(neighbours);
+      },
+    );
+  });
 
-  it("harms no build beside it [E26]", async () => {
+  deepTest("harms no build beside it [E26]", async () => {
     const bomb = BOMBS.find(({ name }) => name === "processes without an end");
     const honest = { Dockerfile: `${BASE}RUN for i in 1 2 3; do sleep 1; echo alive; done\n` };
     const [bombed, other] = await Promise.all([
@@ -146,7 +149,7 @@ describe.skipIf(missing !== "")(`limits of builds with buildah ${missing}`, () =
     expect(Buffer.byteLength(tail)).toBeLessThanOrEqual(65_536);
   });
 
-  it("removes a layer store that is too large, and takes the next build all the same", async () => {
+  deepTest("removes a layer store that is too large, and takes the next build all the same", async () => {
     const small = await openRealBuilder({ storeBytes: MIB });
     try {
       const Dockerfile = `${BASE}RUN echo made\n`;

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type Running, TOKEN } from "./support/running.ts";
 import { daemonPerTest } from "./support/per-test.ts";
 import { signal } from "./support/served.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const { start, ready } = daemonPerTest();
 
@@ -44,7 +45,7 @@ describe("a refresh", () => {
     expect((await daemon.health()).repo.commit).toBe(after);
   });
 
-  test("updates the workspace regardless of core.worktree and core.bare", async () => {
+  deepTest("updates the workspace regardless of core.worktree and core.bare", async () => {
     const daemon = await ready();
     const elsewhere = join(daemon.directory, "elsewhere");
     mkdirSync(elsewhere);
@@ -56,7 +57,7 @@ describe("a refresh", () => {
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  test("restarts the runtime in place if the branch has not moved", async () => {
+  deepTest("restarts the runtime in place if the branch has not moved", async () => {
     const daemon = await ready();
     const head = await headOf(daemon);
     const [status, answer] = await daemon.control("refresh", "");
@@ -64,7 +65,7 @@ describe("a refresh", () => {
     expect((await daemon.health()).runtime).toMatchObject({ state: "ready", restarts: 1 });
   });
 
-  test("reads the config directory again", async () => {
+  deepTest("reads the config directory again", async () => {
     const daemon = await ready();
     daemon.pushFromElsewhere({ "platform.toml": '[runtime]\nconfig_dir = "agents/conf"\n' });
     await daemon.control("refresh");
@@ -75,7 +76,7 @@ describe("a refresh", () => {
     expect((await daemon.health()).error).toContain("config_dir must be a directory inside");
   });
 
-  test("that is sent twice counts once: the second finds everything up to date [A02]", async () => {
+  deepTest("that is sent twice counts once: the second finds everything up to date [A02]", async () => {
     const daemon = await ready();
     const after = daemon.pushFromElsewhere({ "new.txt": "new\n" });
     await daemon.control("refresh");
@@ -83,7 +84,7 @@ describe("a refresh", () => {
     expect([status, answer["repo"]]).toEqual([200, { before: after, after }]);
   });
 
-  test("runs once for any number of concurrent requests [X19]", async () => {
+  deepTest("runs once for any number of concurrent requests [X19]", async () => {
     const daemon = await ready();
     const after = daemon.pushFromElsewhere({ "new.txt": "new\n" });
     const answers = await Promise.all(Array.from({ length: 20 }, () => daemon.control("refresh")));
@@ -96,7 +97,7 @@ describe("a refresh", () => {
     expect((await daemon.control("refresh"))[0]).toBe(200);
   });
 
-  test("is refused while the first clone still runs, ×20 in parallel [X19]", async () => {
+  deepTest("is refused while the first clone still runs, ×20 in parallel [X19]", async () => {
     const gate = signal();
     const daemon = await start({ prepare: ({ state }) => (state.gate = gate.given) });
     await daemon.logged("agent runtime", { state: "ready" });
@@ -110,7 +111,7 @@ describe("a refresh", () => {
     expect((await daemon.control("refresh"))[0]).toBe(200);
   });
 
-  test("of a checkout that was given up reports that no checkout exists", async () => {
+  deepTest("of a checkout that was given up reports that no checkout exists", async () => {
     const daemon = await start({
       environment: { PLATFORM_BRANCH_NAME: "no-such-branch" },
       bootDeadlineMs: 1000,
@@ -120,7 +121,7 @@ describe("a refresh", () => {
     expect([status, code]).toEqual([503, "runtime_not_ready"]);
   });
 
-  test("that cannot reach the remote reports git's message, and can be repeated", async () => {
+  deepTest("that cannot reach the remote reports git's message, and can be repeated", async () => {
     const daemon = await ready({ agentEnv: { PROJECT_SECRET: "canary-secret" } });
     daemon.service.state.failures = 10;
     const [status, { code, error }] = await daemon.control("refresh");
@@ -131,7 +132,7 @@ describe("a refresh", () => {
     expect((await daemon.control("refresh"))[0]).toBe(200);
   });
 
-  test("continues with a new credential if the current one has expired", async () => {
+  deepTest("continues with a new credential if the current one has expired", async () => {
     const daemon = await ready();
     const after = daemon.pushFromElsewhere({ "new.txt": "new\n" });
     daemon.service.state.password = "pw-canary-2";
@@ -157,21 +158,23 @@ describe("a refresh loses no work: it refuses and changes nothing", () => {
     expect(read(daemon, "README.md")).toBe("mine\n");
   });
 
-  test.each(["new.txt", "theirs.txt"])("for the untracked file %s", async (name) => {
-    const daemon = await ready();
-    write(daemon, name, "mine\n");
-    expect(await refusal(daemon)).toEqual([409, "uncommitted_changes"]);
-    expect(read(daemon, name)).toBe("mine\n");
+  onlyDeep(() => {
+    test.each(["new.txt", "theirs.txt"])("for the untracked file %s", async (name) => {
+      const daemon = await ready();
+      write(daemon, name, "mine\n");
+      expect(await refusal(daemon)).toEqual([409, "uncommitted_changes"]);
+      expect(read(daemon, name)).toBe("mine\n");
+    });
   });
 
-  test("for changes that were only staged", async () => {
+  deepTest("for changes that were only staged", async () => {
     const daemon = await ready();
     write(daemon, "README.md", "mine\n");
     await daemon.git("add", "README.md");
     expect(await refusal(daemon)).toEqual([409, "uncommitted_changes"]);
   });
 
-  test("for an ignored file that the remote also adds", async () => {
+  deepTest("for an ignored file that the remote also adds", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", ".gitignore": "theirs.txt\n" } });
     write(daemon, "theirs.txt", "mine\n");
     const seed = join(daemon.directory, "seed");
@@ -181,7 +184,7 @@ describe("a refresh loses no work: it refuses and changes nothing", () => {
     expect(read(daemon, "theirs.txt")).toBe("mine\n");
   });
 
-  test("for a change that git was told to overlook", async () => {
+  deepTest("for a change that git was told to overlook", async () => {
     const daemon = await ready();
     await daemon.git("update-index", "--assume-unchanged", "README.md");
     write(daemon, "README.md", "mine\n");
@@ -189,7 +192,7 @@ describe("a refresh loses no work: it refuses and changes nothing", () => {
     expect(read(daemon, "README.md")).toBe("mine\n");
   });
 
-  test("for commits that the remote lacks, whether it moved or not", async () => {
+  deepTest("for commits that the remote lacks, whether it moved or not", async () => {
     const daemon = await ready();
     await daemon.git("commit", "-q", "--allow-empty", "-m", "mine");
     const [status, { code }] = await daemon.control("refresh");
@@ -199,17 +202,20 @@ describe("a refresh loses no work: it refuses and changes nothing", () => {
     expect((await daemon.control("refresh"))[0]).toBe(200);
   });
 
-  test("for commits of a detached HEAD, and of the session branch while another is checked out", async () => {
-    const daemon = await ready();
-    await daemon.git("checkout", "-q", "--detach");
-    await daemon.git("commit", "-q", "--allow-empty", "-m", "mine");
-    expect(await refusal(daemon)).toEqual([409, "diverged"]);
-    await daemon.git("branch", "-q", "-f", daemon.sessionId);
-    await daemon.git("checkout", "-q", "-b", "other", "origin/main");
-    expect(await refusal(daemon)).toEqual([409, "diverged"]);
-  });
+  deepTest(
+    "for commits of a detached HEAD, and of the session branch while another is checked out",
+    async () => {
+      const daemon = await ready();
+      await daemon.git("checkout", "-q", "--detach");
+      await daemon.git("commit", "-q", "--allow-empty", "-m", "mine");
+      expect(await refusal(daemon)).toEqual([409, "diverged"]);
+      await daemon.git("branch", "-q", "-f", daemon.sessionId);
+      await daemon.git("checkout", "-q", "-b", "other", "origin/main");
+      expect(await refusal(daemon)).toEqual([409, "diverged"]);
+    },
+  );
 
-  test("for a merge in progress, even without remaining differences", async () => {
+  deepTest("for a merge in progress, even without remaining differences", async () => {
     const daemon = await ready();
     await daemon.git("checkout", "-q", "-b", "other");
     await daemon.git("commit", "-q", "--allow-empty", "-m", "other");
@@ -220,7 +226,7 @@ describe("a refresh loses no work: it refuses and changes nothing", () => {
   });
 });
 
-test("a refresh from a detached HEAD or another branch ends on the session branch", async () => {
+deepTest("a refresh from a detached HEAD or another branch ends on the session branch", async () => {
   const daemon = await ready();
   for (const way of [
     ["checkout", "-q", "--detach"],
@@ -234,31 +240,34 @@ test("a refresh from a detached HEAD or another branch ends on the session branc
   }
 });
 
-test("programs that git runs for a refresh run as the agent, without the daemon's environment; hooks and fsmonitor do not run [G06]", async () => {
-  const daemon = await ready({ prefix: ["env", "BEHIND_THE_PREFIX=yes"] });
-  const traces = new Map(
-    ["filter", "hook", "fsmonitor"].map((name) => [name, join(daemon.directory, `${name}-ran`)] as const),
-  );
-  const program = (name: string): string => {
-    const file = join(daemon.directory, name);
-    writeFileSync(file, `#!/bin/sh\nenv > '${traces.get(name)}'\nexec cat\n`);
-    chmodSync(file, 0o755);
-    return file;
-  };
-  const [filter, hook, fsmonitor] = [program("filter"), program("hook"), program("fsmonitor")];
-  await daemon.git("config", "filter.spy.smudge", filter);
-  await daemon.git("config", "core.fsmonitor", fsmonitor);
-  for (const name of ["post-merge", "post-checkout", "reference-transaction"]) {
-    writeFileSync(join(daemon.layout.workspace, ".git/hooks", name), readFileSync(hook), { mode: 0o755 });
-  }
-  daemon.pushFromElsewhere({ ".gitattributes": "*.dat filter=spy\n", "a.dat": "x\n" });
-  expect((await daemon.control("refresh"))[0]).toBe(200);
-  const seen = readFileSync(traces.get("filter") ?? "", "utf8");
-  expect(seen).toContain("BEHIND_THE_PREFIX=yes");
-  expect(seen).not.toMatch(/PLATFORM_TOKEN/);
-  expect(seen).not.toContain(TOKEN);
-  expect([existsSync(traces.get("hook") ?? ""), existsSync(traces.get("fsmonitor") ?? "")]).toEqual([
-    false,
-    false,
-  ]);
-});
+deepTest(
+  "programs that git runs for a refresh run as the agent, without the daemon's environment; hooks and fsmonitor do not run [G06]",
+  async () => {
+    const daemon = await ready({ prefix: ["env", "BEHIND_THE_PREFIX=yes"] });
+    const traces = new Map(
+      ["filter", "hook", "fsmonitor"].map((name) => [name, join(daemon.directory, `${name}-ran`)] as const),
+    );
+    const program = (name: string): string => {
+      const file = join(daemon.directory, name);
+      writeFileSync(file, `#!/bin/sh\nenv > '${traces.get(name)}'\nexec cat\n`);
+      chmodSync(file, 0o755);
+      return file;
+    };
+    const [filter, hook, fsmonitor] = [program("filter"), program("hook"), program("fsmonitor")];
+    await daemon.git("config", "filter.spy.smudge", filter);
+    await daemon.git("config", "core.fsmonitor", fsmonitor);
+    for (const name of ["post-merge", "post-checkout", "reference-transaction"]) {
+      writeFileSync(join(daemon.layout.workspace, ".git/hooks", name), readFileSync(hook), { mode: 0o755 });
+    }
+    daemon.pushFromElsewhere({ ".gitattributes": "*.dat filter=spy\n", "a.dat": "x\n" });
+    expect((await daemon.control("refresh"))[0]).toBe(200);
+    const seen = readFileSync(traces.get("filter") ?? "", "utf8");
+    expect(seen).toContain("BEHIND_THE_PREFIX=yes");
+    expect(seen).not.toMatch(/PLATFORM_TOKEN/);
+    expect(seen).not.toContain(TOKEN);
+    expect([existsSync(traces.get("hook") ?? ""), existsSync(traces.get("fsmonitor") ?? "")]).toEqual([
+      false,
+      false,
+    ]);
+  },
+);

@@ -18,6 +18,7 @@ import {
   restOf,
 } from "./support/saving.ts";
 import { signal } from "./support/served.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const { start, ready } = daemonPerTest();
 
@@ -33,13 +34,13 @@ describe("a save", () => {
     expect(daemon.remote("for-each-ref", "refs/wip")).toBe("");
   });
 
-  test("does nothing if the remote is ahead", async () => {
+  deepTest("does nothing if the remote is ahead", async () => {
     const daemon = await ready();
     daemon.pushFromElsewhere({ "new.txt": "new\n" });
     expect(await save(daemon)).toEqual({ wip: null, skipped: [], error: null });
   });
 
-  test("does nothing before the checkout", async () => {
+  deepTest("does nothing before the checkout", async () => {
     const gate = signal();
     const daemon = await start({ prepare: ({ state }) => (state.gate = gate.given) });
     await daemon.logged("listening");
@@ -84,13 +85,13 @@ describe("a save", () => {
     expect(daemon.remote("rev-parse", daemon.sessionId)).toBe(branch);
   });
 
-  test("of unpushed commits alone also makes a commit", async () => {
+  deepTest("of unpushed commits alone also makes a commit", async () => {
     const daemon = await ready();
     await daemon.git("commit", "-q", "--allow-empty", "-m", "mine");
     expect(parentsOf(daemon, await wipOf(daemon))).toEqual([await headOf(daemon)]);
   });
 
-  test("has the previous one as a parent; the same work twice is one save [A02]", async () => {
+  deepTest("has the previous one as a parent; the same work twice is one save [A02]", async () => {
     const daemon = await ready();
     const head = await headOf(daemon);
     write(daemon, "a.txt");
@@ -105,7 +106,7 @@ describe("a save", () => {
     expect(await save(daemon)).toEqual({ wip: null, skipped: [], error: null });
   });
 
-  test("makes one commit for many concurrent requests [A02]", async () => {
+  deepTest("makes one commit for many concurrent requests [A02]", async () => {
     const daemon = await ready();
     write(daemon, "a.txt");
     const answers = await Promise.all(Array.from({ length: 5 }, () => daemon.control("save")));
@@ -114,7 +115,7 @@ describe("a save", () => {
     expect(daemon.remote("rev-list", "--count", [...wips].join(" "))).toBe("2");
   });
 
-  test("continues with a new credential if the current one has expired", async () => {
+  deepTest("continues with a new credential if the current one has expired", async () => {
     const daemon = await ready();
     write(daemon, "a.txt");
     daemon.service.state.password = "pw-canary-2";
@@ -123,7 +124,7 @@ describe("a save", () => {
 });
 
 describe("a save names what it does not store", () => {
-  test("ignored files and directories, and files over 10 MiB, however they were changed", async () => {
+  deepTest("ignored files and directories, and files over 10 MiB, however they were changed", async () => {
     const daemon = await ready({
       files: { ".gitignore": "*.log\nnode_modules\n", "tracked.bin": "small\n", "staged.bin": "small\n" },
     });
@@ -164,7 +165,7 @@ describe("a save names what it does not store", () => {
     ]);
   });
 
-  test("but not what the agent runtime installs for itself in its directories", async () => {
+  deepTest("but not what the agent runtime installs for itself in its directories", async () => {
     const daemon = await ready({ files: { ".gitignore": "*.log\n" } });
     const own = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n";
     for (const directory of [".platform/runtime", ".opencode"]) {
@@ -180,7 +181,7 @@ describe("a save names what it does not store", () => {
     expect(filesOf(daemon, wip ?? "")).toEqual([".gitignore", ".platform/Dockerfile"]);
   });
 
-  test("the runtime's directory too if the repository ignores it", async () => {
+  deepTest("the runtime's directory too if the repository ignores it", async () => {
     const daemon = await ready({ files: { ".gitignore": ".platform/runtime/\n" } });
     write(daemon, ".platform/runtime/.gitignore", ".gitignore\n");
     write(daemon, ".platform/runtime/notes.txt");
@@ -188,7 +189,7 @@ describe("a save names what it does not store", () => {
     expect(skipped).toContainEqual({ path: ".platform/runtime/", reason: "ignored by git" });
   });
 
-  test("a list that is too long is cut and says so, and the ignored files go first", async () => {
+  deepTest("a list that is too long is cut and says so, and the ignored files go first", async () => {
     const daemon = await ready({ files: { ".gitignore": "*.log\n" } });
     for (let index = 0; index < 300; index += 1) write(daemon, `${index}.log`);
     write(daemon, "large.bin", "");
@@ -222,7 +223,7 @@ describe("a save names what it does not store", () => {
       expect(reasonOf(saved, name)).toBe("a nested git repository");
   });
 
-  test("anything other than files and links, also in place of a tracked file", async () => {
+  deepTest("anything other than files and links, also in place of a tracked file", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", "file.txt": "a file\n" } });
     execFileSync("mkfifo", [join(daemon.layout.workspace, "pipe")]);
     rmSync(join(daemon.layout.workspace, "file.txt"));
@@ -234,7 +235,7 @@ describe("a save names what it does not store", () => {
     expect(filesOf(daemon, saved.wip ?? "")).toEqual(["README.md", "file.txt", "new.txt"]);
   });
 
-  test("a file that git cannot store, while all others are stored", async () => {
+  deepTest("a file that git cannot store, while all others are stored", async () => {
     const daemon = await ready();
     await daemon.git("config", "filter.broken.clean", "false");
     await daemon.git("config", "filter.broken.required", "true");
@@ -268,7 +269,7 @@ describe("a save that fails gives the reason, with status 200", () => {
     expect(saved.error).toContain("no wip today");
   });
 
-  test("if the remote cannot be reached, and the next save stores the work", async () => {
+  deepTest("if the remote cannot be reached, and the next save stores the work", async () => {
     const daemon = await ready();
     write(daemon, "new.txt");
     daemon.service.state.failures = 10;
@@ -278,7 +279,7 @@ describe("a save that fails gives the reason, with status 200", () => {
     await wipOf(daemon);
   });
 
-  test("if no space is left", async () => {
+  deepTest("if no space is left", async () => {
     const bin = mkdtempSync(join(tmpdir(), "full-"));
     try {
       // The draft's first file has no room.
@@ -292,7 +293,7 @@ describe("a save that fails gives the reason, with status 200", () => {
     }
   });
 
-  test("if the agent no longer has a repository", async () => {
+  deepTest("if the agent no longer has a repository", async () => {
     const daemon = await ready();
     rmSync(join(daemon.layout.workspace, ".git"), { recursive: true });
     const [status, saved] = await daemon.control("save");

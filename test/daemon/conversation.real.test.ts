@@ -14,6 +14,7 @@ import { WAIT_MS } from "../support/patience.ts";
 import { promptOf, TalkingModel, type Step } from "../support/servers/talking-model.ts";
 import { Follower } from "./support/follower.ts";
 import { Running } from "./support/running.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const OPENCODE = fileURLToPath(
   new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
@@ -206,7 +207,7 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     expect(readers.reduce((sum, { cuts }) => sum + cuts, 0)).toBeGreaterThan(readers.length);
   });
 
-  test("shows why a turn failed", async () => {
+  deepTest("shows why a turn failed", async () => {
     await send([
       { say: "I try.", tools: [["bash", { command: "exit 3", description: "Fail" }]] },
       { refuse: 400 },
@@ -217,7 +218,7 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     expect(items.at(-1)).toMatchObject({ status: "failed", error: { code: "model_refused" } });
   });
 
-  test("says once for each call that its provider failed and is asked again", async () => {
+  deepTest("says once for each call that its provider failed and is asked again", async () => {
     await send([{ fails: 2, say: "At last." }]);
     expect(await ended()).toMatchObject({ state: "completed" });
     await agree();
@@ -229,7 +230,7 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
       ]);
   });
 
-  test("shows a request that the agent waits for, and its end", async () => {
+  deepTest("shows a request that the agent waits for, and its end", async () => {
     await send([
       { tools: [["webfetch", { url: "http://127.0.0.1:9/", format: "text" }]] },
       { say: "Then not." },
@@ -249,7 +250,7 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     ]);
   });
 
-  test("is interrupted where the runtime is killed, and goes on with the next one [D04]", async () => {
+  deepTest("is interrupted where the runtime is killed, and goes on with the next one [D04]", async () => {
     await send([{ say: "I wait.", tools: [["bash", { command: "sleep 1000", description: "Wait" }]] }]);
     const [reader] = readers as [CutReader];
     const waiting = () =>

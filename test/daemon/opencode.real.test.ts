@@ -9,7 +9,7 @@ import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { Running, type RunOptions } from "./support/running.ts";
 import { signal } from "./support/served.ts";
-import { deepTest } from "../support/vitest/rings.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const OPENCODE = fileURLToPath(
   new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
@@ -153,7 +153,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       expect(daemon.output).not.toContain("canary word");
     });
 
-    test("runs with the platform's defaults below the project's own settings", async () => {
+    deepTest("runs with the platform's defaults below the project's own settings", async () => {
       await daemon.logged("ready");
       expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({
         autoupdate: false,
@@ -162,7 +162,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       });
     });
 
-    test("finds no agent of an unknown name, and health says so", async () => {
+    deepTest("finds no agent of an unknown name, and health says so", async () => {
       await daemon.logged("initial prompt accepted");
       const refused = await Effect.runPromise(
         opencodeAdapter(port).deliverPrompt({
@@ -176,54 +176,59 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
     });
   });
 
-  describe("from a separate start", () => {
-    afterEach(end);
+  onlyDeep(() => {
+    describe("from a separate start", () => {
+      afterEach(end);
 
-    test("hears of saved work with its prompt if the prompt was not delivered before", async () => {
-      await start({ wip: WIP });
-      await model.asked.given;
-      const [first] = await heard();
-      expect(first).toMatchObject({ role: "user", text: expect.stringMatching(/^say the canary word\n\n/) });
-      expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
-    });
-
-    deepTest(
-      "hears of saved work first, and gets no prompt, if the prompt was delivered before",
-      async () => {
-        await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
-        await daemon.logged("the agent got a briefing");
-        const told = await heard();
-        expect(told).toMatchObject([
-          { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
-        ]);
-        expect(model.prompts).toEqual([]);
-      },
-    );
-
-    deepTest("is restarted by refresh and env, which report whether that cut a turn", async () => {
-      await start();
-      await model.asked.given;
-      await daemon.logged("turn", { active: true });
-      const file = ".platform/runtime/opencode.json";
-      expect(await daemon.git("status", "--porcelain")).toBe("");
-      const text = await daemon.git("show", `HEAD:${file}`);
-      daemon.pushFromElsewhere({ [file]: text.replace("deny", "ask") });
-      const change = { revision: "2", env: { A: "a value" }, after_turn: true };
-      expect(await daemon.control("env", change)).toMatchObject([409, { code: "turn_in_progress" }]);
-      expect((await daemon.health()).runtime.restarts).toBe(0);
-      const [status, cut] = await daemon.control("refresh");
-      expect([status, cut]).toMatchObject([200, { turn_interrupted: true, runtime: { state: "ready" } }]);
-      expect((await daemon.health()).turn.active).not.toBe(true);
-      expect((await daemon.control("env", change))[1]).toMatchObject({
-        changed: ["A"],
-        restarted: true,
-        turn_interrupted: false,
+      test("hears of saved work with its prompt if the prompt was not delivered before", async () => {
+        await start({ wip: WIP });
+        await model.asked.given;
+        const [first] = await heard();
+        expect(first).toMatchObject({
+          role: "user",
+          text: expect.stringMatching(/^say the canary word\n\n/),
+        });
+        expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
       });
-      expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({
-        permission: { webfetch: "ask" },
+
+      deepTest(
+        "hears of saved work first, and gets no prompt, if the prompt was delivered before",
+        async () => {
+          await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
+          await daemon.logged("the agent got a briefing");
+          const told = await heard();
+          expect(told).toMatchObject([
+            { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
+          ]);
+          expect(model.prompts).toEqual([]);
+        },
+      );
+
+      deepTest("is restarted by refresh and env, which report whether that cut a turn", async () => {
+        await start();
+        await model.asked.given;
+        await daemon.logged("turn", { active: true });
+        const file = ".platform/runtime/opencode.json";
+        expect(await daemon.git("status", "--porcelain")).toBe("");
+        const text = await daemon.git("show", `HEAD:${file}`);
+        daemon.pushFromElsewhere({ [file]: text.replace("deny", "ask") });
+        const change = { revision: "2", env: { A: "a value" }, after_turn: true };
+        expect(await daemon.control("env", change)).toMatchObject([409, { code: "turn_in_progress" }]);
+        expect((await daemon.health()).runtime.restarts).toBe(0);
+        const [status, cut] = await daemon.control("refresh");
+        expect([status, cut]).toMatchObject([200, { turn_interrupted: true, runtime: { state: "ready" } }]);
+        expect((await daemon.health()).turn.active).not.toBe(true);
+        expect((await daemon.control("env", change))[1]).toMatchObject({
+          changed: ["A"],
+          restarted: true,
+          turn_interrupted: false,
+        });
+        expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({
+          permission: { webfetch: "ask" },
+        });
+        writeFileSync(join(daemon.layout.workspace, file), text.replace("deny", "allow"));
+        expect((await daemon.control("refresh"))[1]).toMatchObject({ code: "uncommitted_changes" });
       });
-      writeFileSync(join(daemon.layout.workspace, file), text.replace("deny", "allow"));
-      expect((await daemon.control("refresh"))[1]).toMatchObject({ code: "uncommitted_changes" });
     });
   });
 });

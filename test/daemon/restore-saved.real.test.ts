@@ -7,6 +7,7 @@ import type { Restored } from "../../src/domain/saved.ts";
 import { daemonPerTest } from "./support/per-test.ts";
 import type { Running } from "./support/running.ts";
 import { headOf, save, wipOf, write } from "./support/saving.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const { ready } = daemonPerTest();
 
@@ -78,7 +79,7 @@ describe("a restart with saved work", () => {
     expect(await save(daemon)).toEqual({ wip, skipped: [], error: null });
   });
 
-  test("leaves the workspace alone unless it is asked", async () => {
+  deepTest("leaves the workspace alone unless it is asked", async () => {
     const daemon = await ready();
     write(daemon, "new.txt");
     const wip = await wipOf(daemon);
@@ -87,7 +88,7 @@ describe("a restart with saved work", () => {
     expect(await statusOf(daemon)).toEqual([]);
   });
 
-  test("keeps what was pushed meanwhile, and names the files that it left", async () => {
+  deepTest("keeps what was pushed meanwhile, and names the files that it left", async () => {
     const daemon = await ready({ files: { "both.txt": "old\n", "mine.txt": "old\n", "same.txt": "old\n" } });
     for (const name of ["both.txt", "mine.txt", "same.txt", "new.txt"]) write(daemon, name, "mine\n");
     const wip = await wipOf(daemon);
@@ -109,7 +110,7 @@ describe("a restart with saved work", () => {
     expect(daemon.remote("rev-parse", `refs/wip/${daemon.sessionId}`)).toBe(wip);
   });
 
-  test("restores commits as changed files if the branch has gone another way", async () => {
+  deepTest("restores commits as changed files if the branch has gone another way", async () => {
     const daemon = await ready();
     await commit(daemon, "mine.txt");
     const wip = await wipOf(daemon);
@@ -121,19 +122,22 @@ describe("a restart with saved work", () => {
     expect(await statusOf(daemon)).toEqual(["?? mine.txt"]);
   });
 
-  test("puts the files of another branch onto the session branch, and its unpushed commits too", async () => {
-    const daemon = await ready();
-    const head = await commit(daemon, "own.txt");
-    await daemon.git("checkout", "-q", "-b", "other", "HEAD~1");
-    await commit(daemon, "other.txt");
-    write(daemon, "loose.txt");
-    const wip = await wipOf(daemon);
-    expect(await restart(daemon, wip)).toMatchObject({ commits: 1, files: 2, skipped: [], error: null });
-    expect(await headOf(daemon)).toBe(head);
-    expect(await statusOf(daemon)).toEqual(["?? loose.txt", "?? other.txt"]);
-  });
+  deepTest(
+    "puts the files of another branch onto the session branch, and its unpushed commits too",
+    async () => {
+      const daemon = await ready();
+      const head = await commit(daemon, "own.txt");
+      await daemon.git("checkout", "-q", "-b", "other", "HEAD~1");
+      await commit(daemon, "other.txt");
+      write(daemon, "loose.txt");
+      const wip = await wipOf(daemon);
+      expect(await restart(daemon, wip)).toMatchObject({ commits: 1, files: 2, skipped: [], error: null });
+      expect(await headOf(daemon)).toBe(head);
+      expect(await statusOf(daemon)).toEqual(["?? loose.txt", "?? other.txt"]);
+    },
+  );
 
-  test("restores the newest of several saves", async () => {
+  deepTest("restores the newest of several saves", async () => {
     const daemon = await ready();
     write(daemon, "first.txt");
     await restart(daemon, await wipOf(daemon));
@@ -143,7 +147,7 @@ describe("a restart with saved work", () => {
     expect(await statusOf(daemon)).toEqual(["?? first.txt", "?? second.txt"]);
   });
 
-  test("says so if the saved commit is not on the ref, and boots", async () => {
+  deepTest("says so if the saved commit is not on the ref, and boots", async () => {
     const daemon = await ready();
     const restored = await restart(daemon, "1".repeat(40));
     expect(restored).toMatchObject({ commits: 0, files: 0 });
@@ -181,7 +185,7 @@ describe("a commit on refs/wip that no save made", () => {
     expect(existsSync(join(daemon.layout.workspace, "pwned"))).toBe(false);
   });
 
-  test("is refused with too many files, and the workspace stays clean", async () => {
+  deepTest("is refused with too many files, and the workspace stays clean", async () => {
     const daemon = await ready();
     const blob = blobIn(daemon, "x");
     const lines = Array.from({ length: 20_001 }, (_, at) => `100644 blob ${blob}\tf${at}\n`);

@@ -6,6 +6,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { isThere, PROJECT_ID, Running, sessionVariables, type Answer } from "./support/running.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const ID = randomUUID();
 
@@ -70,7 +71,7 @@ const ran = (): string => readFileSync(`${running.layout.workspace}/ran.txt`, "u
 const states = () => running.log.filter(({ event }) => event === "setup").map(({ state }) => state);
 
 describe("a daemon that waits for its session", () => {
-  test("answers its health and nothing else, and does not clone", async () => {
+  deepTest("answers its health and nothing else, and does not clone", async () => {
     await start();
     expect(await running.health()).toMatchObject({
       status: "starting",
@@ -97,7 +98,7 @@ describe("a daemon that waits for its session", () => {
     expect(JSON.parse(written)).toEqual(sessionVariables(running.sessionId));
   });
 
-  test("boots with the session of a claim whose caller left before the answer", async () => {
+  deepTest("boots with the session of a claim whose caller left before the answer", async () => {
     // Each program of the agent's side starts late.
     running = await Running.start({ standby: ID, prefix: ["sh", "-c", 'sleep 1; exec "$@"', "late"] });
     await running.logged("listening");
@@ -121,7 +122,7 @@ describe("a daemon that waits for its session", () => {
     expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
   });
 
-  test("accepts no claim of another, and no second one", async () => {
+  deepTest("accepts no claim of another, and no second one", async () => {
     await start();
     const other = randomUUID();
     expect(codeOf(await claim(claimOf(running.sessionId), ""))).toBe("401 invalid_user_context");
@@ -137,7 +138,7 @@ describe("a daemon that waits for its session", () => {
     expect(codeOf(await claim(claimOf(other), late))).toBe("401 invalid_user_context");
   });
 
-  test("has the project's commit before its session, and fetches only the rest", async () => {
+  deepTest("has the project's commit before its session, and fetches only the rest", async () => {
     await start();
     const { commit, pack } = packed();
     expect(codeOf(await prepare(commit, pack, running.context()))).toBe("401 invalid_user_context");
@@ -153,24 +154,27 @@ describe("a daemon that waits for its session", () => {
     expect(codeOf(await prepare(commit, pack, running.context()))).toBe("409 claimed");
   });
 
-  test("does not fetch if it has the session branch's commit, and leaves a checkout that can", async () => {
-    await start();
-    const { commit, pack } = packed();
-    expect(codeOf(await prepare(commit, pack))).toBe("200");
-    // A fetch would bring it.
-    const newer = running.pushFromElsewhere({ "new.txt": "new\n" });
-    expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
-    await running.logged("ready");
-    expect((await running.health()).repo).toMatchObject({ commit, branch: running.sessionId });
-    expect(await running.git("status", "--porcelain", "--branch")).toBe(
-      `## ${running.sessionId}...origin/${running.sessionId}\n`,
-    );
-    await running.git("pull", "--quiet");
-    expect((await running.git("rev-parse", "HEAD")).trim()).toBe(newer);
-    expect((await running.git("rev-parse", "origin/main")).trim()).toMatch(/^[0-9a-f]{40}$/);
-  });
+  deepTest(
+    "does not fetch if it has the session branch's commit, and leaves a checkout that can",
+    async () => {
+      await start();
+      const { commit, pack } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("200");
+      // A fetch would bring it.
+      const newer = running.pushFromElsewhere({ "new.txt": "new\n" });
+      expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
+      await running.logged("ready");
+      expect((await running.health()).repo).toMatchObject({ commit, branch: running.sessionId });
+      expect(await running.git("status", "--porcelain", "--branch")).toBe(
+        `## ${running.sessionId}...origin/${running.sessionId}\n`,
+      );
+      await running.git("pull", "--quiet");
+      expect((await running.git("rev-parse", "HEAD")).trim()).toBe(newer);
+      expect((await running.git("rev-parse", "origin/main")).trim()).toMatch(/^[0-9a-f]{40}$/);
+    },
+  );
 
-  test("takes the credential that its claim brings, and asks for none", async () => {
+  deepTest("takes the credential that its claim brings, and asks for none", async () => {
     await start();
     const { commit, pack } = packed();
     expect(codeOf(await prepare(commit, pack))).toBe("200");
@@ -189,24 +193,26 @@ describe("a daemon that waits for its session", () => {
     expect(running.output).not.toContain("canary-password");
   });
 
-  test.each([
-    ["it has another commit", [], "0".repeat(40)],
-    [
-      "it cannot use its commit",
-      ["sh", "-c", 'case "$*" in *symbolic-ref*) exit 1 ;; esac; exec "$@"', "broken"],
-      null,
-    ],
-  ])("fetches if %s", async (_, prefix, branchCommit) => {
-    running = await Running.start({ standby: ID, prefix });
-    await running.logged("listening");
-    const { commit, pack } = packed();
-    expect(codeOf(await prepare(commit, pack))).toBe("200");
-    const newer = running.pushFromElsewhere({ "new.txt": "new\n" });
-    const body = claimOf(running.sessionId, { branch_commit: branchCommit ?? commit });
-    expect(codeOf(await claim(body))).toBe("200");
-    await running.logged("ready");
-    expect((await running.health()).repo).toMatchObject({ commit: newer });
-    expect(await running.git("status", "--porcelain")).toBe("");
+  onlyDeep(() => {
+    test.each([
+      ["it has another commit", [], "0".repeat(40)],
+      [
+        "it cannot use its commit",
+        ["sh", "-c", 'case "$*" in *symbolic-ref*) exit 1 ;; esac; exec "$@"', "broken"],
+        null,
+      ],
+    ])("fetches if %s", async (_, prefix, branchCommit) => {
+      running = await Running.start({ standby: ID, prefix });
+      await running.logged("listening");
+      const { commit, pack } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("200");
+      const newer = running.pushFromElsewhere({ "new.txt": "new\n" });
+      const body = claimOf(running.sessionId, { branch_commit: branchCommit ?? commit });
+      expect(codeOf(await claim(body))).toBe("200");
+      await running.logged("ready");
+      expect((await running.health()).repo).toMatchObject({ commit: newer });
+      expect(await running.git("status", "--porcelain")).toBe("");
+    });
   });
 
   describe("with a setup command", () => {
@@ -226,7 +232,7 @@ describe("a daemon that waits for its session", () => {
       expect(running.output).toContain(`with ${PROJECT_ID}`);
     });
 
-    test("lets the session wait for its end", async () => {
+    deepTest("lets the session wait for its end", async () => {
       await startWith("while ! test -e ../go; do sleep 0.1; done");
       const { commit, pack } = packed();
       expect(codeOf(await prepare(commit, pack))).toBe("200");
@@ -238,40 +244,45 @@ describe("a daemon that waits for its session", () => {
       expect(states()).toEqual(["running", "done"]);
     });
 
-    test.each([
-      ["it failed", true, null],
-      ["the session is on another commit", false, "0".repeat(40)],
-    ])("runs it in the session, on a clean checkout, if %s", async (_, fails, branchCommit) => {
-      await startWith(SETUP);
-      const fail = `${running.directory}/fail`;
-      if (fails) writeFileSync(fail, "");
-      const { commit, pack } = packed();
-      expect(codeOf(await prepare(commit, pack))).toBe("200");
-      await running.logged("setup", { state: fails ? "failed" : "done" });
-      rmSync(fail, { force: true });
-      const body = claimOf(running.sessionId, { branch_commit: branchCommit ?? commit });
-      expect(codeOf(await claim(body))).toBe("200");
-      await running.logged("boot", { step: "setup_ended" });
-      expect(ran()).toBe(`${running.sessionId}\n`);
+    onlyDeep(() => {
+      test.each([
+        ["it failed", true, null],
+        ["the session is on another commit", false, "0".repeat(40)],
+      ])("runs it in the session, on a clean checkout, if %s", async (_, fails, branchCommit) => {
+        await startWith(SETUP);
+        const fail = `${running.directory}/fail`;
+        if (fails) writeFileSync(fail, "");
+        const { commit, pack } = packed();
+        expect(codeOf(await prepare(commit, pack))).toBe("200");
+        await running.logged("setup", { state: fails ? "failed" : "done" });
+        rmSync(fail, { force: true });
+        const body = claimOf(running.sessionId, { branch_commit: branchCommit ?? commit });
+        expect(codeOf(await claim(body))).toBe("200");
+        await running.logged("boot", { step: "setup_ended" });
+        expect(ran()).toBe(`${running.sessionId}\n`);
+      });
     });
 
-    test("runs it once more if it fails during the session, and keeps the files that people made meanwhile", async () => {
-      await startWith(
-        "while ! test -e ../go; do sleep 0.1; done; test -e ../tried || { touch ../tried; exit 3; }",
-      );
-      const { commit, pack } = packed();
-      expect(codeOf(await prepare(commit, pack))).toBe("200");
-      expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
-      await running.logged("ready");
-      const mine = `${running.layout.workspace}/mine.txt`;
-      writeFileSync(mine, "mine");
-      writeFileSync(`${running.directory}/go`, "");
-      await running.logged("boot", { step: "setup_ended" });
-      expect(states()).toEqual(["running", "failed", "running", "done"]);
-      expect(existsSync(mine)).toBe(true);
-    });
+    deepTest(
+      "runs it once more if it fails during the session, and keeps the files that people made meanwhile",
+      async () => {
+        await startWith(
+          "while ! test -e ../go; do sleep 0.1; done; test -e ../tried || { touch ../tried; exit 3; }",
+        );
+        const { commit, pack } = packed();
+        expect(codeOf(await prepare(commit, pack))).toBe("200");
+        expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
+        await running.logged("ready");
+        const mine = `${running.layout.workspace}/mine.txt`;
+        writeFileSync(mine, "mine");
+        writeFileSync(`${running.directory}/go`, "");
+        await running.logged("boot", { step: "setup_ended" });
+        expect(states()).toEqual(["running", "failed", "running", "done"]);
+        expect(existsSync(mine)).toBe(true);
+      },
+    );
 
-    test("ends it if the session is on another commit", async () => {
+    deepTest("ends it if the session is on another commit", async () => {
       await startWith("echo $$ >../pid; test -e ../go || sleep 600");
       const { commit, pack } = packed();
       expect(codeOf(await prepare(commit, pack))).toBe("200");
@@ -285,20 +296,22 @@ describe("a daemon that waits for its session", () => {
     });
   });
 
-  test.each([
-    ["is no pack", Buffer.from("no pack")],
-    ["ends early", Buffer.from("PACK\0\0\0\u0002\0\0\0\u0009")],
-    ["is empty", Buffer.alloc(0)],
-  ])("clones as usual if what it got %s", async (_, pack) => {
-    await start();
-    const { commit } = packed();
-    expect(codeOf(await prepare(commit, pack))).toBe("502 not_prepared");
-    expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
-    await running.logged("ready");
-    expect((await running.health()).repo).toMatchObject({ ready: true, commit });
+  onlyDeep(() => {
+    test.each([
+      ["is no pack", Buffer.from("no pack")],
+      ["ends early", Buffer.from("PACK\0\0\0\u0002\0\0\0\u0009")],
+      ["is empty", Buffer.alloc(0)],
+    ])("clones as usual if what it got %s", async (_, pack) => {
+      await start();
+      const { commit } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("502 not_prepared");
+      expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
+      await running.logged("ready");
+      expect((await running.health()).repo).toMatchObject({ ready: true, commit });
+    });
   });
 
-  test("ends if its agent runtime ends before a session comes", async () => {
+  deepTest("ends if its agent runtime ends before a session comes", async () => {
     running = await Running.start({ standby: ID, adapter: "opencode", agentCommand: ["sh", "-c", "exit 3"] });
     const { child } = running;
     if (child === null) throw new Error("the daemon was started");
@@ -308,7 +321,7 @@ describe("a daemon that waits for its session", () => {
     await running.logged("the agent runtime ended before a session came");
   });
 
-  test("fails with its own reason if the claim lacks a variable, and prints no value of it", async () => {
+  deepTest("fails with its own reason if the claim lacks a variable, and prints no value of it", async () => {
     await start();
     const { PLATFORM_AGENT_NAME: _, ...environment } = sessionVariables(running.sessionId);
     const body = claimOf(running.sessionId, {

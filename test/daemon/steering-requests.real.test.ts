@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callOf } from "./support/held-model.ts";
 import { hasOpencode, POLL, Steered } from "./support/steered.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 describe.skipIf(!hasOpencode)("an agent that asks", () => {
   const QUESTION = callOf("question", {
@@ -49,7 +50,7 @@ describe.skipIf(!hasOpencode)("an agent that asks", () => {
     expect(steered.follower.items.get(request)).toMatchObject({ kind: "request", status: "completed" });
   });
 
-  test("decides by itself where no person answers its question", async () => {
+  deepTest("decides by itself where no person answers its question", async () => {
     for (const [declined, words] of [
       ["unattended", "No person can answer"],
       ["expired", "No person answered in time"],
@@ -62,7 +63,7 @@ describe.skipIf(!hasOpencode)("an agent that asks", () => {
     }
   });
 
-  test("hears why it must not, and continues; without words its turn ends", async () => {
+  deepTest("hears why it must not, and continues; without words its turn ends", async () => {
     const why = await ask("r1", COMMAND);
     // The arguments of the call may become known after the request.
     await expect

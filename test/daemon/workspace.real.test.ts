@@ -16,6 +16,7 @@ import { ENTRIES_MAX, FILE_MAX_BYTES } from "../../daemon/workspace/entries.ts";
 import { daemonPerTest } from "./support/per-test.ts";
 import type { Running } from "./support/running.ts";
 import { headOf, write } from "./support/saving.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const { ready } = daemonPerTest();
 
@@ -96,7 +97,7 @@ describe("changes of the workspace", () => {
     expect(await diff(daemon, "nowhere")).toBe("");
   });
 
-  test("leave the index, the objects and the files as they are", async () => {
+  deepTest("leave the index, the objects and the files as they are", async () => {
     const daemon = await ready();
     write(daemon, "staged.txt");
     await daemon.git("add", "staged.txt");
@@ -119,7 +120,7 @@ describe("changes of the workspace", () => {
     expect(state()).toEqual(before);
   });
 
-  test("leave out what the default branch has got meanwhile, once the agent has merged it", async () => {
+  deepTest("leave out what the default branch has got meanwhile, once the agent has merged it", async () => {
     const daemon = await ready();
     write(daemon, "own.txt");
     await commitAll(daemon, "own");
@@ -139,7 +140,7 @@ describe("changes of the workspace", () => {
     expect((found["files_changed"] as readonly File[]).map(({ path }) => path)).toEqual(["own.txt"]);
   });
 
-  test("show a file in conflict with its content", async () => {
+  deepTest("show a file in conflict with its content", async () => {
     const daemon = await ready();
     await daemon.git("checkout", "-q", "-b", "other");
     write(daemon, "README.md", "theirs\n");
@@ -154,18 +155,23 @@ describe("changes of the workspace", () => {
     expect(await diff(daemon)).toContain("+<<<<<<< HEAD");
   });
 
-  test("are read in a workspace without commits that the service knows, and without a repository", async () => {
-    const daemon = await ready();
-    write(daemon, "new.txt");
-    const nowhere = "1".repeat(40);
-    const [, found] = await read(daemon, `changes?base=${nowhere}&pushed=${nowhere}`);
-    expect(found).toMatchObject({ files_changed_total: 1 });
-    execFileSync("rm", ["-r", at(daemon, ".git")]);
-    expect((await read(daemon, `changes?${sides(daemon)}`))[1]).toMatchObject({
-      code: "workspace_unreadable",
-    });
-    expect((await read(daemon, `diff?${sides(daemon)}`))[1]).toMatchObject({ code: "workspace_unreadable" });
-  });
+  deepTest(
+    "are read in a workspace without commits that the service knows, and without a repository",
+    async () => {
+      const daemon = await ready();
+      write(daemon, "new.txt");
+      const nowhere = "1".repeat(40);
+      const [, found] = await read(daemon, `changes?base=${nowhere}&pushed=${nowhere}`);
+      expect(found).toMatchObject({ files_changed_total: 1 });
+      execFileSync("rm", ["-r", at(daemon, ".git")]);
+      expect((await read(daemon, `changes?${sides(daemon)}`))[1]).toMatchObject({
+        code: "workspace_unreadable",
+      });
+      expect((await read(daemon, `diff?${sides(daemon)}`))[1]).toMatchObject({
+        code: "workspace_unreadable",
+      });
+    },
+  );
 });
 
 describe("a hostile workspace", () => {
@@ -198,7 +204,7 @@ describe("a hostile workspace", () => {
     expect(existsSync(trace)).toBe(true);
   });
 
-  test("cuts the diff of a file of a million lines, and counts its lines", async () => {
+  deepTest("cuts the diff of a file of a million lines, and counts its lines", async () => {
     const daemon = await ready();
     write(daemon, "long.txt", "line\n".repeat(1_000_000));
     expect((await changes(daemon)).files_changed).toMatchObject([{ path: "long.txt", additions: 1_000_000 }]);
@@ -209,7 +215,7 @@ describe("a hostile workspace", () => {
     );
   });
 
-  test("lists the first of 50,000 changed files", async () => {
+  deepTest("lists the first of 50,000 changed files", async () => {
     const daemon = await ready();
     for (let group = 0; group < 50; group += 1) {
       mkdirSync(at(daemon, `d${group}`));
@@ -221,7 +227,7 @@ describe("a hostile workspace", () => {
     expect(found.files_changed.at(-1)).toMatchObject({ additions: 1, status: "added" });
   });
 
-  test("loses the project's secrets in diffs, names and files, also across the end", async () => {
+  deepTest("loses the project's secrets in diffs, names and files, also across the end", async () => {
     const daemon = await ready({ agentEnv: { DEPLOY_KEY: SECRET } });
     write(daemon, `${SECRET}.txt`, `key=${SECRET}\n`);
     write(daemon, "z-end.txt", `${"x".repeat(FILE_MAX_BYTES - 5)}${SECRET}\n`);
@@ -238,7 +244,7 @@ describe("a hostile workspace", () => {
 });
 
 describe("files of the workspace", () => {
-  test("are listed directory by directory, and read as text", async () => {
+  deepTest("are listed directory by directory, and read as text", async () => {
     const daemon = await ready({ files: { "README.md": "hello\n", "src/a.ts": "a\n" } });
     symlinkSync("README.md", at(daemon, "link"));
     writeFileSync(Buffer.concat([Buffer.from(`${at(daemon)}/`), Buffer.from([0xff, 0x41])]), "x");
@@ -274,7 +280,7 @@ describe("files of the workspace", () => {
     expect(long["text"]).toBe("é".repeat(FILE_MAX_BYTES / 2));
   });
 
-  test("are listed up to a number", async () => {
+  deepTest("are listed up to a number", async () => {
     const daemon = await ready();
     mkdirSync(at(daemon, "many"));
     for (let file = 0; file <= ENTRIES_MAX; file += 1) writeFileSync(at(daemon, "many", `f${file}`), "");
@@ -296,7 +302,7 @@ describe("files of the workspace", () => {
       expect([path, await files(daemon, path)]).toMatchObject([path, [404, { code: "not_found" }]]);
   });
 
-  test("are refused by their path before any program starts", async () => {
+  deepTest("are refused by their path before any program starts", async () => {
     const daemon = await ready();
     const bad = [
       "../x",

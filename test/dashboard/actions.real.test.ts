@@ -1,4 +1,7 @@
-/** Everything that a person can do in a project and in the account: each by mouse, and once more by keyboard alone. */
+/**
+ * What a person can do in a project and in the account: one action of each page, and in the deep tests each by mouse, and once more by
+ * keyboard alone.
+ */
 import { describe, expect, it } from "vitest";
 import { ACTIONS } from "./actions.ts";
 import { CONNECTOR_ACTIONS } from "./actions-of-connectors.ts";
@@ -10,6 +13,8 @@ import { TALK_ACTIONS } from "./actions-of-talk.ts";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { HANDS } from "./by-hand.ts";
 import { makeWorld } from "./sample-project.ts";
+import { firstOfEachPage } from "./state-of-a-page.ts";
+import { sampled } from "../support/vitest/rings.ts";
 
 const title = hasChromium ? "a person" : "a person (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
@@ -24,17 +29,20 @@ describe.skipIf(!hasChromium)(title, () => {
     ...TALK_ACTIONS,
   ].flatMap((action) => HANDS.map((way) => Object.assign({}, way, action)));
 
-  it.each(cases)("$name by $by", async ({ hand, hash, shows, change, does, writes, tells, gone, leads }) => {
-    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
-    const world = makeWorld(Date.now());
-    change?.(world);
-    const { page, visit, fake } = await start(world);
-    await visit(hash);
-    await page.locator(shows).first().waitFor();
-    await does(hand(page), page);
-    if (writes !== undefined) await expect.poll(() => fake.writes).toContain(writes);
-    if (tells !== undefined) await page.getByText(tells).first().waitFor();
-    if (gone !== undefined) await page.getByText(gone).waitFor({ state: "detached" });
-    if (leads !== undefined) await expect.poll(() => new URL(page.url()).hash).toBe(leads);
-  });
+  it.each(sampled(cases, firstOfEachPage(cases)))(
+    "$name by $by",
+    async ({ hand, hash, shows, change, does, writes, tells, gone, leads }) => {
+      // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+      const world = makeWorld(Date.now());
+      change?.(world);
+      const { page, visit, fake } = await start(world);
+      await visit(hash);
+      await page.locator(shows).first().waitFor();
+      await does(hand(page), page);
+      if (writes !== undefined) await expect.poll(() => fake.writes).toContain(writes);
+      if (tells !== undefined) await page.getByText(tells).first().waitFor();
+      if (gone !== undefined) await page.getByText(gone).waitFor({ state: "detached" });
+      if (leads !== undefined) await expect.poll(() => new URL(page.url()).hash).toBe(leads);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 /**
- * Every page and state is accessible and whole: axe-core finds nothing wrong, light and dark, wide and narrow, and nothing
+ * Every page is accessible and whole, and in the deep tests every state of it: axe-core finds nothing wrong, light and dark, wide and narrow, and nothing
  * is cut off on a phone or with a zoom of 200 %.
  */
 import axe from "axe-core";
@@ -8,7 +8,9 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { CUT_OFF } from "./cut-off.ts";
 import { makeWorld } from "./sample-project.ts";
+import { firstOfEachPage } from "./state-of-a-page.ts";
 import { STATES } from "./states.ts";
+import { sampled } from "../support/vitest/rings.ts";
 
 /** @returns each violation with the first elements that have it. @param rules all rules, if it is null */
 const runOf = (rules: readonly string[] | null): string => {
@@ -50,7 +52,7 @@ const title = hasChromium ? "accessibility" : "accessibility (/usr/bin/chromium 
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it.each(STATES)(
+  it.each(sampled(STATES, firstOfEachPage(STATES)))(
     "finds nothing wrong and nothing cut off on $name",
     async ({ hash, shows, change, act, signedIn }) => {
       // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock

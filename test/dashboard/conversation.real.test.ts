@@ -4,6 +4,7 @@ import { hasChromium, useBrowser } from "./browser.ts";
 import type { FakeConversation } from "./fake-conversation.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
 
@@ -47,7 +48,7 @@ describe.skipIf(!hasChromium)(title, () => {
     return opened;
   };
 
-  it("shows each kind of item, and who said it", async () => {
+  deepTest("shows each kind of item, and who said it", async () => {
     const { page } = await openWith();
     const log = page.getByRole("log", { name: "Conversation" });
     const shown = await log.innerText();
@@ -99,7 +100,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => page.title()).toBe("on-push · running · Platform");
   });
 
-  it("opens thoughts, inputs, outputs and diffs by keyboard, and keeps them open", async () => {
+  deepTest("opens thoughts, inputs, outputs and diffs by keyboard, and keeps them open", async () => {
     const { page, fake } = await openWith();
     expect(await page.locator(".folded :is(pre, p)").count()).toBe(0);
     await page.locator("[data-item=i-thought] summary").focus();
@@ -137,13 +138,15 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator("[data-item=g]").getAttribute("aria-busy")).toBe("false");
   });
 
-  it("reads no message again that has not changed, and one that grows only when it is drawn", async () => {
-    const quoted = sampleItem("q", { place: 2, ...text("> quoted") });
-    const still = sampleItem("s", { place: 3, ...text("~~struck~~") });
-    const { page, fake } = await openWith(conversationOf([growing("**bold**"), quoted, still]));
-    await page.locator("[data-item=q] blockquote").waitFor();
-    await expect.poll(() => fake.conversations.readers()).toBe(1);
-    await page.evaluate(`{
+  deepTest(
+    "reads no message again that has not changed, and one that grows only when it is drawn",
+    async () => {
+      const quoted = sampleItem("q", { place: 2, ...text("> quoted") });
+      const still = sampleItem("s", { place: 3, ...text("~~struck~~") });
+      const { page, fake } = await openWith(conversationOf([growing("**bold**"), quoted, still]));
+      await page.locator("[data-item=q] blockquote").waitFor();
+      await expect.poll(() => fake.conversations.readers()).toBe(1);
+      await page.evaluate(`{
       globalThis.made = { blockquote: 0, del: 0, strong: 0 };
       const create = document.createElement.bind(document);
       document.createElement = (tag) => {
@@ -151,17 +154,18 @@ describe.skipIf(!hasChromium)(title, () => {
         return create(tag);
       };
     }`);
-    const DELTAS = 1000;
-    for (let n = 0; n < DELTAS; n += 1) fake.say("delta", { item_id: "g", offset: 8 + 2 * n, text: " x" });
-    fake.say("delta", { item_id: "g", offset: 8 + 2 * DELTAS, text: " end" });
-    await page.locator("[data-item=g]").getByText("x end").waitFor();
-    const made = await page.evaluate<Record<string, number>>("made");
-    expect(made).toMatchObject({ blockquote: 0, del: 0 });
-    expect(made["strong"]).toBeGreaterThan(0);
-    expect(made["strong"]).toBeLessThan(DELTAS);
-    fake.say("item", { ...quoted, ...text("> another") });
-    await page.locator("[data-item=q] blockquote").getByText("another").waitFor();
-  });
+      const DELTAS = 1000;
+      for (let n = 0; n < DELTAS; n += 1) fake.say("delta", { item_id: "g", offset: 8 + 2 * n, text: " x" });
+      fake.say("delta", { item_id: "g", offset: 8 + 2 * DELTAS, text: " end" });
+      await page.locator("[data-item=g]").getByText("x end").waitFor();
+      const made = await page.evaluate<Record<string, number>>("made");
+      expect(made).toMatchObject({ blockquote: 0, del: 0 });
+      expect(made["strong"]).toBeGreaterThan(0);
+      expect(made["strong"]).toBeLessThan(DELTAS);
+      fake.say("item", { ...quoted, ...text("> another") });
+      await page.locator("[data-item=q] blockquote").getByText("another").waitFor();
+    },
+  );
 
   it("resumes after a cut where it was, and begins again after a reset", async () => {
     const { page, fake } = await openWith(messages(3));
@@ -186,7 +190,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(".items > .item").count()).toBe(2);
   });
 
-  it("follows new items from the end only", async () => {
+  deepTest("follows new items from the end only", async () => {
     const { page, fake } = await openWith(messages(60));
     await expect.poll(() => distanceToEnd(page)).toBe(0);
     fake.say("item", sampleItem("next", text("next one")));
@@ -205,7 +209,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(":focus").getAttribute("role")).toBe("log");
   });
 
-  it("reads older pages while the reader scrolls up, and keeps the place", async () => {
+  deepTest("reads older pages while the reader scrolls up, and keeps the place", async () => {
     const { page, fake } = await openWith(messages(450));
     expect(await page.getByText("message 349.").count()).toBe(0);
     const before = await page.locator("[data-item=m350]").evaluate((first) => {
@@ -232,7 +236,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => distanceToEnd(page)).toBe(0);
   });
 
-  it("keeps the place of a reader at the upper end while an older page is read slowly", async () => {
+  deepTest("keeps the place of a reader at the upper end while an older page is read slowly", async () => {
     const { page } = await openWith(messages(450));
     const before = await placeIn(page, "m350");
     const scrolledBy = await page.locator(".talk").evaluate((log) => log.scrollTop);
@@ -249,7 +253,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await placeIn(page, "m350")).toBeCloseTo(before + scrolledBy - 1, 0);
   });
 
-  it("keeps a bounded number of elements with 10,000 items, and shows the newest [D08]", async () => {
+  deepTest("keeps a bounded number of elements with 10,000 items, and shows the newest [D08]", async () => {
     const { page, fake } = await openWith(messages(1));
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     for (let n = 1; n <= 10_000; n += 1) fake.say("item", sampleItem(`n${n}`, text(`item ${n}.`)));
@@ -261,55 +265,61 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Newest (60 more)" }).waitFor();
   });
 
-  it("is read once, also if the browser reports the address a second time while the page loads", async () => {
-    const { page, fake, visit } = await start(world(messages(3)));
-    const { reads, readers } = fake.conversations;
-    await page.getByRole("heading", { name: "Projects" }).waitFor();
-    const held = Promise.withResolvers<void>();
-    await page.route("**/v1/me", async (route) => {
-      await held.promise;
-      await route.continue();
-    });
-    await visit(SESSION);
-    await expect.poll(readers).toBe(1);
-    // So it does if the address changes during the sign-in.
-    await page.evaluate(`dispatchEvent(new HashChangeEvent("hashchange"))`);
-    held.resolve();
-    await page.locator(".items > .item").last().waitFor();
-    fake.say("item", sampleItem("next", text("after the event.")));
-    await page.getByText("after the event.").waitFor();
-    expect(reads()).toBe(1);
-  });
+  deepTest(
+    "is read once, also if the browser reports the address a second time while the page loads",
+    async () => {
+      const { page, fake, visit } = await start(world(messages(3)));
+      const { reads, readers } = fake.conversations;
+      await page.getByRole("heading", { name: "Projects" }).waitFor();
+      const held = Promise.withResolvers<void>();
+      await page.route("**/v1/me", async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      await visit(SESSION);
+      await expect.poll(readers).toBe(1);
+      // So it does if the address changes during the sign-in.
+      await page.evaluate(`dispatchEvent(new HashChangeEvent("hashchange"))`);
+      held.resolve();
+      await page.locator(".items > .item").last().waitFor();
+      fake.say("item", sampleItem("next", text("after the event.")));
+      await page.getByText("after the event.").waitFor();
+      expect(reads()).toBe(1);
+    },
+  );
 
-  it("keeps a bounded number of items for a reader at the end, and reads older ones again", async () => {
-    const { page, fake } = await openWith(messages(50));
-    const { reads } = fake.conversations;
-    const say = (from: number, to: number) => {
-      for (let n = from; n < to; n += 1) fake.say("item", sampleItem(`m${n}`, text(`message ${n}.`)));
-    };
-    await expect.poll(() => fake.conversations.readers()).toBe(1);
-    say(50, 900);
-    await page.getByText("message 899.").waitFor();
-    expect(reads()).toBe(1);
-    say(900, 1_100);
-    // It begins again with the newest page, and stays at the end.
-    await expect.poll(reads).toBe(2);
-    await page.getByText("message 1099.").waitFor();
-    await expect.poll(() => fake.conversations.readers()).toBe(1);
-    say(1_100, 1_101);
-    await page.getByText("message 1100.").waitFor();
-    expect(await page.locator(".items > .item").count()).toBe(120);
-    expect(await distanceToEnd(page)).toBeLessThan(1);
-    // Forgotten items come back when the reader scrolls up.
-    await expect
-      .poll(async () => {
-        await scrollTo(page, 0);
-        return reads();
-      })
-      .toBeGreaterThan(2);
-  });
+  deepTest(
+    "keeps a bounded number of items for a reader at the end, and reads older ones again",
+    async () => {
+      const { page, fake } = await openWith(messages(50));
+      const { reads } = fake.conversations;
+      const say = (from: number, to: number) => {
+        for (let n = from; n < to; n += 1) fake.say("item", sampleItem(`m${n}`, text(`message ${n}.`)));
+      };
+      await expect.poll(() => fake.conversations.readers()).toBe(1);
+      say(50, 900);
+      await page.getByText("message 899.").waitFor();
+      expect(reads()).toBe(1);
+      say(900, 1_100);
+      // It begins again with the newest page, and stays at the end.
+      await expect.poll(reads).toBe(2);
+      await page.getByText("message 1099.").waitFor();
+      await expect.poll(() => fake.conversations.readers()).toBe(1);
+      say(1_100, 1_101);
+      await page.getByText("message 1100.").waitFor();
+      expect(await page.locator(".items > .item").count()).toBe(120);
+      expect(await distanceToEnd(page)).toBeLessThan(1);
+      // Forgotten items come back when the reader scrolls up.
+      await expect
+        .poll(async () => {
+          await scrollTo(page, 0);
+          return reads();
+        })
+        .toBeGreaterThan(2);
+    },
+  );
 
-  it("keeps focus and selection while items change [D09]", async () => {
+  deepTest("keeps focus and selection while items change [D09]", async () => {
     const link = sampleItem("link", text("see [the guide](https://example.com/)"));
     const { page, fake } = await openWith(conversationOf([growing("one two"), link]));
     await expect.poll(() => fake.conversations.readers()).toBe(1);
@@ -326,7 +336,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(":focus").innerText()).toBe("the guide");
   });
 
-  it("keeps the conversation in place while the rest of the page changes", async () => {
+  deepTest("keeps the conversation in place while the rest of the page changes", async () => {
     const { page, fake } = await openWith(messages(60));
     await scrollTo(page, 700);
     await page.getByRole("button", { name: "Newest" }).waitFor();
@@ -337,7 +347,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(".talk").evaluate((log) => log.scrollTop)).toBe(700);
   });
 
-  it("says why it cannot be read, and shows the prompt meanwhile", async () => {
+  deepTest("says why it cannot be read, and shows the prompt meanwhile", async () => {
     const { page, fake, visit } = await start(world());
     fake.world.conversation = { ...messages(1), broken: "The database does not answer." };
     await visit(SESSION);
@@ -345,7 +355,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Prompt" }).waitFor();
   });
 
-  it("stops to follow when the reader leaves the page", async () => {
+  deepTest("stops to follow when the reader leaves the page", async () => {
     const { page, fake, visit } = await openWith(messages(1));
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     await visit(`#/projects/${PROJECT_ID}`);
@@ -353,7 +363,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => fake.conversations.readers()).toBe(0);
   });
 
-  it("runs nothing and loads nothing that a text names [T08] [D09]", async () => {
+  deepTest("runs nothing and loads nothing that a text names [T08] [D09]", async () => {
     const hostile = [
       `<img src="https://evil.example/a.png" onerror="pwned=1"><script>pwned=1</script><iframe src="https://evil.example">`,
       "![pixel](https://evil.example/pixel.png) [run](javascript:pwned=1) <javascript:pwned=1>",

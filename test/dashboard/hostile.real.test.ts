@@ -5,6 +5,7 @@ import type { World } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { BUILD_ID, FAILED_BUILD_ID } from "./sample-environment.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;
 
@@ -100,20 +101,22 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   // Characters hidden in another user's text must not reverse it, colour it, or end it.
-  it.each(PAGES)("shows control characters instead of obeying them on %s [P09]", async (hash, selector) => {
-    const canary = " \u001b[31mred\u0000nul\u009bcsi\u202egnirts\u2066in\u2069\u200f\rover\ud800";
-    const { page, visit, complaints } = await start(poisoned(canary));
-    await visit(hash);
-    await page.locator(selector).first().waitFor();
-    const shown = await page.locator("main").innerText();
-    expect(shown).toContain("␛[31mred␀nul[U+009B]csi[U+202E]gnirts[U+2066]in[U+2069][U+200F]␍over");
-    const told = await page.evaluate<string>(`[document.title, document.body.innerText,
+  onlyDeep(() => {
+    it.each(PAGES)("shows control characters instead of obeying them on %s [P09]", async (hash, selector) => {
+      const canary = " \u001b[31mred\u0000nul\u009bcsi\u202egnirts\u2066in\u2069\u200f\rover\ud800";
+      const { page, visit, complaints } = await start(poisoned(canary));
+      await visit(hash);
+      await page.locator(selector).first().waitFor();
+      const shown = await page.locator("main").innerText();
+      expect(shown).toContain("␛[31mred␀nul[U+009B]csi[U+202E]gnirts[U+2066]in[U+2069][U+200F]␍over");
+      const told = await page.evaluate<string>(`[document.title, document.body.innerText,
       ...[...document.querySelectorAll("[title], [aria-label]")].map((one) => one.title + one.ariaLabel)].join(" ")`);
-    expect(told).not.toMatch(/[^\P{Cc}\t\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
-    expect(complaints).toEqual([]);
+      expect(told).not.toMatch(/[^\P{Cc}\t\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
+      expect(complaints).toEqual([]);
+    });
   });
 
-  it("stays text in the question before an action and in its outcome [T08]", async () => {
+  deepTest("stays text in the question before an action and in its outcome [T08]", async () => {
     const { page, visit } = await start(poisoned(CANARY), { csp: false });
     await visit(`#/projects/${PROJECT_ID}/triggers`);
     await page.getByRole("button", { name: /^Run/ }).first().click();
@@ -124,24 +127,27 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator("body img").count()).toBe(0);
   });
 
-  it("stays text in a preview: its question, its prompt, its variables and its refusal [T08]", async () => {
-    const { page, fake, visit } = await start(poisoned(CANARY), { csp: false });
-    await visit(`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`);
-    await page.locator("main").getByRole("button", { name: "Preview" }).click();
-    const dialog = page.getByRole("dialog");
-    expect(await dialog.getByLabel("Body (JSON)").inputValue()).toContain("onerror=");
-    await dialog.getByRole("button", { name: "Preview" }).click();
-    await dialog.locator("pre").first().getByText("onerror=").waitFor();
-    await dialog.getByText("Variables").click();
-    await dialog.locator("details pre").getByText("onerror=").waitFor();
-    fake.world.refused = { status: 400, code: "bad_request", error: `No. ${CANARY}` };
-    await dialog.getByRole("button", { name: "Preview" }).click();
-    await dialog.getByRole("alert").getByText("onerror=").waitFor();
-    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
-    expect(await page.locator("body img").count()).toBe(0);
-  });
+  deepTest(
+    "stays text in a preview: its question, its prompt, its variables and its refusal [T08]",
+    async () => {
+      const { page, fake, visit } = await start(poisoned(CANARY), { csp: false });
+      await visit(`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`);
+      await page.locator("main").getByRole("button", { name: "Preview" }).click();
+      const dialog = page.getByRole("dialog");
+      expect(await dialog.getByLabel("Body (JSON)").inputValue()).toContain("onerror=");
+      await dialog.getByRole("button", { name: "Preview" }).click();
+      await dialog.locator("pre").first().getByText("onerror=").waitFor();
+      await dialog.getByText("Variables").click();
+      await dialog.locator("details pre").getByText("onerror=").waitFor();
+      fake.world.refused = { status: 400, code: "bad_request", error: `No. ${CANARY}` };
+      await dialog.getByRole("button", { name: "Preview" }).click();
+      await dialog.getByRole("alert").getByText("onerror=").waitFor();
+      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+      expect(await page.locator("body img").count()).toBe(0);
+    },
+  );
 
-  it("stays text in the steps of a connection [T08]", async () => {
+  deepTest("stays text in the steps of a connection [T08]", async () => {
     const world = poisoned(CANARY);
     const repository = { kind: "github", owner: CANARY, name: CANARY };
     world.projects = world.projects.map((one) => Object.assign({}, one, { repository }));
@@ -152,7 +158,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator("body img").count()).toBe(0);
   });
 
-  it("stays text in the palette and in the menu of a session [T08]", async () => {
+  deepTest("stays text in the palette and in the menu of a session [T08]", async () => {
     const { page, visit } = await start(poisoned(CANARY), { csp: false });
     await visit(`#/projects/${PROJECT_ID}`);
     await page.locator(".menu > summary").first().click();
@@ -162,7 +168,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator("body img").count()).toBe(0);
   });
 
-  it("filters by a hostile trigger as by any other [T08]", async () => {
+  deepTest("filters by a hostile trigger as by any other [T08]", async () => {
     const { page, visit } = await start(poisoned(CANARY), { csp: false });
     await visit(`#/projects/${PROJECT_ID}/fires`);
     await page.getByLabel("Trigger").selectOption(`new-year${CANARY}`);
@@ -171,7 +177,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
   });
 
-  it("shows hostile Markdown whole, and loads and runs nothing for it [T08] [P09]", async () => {
+  deepTest("shows hostile Markdown whole, and loads and runs nothing for it [T08] [P09]", async () => {
     const staircase = Array.from({ length: 1000 }, (_, at) => `${" ".repeat(at % 60)}- x`).join("\n");
     const said = [
       ">".repeat(20_000),

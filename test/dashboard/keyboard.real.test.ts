@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { withTurns } from "./states.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSIONS = `/v1/projects/${PROJECT_ID}/sessions`;
@@ -19,38 +20,41 @@ describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
   const FIRST = "01995f2c-1e5b-7b0e-8a44-b7d15c2a90d0";
 
-  it("filters sessions by who waits, who started them and by name, and keeps the filter in the address", async () => {
-    const { page, visit } = await start(busy());
-    await visit(PROJECT);
-    const names = page.locator(".row .cover");
-    await page.getByLabel("Status").selectOption("waiting");
-    await expect.poll(() => names.allInnerTexts()).toEqual(["Rename the greeting"]);
-    await page.getByLabel("Status").selectOption("");
-    await page.getByLabel("Started by").selectOption("person");
-    await expect.poll(() => names.allInnerTexts()).toEqual(["Tidy the docs"]);
-    await page.getByLabel("Started by").selectOption("trigger:on-push");
-    await expect.poll(() => names.count()).toBe(4);
-    await page.getByRole("searchbox").fill("UPDATE");
-    await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
-    expect(new URL(page.url()).hash).toBe(`${PROJECT}?by=trigger%3Aon-push&search=UPDATE`);
-    await page.reload();
-    await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
-    expect(await page.getByRole("searchbox").inputValue()).toBe("UPDATE");
-    await page.getByRole("searchbox").fill("nothing like it");
-    await page.getByText("No sessions match the filter.").waitFor();
-    await page.getByRole("button", { name: "Show all sessions" }).click();
-    await expect.poll(() => names.count()).toBe(5);
-    expect(await page.getByRole("searchbox").inputValue()).toBe("");
-  });
+  deepTest(
+    "filters sessions by who waits, who started them and by name, and keeps the filter in the address",
+    async () => {
+      const { page, visit } = await start(busy());
+      await visit(PROJECT);
+      const names = page.locator(".row .cover");
+      await page.getByLabel("Status").selectOption("waiting");
+      await expect.poll(() => names.allInnerTexts()).toEqual(["Rename the greeting"]);
+      await page.getByLabel("Status").selectOption("");
+      await page.getByLabel("Started by").selectOption("person");
+      await expect.poll(() => names.allInnerTexts()).toEqual(["Tidy the docs"]);
+      await page.getByLabel("Started by").selectOption("trigger:on-push");
+      await expect.poll(() => names.count()).toBe(4);
+      await page.getByRole("searchbox").fill("UPDATE");
+      await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
+      expect(new URL(page.url()).hash).toBe(`${PROJECT}?by=trigger%3Aon-push&search=UPDATE`);
+      await page.reload();
+      await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
+      expect(await page.getByRole("searchbox").inputValue()).toBe("UPDATE");
+      await page.getByRole("searchbox").fill("nothing like it");
+      await page.getByText("No sessions match the filter.").waitFor();
+      await page.getByRole("button", { name: "Show all sessions" }).click();
+      await expect.poll(() => names.count()).toBe(5);
+      expect(await page.getByRole("searchbox").inputValue()).toBe("");
+    },
+  );
 
-  it("shows the runs that wait to become sessions", async () => {
+  deepTest("shows the runs that wait to become sessions", async () => {
     const { page, visit } = await start(busy());
     await visit(`${PROJECT}?status=queued`);
     await page.getByText("Waits for a free session of the account.").waitFor();
     expect(await page.locator(".row").count()).toBe(1);
   });
 
-  it("renames, stops, restarts and deletes a session from its row", async () => {
+  deepTest("renames, stops, restarts and deletes a session from its row", async () => {
     const { page, visit, fake } = await start(busy());
     await visit(PROJECT);
     const menu = page.getByLabel("Actions for Rename the greeting");
@@ -75,7 +79,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(new URL(page.url()).hash).toBe(PROJECT);
   });
 
-  it("does all of that by keyboard alone", async () => {
+  deepTest("does all of that by keyboard alone", async () => {
     const { page, visit, fake } = await start(busy());
     await visit(PROJECT);
     await page.locator(".row").first().waitFor();
@@ -103,7 +107,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("dialog").count()).toBe(0);
   });
 
-  it("goes to pages by shortcuts, lists them, and lets the reader switch them off", async () => {
+  deepTest("goes to pages by shortcuts, lists them, and lets the reader switch them off", async () => {
     const { page, visit } = await start(busy());
     await visit(PROJECT);
     await page.locator(".row").first().waitFor();
@@ -156,7 +160,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
   });
 
-  it("opens the palette in full directly after another dialog has closed", async () => {
+  deepTest("opens the palette in full directly after another dialog has closed", async () => {
     const { page, visit } = await start(busy());
     await visit("#/");
     await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor();
@@ -175,7 +179,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .waitFor();
   });
 
-  it("does not show sessions of an earlier text in the palette, however late they come", async () => {
+  deepTest("does not show sessions of an earlier text in the palette, however late they come", async () => {
     const { page, visit } = await start(busy());
     await visit("#/");
     await page.locator("h1").waitFor();
@@ -197,7 +201,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
   });
 
-  it("says on every page that a person is waited for, in the title and on the icon", async () => {
+  deepTest("says on every page that a person is waited for, in the title and on the icon", async () => {
     const { page, visit, fake } = await start(busy());
     await visit("#/queue");
     await expect.poll(() => page.title()).toBe("(1) Queue · Platform");
@@ -214,7 +218,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon.svg");
   });
 
-  it("asks the browser for notifications on a click only", async () => {
+  deepTest("asks the browser for notifications on a click only", async () => {
     const { page, visit } = await start(busy());
     await page.addInitScript(`
       window.asked = 0;
@@ -229,7 +233,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.evaluate("window.asked")).toBe(1);
   });
 
-  it("shows the operator what is wrong first, and examines the sandboxes", async () => {
+  deepTest("shows the operator what is wrong first, and examines the sandboxes", async () => {
     const { page, visit, fake } = await start(busy());
     await visit("#/");
     await page.getByRole("link", { name: "Operator" }).click();
@@ -247,7 +251,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes).toEqual(["POST /v1/operator/doctor {}"]);
   });
 
-  it("tells a reader who is not the operator how to become one", async () => {
+  deepTest("tells a reader who is not the operator how to become one", async () => {
     const { page, visit } = await start({ ...busy(), operator: null });
     await visit("#/operator");
     await page.getByText("This page is for the operator.").waitFor();

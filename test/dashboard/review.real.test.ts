@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Page } from "playwright-core";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID } from "./sample-project.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
@@ -45,7 +46,7 @@ describe.skipIf(!hasChromium)(title, () => {
     );
   });
 
-  it("is written with the keyboard, and stands at its line in both views", async () => {
+  deepTest("is written with the keyboard, and stands at its line in both views", async () => {
     const { page, visit } = await start(world());
     await visit(CHANGE);
     const file = page.locator(".file", { hasText: "greet.sh" });
@@ -74,7 +75,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("dialog").isVisible()).toBe(false);
   });
 
-  it("is not lost if the service refuses it", async () => {
+  deepTest("is not lost if the service refuses it", async () => {
     const { page, fake, visit } = await start(world());
     await visit(CHANGE);
     await page.getByRole("button", { name: "Comment on this file: greet.sh" }).click();
@@ -85,7 +86,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(".callout li", { hasText: "Shorter" }).count()).toBe(1);
   });
 
-  it("is not begun by selecting text, and not offered after a merge", async () => {
+  deepTest("is not begun by selecting text, and not offered after a merge", async () => {
     const { page, fake, visit } = await start(world());
     await visit(CHANGE);
     const { x, y } = (await page.locator(".diff .added").first().boundingBox()) ?? { x: 0, y: 0 };
@@ -103,7 +104,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("button", { name: /send 1 comment$/ }).count()).toBe(0);
   });
 
-  it("that was not sent before a merge can still be sent", async () => {
+  deepTest("that was not sent before a merge can still be sent", async () => {
     const { page, fake, visit } = await start(world());
     await visit(CHANGE);
     await page.getByRole("button", { name: "Comment on this file: greet.sh" }).click();

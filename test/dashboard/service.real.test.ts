@@ -9,6 +9,7 @@ import { makeRepository } from "../../demo/sample.ts";
 import { type Service, startService } from "../../demo/service.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
 import { hasChromium, launch, newPage } from "./browser.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const title = hasChromium
   ? "the page over the service"
@@ -98,7 +99,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await context.close();
   });
 
-  it("shows a project's environment, builds its Dockerfile anew, and shows the log", async () => {
+  deepTest("shows a project's environment, builds its Dockerfile anew, and shows the log", async () => {
     const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
     const { context, page, complaints } = await newPage(browser);
     await page.goto(url);

@@ -6,6 +6,7 @@ import { OidcProvider } from "../support/servers/oidc-provider.ts";
 import { expectStatus, fields, listOf } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { hasChromium, launch, newPage } from "./browser.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const CLIENT = { id: "platform", secret: "a-secret-of-the-client" };
 
@@ -87,7 +88,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await Promise.all([first.context.close(), second.context.close()]);
   });
 
-  it("says that a one-time link is used or expired, once", async () => {
+  deepTest("says that a one-time link is used or expired, once", async () => {
     const { page, context } = await newPage(browser);
     await page.goto(`${service.url}/dashboard/open?code=used`);
     await page.getByText("This one-time link was used before, or has expired.").waitFor();
@@ -98,7 +99,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await context.close();
   });
 
-  it("tells a stranger that she needs an invitation, and lets her go back", async () => {
+  deepTest("tells a stranger that she needs an invitation, and lets her go back", async () => {
     const { page, context } = await newPage(browser);
     await page.goto(service.url);
     await page.getByRole("link", { name: `Sign in with ${label}` }).click();
@@ -109,7 +110,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await context.close();
   });
 
-  it("lets a person add the provider to herself", async () => {
+  deepTest("lets a person add the provider to herself", async () => {
     const { page, context } = await newPage(browser);
     const { url } = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));
     await page.goto(String(url));
@@ -126,7 +127,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await context.close();
   });
 
-  it("lets in only who is in one of the groups [T13]", async () => {
+  deepTest("lets in only who is in one of the groups [T13]", async () => {
     const { issuer } = provider;
     const options = { issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret, allowedDomains: [] };
     const groups = { claim: "groups", allowed: ["engineering"] };

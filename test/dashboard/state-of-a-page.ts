@@ -13,6 +13,10 @@ export interface State {
   readonly signedIn?: false;
 }
 
+/** @returns the first of each page, for a run that shows each page once. */
+export const firstOfEachPage = <A extends { readonly hash: string }>(all: readonly A[]): readonly A[] =>
+  all.filter(({ hash }, at) => all.findIndex((one) => one.hash === hash) === at);
+
 /** Presses the button of that name, outside of a dialog. */
 export const pressed = (name: string) => (page: Page) =>
   page.getByRole("button", { name, exact: true }).first().click();

@@ -7,6 +7,7 @@ import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { hasChromium, launch, newPage } from "./browser.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 describe.skipIf(!sandboxesStartHere || !hasChromium)(
   "a terminal on the page (needs sandboxes and Chromium)",
@@ -84,7 +85,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       expect(complaints).toEqual([]);
     });
 
-    it("shows colours, and the page's policy refuses nothing", async () => {
+    deepTest("shows colours, and the page's policy refuses nothing", async () => {
       // A colour of its own is a style of its own, which the library writes as an attribute.
       await type(String.raw`printf '\033[38;2;12;100;60mgre''en\033[0m\n'`);
       const green = page.locator(".xterm-rows span", { hasText: /^green$/ });
@@ -103,7 +104,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       expect(complaints).toEqual([]);
     });
 
-    it("tells the sandbox its size, also when it changes", async () => {
+    deepTest("tells the sandbox its size, also when it changes", async () => {
       const [rowsBefore = 0, colsBefore = 0] = await sizeOf("wide");
       expect(colsBefore).toBeGreaterThan(100);
       await page.setViewportSize({ width: 390, height: 600 });
@@ -116,7 +117,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await page.setViewportSize({ width: 1200, height: 800 });
     });
 
-    it("pastes text as it is", async () => {
+    deepTest("pastes text as it is", async () => {
       await page.evaluate(`{
         const clipboardData = new DataTransfer();
         clipboardData.setData("text/plain", "printf '<%s>' 'pas''ted é'");
@@ -127,7 +128,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await shows("<pasted é>");
     });
 
-    it("keeps the title, the clipboard and the address from the sandbox", async () => {
+    deepTest("keeps the title, the clipboard and the address from the sandbox", async () => {
       const title = await page.title();
       await type(
         String.raw`printf '\033]0;hacked\007\033]52;c;aGFja2Vk\007\033]8;;javascript:alert(1)\007li''nk\033]8;;\007\n'`,
@@ -141,7 +142,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       expect([others, complaints]).toEqual([[], []]);
     });
 
-    it("comes back after the service was killed, with what was written meanwhile, once", async () => {
+    deepTest("comes back after the service was killed, with what was written meanwhile, once", async () => {
       await page.locator(".terminal-panel textarea").focus();
       await type("clear; stty -echo; PS1=; kept=yes");
       await type("for n in $(seq 1 15); do echo line-$n; sleep 1; done; echo $kept-sir");
@@ -160,14 +161,14 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await type("stty echo; PS1='$ '");
     });
 
-    it("gets ten megabytes whole", async () => {
+    deepTest("gets ten megabytes whole", async () => {
       await type("clear; seq 1 1300000; echo do''ne");
       await shows("done");
       expect(await rows()).toMatch(/1299999\s+1300000\s+done/);
       expect(complaints.filter((text) => !text.startsWith("WebSocket connection"))).toEqual([]);
     });
 
-    it("takes Tab and Escape, and lets the keyboard out by F6", async () => {
+    deepTest("takes Tab and Escape, and lets the keyboard out by F6", async () => {
       const focused = "document.activeElement.getAttribute('aria-label')";
       await type("clear; cat -v");
       await page.keyboard.press("Tab");
@@ -180,7 +181,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       expect(await page.evaluate(focused)).toBe("Close the terminal");
     });
 
-    it("is accessible, light and dark, also to a screen reader", async () => {
+    deepTest("is accessible, light and dark, also to a screen reader", async () => {
       await page.getByRole("button", { name: "Screen reader" }).click();
       await page.locator(".xterm-accessibility").waitFor();
       // The policy forbids scripts of others, but not what the browser's own tools run.
@@ -196,7 +197,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await page.getByRole("button", { name: "Screen reader" }).click();
     });
 
-    it("says the shell's code, and starts another one", async () => {
+    deepTest("says the shell's code, and starts another one", async () => {
       await closed();
       await opened();
       await type("exit 4");
@@ -210,7 +211,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       expect(await page.evaluate(focused)).toBe("Terminal");
     });
 
-    it("says that there are too many", async () => {
+    deepTest("says that there are too many", async () => {
       const ids = Array.from({ length: 8 }, () => crypto.randomUUID());
       const { url, headers } = session.address("terminal");
       url.protocol = "ws:";
@@ -223,7 +224,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await closed();
     });
 
-    it("ends with the session, and says so", async () => {
+    deepTest("ends with the session, and says so", async () => {
       await opened();
       await session.call("POST", "stop");
       await expect.poll(status, POLL).toMatch(/^The session is \w+\. It must be running\.$/);

@@ -6,6 +6,7 @@ import { OTTOS_CODE, type World } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { WAIT_MS } from "../support/patience.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
@@ -30,19 +31,19 @@ const show = (page: Page, state: "hidden" | "visible") =>
     Object.defineProperty(document, "visibilityState", { configurable: true, get: () => ${JSON.stringify(state)} });
     document.dispatchEvent(new Event("visibilitychange"));`);
 
+/** The same session in a window of another person. */
+const opened = async (browser: Browser | null, url: string) => {
+  if (browser === null) throw new Error("the page has no browser");
+  const second = await newPage(browser);
+  await second.page.goto(`${url}/dashboard/open?code=${OTTOS_CODE}`);
+  await second.page.goto(`${url}/${SESSION}`);
+  await second.page.getByRole("log").locator(".item").first().waitFor();
+  return second;
+};
+
 const title = hasChromium ? "a session" : "a session (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
-
-  /** The same session in a window of another person. */
-  const opened = async (browser: Browser | null, url: string) => {
-    if (browser === null) throw new Error("the page has no browser");
-    const second = await newPage(browser);
-    await second.page.goto(`${url}/dashboard/open?code=${OTTOS_CODE}`);
-    await second.page.goto(`${url}/${SESSION}`);
-    await second.page.getByRole("log").locator(".item").first().waitFor();
-    return second;
-  };
 
   it("shows two people each other's messages and answers, with their names", async () => {
     const request = {
@@ -87,32 +88,34 @@ describe.skipIf(!hasChromium)(title, () => {
     await context.close();
   });
 
-  it.each([
-    ["the session", SESSION, ".items > .item"],
-    ["a list", PROJECT, ".row"],
-    ["the first page", "#/", ".card"],
-  ])("says that the service is away, and recovers without a reload: %s", async (_name, hash, shows) => {
-    const { page, fake, visit, complaints } = await start(world());
-    await visit(hash);
-    await page.locator(shows).first().waitFor();
-    await page.evaluate("window.loadedOnce = true");
-    if (hash !== "#/") await page.getByText("live", { exact: true }).waitFor();
-    await fake.down();
-    await page.getByRole("alert").getByText("The service does not respond.").waitFor();
-    await page.getByRole("alert").getByText("The page tries again by itself.").waitFor();
-    // The page keeps its content.
-    await page.locator(shows).first().waitFor();
-    fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed meanwhile" }));
-    await fake.up();
-    await page.getByRole("alert").waitFor({ state: "detached" });
-    await page.getByText("renamed meanwhile").first().waitFor();
-    if (hash !== "#/") await page.getByText("live", { exact: true }).waitFor();
-    expect(await page.evaluate("window.loadedOnce")).toBe(true);
-    // The browser itself reports each connection that failed.
-    complaints.length = 0;
+  onlyDeep(() => {
+    it.each([
+      ["the session", SESSION, ".items > .item"],
+      ["a list", PROJECT, ".row"],
+      ["the first page", "#/", ".card"],
+    ])("says that the service is away, and recovers without a reload: %s", async (_name, hash, shows) => {
+      const { page, fake, visit, complaints } = await start(world());
+      await visit(hash);
+      await page.locator(shows).first().waitFor();
+      await page.evaluate("window.loadedOnce = true");
+      if (hash !== "#/") await page.getByText("live", { exact: true }).waitFor();
+      await fake.down();
+      await page.getByRole("alert").getByText("The service does not respond.").waitFor();
+      await page.getByRole("alert").getByText("The page tries again by itself.").waitFor();
+      // The page keeps its content.
+      await page.locator(shows).first().waitFor();
+      fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed meanwhile" }));
+      await fake.up();
+      await page.getByRole("alert").waitFor({ state: "detached" });
+      await page.getByText("renamed meanwhile").first().waitFor();
+      if (hash !== "#/") await page.getByText("live", { exact: true }).waitFor();
+      expect(await page.evaluate("window.loadedOnce")).toBe(true);
+      // The browser itself reports each connection that failed.
+      complaints.length = 0;
+    });
   });
 
-  it("needs one connection to the service while it is shown, and none while it is hidden", async () => {
+  deepTest("needs one connection to the service while it is shown, and none while it is hidden", async () => {
     const { page, fake, visit } = await start(world());
     await visit(SESSION);
     await page.getByText("live", { exact: true }).waitFor();
@@ -134,7 +137,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(streams).toEqual([0, 1, 0]);
   });
 
-  it("asks for a reload if the service was upgraded and a page's module is gone", async () => {
+  deepTest("asks for a reload if the service was upgraded and a page's module is gone", async () => {
     const { page, visit, complaints } = await start(world());
     await visit("#/");
     await page.locator(".card").first().waitFor();
@@ -153,7 +156,7 @@ describe.skipIf(!hasChromium)(title, () => {
     complaints.length = 0;
   });
 
-  it("keeps a message that is typed and sent while the service is away", async () => {
+  deepTest("keeps a message that is typed and sent while the service is away", async () => {
     const { page, fake, visit, complaints } = await start(world());
     await visit(SESSION);
     await page.getByRole("textbox", { name: "Message", exact: true }).waitFor();

@@ -18,6 +18,7 @@ import {
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { hasChromium, launch, newPage } from "./browser.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 /** More presses than any page has places for the focus. */
 const TABS_MAX = 80;
@@ -108,7 +109,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.content()).not.toContain("sk-a-key-of-a-newcomer");
   });
 
-  it("asks before it makes a second project of the same name, and keeps what was typed", async () => {
+  deepTest("asks before it makes a second project of the same name, and keeps what was typed", async () => {
     const name = "a name twice";
     await makeProject(service, { files: {}, name });
     await page.goto(`${service.url}/#/new`);
@@ -121,7 +122,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Set up the project" }).waitFor();
   });
 
-  it("copies a repository, and says beside the field what is wrong with an address", async () => {
+  deepTest("copies a repository, and says beside the field what is wrong with an address", async () => {
     await page.goto(`${service.url}/#/new?from=import`);
     await page.getByLabel("Address").fill("http://127.0.0.1:9/greeter.git");
     await page.getByLabel("Project name").fill("a copy");
@@ -141,7 +142,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  it("adds, replaces and deletes secrets, and names the required ones that are missing", async () => {
+  deepTest("adds, replaces and deletes secrets, and names the required ones that are missing", async () => {
     const pid = await makeProject(service, {
       files: { "platform.toml": '[env]\nrequired = ["DEPLOY_KEY"]\noptional = ["SENTRY_DSN"]\n' },
     });
@@ -170,7 +171,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect((secrets as { name: string }[]).map(({ name }) => name)).toEqual(["DEPLOY_KEY"]);
   });
 
-  it("renames a project, moves its default branch, pauses its triggers, and archives it", async () => {
+  deepTest("renames a project, moves its default branch, pauses its triggers, and archives it", async () => {
     const pid = await makeProject(service, { files: {}, name: "old name" });
     await visit(`#/projects/${pid}/settings`);
     await page.getByLabel("Name", { exact: true }).fill("new name");
@@ -202,7 +203,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Archive the project" }).waitFor();
   });
 
-  it("makes a token that works, shows it once, and revokes it", async () => {
+  deepTest("makes a token that works, shows it once, and revokes it", async () => {
     await page.getByRole("link", { name: "admin" }).click();
     await page.getByLabel("Name", { exact: true }).fill("laptop");
     await press("Make the token");
@@ -218,7 +219,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(async () => (await whoami()).status).toBe(401);
   });
 
-  it("starts, renames, filters and deletes sessions", async () => {
+  deepTest("starts, renames, filters and deletes sessions", async () => {
     const pid = await readyProject("sessions");
     await visit(`#/projects/${pid}`);
     await page.getByRole("link", { name: "New session" }).click();
@@ -250,7 +251,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions")).toEqual([]);
   });
 
-  it("starts a session with files, and offers branches and models of the project", async () => {
+  deepTest("starts a session with files, and offers branches and models of the project", async () => {
     const pid = await readyProject("files");
     await visit(`#/projects/${pid}/new`);
     const offered = async (label: string) => {
@@ -275,62 +276,65 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("adds a trigger by a change request, and its senders' lines work as they stand on the page", async () => {
-    const pid = await readyProject("senders");
-    await visit(`#/projects/${pid}/triggers`);
-    await page.getByRole("link", { name: "Add a trigger" }).click();
-    await page.getByLabel("Schedule").fill("0 30 2 * * *");
-    await page.locator(".instants tbody tr").nth(4).waitFor();
-    await page.getByLabel("Prompt").fill("Review {{ body.ref }}.");
-    await page.getByRole("link", { name: "On a webhook" }).click();
-    await page.getByLabel("Events").waitFor();
-    expect(await page.getByLabel("Prompt").inputValue()).toBe("Review {{ body.ref }}.");
-    await page.getByLabel("Slug").fill("On Push");
-    await page.getByText('slug "On Push" must have').waitFor();
-    await page.getByLabel("Slug").fill("on-push");
-    await page.getByLabel("Events").fill("push");
-    await page.getByLabel("Branches").fill("main, release/*");
-    await page.getByText("[webhooks.on-push]").waitFor();
-    await press("Open a change request");
-    await page.getByRole("heading", { name: "Add the trigger on-push" }).waitFor();
-    await page.getByText("+[[triggers]]").waitFor();
-    await press("Merge");
-    await agree("Merge");
-    await page.getByText("was merged into main.").waitFor();
+  deepTest(
+    "adds a trigger by a change request, and its senders' lines work as they stand on the page",
+    async () => {
+      const pid = await readyProject("senders");
+      await visit(`#/projects/${pid}/triggers`);
+      await page.getByRole("link", { name: "Add a trigger" }).click();
+      await page.getByLabel("Schedule").fill("0 30 2 * * *");
+      await page.locator(".instants tbody tr").nth(4).waitFor();
+      await page.getByLabel("Prompt").fill("Review {{ body.ref }}.");
+      await page.getByRole("link", { name: "On a webhook" }).click();
+      await page.getByLabel("Events").waitFor();
+      expect(await page.getByLabel("Prompt").inputValue()).toBe("Review {{ body.ref }}.");
+      await page.getByLabel("Slug").fill("On Push");
+      await page.getByText('slug "On Push" must have').waitFor();
+      await page.getByLabel("Slug").fill("on-push");
+      await page.getByLabel("Events").fill("push");
+      await page.getByLabel("Branches").fill("main, release/*");
+      await page.getByText("[webhooks.on-push]").waitFor();
+      await press("Open a change request");
+      await page.getByRole("heading", { name: "Add the trigger on-push" }).waitFor();
+      await page.getByText("+[[triggers]]").waitFor();
+      await press("Merge");
+      await agree("Merge");
+      await page.getByText("was merged into main.").waitFor();
 
-    await visit(`#/projects/${pid}/triggers`);
-    await page.locator("summary", { hasText: "Set up a sender" }).click();
-    await press("Make a new value of WEBHOOK_SECRET");
-    const secret = await page.getByRole("dialog").locator("code").innerText();
-    await agree("Done");
-    await page.locator("summary", { hasText: "curl" }).click();
-    const curl = await page.getByLabel("the command", { exact: true }).innerText();
-    const { stdout } = await run(curl.replace("the value of WEBHOOK_SECRET", secret));
-    expect(JSON.parse(stdout)).toMatchObject({ status: "fired" });
+      await visit(`#/projects/${pid}/triggers`);
+      await page.locator("summary", { hasText: "Set up a sender" }).click();
+      await press("Make a new value of WEBHOOK_SECRET");
+      const secret = await page.getByRole("dialog").locator("code").innerText();
+      await agree("Done");
+      await page.locator("summary", { hasText: "curl" }).click();
+      const curl = await page.getByLabel("the command", { exact: true }).innerText();
+      const { stdout } = await run(curl.replace("the value of WEBHOOK_SECRET", secret));
+      expect(JSON.parse(stdout)).toMatchObject({ status: "fired" });
 
-    await page.locator("summary", { hasText: "GitLab" }).click();
-    const job = await page.getByLabel("the job", { exact: true }).innerText();
-    const [, script = ""] = job.split("    - |\n");
-    const told = await run(script, {
-      WEBHOOK_SECRET: secret,
-      CI_COMMIT_BRANCH: "release/1",
-      CI_COMMIT_SHA: "1a2b",
-      CI_COMMIT_MESSAGE: `It's "quoted" $(false)`,
-      CI_JOB_ID: "7",
-    });
-    expect(JSON.parse(told.stdout)).toMatchObject({ status: "fired" });
-    const fires = listOf(await service.request("GET", `/v1/projects/${pid}/fires`), "fires");
-    expect(fires.map(({ status }) => status)).toEqual(["fired", "fired"]);
-    // A preview takes the delivery.
-    await press("Preview on-push");
-    const past = page.getByLabel("Past delivery");
-    await past.selectOption({ index: 1 });
-    await page.getByText("The body and three headers are stored").waitFor();
-    await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
-    await page.getByRole("dialog").getByText("Review refs/heads/release/1.").waitFor();
-  });
+      await page.locator("summary", { hasText: "GitLab" }).click();
+      const job = await page.getByLabel("the job", { exact: true }).innerText();
+      const [, script = ""] = job.split("    - |\n");
+      const told = await run(script, {
+        WEBHOOK_SECRET: secret,
+        CI_COMMIT_BRANCH: "release/1",
+        CI_COMMIT_SHA: "1a2b",
+        CI_COMMIT_MESSAGE: `It's "quoted" $(false)`,
+        CI_JOB_ID: "7",
+      });
+      expect(JSON.parse(told.stdout)).toMatchObject({ status: "fired" });
+      const fires = listOf(await service.request("GET", `/v1/projects/${pid}/fires`), "fires");
+      expect(fires.map(({ status }) => status)).toEqual(["fired", "fired"]);
+      // A preview takes the delivery.
+      await press("Preview on-push");
+      const past = page.getByLabel("Past delivery");
+      await past.selectOption({ index: 1 });
+      await page.getByText("The body and three headers are stored").waitFor();
+      await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
+      await page.getByRole("dialog").getByText("Review refs/heads/release/1.").waitFor();
+    },
+  );
 
-  it("shows what a session has pushed, file by file, while the page is open", async () => {
+  deepTest("shows what a session has pushed, file by file, while the page is open", async () => {
     const pid = await readyProject("changes");
     const sid = await runSession(service, pid, { initial_prompt: "Write notes" });
     await visit(`#/projects/${pid}/sessions/${sid}`);
@@ -347,7 +351,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator("#work .row", { hasText: "Change" }).waitFor();
   });
 
-  it("starts a session from the first page on with the keyboard alone", async () => {
+  deepTest("starts a session from the first page on with the keyboard alone", async () => {
     await readyProject("by keyboard");
     await page.reload();
     await page.getByRole("link", { name: "by keyboard" }).waitFor();

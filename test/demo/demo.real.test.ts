@@ -11,6 +11,7 @@ import { formatTime, makeNarrator } from "../../demo/narrator.ts";
 import { makeRepository, pushDelivery } from "../../demo/sample.ts";
 import { parseManifest } from "../../src/domain/manifest.ts";
 import { buildLacks } from "../support/service/dockerfile-project.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 
@@ -144,7 +145,7 @@ const runDemo = async (environment: Readonly<Record<string, string>>) => {
 const demoDirectories = () => fs.readdirSync("/tmp").filter((name) => name.startsWith("demo-"));
 
 describe("the demo", () => {
-  it("says which step failed and why, exits 1 and leaves nothing behind", async () => {
+  deepTest("says which step failed and why, exits 1 and leaves nothing behind", async () => {
     const before = demoDirectories();
     const { code, stdout, stderr } = await runDemo({ PLATFORM_SANDBOX_PROVIDER: "nonsense" });
     expect(code).toBe(1);
@@ -154,7 +155,7 @@ describe("the demo", () => {
     expect(demoDirectories()).toEqual(before);
   });
 
-  it("ends and leaves nothing behind when its reader has gone", async () => {
+  deepTest("ends and leaves nothing behind when its reader has gone", async () => {
     const before = demoDirectories();
     const child = spawn(process.execPath, ["demo/main.ts"], {
       cwd: ROOT,

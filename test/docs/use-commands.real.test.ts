@@ -13,6 +13,7 @@ import { codeBlocks, files, read, ROOT } from "../support/documents.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 import { Installation, type Json, type Life, TOKEN } from "../support/service/process-service.ts";
 import { documentsRunHere } from "../support/requirements.ts";
+import { sampled } from "../support/vitest/rings.ts";
 
 const FOLDER = "docs/use";
 /** In the order in which a reader can follow them. */
@@ -214,7 +215,7 @@ describe.runIf(documentsRunHere)("the commands of the documents", () => {
   }, TEST_MS);
 
   // Each goes on where the one before ended.
-  it.each(DOCUMENTS)(
+  it.each(sampled(DOCUMENTS, ["first-project.md"]))(
     "in %s run as they are written",
     async (document) => {
       const { code, output } = await reader.follow(document);

@@ -7,6 +7,7 @@ import { commitToSample, LiveSession, POLL } from "../support/service/live-sessi
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const PROMPT = "run: echo asked at first";
 
@@ -77,7 +78,7 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol", 
     expect(models).not.toEqual([]);
   });
 
-  it("says that the runtime has no HTTP API", async () => {
+  deepTest("says that the runtime has no HTTP API", async () => {
     const { url, headers } = session.address("runtime/session");
     // oxlint-disable-next-line no-restricted-globals -- an answer that is no success
     const answer = await fetch(url, { headers });
@@ -87,7 +88,7 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol", 
     ]);
   });
 
-  it("goes on after a restart with a summary, which the conversation names", async () => {
+  deepTest("goes on after a restart with a summary, which the conversation names", async () => {
     await session.call("POST", "stop");
     const id = randomUUID();
     await session.call("POST", "messages", { id, text: "What was said?" });

@@ -33,6 +33,7 @@ import { Installation, type Life } from "../support/service/process-service.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { type RequestLog, WebhookSender } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const CAP = 10;
@@ -128,7 +129,7 @@ afterAll(async () => {
 }, TEST_MS);
 
 describe("a backup of a running service under load", () => {
-  it(
+  deepTest(
     "is one file that only its owner may read, and contains no secret in plain text [S10]",
     async () => {
       expect(await backupUnderLoad()).toContain("It contains the master key");
@@ -169,7 +170,7 @@ describe("a backup of a running service under load", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "does not move sandboxes: their sessions are lost in the restored service and continue in the original",
     async () => {
       await eventually(async () => {
@@ -190,7 +191,7 @@ describe("a backup of a running service under load", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "has everything accepted before it: each delivery once, queued ones start, counters and rows agree [I1, I4, I5]",
     async () => {
       expect(unaccounted(answered, await ledgerOf(life, projectId))).toEqual([]);
@@ -205,7 +206,7 @@ describe("a backup of a running service under load", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "has its triggers, and its secrets can be decrypted there",
     async () => {
       const listing = (await life.call("GET", `/v1/projects/${projectId}/triggers`)) as {
@@ -225,7 +226,7 @@ describe("a backup of a running service under load", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "of a stopped installation needs no running service, and the restored installation keeps its id",
     async () => {
       expect(await installationId(place.dataDir)).not.toBe(await installationId(old.dataDir));
@@ -290,7 +291,7 @@ const modified = (bytes: Buffer, from: number) => {
 };
 
 describe("a restore", () => {
-  it(
+  deepTest(
     "refuses a file that is cut off at any position",
     async () => {
       const { size } = statSync(file);
@@ -304,7 +305,7 @@ describe("a restore", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "refuses a file with any modification of its content",
     async () => {
       const damaged = path.join(old.directory, "damaged.tar.gz");
@@ -318,7 +319,7 @@ describe("a restore", () => {
     TEST_MS,
   );
 
-  it("refuses a file that is not a backup", async () => {
+  deepTest("refuses a file that is not a backup", async () => {
     const text = path.join(old.directory, "text");
     await writeFile(text, "no archive at all");
     expect(await refusalOf(text)).toContain("it is not a backup of this service");
@@ -327,7 +328,7 @@ describe("a restore", () => {
     );
   });
 
-  it("refuses a backup of a newer version, and names the version", async () => {
+  deepTest("refuses a backup of a newer version, and names the version", async () => {
     const manifest = await manifestOfBackup();
     const newer = JSON.stringify({ ...manifest, format: 2, more: true });
     expect(await refusalOf(await archiveOf("format.tar.gz", { "backup.json": newer }))).toContain(
@@ -340,7 +341,7 @@ describe("a restore", () => {
     );
   });
 
-  it("refuses a backup from before the baseline, and names the commit that upgrades it", async () => {
+  deepTest("refuses a backup from before the baseline, and names the commit that upgrades it", async () => {
     const migrations = [{ name: "0001_accounts.sql", checksum: "x" }];
     const older = JSON.stringify({ ...(await manifestOfBackup()), migrations });
     expect(await refusalOf(await archiveOf("older.tar.gz", { "backup.json": older }))).toMatch(
@@ -348,7 +349,7 @@ describe("a restore", () => {
     );
   });
 
-  it(
+  deepTest(
     "of an older version's backup fills that version's schema, and the next start migrates it",
     async () => {
       const later = path.join(old.directory, "later");
@@ -384,7 +385,7 @@ describe("a restore", () => {
     TEST_MS,
   );
 
-  it("overwrites nothing: neither a directory in use nor one that is not empty", async () => {
+  deepTest("overwrites nothing: neither a directory in use nor one that is not empty", async () => {
     expect(await refusalOf(file, place.dataDir)).toMatch(/is in use by the service with process id \d+/);
     expect(await refusalOf(file, old.dataDir)).toContain("is not empty");
   });

@@ -12,6 +12,7 @@ import { LiveSession } from "../support/service/live-session.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 let installation: Installation;
 let life: Life;
@@ -87,7 +88,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "removes the branch of a merged session once it is stopped, beside the running service",
     async () => {
       expect(await fromClone("cr", "merge", "1")).toMatchObject({ status: "merged" });
@@ -152,7 +153,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "also finds the database if no service runs, and reports a missing one",
     async () => {
       await session.stop();

@@ -14,6 +14,7 @@ import { commitToSample } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const POLL = { timeout: WAIT_MS, interval: 100 };
 const CREDENTIAL = "credential-of-the-wiki-42";
@@ -169,7 +170,7 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "gets the result of a call that a person approves while it waits, and of one that is approved after a kill",
     async () => {
       server.calls.length = 0;
@@ -229,7 +230,7 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "has tools in the session that began while the gateway was away",
     async () => {
       await life.end("SIGTERM");
@@ -253,7 +254,7 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "starts a session with the platform's own tool, and sees a connector's tool that is accepted in mid-session",
     async () => {
       server.tools = [...server.tools, { name: "late", description: "Comes late." }];

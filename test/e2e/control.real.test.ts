@@ -19,6 +19,7 @@ import { signUserContext } from "../../src/domain/user-context.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 /** A limit for what hangs, not a claim about speed. */
 const POLL = { timeout: WAIT_MS, interval: 50 };
@@ -167,7 +168,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "has a changed secret in its runtime's environment after the turn, and not before",
     async () => {
       const ready = await runtimesReady();
@@ -192,7 +193,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "has its uncommitted work saved to refs/wip, by programs that run as the agent does [G06]",
     async () => {
       const spy = "sh -c '(id -u; env) > /tmp/spied; cat'";
@@ -247,7 +248,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "is stopped while its agent works, and a message that waits goes to the next sandbox",
     async () => {
       const [first, second] = [randomUUID(), randomUUID()];
@@ -283,7 +284,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "continues with its saved work if the restart asks for it",
     async () => {
       await after(

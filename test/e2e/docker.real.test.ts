@@ -20,6 +20,7 @@ import { PackageRegistry } from "../support/servers/package-registry.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 
@@ -96,7 +97,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     },
   );
 
-  it("gets a container that waited for it", { timeout: TEST_MS }, async () => {
+  deepTest("gets a container that waited for it", async () => {
     const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
     const waiting = async () =>
       (await life.call("GET", `/v1/projects/${pid}/environment`))["waiting"] as Json;
@@ -117,7 +118,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     registry,
   }));
 
-  it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {
+  deepTest("works on an image that has busybox alone", async () => {
     const root = path.join(images, "root");
     const file = path.join(images, "busybox.tar");
     await mkdir(root);

@@ -14,6 +14,7 @@ import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { TOOL_DOCKERFILE, TOOL_MANIFEST, toolOfDockerfile } from "./each-provider.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 // buildah can lose what a step prints last. So the step goes on for a second.
 const BROKEN = `${TOOL_DOCKERFILE}RUN echo the reason && sleep 1 && exit 7\n`;
@@ -52,52 +53,43 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     () => toolOfDockerfile(project, { life, provider: "local" }),
   );
 
-  it(
-    "is not built again for another file, and is for a file of the context [E27]",
-    { timeout: TEST_MS },
-    async () => {
-      const [before] = await project.builds();
-      await project.merge({ "README.md": "Something else.\n" });
-      await vi.waitFor(async () => {
-        const { dockerfile } = (await environment()) as { dockerfile: Json };
-        expect(dockerfile["commit"]).not.toBe(before?.["commit"]);
-        expect(dockerfile["key"]).toBe(before?.["key"]);
-      }, POLL);
-      expect(await project.builds()).toHaveLength(1);
-      await project.merge({ ".platform/note.txt": "part of the context\n" });
-      expect(await project.overAfter(before?.["key"])).toMatchObject({ status: "ready", cause: "manifest" });
-    },
-  );
+  deepTest("is not built again for another file, and is for a file of the context [E27]", async () => {
+    const [before] = await project.builds();
+    await project.merge({ "README.md": "Something else.\n" });
+    await vi.waitFor(async () => {
+      const { dockerfile } = (await environment()) as { dockerfile: Json };
+      expect(dockerfile["commit"]).not.toBe(before?.["commit"]);
+      expect(dockerfile["key"]).toBe(before?.["key"]);
+    }, POLL);
+    expect(await project.builds()).toHaveLength(1);
+    await project.merge({ ".platform/note.txt": "part of the context\n" });
+    expect(await project.overAfter(before?.["key"])).toMatchObject({ status: "ready", cause: "manifest" });
+  });
 
-  it(
-    "names the line of a step that fails, and the session has the last image [E13]",
-    { timeout: TEST_MS },
-    async () => {
-      const [before] = await project.builds();
-      await project.merge({ ".platform/Dockerfile": BROKEN });
-      const failed = await project.overAfter(before?.["key"]);
-      expect(failed).toMatchObject({
-        status: "failed",
-        failure: {
-          code: "step_failed",
-          line: 5,
-          exit: 7,
-          tail: expect.stringContaining("the reason") as string,
-        },
-      });
-      expect(await project.log(failed["id"])).toContain("the reason\n");
-      const stale = await session();
-      await stale.run("greet");
-      expect(await stale.call("GET", "sandbox")).toMatchObject({
-        environment: { build_id: before?.["id"], stale: true },
-      });
-      await stale.stop();
-    },
-  );
+  deepTest("names the line of a step that fails, and the session has the last image [E13]", async () => {
+    const [before] = await project.builds();
+    await project.merge({ ".platform/Dockerfile": BROKEN });
+    const failed = await project.overAfter(before?.["key"]);
+    expect(failed).toMatchObject({
+      status: "failed",
+      failure: {
+        code: "step_failed",
+        line: 5,
+        exit: 7,
+        tail: expect.stringContaining("the reason") as string,
+      },
+    });
+    expect(await project.log(failed["id"])).toContain("the reason\n");
+    const stale = await session();
+    await stale.run("greet");
+    expect(await stale.call("GET", "sandbox")).toMatchObject({
+      environment: { build_id: before?.["id"], stale: true },
+    });
+    await stale.stop();
+  });
 
-  it(
+  deepTest(
     "fails a session of a project without an image, with the reason; mended, it recovers [E13]",
-    { timeout: TEST_MS },
     async () => {
       // Another project with the same content has no image yet.
       const other = await life.project(project.clone);
@@ -126,7 +118,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     },
   );
 
-  it("gives a build the secrets that the manifest names [E14]", { timeout: TEST_MS }, async () => {
+  deepTest("gives a build the secrets that the manifest names [E14]", async () => {
     const [before] = await project.builds();
     const mounts = "RUN --mount=type=secret,id=BUILD_KEY wc -c < /run/secrets/BUILD_KEY > /key-length\n";
     await project.merge({
@@ -150,9 +142,8 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     await built.stop();
   });
 
-  it(
+  deepTest(
     "keeps no secret of a build, and gives it no other: 64 are in no image, log, row or file of the service [E14]",
-    { timeout: TEST_MS },
     async () => {
       const canaries = Object.fromEntries(
         Array.from({ length: 64 }, (_, index) => [
@@ -194,7 +185,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     },
   );
 
-  it("keeps its images over a restart, and builds again what was removed", { timeout: TEST_MS }, async () => {
+  deepTest("keeps its images over a restart, and builds again what was removed", async () => {
     const count = (await project.builds()).length;
     await life.end("SIGTERM");
     life = await installation.start({ PLATFORM_IMAGES_DIR: path.join(images, "kept") });

@@ -19,6 +19,7 @@ import { PackageRegistry } from "../support/servers/package-registry.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
@@ -69,24 +70,20 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     if (images !== "") await rm(images, { recursive: true, force: true });
   }, TEST_MS);
 
-  it(
-    "clones, commits and pushes, also after its service was killed and came back",
-    { timeout: TEST_MS },
-    async () => {
-      const session = await LiveSession.start(life, installation);
-      const before = await session.call("GET", "sandbox");
-      expect(before).toMatchObject({ provider: "gvisor" });
-      await session.run(`${OWN_KERNEL} && echo 1 > first && ${COMMIT}`);
-      await life.end("SIGKILL");
-      // The later service takes gVisor by itself, because it starts here.
-      life = await installation.start(settings("auto"));
-      const again = session.at(life);
-      await again.run(`${OWN_KERNEL} && echo 2 > second && ${COMMIT}`);
-      expect(await filesChanged(again)).toEqual(["first", "second"]);
-      expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
-      await again.stop();
-    },
-  );
+  deepTest("clones, commits and pushes, also after its service was killed and came back", async () => {
+    const session = await LiveSession.start(life, installation);
+    const before = await session.call("GET", "sandbox");
+    expect(before).toMatchObject({ provider: "gvisor" });
+    await session.run(`${OWN_KERNEL} && echo 1 > first && ${COMMIT}`);
+    await life.end("SIGKILL");
+    // The later service takes gVisor by itself, because it starts here.
+    life = await installation.start(settings("auto"));
+    const again = session.at(life);
+    await again.run(`${OWN_KERNEL} && echo 2 > second && ${COMMIT}`);
+    expect(await filesChanged(again)).toEqual(["first", "second"]);
+    expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
+    await again.stop();
+  });
 
   it(
     "saves an uncommitted file when it stops, and a restart brings it back",
@@ -116,7 +113,7 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     also: OWN_KERNEL,
   }));
 
-  it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {
+  deepTest("works on an image that has busybox alone", async () => {
     const root = path.join(images, "root");
     const file = path.join(images, "busybox.tar");
     await mkdir(root);
@@ -134,60 +131,65 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   });
 });
 
-describe.skipIf(lacksRunsc !== null)(
-  `a sandbox under gVisor whose service never comes back ${lacksRunsc ?? ""}`,
-  () => {
-    let installation: Installation;
-    let runDir = "";
-    let sandboxId = "";
+onlyDeep(() => {
+  describe.skipIf(lacksRunsc !== null)(
+    `a sandbox under gVisor whose service never comes back ${lacksRunsc ?? ""}`,
+    () => {
+      let installation: Installation;
+      let runDir = "";
+      let sandboxId = "";
 
-    beforeEach(async () => {
-      installation = await Installation.open();
-      const life = await installation.start({
-        PLATFORM_SANDBOX_PROVIDER: "gvisor",
-        PLATFORM_RUNSC: runsc ?? "",
-        PLATFORM_AGENT_COMMAND: "light-agent",
-        PLATFORM_AGENT_ADAPTER: "plain",
-        PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+      beforeEach(async () => {
+        installation = await Installation.open();
+        const life = await installation.start({
+          PLATFORM_SANDBOX_PROVIDER: "gvisor",
+          PLATFORM_RUNSC: runsc ?? "",
+          PLATFORM_AGENT_COMMAND: "light-agent",
+          PLATFORM_AGENT_ADAPTER: "plain",
+          PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+        });
+        const session = await LiveSession.start(life, installation);
+        sandboxId = String((await session.call("GET", "sandbox"))["id"]);
+        const installationId = readFileSync(
+          path.join(installation.dataDir, "installation-id"),
+          "utf8",
+        ).trim();
+        runDir = runDirectoryOf(installationId);
+        await life.end("SIGKILL");
+        expect(processesOfSandbox(sandboxId)).not.toEqual([]);
+      }, TEST_MS);
+      afterEach(async () => {
+        for (const pid of processesOfSandbox(sandboxId)) process.kill(pid, "SIGKILL");
+        await rm(runDir, { recursive: true, force: true });
+        await installation?.close();
+      }, TEST_MS);
+
+      const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
+        const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
+        const { stdout } = await promisify(execFile)(process.execPath, args);
+        return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
+      };
+
+      it(
+        "is listed and ended by the doctor, with all that belongs to it [I9]",
+        { timeout: TEST_MS },
+        async () => {
+          const left = (await orphans()).find(({ kind }) => kind === "sandbox");
+          expect(left).toMatchObject({ what: sandboxId, pids: processesOfSandbox(sandboxId) });
+          const ended = await orphans("--end");
+          expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
+          expect(processesOfSandbox(sandboxId)).toEqual([]);
+          expect(existsSync(runDir)).toBe(false);
+          expect(spawnSync("find", ["/sys/fs/cgroup", "-name", sandboxId], { encoding: "utf8" }).stdout).toBe(
+            "",
+          );
+        },
+      );
+
+      it("ends itself if its run directory is removed", { timeout: TEST_MS }, async () => {
+        await rm(runDir, { recursive: true });
+        await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
       });
-      const session = await LiveSession.start(life, installation);
-      sandboxId = String((await session.call("GET", "sandbox"))["id"]);
-      const installationId = readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim();
-      runDir = runDirectoryOf(installationId);
-      await life.end("SIGKILL");
-      expect(processesOfSandbox(sandboxId)).not.toEqual([]);
-    }, TEST_MS);
-    afterEach(async () => {
-      for (const pid of processesOfSandbox(sandboxId)) process.kill(pid, "SIGKILL");
-      await rm(runDir, { recursive: true, force: true });
-      await installation?.close();
-    }, TEST_MS);
-
-    const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
-      const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
-      const { stdout } = await promisify(execFile)(process.execPath, args);
-      return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
-    };
-
-    it(
-      "is listed and ended by the doctor, with all that belongs to it [I9]",
-      { timeout: TEST_MS },
-      async () => {
-        const left = (await orphans()).find(({ kind }) => kind === "sandbox");
-        expect(left).toMatchObject({ what: sandboxId, pids: processesOfSandbox(sandboxId) });
-        const ended = await orphans("--end");
-        expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
-        expect(processesOfSandbox(sandboxId)).toEqual([]);
-        expect(existsSync(runDir)).toBe(false);
-        expect(spawnSync("find", ["/sys/fs/cgroup", "-name", sandboxId], { encoding: "utf8" }).stdout).toBe(
-          "",
-        );
-      },
-    );
-
-    it("ends itself if its run directory is removed", { timeout: TEST_MS }, async () => {
-      await rm(runDir, { recursive: true });
-      await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
-    });
-  },
-);
+    },
+  );
+});

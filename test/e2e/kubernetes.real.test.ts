@@ -18,6 +18,7 @@ import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const lacks = !sandboxesStartHere
@@ -107,7 +108,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
     if (directory !== "") await rm(directory, { recursive: true, force: true });
   }, TEST_MS);
 
-  it("removes images that nothing uses, though no sandbox is on this machine", () => {
+  deepTest("removes images that nothing uses, though no sandbox is on this machine", () => {
     expect(readdirSync(path.join(directory, "images")).toSorted()).toEqual([
       "names",
       `sha256-${"1".repeat(64)}`,
@@ -135,7 +136,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
     },
   );
 
-  it("waits while the namespace's quota is used up, and then starts", { timeout: TEST_MS }, async () => {
+  deepTest("waits while the namespace's quota is used up, and then starts", async () => {
     server.faults.quotaUsedUp = true;
     server.sent.length = 0;
     const pid = await life.project(installation.sample);
@@ -149,7 +150,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
     await expect.poll(pods, POLL).toEqual([]);
   });
 
-  it("examines itself, which its command leaves to it while it runs", { timeout: TEST_MS }, async () => {
+  deepTest("examines itself, which its command leaves to it while it runs", async () => {
     expect(await life.call("POST", "/v1/operator/doctor", {})).toMatchObject({
       provider: "kubernetes",
       usable: true,
@@ -163,7 +164,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
     });
   });
 
-  it("fails with no_capacity if no node has room in time", { timeout: TEST_MS }, async () => {
+  deepTest("fails with no_capacity if no node has room in time", async () => {
     await life.end("SIGTERM");
     // The doctor has the port now.
     expect(JSON.parse((await platform("doctor")).stdout)).toMatchObject({ usable: true, problem: null });
@@ -180,7 +181,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
     await expect.poll(pods, POLL).toEqual([]);
   });
 
-  it("refuses to start without the cluster, and says why", { timeout: TEST_MS }, async () => {
+  deepTest("refuses to start without the cluster, and says why", async () => {
     await life.end("SIGTERM");
     const gone = { ...settings(), PLATFORM_KUBERNETES_CONFIG: path.join(directory, "gone") };
     const text = server.kubeconfig.replace(server.url, `http://127.0.0.1:${await freePort()}`);

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 /** Processes whose command line names the sandbox: its outermost one on this machine does. */
 const processesOf = (sandboxId: string): number[] =>
@@ -49,7 +50,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
     String((await life.call("POST", `/v1/projects/${projectId}/sessions`, body))["id"]);
   const sandboxOf = (id: string) => life.call("GET", `/v1/projects/${projectId}/sessions/${id}/sandbox`);
 
-  it(
+  deepTest(
     "reaches running after the service was killed during provisioning, and its prompt is delivered once",
     async () => {
       const id = await create({ initial_prompt: "write kept.txt: once" });
@@ -85,7 +86,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "fails as lost, frees its slot and is cleaned up when its sandbox dies",
     async () => {
       const id = await create({});
@@ -103,7 +104,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "fails with the runtime's last words when the agent runtime cannot start",
     async () => {
       expect(await life.end("SIGTERM")).toBe(0);

@@ -120,74 +120,76 @@ const opensSecrets = async (life: Life, projectId: string, secret = SECRET): Pro
   expect(renewed["secret"]).toMatch(/^whsec_/);
 };
 
-describe("a start without the right master key", () => {
-  let installation: Installation;
-  let projectId = "";
-  beforeAll(async () => {
-    installation = await place();
-    const life = await started(installation, SIMULATED);
-    projectId = await furnish(installation, life);
-    await life.end("SIGTERM");
-  }, TEST_MS);
-  const file = (name = "") => path.join(installation.dataDir, `master-key${name}`);
-
-  it(
-    "is refused if the file is missing, says what to do, and creates no other key [S08]",
-    async () => {
-      const aside = path.join(installation.directory, "aside");
-      renameSync(file(), aside);
-      const refusal = installation.start(SIMULATED);
-      await expect(refusal).rejects.toThrow("The master key of this database's secrets is missing");
-      await expect(refusal).rejects.toThrow(`restore the file ${file()} from a backup`);
-      expect(keyFiles(installation)).toEqual([]);
-      renameSync(aside, file());
+onlyDeep(() => {
+  describe("a start without the right master key", () => {
+    let installation: Installation;
+    let projectId = "";
+    beforeAll(async () => {
+      installation = await place();
       const life = await started(installation, SIMULATED);
-      await opensSecrets(life, projectId);
+      projectId = await furnish(installation, life);
       await life.end("SIGTERM");
-    },
-    TEST_MS,
-  );
+    }, TEST_MS);
+    const file = (name = "") => path.join(installation.dataDir, `master-key${name}`);
 
-  it(
-    "is refused if the file or the setting has another key, and names it [S08]",
-    async () => {
-      const wrong = randomBytes(32).toString("hex");
-      const right = keyIn(installation);
-      writeFileSync(file(), wrong);
-      await expect(installation.start(SIMULATED)).rejects.toThrow(
-        `The key in ${file()} is not the key of this database's secrets`,
-      );
-      expect(keyIn(installation)).toBe(wrong);
-      writeFileSync(file(), right);
-      await expect(installation.start({ ...SIMULATED, PLATFORM_MASTER_KEY: wrong })).rejects.toThrow(
-        "PLATFORM_MASTER_KEY is not the key",
-      );
-      await expect(installation.start({ ...SIMULATED, PLATFORM_MASTER_KEY: "short" })).rejects.toThrow(
-        "The master key in PLATFORM_MASTER_KEY must be 64 hexadecimal digits",
-      );
-      expect(keyFiles(installation)).toEqual(["master-key"]);
-    },
-    TEST_MS,
-  );
+    it(
+      "is refused if the file is missing, says what to do, and creates no other key [S08]",
+      async () => {
+        const aside = path.join(installation.directory, "aside");
+        renameSync(file(), aside);
+        const refusal = installation.start(SIMULATED);
+        await expect(refusal).rejects.toThrow("The master key of this database's secrets is missing");
+        await expect(refusal).rejects.toThrow(`restore the file ${file()} from a backup`);
+        expect(keyFiles(installation)).toEqual([]);
+        renameSync(aside, file());
+        const life = await started(installation, SIMULATED);
+        await opensSecrets(life, projectId);
+        await life.end("SIGTERM");
+      },
+      TEST_MS,
+    );
 
-  it(
-    "on the database of other services names the setting that they have [S08]",
-    async () => {
-      const DATABASE_URL = await Effect.runPromise(Scope.provide(freshDatabase("empty"), scope));
-      const key = randomBytes(32).toString("hex");
-      const first = await place();
-      const life = await started(first, { ...SIMULATED, DATABASE_URL, PLATFORM_MASTER_KEY: key });
-      const second = await place();
-      const refusal = second.start({ ...SIMULATED, DATABASE_URL });
-      await expect(refusal).rejects.toThrow(
-        "Set PLATFORM_MASTER_KEY to the key of the other services with this DATABASE_URL",
-      );
-      expect(keyFiles(second)).toEqual([]);
-      expect(keyFiles(first)).toEqual([]);
-      await life.end("SIGTERM");
-    },
-    TEST_MS,
-  );
+    it(
+      "is refused if the file or the setting has another key, and names it [S08]",
+      async () => {
+        const wrong = randomBytes(32).toString("hex");
+        const right = keyIn(installation);
+        writeFileSync(file(), wrong);
+        await expect(installation.start(SIMULATED)).rejects.toThrow(
+          `The key in ${file()} is not the key of this database's secrets`,
+        );
+        expect(keyIn(installation)).toBe(wrong);
+        writeFileSync(file(), right);
+        await expect(installation.start({ ...SIMULATED, PLATFORM_MASTER_KEY: wrong })).rejects.toThrow(
+          "PLATFORM_MASTER_KEY is not the key",
+        );
+        await expect(installation.start({ ...SIMULATED, PLATFORM_MASTER_KEY: "short" })).rejects.toThrow(
+          "The master key in PLATFORM_MASTER_KEY must be 64 hexadecimal digits",
+        );
+        expect(keyFiles(installation)).toEqual(["master-key"]);
+      },
+      TEST_MS,
+    );
+
+    it(
+      "on the database of other services names the setting that they have [S08]",
+      async () => {
+        const DATABASE_URL = await Effect.runPromise(Scope.provide(freshDatabase("empty"), scope));
+        const key = randomBytes(32).toString("hex");
+        const first = await place();
+        const life = await started(first, { ...SIMULATED, DATABASE_URL, PLATFORM_MASTER_KEY: key });
+        const second = await place();
+        const refusal = second.start({ ...SIMULATED, DATABASE_URL });
+        await expect(refusal).rejects.toThrow(
+          "Set PLATFORM_MASTER_KEY to the key of the other services with this DATABASE_URL",
+        );
+        expect(keyFiles(second)).toEqual([]);
+        expect(keyFiles(first)).toEqual([]);
+        await life.end("SIGTERM");
+      },
+      TEST_MS,
+    );
+  });
 });
 
 describe("a rotation of the master key", () => {
@@ -225,7 +227,7 @@ describe("a rotation of the master key", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "that is killed at any step leaves a service that starts and decrypts everything [S09]",
     async () => {
       const installation = await place();
@@ -281,7 +283,7 @@ describe("a rotation of the master key", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "waits until the services of an external database are stopped",
     async () => {
       const DATABASE_URL = await Effect.runPromise(Scope.provide(freshDatabase("empty"), scope));

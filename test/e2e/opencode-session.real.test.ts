@@ -6,6 +6,7 @@ import { WebSocket } from "ws";
 import { type LiveSession, POLL, useLiveSession } from "../support/service/live-session.ts";
 import type { Json } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const PROMPT = "run: echo asked at first";
 
@@ -75,7 +76,7 @@ describe.runIf(sandboxesStartHere)("a session of the real opencode", () => {
     });
   });
 
-  it("has a terminal that answers its input, at the given size, until it is closed", async () => {
+  deepTest("has a terminal that answers its input, at the given size, until it is closed", async () => {
     const { id } = await session.call("POST", "runtime/pty", {
       command: "/bin/sh",
       title: "typed in by a test",

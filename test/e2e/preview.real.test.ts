@@ -13,6 +13,7 @@ import { commitToSample, LiveSession, POLL } from "../support/service/live-sessi
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const VITE_PORT = 5173;
 const ECHO_PORT = 5174;
@@ -128,7 +129,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       socket.terminate();
     });
 
-    it("carries pings and pongs in both directions", async () => {
+    deepTest("carries pings and pongs in both directions", async () => {
       const socket = await connected(await way());
       const ponged = once(socket, "pong") as Promise<[Buffer]>;
       const told = once(socket, "message") as Promise<[Buffer]>;
@@ -138,7 +139,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       socket.terminate();
     });
 
-    it("carries codes and reasons of a close from either end", async () => {
+    deepTest("carries codes and reasons of a close from either end", async () => {
       const address = await way();
       const theirs = await connected(address);
       const heard = once(theirs, "close") as Promise<[number, Buffer]>;
@@ -154,7 +155,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       after.terminate();
     });
 
-    it("passes on neither token nor cookie", async () => {
+    deepTest("passes on neither token nor cookie", async () => {
       const { url, headers } = await way();
       const socket = await connected({ url, headers: { ...headers, "x-own": "kept" } });
       const came = JSON.parse(String(await echoed(socket, "headers"))) as Record<string, string>;
@@ -211,7 +212,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       TEST_MS,
     );
 
-    it("tells a browser without the cookie what to do", async () => {
+    deepTest("tells a browser without the cookie what to do", async () => {
       const { context, page } = await newPage(browser);
       const { origin } = await link(VITE_PORT);
       await page.goto(`${origin}/`);
@@ -220,7 +221,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
     });
   });
 
-  it("ends streams and WebSockets of previews with the session", async () => {
+  deepTest("ends streams and WebSockets of previews with the session", async () => {
     const { url, headers } = await entered(ECHO_PORT);
     const asked = request(`${url.origin}/stream`, { headers, agent: false });
     asked.end();

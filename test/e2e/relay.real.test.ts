@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const PORT = 5173;
 /** Leaves the server running behind the shell; one that runs already makes it end at once. */
@@ -241,7 +242,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(await json("abort", {})).toEqual({ aborted: false });
   });
 
-  it("passes on neither the caller's token nor the daemon's context [X10, X11]", async () => {
+  deepTest("passes on neither the caller's token nor the daemon's context [X10, X11]", async () => {
     const secrets = [TOKEN, "x-platform-user-context", "x_platform_user_context", "forged"];
     const headers = {
       "X-Platform-User-Context": "forged",
@@ -259,39 +260,45 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     expect(plain).toContain('"x-own","kept"');
   });
 
-  it("answers HEAD with the length alone", async () => {
+  deepTest("answers HEAD with the length alone", async () => {
     const { status, headers, text } = await ask(`ports/${PORT}/download/12345`, { method: "HEAD" });
     expect([status, headers["content-length"], text]).toEqual([200, "12345", ""]);
   });
 
-  it("carries a large upload and holds a large download back until the client reads it [X15]", async () => {
-    const call = open(`ports/${PORT}/download/${LARGE_BYTES}`);
-    call.end();
-    const download = await responseOf(call);
-    // The download waits unread while as many bytes go the other way: time enough to collect it, if anything did.
-    const up = open(`ports/${PORT}/upload`, { method: "PUT" });
-    Readable.from(blocks(LARGE_BYTES)).pipe(up);
-    const taken = JSON.parse(String(await (await responseOf(up)).setEncoding("utf8").toArray())) as Json;
-    const whole = await sha256(blocks(LARGE_BYTES));
-    expect(taken).toMatchObject({ bytes: LARGE_BYTES, sha256: whole });
-    expect((await counted()).made).toBeLessThan(LARGE_BYTES / 2);
-    expect(await sha256(download)).toBe(whole);
-  });
+  deepTest(
+    "carries a large upload and holds a large download back until the client reads it [X15]",
+    async () => {
+      const call = open(`ports/${PORT}/download/${LARGE_BYTES}`);
+      call.end();
+      const download = await responseOf(call);
+      // The download waits unread while as many bytes go the other way: time enough to collect it, if anything did.
+      const up = open(`ports/${PORT}/upload`, { method: "PUT" });
+      Readable.from(blocks(LARGE_BYTES)).pipe(up);
+      const taken = JSON.parse(String(await (await responseOf(up)).setEncoding("utf8").toArray())) as Json;
+      const whole = await sha256(blocks(LARGE_BYTES));
+      expect(taken).toMatchObject({ bytes: LARGE_BYTES, sha256: whole });
+      expect((await counted()).made).toBeLessThan(LARGE_BYTES / 2);
+      expect(await sha256(download)).toBe(whole);
+    },
+  );
 
-  it("passes trailers on in both directions, and accepts an upload that waits for 100 Continue", async () => {
-    const call = open(`ports/${PORT}/upload`, {
-      method: "POST",
-      headers: { expect: "100-continue", trailer: "x-mine", "transfer-encoding": "chunked" },
-    });
-    call.flushHeaders();
-    await once(call, "continue");
-    call.addTrailers({ "x-mine": "sent last" });
-    call.end("body");
-    const response = await responseOf(call);
-    const taken = JSON.parse(String(await response.setEncoding("utf8").toArray())) as Json;
-    expect(taken).toMatchObject({ bytes: 4, trailers: ["x-mine", "sent last"] });
-    expect(response.trailers).toEqual({ "x-bytes": "4" });
-  });
+  deepTest(
+    "passes trailers on in both directions, and accepts an upload that waits for 100 Continue",
+    async () => {
+      const call = open(`ports/${PORT}/upload`, {
+        method: "POST",
+        headers: { expect: "100-continue", trailer: "x-mine", "transfer-encoding": "chunked" },
+      });
+      call.flushHeaders();
+      await once(call, "continue");
+      call.addTrailers({ "x-mine": "sent last" });
+      call.end("body");
+      const response = await responseOf(call);
+      const taken = JSON.parse(String(await response.setEncoding("utf8").toArray())) as Json;
+      expect(taken).toMatchObject({ bytes: 4, trailers: ["x-mine", "sent last"] });
+      expect(response.trailers).toEqual({ "x-bytes": "4" });
+    },
+  );
 
   it("connects a WebSocket's two ends, and closes each with the other", async () => {
     const before = await counted();
@@ -308,7 +315,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
-  it("ends requests at the server when the client leaves", async () => {
+  deepTest("ends requests at the server when the client leaves", async () => {
     const before = await counted();
     const left = await Promise.all([stream(`ports/${PORT}/stream`), stream(`ports/${PORT}/stream`)]);
     await expect.poll(() => left.map(({ text }) => text()), POLL).toEqual(Array(2).fill("data: first\n\n"));
@@ -317,7 +324,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
-  it("leaves nothing open for clients that left before the decision on their request", async () => {
+  deepTest("leaves nothing open for clients that left before the decision on their request", async () => {
     const before = await counted();
     await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
@@ -333,7 +340,7 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
-  it("ends a handshake if its client leaves before the server agrees", async () => {
+  deepTest("ends a handshake if its client leaves before the server agrees", async () => {
     const before = await counted();
     const call = open(`ports/${PORT}/silent`, { headers: UPGRADE });
     call.on("error", () => undefined);
@@ -343,23 +350,29 @@ describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
     await expect.poll(async () => (await counted()).open, POLL).toBe(before.open);
   });
 
-  it("breaks the client's connection when a server's answer is cut, and never ends it cleanly", async () => {
-    const cut = await stream(`ports/${PORT}/cut`);
-    expect([await cut.ended, cut.text(), cut.response.complete]).toEqual(["broken", "half", false]);
-  });
+  deepTest(
+    "breaks the client's connection when a server's answer is cut, and never ends it cleanly",
+    async () => {
+      const cut = await stream(`ports/${PORT}/cut`);
+      expect([await cut.ended, cut.text(), cut.response.complete]).toEqual(["broken", "half", false]);
+    },
+  );
 
-  it("breaks an open stream when the agent runtime is killed, and reaches the next one [R12]", async () => {
-    const events = await stream("runtime/event");
-    await expect.poll(events.text, POLL).toContain("server.connected");
-    await prompt("kill -KILL $PPID");
-    expect([await events.ended, events.response.complete]).toEqual(["broken", false]);
-    await expect.poll(async () => (await ask("runtime/session")).status, POLL).toBe(200);
-    const session = await life.call("GET", `/v1/projects/${projectId}/sessions/${sessionId}`);
-    expect(session["status"]).toBe("running");
-    // The processes of the killed runtime may have ended with it: the next one starts them again.
-    await prompt(SERVE);
-    await expect.poll(async () => (await ask(`ports/${PORT}/counted`)).status, POLL).toBe(200);
-  });
+  deepTest(
+    "breaks an open stream when the agent runtime is killed, and reaches the next one [R12]",
+    async () => {
+      const events = await stream("runtime/event");
+      await expect.poll(events.text, POLL).toContain("server.connected");
+      await prompt("kill -KILL $PPID");
+      expect([await events.ended, events.response.complete]).toEqual(["broken", false]);
+      await expect.poll(async () => (await ask("runtime/session")).status, POLL).toBe(200);
+      const session = await life.call("GET", `/v1/projects/${projectId}/sessions/${sessionId}`);
+      expect(session["status"]).toBe("running");
+      // The processes of the killed runtime may have ended with it: the next one starts them again.
+      await prompt(SERVE);
+      await expect.poll(async () => (await ask(`ports/${PORT}/counted`)).status, POLL).toBe(200);
+    },
+  );
 
   it("ends open connections when the session stops, and refuses new ones from then on [X09]", async () => {
     const events = await stream("runtime/event");

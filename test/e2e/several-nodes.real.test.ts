@@ -23,6 +23,7 @@ import { Installation, TOKEN, type Json, type Life } from "../support/service/pr
 import { ECHO_AGENT } from "../support/service/echo-agent.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 /** A killed node may take several times longer to start on a busy machine. Beyond this its sessions fail. */
 const GRACE_MS = 20_000;
@@ -185,7 +186,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "cut a token's connections on both nodes when it is revoked on either [T03]",
     async () => {
       for (const revoker of [first, second]) {
@@ -198,7 +199,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "cut a member's use of sandboxes on both nodes when she becomes a viewer on either, and refuse the next [T03]",
     async () => {
       for (const changer of [first, second]) {
@@ -233,7 +234,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "know each other's browsers and one-time links, and a sign-out on either cuts both [T03]",
     async () => {
       const cut = { isCut: true, statuses: [401, 401] };
@@ -243,7 +244,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "return the same log of a sandbox, through either node",
     async () => {
       for (const owner of [first, second]) {
@@ -258,7 +259,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "serve git for the other node's repository, and read and compare in it",
     async () => {
       const { directory } = second.installation;
@@ -286,7 +287,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "lose nothing when one stands still and continues: its actors answer on the other one meanwhile",
     async () => {
       const [kept = "", stopped = ""] = await sessionsOn(first);
@@ -308,7 +309,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "answer 503 for a killed node's sessions, and adopt its sandboxes at its return",
     async () => {
       const [session = ""] = await sessionsOn(second);
@@ -339,7 +340,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "start and stop everything through one node after the other was killed, and fail the killed node's sessions [I9, I10]",
     async () => {
       await spread(2);
@@ -365,7 +366,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "remove a dead node's remaining sandboxes at its return",
     async () => {
       expect(orphans.flatMap(directoriesOf)).toHaveLength(orphans.length);

@@ -16,6 +16,7 @@ import { readEvents, type EventReader } from "../support/service/event-stream.ts
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 /** A limit for what hangs, not a claim about speed. */
 const POLL = { timeout: WAIT_MS, interval: 20 };
@@ -153,7 +154,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
     expect(filesWith(password, path.join(installation.dataDir, "repositories"))).toEqual([]);
   });
 
-  it(
+  deepTest(
     "restarts a killed runtime, with its last lines in health and no process of its group left [R12]",
     async () => {
       const sandbox = await sandboxId();
@@ -181,7 +182,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "ends with its daemon: all processes end, the session fails, its log is kept and continued by the next boot",
     async () => {
       const sandbox = await sandboxId();
@@ -211,7 +212,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "keeps its log when the service is killed with it, and the next service starts the session again",
     async () => {
       const sandbox = await sandboxId();

@@ -123,7 +123,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "has run the project's setup command, and the conversation says so",
     async () => {
       const manifest =
@@ -149,7 +149,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "is replaced when a secret changes, so that no session has an old one [E18]",
     async () => {
       const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
@@ -169,7 +169,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "starts when a person is about to start a session, not again for the next keystroke, and its tokens open nothing [E17]",
     async () => {
       const pid = await life.project(await installation.repository(""));
@@ -214,7 +214,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "does not outlive its service as a waiting one, and a session does not notice that it has died",
     async () => {
       const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));

@@ -14,6 +14,7 @@ import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { gitOk } from "./git-client.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 import { startUpstream } from "./upstream-server.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect);
@@ -64,75 +65,84 @@ const isPost = (target: string) =>
   target.endsWith("/git-upload-pack") || target.endsWith("/git-receive-pack");
 
 describe("a server that fails", () => {
-  it.each([
-    ["says 500", { kind: "status", status: 500 }, "unavailable"],
-    ["says 429", { kind: "status", status: 429 }, "unavailable"],
-    ["breaks off", { kind: "die", afterBytes: 0 }, "unavailable"],
-    ["says 401 to what was a good password", { kind: "status", status: 401 }, "refused"],
-    ["says 403", { kind: "status", status: 403 }, "refused"],
-    ["says 404", { kind: "status", status: 404 }, "refused"],
-  ] as const)("and %s is reported by whether that passes", async (_, fault, code) => {
-    world.server.fault = () => fault;
-    for (const call of [world.backend.branchTip(repository, "main"), cut()]) {
-      const error = await failure(call);
-      expect(error.code).toBe(code);
-      expect(error.message).not.toContain(world.server.password);
-      expect(error.message).not.toContain(world.root);
-    }
+  onlyDeep(() => {
+    it.each([
+      ["says 500", { kind: "status", status: 500 }, "unavailable"],
+      ["says 429", { kind: "status", status: 429 }, "unavailable"],
+      ["breaks off", { kind: "die", afterBytes: 0 }, "unavailable"],
+      ["says 401 to what was a good password", { kind: "status", status: 401 }, "refused"],
+      ["says 403", { kind: "status", status: 403 }, "refused"],
+      ["says 404", { kind: "status", status: 404 }, "refused"],
+    ] as const)("and %s is reported by whether that passes", async (_, fault, code) => {
+      world.server.fault = () => fault;
+      for (const call of [world.backend.branchTip(repository, "main"), cut()]) {
+        const error = await failure(call);
+        expect(error.code).toBe(code);
+        expect(error.message).not.toContain(world.server.password);
+        expect(error.message).not.toContain(world.root);
+      }
+    });
   });
 
-  it.each([401, 403])("and says %i during a call has refused the credential", async (status) => {
-    world.server.fault = (target) => (isPost(target) ? { kind: "status", status } : null);
-    for (const call of [world.backend.branchTip(repository, "main"), cut()]) {
-      const error = await failure(call);
-      expect(error).toMatchObject({
-        code: "refused",
-        message: expect.stringContaining("rejected the credential"),
-      });
-      expect(error.message).not.toContain("could not be reached");
-    }
+  onlyDeep(() => {
+    it.each([401, 403])("and says %i during a call has refused the credential", async (status) => {
+      world.server.fault = (target) => (isPost(target) ? { kind: "status", status } : null);
+      for (const call of [world.backend.branchTip(repository, "main"), cut()]) {
+        const error = await failure(call);
+        expect(error).toMatchObject({
+          code: "refused",
+          message: expect.stringContaining("rejected the credential"),
+        });
+        expect(error.message).not.toContain("could not be reached");
+      }
+    });
   });
 
   const page = "<!doctype html><html><head><title>Sign in</title></head><body>Sign in</body></html>";
 
-  it.each([
-    ["of one line", page],
-    ["of many lines", page.replaceAll(">", ">\n")],
-    ["that is empty", ""],
-  ])("and shows a page %s instead of git is not an empty repository", async (_, text) => {
-    const told = {
-      code: "refused",
-      message: expect.stringContaining("answered with a web page, not with git"),
-    };
-    const bare = join(world.mirrors, `${repository.projectId}.git`);
-    const refs = await gitOk(bare, "show-ref");
-    world.server.fault = () => ({ kind: "page", text });
-    const upstream = world.upstreamOf(repository.projectId);
-    const { backend } = world;
-    const calls = [
-      backend.branchTip(repository, "main"),
-      backend.checkUpstream(upstream),
-      cut(),
-      backend.merge(repository, { branch: "main", head: base, message: "m", at: 0 }),
-      backend.setDefaultBranch(repository, "main"),
-    ];
-    for (const call of calls) expect(await failure(call)).toMatchObject(told);
-    expect(await gitOk(bare, "show-ref")).toBe(refs);
-    world.server.fault = () => null;
-    expect(await run(backend.branchTip(repository, "main"))).toBe(base);
+  onlyDeep(() => {
+    it.each([
+      ["of one line", page],
+      ["of many lines", page.replaceAll(">", ">\n")],
+      ["that is empty", ""],
+    ])("and shows a page %s instead of git is not an empty repository", async (_, text) => {
+      const told = {
+        code: "refused",
+        message: expect.stringContaining("answered with a web page, not with git"),
+      };
+      const bare = join(world.mirrors, `${repository.projectId}.git`);
+      const refs = await gitOk(bare, "show-ref");
+      world.server.fault = () => ({ kind: "page", text });
+      const upstream = world.upstreamOf(repository.projectId);
+      const { backend } = world;
+      const calls = [
+        backend.branchTip(repository, "main"),
+        backend.checkUpstream(upstream),
+        cut(),
+        backend.merge(repository, { branch: "main", head: base, message: "m", at: 0 }),
+        backend.setDefaultBranch(repository, "main"),
+      ];
+      for (const call of calls) expect(await failure(call)).toMatchObject(told);
+      expect(await gitOk(bare, "show-ref")).toBe(refs);
+      world.server.fault = () => null;
+      expect(await run(backend.branchTip(repository, "main"))).toBe(base);
+    });
   });
 
-  it("and never answers is given up, and all callers that waited for the same fetch get the error together", async () => {
-    world.server.fault = () => ({ kind: "hang" });
-    const heard = world.server.heard.length;
-    const calls = Array.from({ length: 5 }, () => failure(world.backend.branchTip(repository, "main")));
-    for (const error of await Promise.all(calls)) expect(error).toMatchObject({ code: "unavailable" });
-    expect(world.server.heard.length - heard).toBeLessThan(3);
-  });
+  deepTest(
+    "and never answers is given up, and all callers that waited for the same fetch get the error together",
+    async () => {
+      world.server.fault = () => ({ kind: "hang" });
+      const heard = world.server.heard.length;
+      const calls = Array.from({ length: 5 }, () => failure(world.backend.branchTip(repository, "main")));
+      for (const error of await Promise.all(calls)) expect(error).toMatchObject({ code: "unavailable" });
+      expect(world.server.heard.length - heard).toBeLessThan(3);
+    },
+  );
 
   const mebibytes = 1024 ** 2;
 
-  it("with endless refs is stopped by the memory limit of git", async () => {
+  deepTest("with endless refs is stopped by the memory limit of git", async () => {
     await bounded({ memoryBytes: 64 * mebibytes, fileBytes: mebibytes }, (own) =>
       Effect.gen(function* () {
         expect(yield* own.backend.branchTip(repository, "main")).toBe(base);
@@ -170,14 +180,17 @@ describe("a server that fails", () => {
     );
   });
 
-  it("accepts a branch without reporting it: a lookup finds it, and it counts as made [G12]", async () => {
-    const branch = randomUUID();
-    world.server.fault = (target) => (target.endsWith("/git-receive-pack") ? { kind: "mute" } : null);
-    await run(cut(branch));
-    expect(await run(world.backend.branchTip(repository, branch))).toBe(base);
-  });
+  deepTest(
+    "accepts a branch without reporting it: a lookup finds it, and it counts as made [G12]",
+    async () => {
+      const branch = randomUUID();
+      world.server.fault = (target) => (target.endsWith("/git-receive-pack") ? { kind: "mute" } : null);
+      await run(cut(branch));
+      expect(await run(world.backend.branchTip(repository, branch))).toBe(base);
+    },
+  );
 
-  it("refuses a branch with the words of its hook", async () => {
+  deepTest("refuses a branch with the words of its hook", async () => {
     const hooks = join(world.upstreams, `${repository.projectId}.git`, "hooks");
     mkdirSync(hooks, { recursive: true });
     writeFileSync(join(hooks, "update"), "#!/bin/sh\necho branches are closed\nexit 1\n");
@@ -203,31 +216,33 @@ describe("a server that redirects or that has a private address", () => {
     }
   });
 
-  it.each([
-    ["http://10.1.2.3/a.git", /http is only allowed for hosts/],
-    ["https://127.0.0.2/a.git", /is private/],
-    ["https://localhost/a.git", /is private/],
-    ["ext::id", /must have the form https/],
-    ["file:///etc", /must have the form https/],
-  ])("is not contacted at its address %s [G03]", async (url, reason) => {
-    const upstream = { source: { kind: "git", url }, credential: null } as const;
-    const error = await run(
-      Effect.flip(
-        Effect.scoped(
-          Effect.flatMap(
-            makeExternalWorld({ remoteOf: () => Effect.succeed({ url, credential: null }) }),
-            (own) =>
-              own.backend.create({
-                projectId: randomUUID(),
-                importFrom: null,
-                defaultBranch: null,
-                upstream,
-              }),
+  onlyDeep(() => {
+    it.each([
+      ["http://10.1.2.3/a.git", /http is only allowed for hosts/],
+      ["https://127.0.0.2/a.git", /is private/],
+      ["https://localhost/a.git", /is private/],
+      ["ext::id", /must have the form https/],
+      ["file:///etc", /must have the form https/],
+    ])("is not contacted at its address %s [G03]", async (url, reason) => {
+      const upstream = { source: { kind: "git", url }, credential: null } as const;
+      const error = await run(
+        Effect.flip(
+          Effect.scoped(
+            Effect.flatMap(
+              makeExternalWorld({ remoteOf: () => Effect.succeed({ url, credential: null }) }),
+              (own) =>
+                own.backend.create({
+                  projectId: randomUUID(),
+                  importFrom: null,
+                  defaultBranch: null,
+                  upstream,
+                }),
+            ),
           ),
         ),
-      ),
-    );
-    expect(error).toMatchObject({ code: "refused", message: expect.stringMatching(reason) });
+      );
+      expect(error).toMatchObject({ code: "refused", message: expect.stringMatching(reason) });
+    });
   });
 });
 
@@ -288,7 +303,7 @@ describe("a credential", () => {
     }
   });
 
-  it("is in no process that runs while its server is slow [G05]", async () => {
+  deepTest("is in no process that runs while its server is slow [G05]", async () => {
     const { promise: seen, resolve } = Promise.withResolvers<string>();
     // The password has been sent when the server lets a request in.
     world.server.fault = () => {
@@ -300,7 +315,7 @@ describe("a credential", () => {
     expect(await seen).not.toContain(world.server.password);
   });
 
-  it("that is wrong is refused with a message that does not quote it", async () => {
+  deepTest("that is wrong is refused with a message that does not quote it", async () => {
     const upstream = world.upstreamOf(repository.projectId);
     const credential = { kind: "password", username: "ci", password: "canary-wrong" } as const;
     const own = { projectId: randomUUID(), importFrom: null, defaultBranch: null };

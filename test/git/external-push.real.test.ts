@@ -16,6 +16,7 @@ import { type GitServer, startGitServer } from "./git-server.ts";
 import { sessionPolicy, userPolicy } from "./policies.ts";
 import { beginPush } from "./slow-push.ts";
 import { WAIT_MS } from "../support/patience.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect);
@@ -103,18 +104,21 @@ describe("a push", () => {
     expect(await objects()).toBe(before);
   });
 
-  it("of several refs is refused for those that the server refuses, with the server's words", async () => {
-    hook("update", 'case "$1" in */no*) echo "not on my watch"; exit 1 ;; esac');
-    const head = await commit("change.txt");
-    const pushed = await git(work, "push", url(person), "HEAD:refs/heads/yes", "HEAD:refs/heads/no");
-    expect(pushed.code).not.toBe(0);
-    expect(pushed.stderr).toContain("remote: not on my watch");
-    expect(pushed.stderr).toMatch(/\[remote rejected\] HEAD -> no/);
-    expect(pushed.stderr).toMatch(/\[new branch\]\s+HEAD -> yes/);
-    for (const bare of [there, mirror]) {
-      expect([await tip(bare, "yes"), await tip(bare, "no")]).toEqual([head, ""]);
-    }
-  });
+  deepTest(
+    "of several refs is refused for those that the server refuses, with the server's words",
+    async () => {
+      hook("update", 'case "$1" in */no*) echo "not on my watch"; exit 1 ;; esac');
+      const head = await commit("change.txt");
+      const pushed = await git(work, "push", url(person), "HEAD:refs/heads/yes", "HEAD:refs/heads/no");
+      expect(pushed.code).not.toBe(0);
+      expect(pushed.stderr).toContain("remote: not on my watch");
+      expect(pushed.stderr).toMatch(/\[remote rejected\] HEAD -> no/);
+      expect(pushed.stderr).toMatch(/\[new branch\]\s+HEAD -> yes/);
+      for (const bare of [there, mirror]) {
+        expect([await tip(bare, "yes"), await tip(bare, "no")]).toEqual([head, ""]);
+      }
+    },
+  );
 
   it("that the server refuses leaves no object in the mirror", async () => {
     hook("pre-receive", "echo closed for today; exit 1");
@@ -127,7 +131,7 @@ describe("a push", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("that is atomic is applied at the server as a whole or not at all", async () => {
+  deepTest("that is atomic is applied at the server as a whole or not at all", async () => {
     hook("update", 'case "$1" in */no*) exit 1 ;; esac');
     const head = await commit("change.txt");
     const refs = ["HEAD:refs/heads/yes", "HEAD:refs/heads/no"];
@@ -140,7 +144,7 @@ describe("a push", () => {
     expect([await tip(there, "a"), await tip(there, "b")]).toEqual([head, head]);
   });
 
-  it("may delete and rewind the refs that the policy lets a user delete and rewind", async () => {
+  deepTest("may delete and rewind the refs that the policy lets a user delete and rewind", async () => {
     await commit("change.txt");
     await gitOk(work, "push", "--quiet", url(person), "HEAD:refs/heads/topic");
     await gitOk(work, "push", "--quiet", "--force", url(person), "HEAD~1:refs/heads/topic");
@@ -149,7 +153,7 @@ describe("a push", () => {
     for (const bare of [there, mirror]) expect(await tip(bare, "topic")).toBe("");
   });
 
-  it("from a tip that the branch no longer has is told to fetch", async () => {
+  deepTest("from a tip that the branch no longer has is told to fetch", async () => {
     const head = await commit("change.txt");
     const aside = await gitOk(work, "commit-tree", "-m", "Aside", "-p", "HEAD~1", "HEAD~1^{tree}");
     await gitOk(work, "push", "--quiet", there, `${aside}:refs/heads/elsewhere`);
@@ -165,7 +169,7 @@ describe("a push", () => {
     expect(head).not.toBe(aside);
   });
 
-  it("is not overtaken by a fetch that sees it at the server first", async () => {
+  deepTest("is not overtaken by a fetch that sees it at the server first", async () => {
     const [taken, go] = [join(there, "taken"), join(there, "go")];
     hook("post-receive", `touch '${taken}'; while [ ! -e '${go}' ]; do sleep 0.05; done`);
     const head = await commit("change.txt");
@@ -179,19 +183,21 @@ describe("a push", () => {
     for (const bare of [there, mirror]) expect(await tip(bare, `refs/heads/${session}`)).toBe(head);
   });
 
-  it.each<[string, string | Uint8Array]>([
-    ["is not UTF-8", Buffer.from("refs/heads/\xff\xfe", "latin1")],
-    ["holds a zero-width character", "refs/heads/main\u200b"],
-    ["is a ref's own path", "refs/tags/refs/heads/main"],
-  ])("of a name that %s is neither passed on nor acknowledged [G01] [G12]", async (_, ref) => {
-    const to = await commit("change.txt");
-    const before = await gitOk(there, "show-ref");
-    const commands = [{ from: "0".repeat(40), to, ref }];
-    expect(await beginPush({ commands, work, url: url(person) })()).toMatch(/ng refs\/(?:heads|tags)\//);
-    for (const bare of [there, mirror]) expect(await gitOk(bare, "show-ref")).toBe(before);
+  onlyDeep(() => {
+    it.each<[string, string | Uint8Array]>([
+      ["is not UTF-8", Buffer.from("refs/heads/\xff\xfe", "latin1")],
+      ["holds a zero-width character", "refs/heads/main\u200b"],
+      ["is a ref's own path", "refs/tags/refs/heads/main"],
+    ])("of a name that %s is neither passed on nor acknowledged [G01] [G12]", async (_, ref) => {
+      const to = await commit("change.txt");
+      const before = await gitOk(there, "show-ref");
+      const commands = [{ from: "0".repeat(40), to, ref }];
+      expect(await beginPush({ commands, work, url: url(person) })()).toMatch(/ng refs\/(?:heads|tags)\//);
+      for (const bare of [there, mirror]) expect(await gitOk(bare, "show-ref")).toBe(before);
+    });
   });
 
-  it("and a fetch leave refs alone whose names this service does not accept [G01]", async () => {
+  deepTest("and a fetch leave refs alone whose names this service does not accept [G01]", async () => {
     const head = await gitOk(there, "rev-parse", "main");
     const names = [
       "refs/heads/\xff\xfe",
@@ -226,7 +232,7 @@ describe("a push", () => {
     ).toEqual({ defaultBranch: "main" });
   });
 
-  it("is not passed on if a ref's name means something on a command line", async () => {
+  deepTest("is not passed on if a ref's name means something on a command line", async () => {
     const to = await commit("change.txt");
     const commands = [{ from: "0".repeat(40), to, ref: "refs/tags/x:refs/heads/main" }];
     expect(await beginPush({ commands, work, url: url(person) })()).toContain(
@@ -244,39 +250,41 @@ const attempt = async () => {
   return { code, stderr, head, before };
 };
 
-describe("a server that fails during a push", () => {
-  it("after it accepted the push is asked again: the push is acknowledged [G12]", async () => {
-    world.server.fault = (target) => (isPush(target) ? { kind: "mute" } : null);
-    const { code, head } = await attempt();
-    expect(code).toBe(0);
-    for (const bare of [there, mirror]) expect(await tip(bare, `refs/heads/${session}`)).toBe(head);
-  });
+onlyDeep(() => {
+  describe("a server that fails during a push", () => {
+    it("after it accepted the push is asked again: the push is acknowledged [G12]", async () => {
+      world.server.fault = (target) => (isPush(target) ? { kind: "mute" } : null);
+      const { code, head } = await attempt();
+      expect(code).toBe(0);
+      for (const bare of [there, mirror]) expect(await tip(bare, `refs/heads/${session}`)).toBe(head);
+    });
 
-  it.each<[string, Parameters<typeof Object>[0]]>([
-    ["dies in the middle", { kind: "die", afterBytes: 100 }],
-    ["says 500", { kind: "status", status: 500 }],
-    ["never answers", { kind: "hang" }],
-  ])("and %s does not have the push: it is refused, and no object stays here [G12]", async (_, fault) => {
-    world.server.fault = (target) => (isPush(target) ? fault : null);
-    const { code, stderr, head, before } = await attempt();
-    expect(code).not.toBe(0);
-    expect(stderr).toMatch(/remote: .* was not pushed\. The repository's server could not be reached/);
-    expect(await objects()).toBe(before);
-    expect(quarantines()).toEqual([]);
-    world.server.fault = () => null;
-    await gitOk(work, "push", "--quiet", "origin", "HEAD");
-    expect(await tip(there, `refs/heads/${session}`)).toBe(head);
-  });
+    it.each<[string, Parameters<typeof Object>[0]]>([
+      ["dies in the middle", { kind: "die", afterBytes: 100 }],
+      ["says 500", { kind: "status", status: 500 }],
+      ["never answers", { kind: "hang" }],
+    ])("and %s does not have the push: it is refused, and no object stays here [G12]", async (_, fault) => {
+      world.server.fault = (target) => (isPush(target) ? fault : null);
+      const { code, stderr, head, before } = await attempt();
+      expect(code).not.toBe(0);
+      expect(stderr).toMatch(/remote: .* was not pushed\. The repository's server could not be reached/);
+      expect(await objects()).toBe(before);
+      expect(quarantines()).toEqual([]);
+      world.server.fault = () => null;
+      await gitOk(work, "push", "--quiet", "origin", "HEAD");
+      expect(await tip(there, `refs/heads/${session}`)).toBe(head);
+    });
 
-  it("and stays away leaves the result open: the push is reported neither as done nor as failed", async () => {
-    let pushing = false;
-    world.server.fault = (target) => {
-      pushing ||= isPush(target);
-      return pushing ? { kind: "die", afterBytes: 0 } : null;
-    };
-    const { code, stderr } = await attempt();
-    expect(code).not.toBe(0);
-    expect(stderr).toContain("It is not known whether");
+    it("and stays away leaves the result open: the push is reported neither as done nor as failed", async () => {
+      let pushing = false;
+      world.server.fault = (target) => {
+        pushing ||= isPush(target);
+        return pushing ? { kind: "die", afterBytes: 0 } : null;
+      };
+      const { code, stderr } = await attempt();
+      expect(code).not.toBe(0);
+      expect(stderr).toContain("It is not known whether");
+    });
   });
 });
 
@@ -291,29 +299,32 @@ describe("a clone", () => {
     expect((await git(work, "rev-parse", "--verify", "origin/others")).code).not.toBe(0);
   });
 
-  it("sees a session branch that another node just created, even if the local mirror is fresh", async () => {
-    const nodeScope = Effect.runSync(Scope.make());
-    const node = makeExternalWorld({
-      upstreams: world.known,
-      remoteOf: () => plainRemote(world.upstreamOf(projectId)),
-      freshMs: 600_000,
-    });
-    const elsewhere = await startGitServer((await run(Scope.provide(node, nodeScope))).endpoint, policies);
-    try {
-      await gitOk(world.root, "ls-remote", elsewhere.url(projectId, session));
-      const next = randomUUID();
-      policies.set(next, sessionPolicy(next));
-      const base = await run(world.backend.resolveBase({ projectId }, "main"));
-      await run(world.backend.createBranch({ projectId }, { branch: next, commit: base }));
-      const listed = await gitOk(world.root, "ls-remote", "--heads", elsewhere.url(projectId, next), next);
-      expect(listed).toContain(base);
-    } finally {
-      await elsewhere.close();
-      await run(Scope.close(nodeScope, Exit.void));
-    }
-  });
+  deepTest(
+    "sees a session branch that another node just created, even if the local mirror is fresh",
+    async () => {
+      const nodeScope = Effect.runSync(Scope.make());
+      const node = makeExternalWorld({
+        upstreams: world.known,
+        remoteOf: () => plainRemote(world.upstreamOf(projectId)),
+        freshMs: 600_000,
+      });
+      const elsewhere = await startGitServer((await run(Scope.provide(node, nodeScope))).endpoint, policies);
+      try {
+        await gitOk(world.root, "ls-remote", elsewhere.url(projectId, session));
+        const next = randomUUID();
+        policies.set(next, sessionPolicy(next));
+        const base = await run(world.backend.resolveBase({ projectId }, "main"));
+        await run(world.backend.createBranch({ projectId }, { branch: next, commit: base }));
+        const listed = await gitOk(world.root, "ls-remote", "--heads", elsewhere.url(projectId, next), next);
+        expect(listed).toContain(base);
+      } finally {
+        await elsewhere.close();
+        await run(Scope.close(nodeScope, Exit.void));
+      }
+    },
+  );
 
-  it("costs the server one or two transfers, even with many clones at once", async () => {
+  deepTest("costs the server one or two transfers, even with many clones at once", async () => {
     await commit("change.txt");
     await gitOk(work, "push", "--quiet", there, "HEAD:refs/heads/others");
     const heard = world.server.heard.length;
@@ -333,7 +344,7 @@ describe("a clone", () => {
     expect(stderr).toContain("503");
   });
 
-  it("restores the mirror if it was lost", async () => {
+  deepTest("restores the mirror if it was lost", async () => {
     rmSync(mirror, { recursive: true });
     await gitOk(work, "fetch", "--quiet", "origin");
     expect(await tip(mirror, `refs/heads/${session}`)).not.toBe("");

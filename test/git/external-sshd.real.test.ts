@@ -12,6 +12,7 @@ import type { GitError } from "../../src/git/port.ts";
 import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { gitOk } from "./git-client.ts";
 import { hasSshd, type Sshd, startSshd } from "./sshd.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect);
@@ -68,7 +69,7 @@ describe.skipIf(!hasSshd)("a repository over ssh", () => {
     expect(await gitOk(at, "rev-parse", "refs/heads/main")).toBe(work);
   });
 
-  it("accepts a key that lost its final line break", async () => {
+  deepTest("accepts a key that lost its final line break", async () => {
     const whole = credential;
     credential = {
       kind: "ssh_key",
@@ -81,41 +82,43 @@ describe.skipIf(!hasSshd)("a repository over ssh", () => {
     credential = whole;
   });
 
-  it.each([
-    [
-      "is refused to a key that its server does not know",
-      ({ strangersKey, knownHosts }: Sshd) => ({ privateKey: strangersKey, knownHosts }),
-      /Permission denied/,
-    ],
-    [
-      "is not spoken to where its server has another key than the known one",
-      ({ privateKey, knownHosts }: Sshd) => ({
-        privateKey,
-        knownHosts: knownHosts.replace(
-          /AAAA\S+/,
-          "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-        ),
-      }),
-      /[Hh]ost key/,
-    ],
-    [
-      "is not contacted if its server's key is unknown",
-      ({ privateKey }: Sshd) => ({ privateKey, knownHosts: "[127.0.0.2]:22 ssh-ed25519 AAAA\n" }),
-      /[Hh]ost key/,
-    ],
-  ])("%s", async (_name, keys, message) => {
-    const whole = credential;
-    credential = { kind: "ssh_key", ...keys(address()) };
-    const project = { projectId: randomUUID() };
-    for (const asked of [
-      world.backend.create({ ...project, importFrom: null, defaultBranch: "main" }),
-      world.backend.checkUpstream(world.upstreamOf(project.projectId)),
-    ]) {
-      expect(await run(Effect.flip<unknown, GitError, never>(asked))).toMatchObject({
-        code: "refused",
-        message: expect.stringMatching(message) as string,
-      });
-    }
-    credential = whole;
+  onlyDeep(() => {
+    it.each([
+      [
+        "is refused to a key that its server does not know",
+        ({ strangersKey, knownHosts }: Sshd) => ({ privateKey: strangersKey, knownHosts }),
+        /Permission denied/,
+      ],
+      [
+        "is not spoken to where its server has another key than the known one",
+        ({ privateKey, knownHosts }: Sshd) => ({
+          privateKey,
+          knownHosts: knownHosts.replace(
+            /AAAA\S+/,
+            "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+          ),
+        }),
+        /[Hh]ost key/,
+      ],
+      [
+        "is not contacted if its server's key is unknown",
+        ({ privateKey }: Sshd) => ({ privateKey, knownHosts: "[127.0.0.2]:22 ssh-ed25519 AAAA\n" }),
+        /[Hh]ost key/,
+      ],
+    ])("%s", async (_name, keys, message) => {
+      const whole = credential;
+      credential = { kind: "ssh_key", ...keys(address()) };
+      const project = { projectId: randomUUID() };
+      for (const asked of [
+        world.backend.create({ ...project, importFrom: null, defaultBranch: "main" }),
+        world.backend.checkUpstream(world.upstreamOf(project.projectId)),
+      ]) {
+        expect(await run(Effect.flip<unknown, GitError, never>(asked))).toMatchObject({
+          code: "refused",
+          message: expect.stringMatching(message) as string,
+        });
+      }
+      credential = whole;
+    });
   });
 });

@@ -14,6 +14,7 @@ import { type GitServer, startGitServer } from "./git-server.ts";
 import { deltaBomb } from "./packs.ts";
 import { commit, objects, scene, tip, url, useScene } from "./scene.ts";
 import { WAIT_MS } from "../support/patience.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 useScene();
 
@@ -68,22 +69,25 @@ const quarantines = (): string[] =>
   readdirSync(join(scene.bare, "objects")).filter((name) => name.startsWith("tmp_objdir"));
 
 describe("the wire protocol", () => {
-  it("refuses a body that does not match its path, or that has an unknown encoding", async () => {
+  deepTest("refuses a body that does not match its path, or that has an unknown encoding", async () => {
     const wrongType = await post("git-upload-pack", { "content-type": "text/plain" }, Buffer.from("0000"));
     expect(wrongType.status).toBe(415);
     const wrongPacking = await post("git-upload-pack", { "content-encoding": "br" }, Buffer.from("0000"));
     expect(wrongPacking.status).toBe(415);
   });
 
-  it("cuts off a request that unpacks to more than its limit, and one whose gzip is damaged", async () => {
-    const bomb = gzipSync(
-      Buffer.alloc(33 * 1024 ** 2, "0032want 0000000000000000000000000000000000000000\n"),
-    );
-    const before = scene.server.ends.length;
-    await sendPacked(bomb).catch(() => "cut off");
-    await expect(sendPacked(Buffer.from("no gzip"))).rejects.toThrow();
-    expect(scene.server.ends.slice(before)).toContain("broken");
-  });
+  deepTest(
+    "cuts off a request that unpacks to more than its limit, and one whose gzip is damaged",
+    async () => {
+      const bomb = gzipSync(
+        Buffer.alloc(33 * 1024 ** 2, "0032want 0000000000000000000000000000000000000000\n"),
+      );
+      const before = scene.server.ends.length;
+      await sendPacked(bomb).catch(() => "cut off");
+      await expect(sendPacked(Buffer.from("no gzip"))).rejects.toThrow();
+      expect(scene.server.ends.slice(before)).toContain("broken");
+    },
+  );
 
   it("is not confused by a ref name that contains a line break [G09]", async () => {
     const main = await tip("refs/heads/main");
@@ -98,29 +102,35 @@ describe("the wire protocol", () => {
     expect(await tip("refs/heads/main")).toBe(main);
   });
 
-  it.each([["\r"], ["\u2028"], ["\n"]])(
-    "does not take %j in a ref name for a line break [G09]",
-    async (separator) => {
-      const before = await tip("refs/heads/main");
-      const after = await commit("after.txt");
-      await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
-      const branch = `refs/heads/${scene.session}`;
-      const announced = `${after} ${before} forward ${branch}`;
-      const smuggled = `${absent} ${before} refs/heads/x${separator}ref ${announced}`;
-      const rewind = `${after} ${before} ${branch}`;
-      for (const [first, second] of [
-        [rewind, smuggled],
-        [smuggled, rewind],
-      ]) {
-        const commands = `${packet(`${first}\0report-status\n`)}${packet(`${second}\n`)}0000`;
-        // oxlint-disable-next-line no-await-in-loop -- one after another
-        const answer = await post("git-receive-pack", {}, Buffer.concat([Buffer.from(commands), emptyPack]));
-        // oxlint-disable-next-line no-await-in-loop -- one after another
-        expect(await answer.text()).not.toContain("ok refs/");
-      }
-      expect(await tip(branch)).toBe(after);
-    },
-  );
+  onlyDeep(() => {
+    it.each([["\r"], ["\u2028"], ["\n"]])(
+      "does not take %j in a ref name for a line break [G09]",
+      async (separator) => {
+        const before = await tip("refs/heads/main");
+        const after = await commit("after.txt");
+        await gitOk(scene.work, "push", "--quiet", "origin", "HEAD");
+        const branch = `refs/heads/${scene.session}`;
+        const announced = `${after} ${before} forward ${branch}`;
+        const smuggled = `${absent} ${before} refs/heads/x${separator}ref ${announced}`;
+        const rewind = `${after} ${before} ${branch}`;
+        for (const [first, second] of [
+          [rewind, smuggled],
+          [smuggled, rewind],
+        ]) {
+          const commands = `${packet(`${first}\0report-status\n`)}${packet(`${second}\n`)}0000`;
+          // oxlint-disable-next-line no-await-in-loop -- one after another
+          const answer = await post(
+            "git-receive-pack",
+            {},
+            Buffer.concat([Buffer.from(commands), emptyPack]),
+          );
+          // oxlint-disable-next-line no-await-in-loop -- one after another
+          expect(await answer.text()).not.toContain("ok refs/");
+        }
+        expect(await tip(branch)).toBe(after);
+      },
+    );
+  });
 
   it("ends git when the client disconnects during a push, and stores no part of the push", async () => {
     const stored = await objects();
@@ -139,7 +149,7 @@ describe("the wire protocol", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("ends git when no byte arrives within the idle time", async () => {
+  deepTest("ends git when no byte arrives within the idle time", async () => {
     const hasty = await startGitServer(smartHttp({ directory: scene.directory, idleMs: 50 }), scene.policies);
     const [host = "", port = ""] = hasty.address.split(":");
     const socket = connect(Number(port), host);
@@ -150,28 +160,31 @@ describe("the wire protocol", () => {
     await hasty.close();
   });
 
-  it("ends a push that takes too long, even at a steady rate, and stores no part of it [G08]", async () => {
-    const stored = await objects();
-    const hasty = await startGitServer(
-      smartHttp({ directory: scene.directory, maxPushMs: 500 }),
-      scene.policies,
-    );
-    const [host = "", port = ""] = hasty.address.split(":");
-    const socket = connect(Number(port), host);
-    const closed = new Promise((resolve) => socket.once("close", resolve));
-    socket.on("error", () => undefined).resume();
-    const command = packet(`${absent} ${"1".repeat(40)} refs/wip/${scene.session}\0report-status\n`);
-    socket.write(
-      `${requestHead(hasty, "git-receive-pack", 100_000)}${command}0000PACK\0\0\0\u0002\0\0\0\u0009`,
-    );
-    const drip = setInterval(() => socket.write("\0"), 20);
-    await closed;
-    clearInterval(drip);
-    await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
-    expect(await objects()).toBe(stored);
-    expect(quarantines()).toEqual([]);
-    await hasty.close();
-  });
+  deepTest(
+    "ends a push that takes too long, even at a steady rate, and stores no part of it [G08]",
+    async () => {
+      const stored = await objects();
+      const hasty = await startGitServer(
+        smartHttp({ directory: scene.directory, maxPushMs: 500 }),
+        scene.policies,
+      );
+      const [host = "", port = ""] = hasty.address.split(":");
+      const socket = connect(Number(port), host);
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.on("error", () => undefined).resume();
+      const command = packet(`${absent} ${"1".repeat(40)} refs/wip/${scene.session}\0report-status\n`);
+      socket.write(
+        `${requestHead(hasty, "git-receive-pack", 100_000)}${command}0000PACK\0\0\0\u0002\0\0\0\u0009`,
+      );
+      const drip = setInterval(() => socket.write("\0"), 20);
+      await closed;
+      clearInterval(drip);
+      await expect.poll(() => hasty.ends, patience).toEqual(["broken"]);
+      expect(await objects()).toBe(stored);
+      expect(quarantines()).toEqual([]);
+      await hasty.close();
+    },
+  );
 
   it("refuses at once a kilobyte that would unpack to half a gigabyte, and stores no part of it [G08]", async () => {
     const stored = await objects();
@@ -184,7 +197,7 @@ describe("the wire protocol", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("leaves no quarantine of a push that is ended while its git process runs [G08]", async () => {
+  deepTest("leaves no quarantine of a push that is ended while its git process runs [G08]", async () => {
     const push = Effect.gen(function* () {
       const args = ["receive-pack", "--stateless-rpc", scene.bare];
       const running = yield* spawnGit({ repository: null, args, stopBy: "hang-up", hangUpMs: 10 });
@@ -197,7 +210,7 @@ describe("the wire protocol", () => {
     expect(quarantines()).toEqual([]);
   });
 
-  it("ends git and the connection when the client stops reading", async () => {
+  deepTest("ends git and the connection when the client stops reading", async () => {
     const hasty = await startGitServer(
       smartHttp({ directory: scene.directory, idleMs: 3000 }),
       scene.policies,
@@ -222,7 +235,7 @@ describe("the wire protocol", () => {
     await hasty.close();
   });
 
-  it("leaves no credential in the repository or in its answers [G05]", async () => {
+  deepTest("leaves no credential in the repository or in its answers [G05]", async () => {
     await commit("change.txt");
     const pushed = await git(scene.work, "push", "--verbose", "origin", "HEAD", "HEAD:refs/heads/main");
     const canary = scene.person;

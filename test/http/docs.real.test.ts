@@ -5,6 +5,7 @@ import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
 import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 // Real programs on a busy machine: a limit that ends a hung test.
 vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
@@ -45,7 +46,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  it("cuts nothing off on a phone", async () => {
+  deepTest("cuts nothing off on a phone", async () => {
     const { page } = await newPage(browser);
     await page.setViewportSize({ width: 390, height: 844 });
     await page.goto(`${service.url}/docs`);

@@ -33,6 +33,7 @@ import {
   webhookEntry,
   type Fields,
 } from "../support/service/requests.ts";
+import { onlyDeep } from "../support/vitest/rings.ts";
 
 /** The effect of a push on a ref: `make` finds none, `delete` leaves none. */
 type Course = "make" | "forward" | "rewind" | "delete";
@@ -265,14 +266,16 @@ describe.each([
   ["an account's token"],
   ["a project's token"],
 ])("%s", (who) => {
-  it.each(ROWS)("%s %s: by %j [G09]", async (...row) => {
-    const { kind, password, sid } = callerOf(who);
-    place([row], sid);
-    const { status, text } = await push([row], { password, sid });
-    expect(status).toBe(200);
-    const isTaken = row[2].includes(kind);
-    expect(text.includes(`ok ${refOf(row, sid)}`)).toBe(isTaken);
-    expect(await taken([row], sid)).toEqual(isTaken ? [row] : []);
+  onlyDeep(() => {
+    it.each(ROWS)("%s %s: by %j [G09]", async (...row) => {
+      const { kind, password, sid } = callerOf(who);
+      place([row], sid);
+      const { status, text } = await push([row], { password, sid });
+      expect(status).toBe(200);
+      const isTaken = row[2].includes(kind);
+      expect(text.includes(`ok ${refOf(row, sid)}`)).toBe(isTaken);
+      expect(await taken([row], sid)).toEqual(isTaken ? [row] : []);
+    });
   });
 
   it("gets the allowed refs of a push of all refs accepted, and no ref of an atomic one [G09]", async () => {
@@ -304,35 +307,40 @@ describe("a password", () => {
   });
 });
 
-describe("a client with", () => {
-  it.each([
-    ["PLATFORM_TOKEN"],
-    ["PLATFORM_CLI_TOKEN"],
-    ["a trigger's PLATFORM_CLI_TOKEN"],
-    ["another account's token"],
-    ["a token of another project"],
-    ["a credential of another project's session"],
-    ["an ended session's credential"],
-    ["an expired credential"],
-    ["an expired token"],
-    ["a revoked token"],
-    ["nonsense"],
-    ["nothing"],
-  ])("%s reads no ref and writes none [G09] [G10] [T01] [T02] [T03]", async (who) => {
-    const { password, status } = strangers.get(who) ?? { password: null, status: 0 };
-    const { sid } = callerOf("a session's credential");
-    const before = await tips();
-    for (const name of ["git-upload-pack", "git-receive-pack"]) {
-      const target = `/v1/git/${pid}.git/info/refs?service=${name}`;
-      const answer = await service.request("GET", target, { token: null, headers: authorization(password) });
-      expect([name, answer.status, answer.text.includes(newer)]).toEqual([name, status, false]);
-    }
-    const pushes = [mirror("person"), ...ROWS.map((row) => [row])];
-    for (const rows of pushes) {
-      for (const isAtomic of [false, true]) {
-        expect((await push(rows, { password, sid, isAtomic })).status).toBe(status);
+onlyDeep(() => {
+  describe("a client with", () => {
+    it.each([
+      ["PLATFORM_TOKEN"],
+      ["PLATFORM_CLI_TOKEN"],
+      ["a trigger's PLATFORM_CLI_TOKEN"],
+      ["another account's token"],
+      ["a token of another project"],
+      ["a credential of another project's session"],
+      ["an ended session's credential"],
+      ["an expired credential"],
+      ["an expired token"],
+      ["a revoked token"],
+      ["nonsense"],
+      ["nothing"],
+    ])("%s reads no ref and writes none [G09] [G10] [T01] [T02] [T03]", async (who) => {
+      const { password, status } = strangers.get(who) ?? { password: null, status: 0 };
+      const { sid } = callerOf("a session's credential");
+      const before = await tips();
+      for (const name of ["git-upload-pack", "git-receive-pack"]) {
+        const target = `/v1/git/${pid}.git/info/refs?service=${name}`;
+        const answer = await service.request("GET", target, {
+          token: null,
+          headers: authorization(password),
+        });
+        expect([name, answer.status, answer.text.includes(newer)]).toEqual([name, status, false]);
       }
-    }
-    expect(await tips()).toEqual(before);
+      const pushes = [mirror("person"), ...ROWS.map((row) => [row])];
+      for (const rows of pushes) {
+        for (const isAtomic of [false, true]) {
+          expect((await push(rows, { password, sid, isAtomic })).status).toBe(status);
+        }
+      }
+      expect(await tips()).toEqual(before);
+    });
   });
 });

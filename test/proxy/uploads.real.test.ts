@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { OK } from "../support/servers/recording.ts";
 import { Front, GET, statusesIn, type Client } from "./front.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 let front: Front;
 afterEach(() => front.stop());
@@ -43,15 +44,18 @@ describe("an upload that is answered early", () => {
     clearInterval(going);
   });
 
-  it("leaves the connection usable for the next request if the rest of the upload arrives soon", async () => {
-    front = await Front.start();
-    front.upstream.onBytes = (socket) => void socket.end(OK);
-    const client = front.client();
-    client.send(post("Content-Length: 10"));
-    await client.until(({ got }) => got.endsWith("ok"));
-    client.send(`0123456789${GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")}`);
-    expect(statusesIn(await client.all())).toEqual(["200", "200"]);
-  });
+  deepTest(
+    "leaves the connection usable for the next request if the rest of the upload arrives soon",
+    async () => {
+      front = await Front.start();
+      front.upstream.onBytes = (socket) => void socket.end(OK);
+      const client = front.client();
+      client.send(post("Content-Length: 10"));
+      await client.until(({ got }) => got.endsWith("ok"));
+      client.send(`0123456789${GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")}`);
+      expect(statusesIn(await client.all())).toEqual(["200", "200"]);
+    },
+  );
 });
 
 describe("an upload with Expect: 100-continue", () => {
@@ -64,19 +68,22 @@ describe("an upload with Expect: 100-continue", () => {
     expect(front.upstream.bytes).toMatch(/expect: 100-continue[^]*\r\n\r\n$/i);
   });
 
-  it("gets the upstream's 100 Continue once, however often it is sent, and then the answer", async () => {
-    front = await Front.start();
-    front.upstream.onBytes = (socket, soFar) => {
-      socket.write(soFar.endsWith("abc") ? OK : "HTTP/1.1 100 Continue\r\n\r\n".repeat(3));
-    };
-    const client = front.client();
-    client.send(expecting);
-    await client.until(({ got }) => got !== "");
-    client.send("abc");
-    expect(statusesIn(await client.all())).toEqual(["100", "200"]);
-  });
+  deepTest(
+    "gets the upstream's 100 Continue once, however often it is sent, and then the answer",
+    async () => {
+      front = await Front.start();
+      front.upstream.onBytes = (socket, soFar) => {
+        socket.write(soFar.endsWith("abc") ? OK : "HTTP/1.1 100 Continue\r\n\r\n".repeat(3));
+      };
+      const client = front.client();
+      client.send(expecting);
+      await client.until(({ got }) => got !== "");
+      client.send("abc");
+      expect(statusesIn(await client.all())).toEqual(["100", "200"]);
+    },
+  );
 
-  it("gets an error if nothing listens", async () => {
+  deepTest("gets an error if nothing listens", async () => {
     const gone = await Front.start();
     const { port } = gone.upstream;
     await gone.stop();
@@ -85,38 +92,40 @@ describe("an upload with Expect: 100-continue", () => {
   });
 });
 
-describe("a client that leaves ends its request", () => {
-  const phases: readonly (readonly [string, string, string])[] = [
-    ["before the answer", GET, ""],
-    ["amid the answer", GET, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"],
-    ["amid its upload", `${post("Content-Length: 9")}half`, ""],
-    ["amid chunks", `${post("Transfer-Encoding: chunked")}4\r\nhalf\r\n`, ""],
-    [
-      "amid upload and answer",
-      `${post("Content-Length: 9")}half`,
-      "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
-    ],
-    ["before it may send", post("Content-Length: 9\r\nExpect: 100-continue"), ""],
-    [
-      "amid a handshake",
-      GET.replace("\r\n\r\n", "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
-      "",
-    ],
-  ];
-  it.each(phases)("%s, by a reset, an end, or half an end", async (_, sent, answered) => {
-    front = await Front.start();
-    for (const leave of ["resetAndDestroy", "destroy", "end"] as const) {
-      front.upstream.onBytes = (socket) => socket.write(answered);
-      front.upstream.sockets.length = 0;
-      front.upstream.connections.length = 0;
-      const client = front.client();
-      client.send(sent);
-      const socket = await reached();
-      if (answered !== "") await client.until(({ got }) => got.includes("half"));
-      const left = once(socket, "close");
-      client.socket[leave]();
-      await left;
-    }
+onlyDeep(() => {
+  describe("a client that leaves ends its request", () => {
+    const phases: readonly (readonly [string, string, string])[] = [
+      ["before the answer", GET, ""],
+      ["amid the answer", GET, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"],
+      ["amid its upload", `${post("Content-Length: 9")}half`, ""],
+      ["amid chunks", `${post("Transfer-Encoding: chunked")}4\r\nhalf\r\n`, ""],
+      [
+        "amid upload and answer",
+        `${post("Content-Length: 9")}half`,
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
+      ],
+      ["before it may send", post("Content-Length: 9\r\nExpect: 100-continue"), ""],
+      [
+        "amid a handshake",
+        GET.replace("\r\n\r\n", "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+        "",
+      ],
+    ];
+    it.each(phases)("%s, by a reset, an end, or half an end", async (_, sent, answered) => {
+      front = await Front.start();
+      for (const leave of ["resetAndDestroy", "destroy", "end"] as const) {
+        front.upstream.onBytes = (socket) => socket.write(answered);
+        front.upstream.sockets.length = 0;
+        front.upstream.connections.length = 0;
+        const client = front.client();
+        client.send(sent);
+        const socket = await reached();
+        if (answered !== "") await client.until(({ got }) => got.includes("half"));
+        const left = once(socket, "close");
+        client.socket[leave]();
+        await left;
+      }
+    });
   });
 });
 
@@ -133,7 +142,7 @@ describe("deadlines", () => {
     ).toEqual(["504"]);
   });
 
-  it("an upstream that does not accept the connection in time is answered with 504 [X16]", async () => {
+  deepTest("an upstream that does not accept the connection in time is answered with 504 [X16]", async () => {
     // Listens and never takes a connection: once its short queue is full, the next ones hang.
     const program = `const s = require("net").createServer(); s.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
       require("fs").writeSync(1, s.address().port + "\\n"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); })`;
@@ -153,7 +162,7 @@ describe("deadlines", () => {
     }
   });
 
-  it("a body that stops arriving is answered with 408, and the upstream's request ends", async () => {
+  deepTest("a body that stops arriving is answered with 408, and the upstream's request ends", async () => {
     front = await Front.start({ bodyMs: 100 });
     const client = front.client();
     front.upstream.onBytes = () => undefined;
@@ -164,7 +173,7 @@ describe("deadlines", () => {
     await gone;
   });
 
-  it("a body that the upstream does not read does not count as late", async () => {
+  deepTest("a body that the upstream does not read does not count as late", async () => {
     front = await Front.start({ bodyMs: 100 });
     const client = front.client();
     client.send(post(`Content-Length: ${HELD_MAX}`));
@@ -190,7 +199,7 @@ describe("deadlines", () => {
     await client.until(({ got }) => got.includes("ok"));
   });
 
-  it("an answer that has begun has no time limit", async () => {
+  deepTest("an answer that has begun has no time limit", async () => {
     front = await Front.start({ answerMs: 100, bodyMs: 100 });
     front.upstream.onBytes = (socket, soFar) => {
       if (!soFar.includes("/late"))
@@ -211,7 +220,7 @@ describe("deadlines", () => {
 });
 
 describe("back-pressure", () => {
-  it("an endless answer is not buffered while its client does not read [X15]", async () => {
+  deepTest("an endless answer is not buffered while its client does not read [X15]", async () => {
     front = await Front.start();
     const block = Buffer.alloc(64 * 1024, "x");
     let poured = 0;

@@ -22,6 +22,7 @@ import {
   providerOf,
   runIn,
 } from "./machine-subject.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const lacks = lacksEngine ?? (sandboxesStartHere ? null : "(needs bubblewrap)");
 
@@ -68,19 +69,22 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
     Effect.runPromise(machineSubject(setup(), "http://127.0.0.1:1").leftovers(id));
   const containers = () => engine.docker("ps", "--all", "--format", "{{.Names}}").split("\n").filter(Boolean);
 
-  it("leaves this machine's own directories as they were, though files are mounted over them", async () => {
-    const spec = specOf(randomUUID());
-    const before = ownDirectories();
-    await serviceOf(
-      Effect.gen(function* () {
-        yield* create(spec);
-        expect((yield* runIn(spec.id, "agent", "ls /usr/local/bin")).stdout).toContain("platform");
-        expect(ownDirectories()).toEqual(before);
-        yield* destroy(spec.id);
-      }),
-    );
-    expect(ownDirectories()).toEqual(before);
-  });
+  deepTest(
+    "leaves this machine's own directories as they were, though files are mounted over them",
+    async () => {
+      const spec = specOf(randomUUID());
+      const before = ownDirectories();
+      await serviceOf(
+        Effect.gen(function* () {
+          yield* create(spec);
+          expect((yield* runIn(spec.id, "agent", "ls /usr/local/bin")).stdout).toContain("platform");
+          expect(ownDirectories()).toEqual(before);
+          yield* destroy(spec.id);
+        }),
+      );
+      expect(ownDirectories()).toEqual(before);
+    },
+  );
 
   it("tells the engine no token and no secret: not in its description, its log or its image [I16]", async () => {
     const spec = specOf(randomUUID());
@@ -139,54 +143,61 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
     engine.docker("rm", "other");
   });
 
-  it.each([
-    ["docker", "bubblewrap"],
-    ["bubblewrap", "docker"],
-  ] as const)(
-    "leaves a sandbox of %s to a service with %s, which destroys it [I10]",
-    async (first, later) => {
+  onlyDeep(() => {
+    it.each([
+      ["docker", "bubblewrap"],
+      ["bubblewrap", "docker"],
+    ] as const)(
+      "leaves a sandbox of %s to a service with %s, which destroys it [I10]",
+      async (first, later) => {
+        const spec = specOf(randomUUID());
+        await serviceOf(create(spec), first);
+        await serviceOf(
+          Effect.gen(function* () {
+            const provider = yield* SandboxProvider;
+            expect((yield* provider.list).map(({ id, state }) => [id, state])).toEqual([
+              [spec.id, "running"],
+            ]);
+            yield* ask(spec.id, "/platform/health");
+            yield* destroy(spec.id);
+          }),
+          later,
+        );
+        expect(await leftovers(spec.id)).toEqual([]);
+        expect(containers()).toEqual([]);
+      },
+    );
+  });
+
+  deepTest(
+    "reports the end of its sandboxes when the engine stops, and destroys them once it is back",
+    async () => {
       const spec = specOf(randomUUID());
-      await serviceOf(create(spec), first);
       await serviceOf(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
-          expect((yield* provider.list).map(({ id, state }) => [id, state])).toEqual([[spec.id, "running"]]);
+          yield* create(spec);
           yield* ask(spec.id, "/platform/health");
-          yield* destroy(spec.id);
+          yield* Effect.promise(() => engine.stop());
+          expect(yield* provider.awaitExit(spec.id)).toMatchObject({ code: "exited" });
+          expect((yield* Effect.flip(provider.destroy(spec.id))).message).toContain(
+            `the container engine at ${engine.socket} does not answer. Start it`,
+          );
+          const unmade = specOf(randomUUID());
+          expect((yield* Effect.flip(create(unmade))).message).toContain("does not answer");
+          yield* Effect.promise(() => engine.start());
+          // The failed start has left a record, for its caller's `destroy`.
+          expect((yield* provider.list).map(({ state }) => state)).toEqual(["exited", "exited"]);
+          for (const { id } of [spec, unmade]) yield* destroy(id);
+          expect(yield* provider.list).toEqual([]);
         }),
-        later,
       );
       expect(await leftovers(spec.id)).toEqual([]);
       expect(containers()).toEqual([]);
     },
   );
 
-  it("reports the end of its sandboxes when the engine stops, and destroys them once it is back", async () => {
-    const spec = specOf(randomUUID());
-    await serviceOf(
-      Effect.gen(function* () {
-        const provider = yield* SandboxProvider;
-        yield* create(spec);
-        yield* ask(spec.id, "/platform/health");
-        yield* Effect.promise(() => engine.stop());
-        expect(yield* provider.awaitExit(spec.id)).toMatchObject({ code: "exited" });
-        expect((yield* Effect.flip(provider.destroy(spec.id))).message).toContain(
-          `the container engine at ${engine.socket} does not answer. Start it`,
-        );
-        const unmade = specOf(randomUUID());
-        expect((yield* Effect.flip(create(unmade))).message).toContain("does not answer");
-        yield* Effect.promise(() => engine.start());
-        // The failed start has left a record, for its caller's `destroy`.
-        expect((yield* provider.list).map(({ state }) => state)).toEqual(["exited", "exited"]);
-        for (const { id } of [spec, unmade]) yield* destroy(id);
-        expect(yield* provider.list).toEqual([]);
-      }),
-    );
-    expect(await leftovers(spec.id)).toEqual([]);
-    expect(containers()).toEqual([]);
-  });
-
-  it("refuses a runtime that the engine does not have, and names those that it has", async () => {
+  deepTest("refuses a runtime that the engine does not have, and names those that it has", async () => {
     const kind = dockerKind({ socket: engine.socket, runtime: "kata" });
     const options = machineOptions(setup(), "http://127.0.0.1:1");
     const preparation = { options, tools: findTools(options.path), ownUids: true };
@@ -195,7 +206,7 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
     );
   });
 
-  it("names the engine's answer where a container cannot be made", async () => {
+  deepTest("names the engine's answer where a container cannot be made", async () => {
     const asked = engineAt(engine.socket).create("unmakeable", { Image: "platform-sandbox-root:none" });
     await expect(asked).rejects.toMatchObject({ reason: "missing" });
   });

@@ -24,6 +24,7 @@ import {
   writeArchive,
 } from "../support/machine/image-archives.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 const path = process.env["PATH"] ?? "";
 const bwrap = findTools(path).bwrap ?? "bwrap";
@@ -87,7 +88,7 @@ describe.skipIf(!sandboxesStartHere)("an import (needs bubblewrap)", () => {
     expect(leftovers()).toEqual([]);
   });
 
-  it("lays layers over each other: changes, removals, and a directory by its old path", async () => {
+  deepTest("lays layers over each other: changes, removals, and a directory by its old path", async () => {
     const first = await tarOf(base);
     const second = await tarOf([
       { name: "etc/motd", content: "second" },
@@ -110,7 +111,7 @@ describe.skipIf(!sandboxesStartHere)("an import (needs bubblewrap)", () => {
     }
   });
 
-  it("takes an archive in which a layer is a link to another one", async () => {
+  deepTest("takes an archive in which a layer is a link to another one", async () => {
     const layer = await tarOf([{ name: "f", content: "f" }]);
     const { root } = await imported(
       await dockerArchive([layer, await tarOf([{ name: ".wh.f", content: "" }]), layer]),
@@ -211,17 +212,19 @@ describe.skipIf(!sandboxesStartHere)("an import (needs bubblewrap)", () => {
     ["is deeper than any path", () => [[{ name: `${"d/".repeat(4096)}f`, content: "x" }]], /too long/],
   ];
 
-  it.each(hostile)("is safe from an image that %s [E01]", async (_what, layersOf, refusal) => {
-    const layers = await Promise.all(layersOf().map((entries) => tarOf(entries)));
-    const done = imported(await ociArchive(layers));
-    if (refusal === null) await done;
-    else await expect(done).rejects.toThrow(refusal);
-    expect(readFileSync(join(directory, "canary/file"), "utf8")).toBe("untouched");
-    expect(readdirSync(join(directory, "canary"))).toEqual(["file"]);
-    expect(leftovers()).toEqual([]);
+  onlyDeep(() => {
+    it.each(hostile)("is safe from an image that %s [E01]", async (_what, layersOf, refusal) => {
+      const layers = await Promise.all(layersOf().map((entries) => tarOf(entries)));
+      const done = imported(await ociArchive(layers));
+      if (refusal === null) await done;
+      else await expect(done).rejects.toThrow(refusal);
+      expect(readFileSync(join(directory, "canary/file"), "utf8")).toBe("untouched");
+      expect(readdirSync(join(directory, "canary"))).toEqual(["file"]);
+      expect(leftovers()).toEqual([]);
+    });
   });
 
-  it("stops at its limits of bytes and files [E03]", async () => {
+  deepTest("stops at its limits of bytes and files [E03]", async () => {
     const large = await tarOf([{ name: "zeros", content: Buffer.alloc(2_000_000) }]);
     await expect(imported(gzipSync(large), { bytes: 1_000_000, files: 10 })).rejects.toThrow(
       "more than 1000000 bytes",
@@ -231,33 +234,35 @@ describe.skipIf(!sandboxesStartHere)("an import (needs bubblewrap)", () => {
     expect(leftovers()).toEqual([]);
   });
 
-  it.each([
-    ["nothing", async () => Buffer.alloc(0), /empty/],
-    ["no tar", async () => Buffer.alloc(100_000, "x"), /damaged/],
-    ["half of a tar", async () => (await tarOf(base)).subarray(0, 1700), /damaged/],
-    [
-      "half of a compressed tar",
-      async () => gzipSync(await tarOf(base)).subarray(0, 60),
-      /damaged|cannot be written/,
-    ],
-    [
-      "an image for another machine",
-      async () => ociArchive([await tarOf(base)], { architecture: "s390x" }),
-      /linux\/s390x/,
-    ],
-    [
-      "a description that is no JSON",
-      async () => tarOf([{ name: "manifest.json", content: "{" }]),
-      /not JSON/,
-    ],
-    [
-      "a description of the wrong shape",
-      async () => tarOf([{ name: "manifest.json", content: '[{"Config": 1}]' }]),
-      /\[0\]\.Config is not a text/,
-    ],
-  ] as const)("refuses %s with a reason [E03]", async (_what, archiveOf, reason) => {
-    await expect(imported(await archiveOf())).rejects.toThrow(reason);
-    expect(leftovers()).toEqual([]);
+  onlyDeep(() => {
+    it.each([
+      ["nothing", async () => Buffer.alloc(0), /empty/],
+      ["no tar", async () => Buffer.alloc(100_000, "x"), /damaged/],
+      ["half of a tar", async () => (await tarOf(base)).subarray(0, 1700), /damaged/],
+      [
+        "half of a compressed tar",
+        async () => gzipSync(await tarOf(base)).subarray(0, 60),
+        /damaged|cannot be written/,
+      ],
+      [
+        "an image for another machine",
+        async () => ociArchive([await tarOf(base)], { architecture: "s390x" }),
+        /linux\/s390x/,
+      ],
+      [
+        "a description that is no JSON",
+        async () => tarOf([{ name: "manifest.json", content: "{" }]),
+        /not JSON/,
+      ],
+      [
+        "a description of the wrong shape",
+        async () => tarOf([{ name: "manifest.json", content: '[{"Config": 1}]' }]),
+        /\[0\]\.Config is not a text/,
+      ],
+    ] as const)("refuses %s with a reason [E03]", async (_what, archiveOf, reason) => {
+      await expect(imported(await archiveOf())).rejects.toThrow(reason);
+      expect(leftovers()).toEqual([]);
+    });
   });
 
   it("refuses a layer with another content than its digest [E04]", async () => {
@@ -269,7 +274,7 @@ describe.skipIf(!sandboxesStartHere)("an import (needs bubblewrap)", () => {
     expect(leftovers()).toEqual([]);
   });
 
-  it("keeps an image as long as a name or a sandbox uses it", async () => {
+  deepTest("keeps an image as long as a name or a sandbox uses it", async () => {
     const [one, other] = await Promise.all([
       tarOf([{ name: "1", content: "1" }]),
       tarOf([{ name: "2", content: "2" }]),

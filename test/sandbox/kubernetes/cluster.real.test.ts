@@ -11,6 +11,7 @@ import { CANARY, specOf } from "../../conformance/sandbox.ts";
 import { WAIT_MS } from "../../support/patience.ts";
 import { sandboxesStartHere } from "../../support/requirements.ts";
 import { TestCluster, ask } from "./subject.ts";
+import { deepTest, onlyDeep } from "../../support/vitest/rings.ts";
 
 const lacks = !sandboxesStartHere
   ? "(needs bubblewrap)"
@@ -61,7 +62,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
       }),
     ));
 
-  it("runs the agent as another user, who reads neither keys nor the platform's files", () =>
+  deepTest("runs the agent as another user, who reads neither keys nor the platform's files", () =>
     service((provider) =>
       Effect.gen(function* () {
         const spec = specOf(randomUUID());
@@ -86,7 +87,8 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
           expect((yield* run(attempt)).code, attempt).not.toBe(0);
         yield* provider.destroy(spec.id);
       }),
-    ));
+    ),
+  );
 
   it("starts the real daemon, which answers over the link", async () => {
     if (cluster === null) return;
@@ -124,51 +126,53 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     );
   });
 
-  it.each([
-    [
-      "memory_exceeded",
-      {
-        containerStatuses: [
-          {
-            name: "sandbox",
-            image: "",
-            imageID: "",
-            ready: false,
-            restartCount: 0,
-            state: { terminated: { exitCode: 137, reason: "OOMKilled" } },
-          },
-        ],
+  onlyDeep(() => {
+    it.each([
+      [
+        "memory_exceeded",
+        {
+          containerStatuses: [
+            {
+              name: "sandbox",
+              image: "",
+              imageID: "",
+              ready: false,
+              restartCount: 0,
+              state: { terminated: { exitCode: 137, reason: "OOMKilled" } },
+            },
+          ],
+        },
+      ],
+      [
+        "disk_exceeded",
+        { phase: "Failed", reason: "Evicted", message: 'Usage of EmptyDir volume "files" exceeds the limit' },
+      ],
+      ["exited", { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." }],
+      ["absent", { phase: "Unknown", reason: "NodeLost" }],
+    ] as const)(
+      "reports %s as the cluster reports it, also to the next service [R06]",
+      async (code, status) => {
+        const spec = specOf(randomUUID());
+        await service((provider) =>
+          Effect.gen(function* () {
+            yield* provider.create(spec);
+            kubelet.setStatus(
+              podName(spec.id),
+              (old) => ({ ...old, ...structuredClone(status) }) as typeof old,
+            );
+            expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
+          }),
+        );
+        await service((provider) =>
+          Effect.gen(function* () {
+            expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
+            yield* provider.destroy(spec.id);
+          }),
+        );
+        if (code !== "absent") expect(cluster?.leftovers(spec.id)).toEqual([]);
       },
-    ],
-    [
-      "disk_exceeded",
-      { phase: "Failed", reason: "Evicted", message: 'Usage of EmptyDir volume "files" exceeds the limit' },
-    ],
-    ["exited", { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." }],
-    ["absent", { phase: "Unknown", reason: "NodeLost" }],
-  ] as const)(
-    "reports %s as the cluster reports it, also to the next service [R06]",
-    async (code, status) => {
-      const spec = specOf(randomUUID());
-      await service((provider) =>
-        Effect.gen(function* () {
-          yield* provider.create(spec);
-          kubelet.setStatus(
-            podName(spec.id),
-            (old) => ({ ...old, ...structuredClone(status) }) as typeof old,
-          );
-          expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
-        }),
-      );
-      await service((provider) =>
-        Effect.gen(function* () {
-          expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
-          yield* provider.destroy(spec.id);
-        }),
-      );
-      if (code !== "absent") expect(cluster?.leftovers(spec.id)).toEqual([]);
-    },
-  );
+    );
+  });
 
   it("reports the end of a sandbox whose Pod another removed", () =>
     service((provider) =>
@@ -181,40 +185,42 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
       }),
     ));
 
-  it.each([
-    ["no capacity: the namespace's quota is used up", (): void => void (server.faults.quotaUsedUp = true)],
-    [
-      "the service lacks a right in the namespace",
-      (): void => void server.faults.forbidden.add("create pods"),
-    ],
-    [
-      "no capacity: a LimitRange of the namespace allows no sandbox of this size",
-      (): void =>
-        void (server.faults.refusesPods =
-          'pods "x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2147483648'),
-    ],
-    ["no capacity: the cluster has no node", (): void => void (kubelet.unschedulable = true)],
-  ] as const)('says "%s", and starts the sandbox once the cluster allows it', async (why, fault) => {
-    const spec = specOf(randomUUID(), { bootDeadlineMs: 1501 });
-    await service((provider) =>
-      Effect.gen(function* () {
-        fault();
-        const { code, message } = yield* Effect.flip(provider.create(spec));
-        expect(message).toContain(why);
-        expect(code).toBe(why.startsWith("no capacity") ? "no_capacity" : undefined);
-        yield* provider.destroy(spec.id);
-        server.faults.forbidden.clear();
-        server.faults.quotaUsedUp = false;
-        server.faults.refusesPods = null;
-        kubelet.unschedulable = false;
-        yield* provider.create({ ...spec, bootDeadlineMs: 60_000 });
-        yield* provider.destroy(spec.id);
-      }),
-    );
-    expect(cluster?.leftovers(spec.id)).toEqual([]);
+  onlyDeep(() => {
+    it.each([
+      ["no capacity: the namespace's quota is used up", (): void => void (server.faults.quotaUsedUp = true)],
+      [
+        "the service lacks a right in the namespace",
+        (): void => void server.faults.forbidden.add("create pods"),
+      ],
+      [
+        "no capacity: a LimitRange of the namespace allows no sandbox of this size",
+        (): void =>
+          void (server.faults.refusesPods =
+            'pods "x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2147483648'),
+      ],
+      ["no capacity: the cluster has no node", (): void => void (kubelet.unschedulable = true)],
+    ] as const)('says "%s", and starts the sandbox once the cluster allows it', async (why, fault) => {
+      const spec = specOf(randomUUID(), { bootDeadlineMs: 1501 });
+      await service((provider) =>
+        Effect.gen(function* () {
+          fault();
+          const { code, message } = yield* Effect.flip(provider.create(spec));
+          expect(message).toContain(why);
+          expect(code).toBe(why.startsWith("no capacity") ? "no_capacity" : undefined);
+          yield* provider.destroy(spec.id);
+          server.faults.forbidden.clear();
+          server.faults.quotaUsedUp = false;
+          server.faults.refusesPods = null;
+          kubelet.unschedulable = false;
+          yield* provider.create({ ...spec, bootDeadlineMs: 60_000 });
+          yield* provider.destroy(spec.id);
+        }),
+      );
+      expect(cluster?.leftovers(spec.id)).toEqual([]);
+    });
   });
 
-  it("names an image that cannot be pulled, at once", () =>
+  deepTest("names an image that cannot be pulled, at once", () =>
     service((provider) =>
       Effect.gen(function* () {
         const spec = specOf(randomUUID(), { image: "registry.test/missing:1" });
@@ -224,9 +230,10 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         yield* provider.destroy(spec.id);
         expect(cluster?.leftovers(spec.id)).toEqual([]);
       }),
-    ));
+    ),
+  );
 
-  it("continues a start that was cut off between its steps [R02]", () =>
+  deepTest("continues a start that was cut off between its steps [R02]", () =>
     service((provider) =>
       Effect.gen(function* () {
         const spec = specOf(randomUUID());
@@ -238,9 +245,10 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         expect(JSON.parse(yield* ask(spec.id, "/platform/health"))).toMatchObject({ status: "ready" });
         yield* provider.destroy(spec.id);
       }),
-    ));
+    ),
+  );
 
-  it("sees an end that came while its watch was broken and the versions were compacted", () =>
+  deepTest("sees an end that came while its watch was broken and the versions were compacted", () =>
     service((provider) =>
       Effect.gen(function* () {
         const spec = specOf(randomUUID());
@@ -251,9 +259,10 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         expect((yield* provider.awaitExit(spec.id)).code).toBe("exited");
         yield* provider.destroy(spec.id);
       }),
-    ));
+    ),
+  );
 
-  it("gives up a sandbox whose keys it no longer has, and removes it", async () => {
+  deepTest("gives up a sandbox whose keys it no longer has, and removes it", async () => {
     const spec = specOf(randomUUID());
     await service((provider) => provider.create(spec));
     await service(
@@ -268,7 +277,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     expect(cluster?.leftovers(spec.id)).toEqual([]);
   });
 
-  it("gives signs of life, so that only Pods without a service are orphans", async () => {
+  deepTest("gives signs of life, so that only Pods without a service are orphans", async () => {
     const spec = specOf(randomUUID());
     const name = podName(spec.id);
     const { installationId, cluster: place } = (cluster ?? ({} as TestCluster)).options();
@@ -305,7 +314,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     expect(cluster?.leftovers(spec.id)).toEqual([]);
   });
 
-  it("never touches a Pod of another installation", async () => {
+  deepTest("never touches a Pod of another installation", async () => {
     const spec = specOf(randomUUID());
     await service((provider) => provider.create(spec));
     await service(

@@ -13,6 +13,7 @@ import { freePort } from "../../support/machine/free-port.ts";
 import { sandboxesStartHere } from "../../support/requirements.ts";
 import { specOf } from "../../conformance/sandbox.ts";
 import { TestCluster } from "./subject.ts";
+import { deepTest, onlyDeep } from "../../support/vitest/rings.ts";
 
 const lacks = !sandboxesStartHere
   ? "(needs bubblewrap)"
@@ -73,7 +74,7 @@ describe.skipIf(lacks !== null)(`the doctor of a cluster ${lacks ?? ""}`, () => 
     ]);
   });
 
-  it("uses every right of the Role, together with the service, and no other", async () => {
+  deepTest("uses every right of the Role, together with the service, and no other", async () => {
     server.used.clear();
     await examine();
     await Effect.runPromise(
@@ -90,45 +91,47 @@ describe.skipIf(lacks !== null)(`the doctor of a cluster ${lacks ?? ""}`, () => 
     expect([...server.used].toSorted()).toEqual([...ROLE].toSorted());
   });
 
-  it("names the rights that are missing", async () => {
+  deepTest("names the rights that are missing", async () => {
     server.faults.forbidden.add("patch pods").add("get pods/log");
     expect((await examine()).problem).toBe(
       "in the namespace sandboxes, the service may not: patch pods, get pods/log. Apply the Role and RoleBinding of deploy/kubernetes/base/sandboxes.yaml.",
     );
   });
 
-  it.each([
-    [
-      "the namespace's Pod Security level forbids sandboxes",
-      "pod-security.kubernetes.io/enforce=baseline",
-      'pods "platform-doctor" is forbidden: violates PodSecurity "restricted:latest": unrestricted capabilities',
-    ],
-    [
-      "the cluster does not have the RuntimeClass",
-      "PLATFORM_KUBERNETES_RUNTIME_CLASS",
-      'pods "platform-doctor" is forbidden: pod rejected: RuntimeClass "gvisor" not found',
-    ],
-    [
-      "a LimitRange of the namespace allows no sandbox of this size",
-      "PLATFORM_SANDBOX_MEMORY_MB",
-      'pods "platform-doctor" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2147483648',
-    ],
-  ])("says that %s, and what to do: %s", async (what, todo, refusal) => {
-    server.faults.refusesPods = refusal;
-    const { usable, problem } = await examine();
-    expect(usable).toBe(false);
-    expect(problem).toContain(what);
-    expect(problem).toContain(todo);
+  onlyDeep(() => {
+    it.each([
+      [
+        "the namespace's Pod Security level forbids sandboxes",
+        "pod-security.kubernetes.io/enforce=baseline",
+        'pods "platform-doctor" is forbidden: violates PodSecurity "restricted:latest": unrestricted capabilities',
+      ],
+      [
+        "the cluster does not have the RuntimeClass",
+        "PLATFORM_KUBERNETES_RUNTIME_CLASS",
+        'pods "platform-doctor" is forbidden: pod rejected: RuntimeClass "gvisor" not found',
+      ],
+      [
+        "a LimitRange of the namespace allows no sandbox of this size",
+        "PLATFORM_SANDBOX_MEMORY_MB",
+        'pods "platform-doctor" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2147483648',
+      ],
+    ])("says that %s, and what to do: %s", async (what, todo, refusal) => {
+      server.faults.refusesPods = refusal;
+      const { usable, problem } = await examine();
+      expect(usable).toBe(false);
+      expect(problem).toContain(what);
+      expect(problem).toContain(todo);
+    });
   });
 
-  it("says that the namespace does not exist", async () => {
+  deepTest("says that the namespace does not exist", async () => {
     const kubeconfig = join(directory, "kubeconfig");
     const { problem } = await examine({ cluster: { kubeconfig, namespace: "elsewhere" } });
     expect(problem).toContain("the namespace of the sandboxes does not exist");
     expect(problem).toContain("PLATFORM_KUBERNETES_NAMESPACE");
   });
 
-  it("says that no policy bounds the sandboxes", async () => {
+  deepTest("says that no policy bounds the sandboxes", async () => {
     server.policies = [];
     const { usable, problem } = await examine();
     expect(usable).toBe(true);
@@ -136,14 +139,14 @@ describe.skipIf(lacks !== null)(`the doctor of a cluster ${lacks ?? ""}`, () => 
     expect(problem).toContain("no NetworkPolicy bounds what may enter the sandboxes");
   });
 
-  it("notices that the network does not hold to the policies", async () => {
+  deepTest("notices that the network does not hold to the policies", async () => {
     kubelet.openNetwork = true;
     const { problem, findings } = await examine();
     expect(problem).toContain(`a sandbox reached ${new URL(server.url).host} past the egress proxy`);
     expect(findings).toContainEqual(expect.objectContaining({ subject: "network", how: "not at all" }));
   });
 
-  it("says that sandboxes do not reach the service at the given address", async () => {
+  deepTest("says that sandboxes do not reach the service at the given address", async () => {
     const { usable, problem } = await examine({
       egress: { host: "127.0.0.1", port },
       listen: { host: "127.0.0.1", port: await freePort() },
@@ -152,7 +155,7 @@ describe.skipIf(lacks !== null)(`the doctor of a cluster ${lacks ?? ""}`, () => 
     expect(problem).toContain(`the sandbox cannot reach the service at 127.0.0.1:${port}`);
   });
 
-  it("leaves the trial to the running service, which has the port", async () => {
+  deepTest("leaves the trial to the running service, which has the port", async () => {
     const other = createServer().listen(port, "127.0.0.1");
     await once(other, "listening");
     const { usable, problem } = await examine();
@@ -161,7 +164,7 @@ describe.skipIf(lacks !== null)(`the doctor of a cluster ${lacks ?? ""}`, () => 
     expect(problem).toContain("open Service in the dashboard, then Examine");
   });
 
-  it("examines itself while it runs", async () => {
+  deepTest("examines itself while it runs", async () => {
     const place = { host: "127.0.0.1", port };
     const report = await Effect.runPromise(
       Effect.flatMap(SandboxProvider, ({ doctor }) => doctor).pipe(
@@ -171,16 +174,18 @@ describe.skipIf(lacks !== null)(`the doctor of a cluster ${lacks ?? ""}`, () => 
     expect(report).toMatchObject({ usable: true, problem: null });
   });
 
-  it.each([
-    ["a file that is missing", "missing", "which cannot be read as a kubeconfig file: ENOENT"],
-    ["a file of another kind", "daemon.cjs", "which cannot be read as a kubeconfig file"],
-  ])("names PLATFORM_KUBERNETES_CONFIG for %s", async (_, file, why) => {
-    const { problem } = await examine({ cluster: { kubeconfig: join(directory, file), namespace: "x" } });
-    expect(problem).toContain("PLATFORM_KUBERNETES_CONFIG is ");
-    expect(problem).toContain(why);
+  onlyDeep(() => {
+    it.each([
+      ["a file that is missing", "missing", "which cannot be read as a kubeconfig file: ENOENT"],
+      ["a file of another kind", "daemon.cjs", "which cannot be read as a kubeconfig file"],
+    ])("names PLATFORM_KUBERNETES_CONFIG for %s", async (_, file, why) => {
+      const { problem } = await examine({ cluster: { kubeconfig: join(directory, file), namespace: "x" } });
+      expect(problem).toContain("PLATFORM_KUBERNETES_CONFIG is ");
+      expect(problem).toContain(why);
+    });
   });
 
-  it("says that the service runs in no Pod, and that a name has no address", async () => {
+  deepTest("says that the service runs in no Pod, and that a name has no address", async () => {
     expect((await examine({ cluster: { kubeconfig: null, namespace: "x" } })).problem).toContain(
       "the service does not run in a Pod with a service account",
     );

@@ -19,6 +19,7 @@ import { TEST_MS } from "../../support/patience.ts";
 import { sandboxesStartHere } from "../../support/requirements.ts";
 import { digestOf, ImageRegistry } from "../../support/servers/image-registry.ts";
 import { TestCluster, ask } from "./subject.ts";
+import { deepTest } from "../../support/vitest/rings.ts";
 
 const lacks = !sandboxesStartHere
   ? "(needs bubblewrap)"
@@ -118,7 +119,7 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
   for (const one of cluster === null
     ? []
     : sandboxCases(cluster.subject({ image: name, images: () => images })))
-    it(one.name, () => runCase(one));
+    deepTest(one.name, () => runCase(one));
 
   it("are named by digest in the Pod, and sent once for all sandboxes", () =>
     service((provider) =>
@@ -139,66 +140,71 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
       }),
     ));
 
-  it("give their variables to the agent alone, without those that lead the platform's programs astray [I16]", async () => {
-    if (cluster === null) return;
-    const { path } = await bundleDaemon(join(cluster.directory, "daemon.cjs"));
-    await cluster.setDaemon(path);
-    const launchOf = launchText({
-      agentCommand: [
-        "/bin/sh",
-        "-c",
-        "hello > /workspace/said; env > /workspace/environment; exec sleep 1000",
-      ],
-      // It starts before there is a session.
-      agentAdapter: "opencode",
-      orphanMs: 600_000,
-      setupTimeoutMs: 60_000,
-    });
-    await service(
-      (provider) =>
-        Effect.gen(function* () {
-          const spec = specOf(randomUUID(), {
-            image: name,
-            sessionId: null,
-            variables: { OF_THE_PROJECT: "1" },
-            environment: {
-              PLATFORM_TOKEN: `${CANARY}-token`,
-              PLATFORM_SERVICE_PORT: "8000",
-              PLATFORM_PROJECT_ID: randomUUID(),
-              PLATFORM_DEFAULT_BRANCH: "main",
-              PLATFORM_REPO_URL: "http://platform.internal/repository.git",
-              PLATFORM_API_URL: "http://platform.internal",
-            },
-          });
-          yield* provider.create(spec);
-          const files = join(cluster.directory, podName(spec.id), "files/workspace");
-          yield* Effect.promise(() =>
-            expect.poll(() => existsSync(join(files, "environment")), { timeout: TEST_MS }).toBe(true),
-          );
-          expect(readFileSync(join(files, "said"), "utf8")).toBe("hello from the image\n");
-          const said = readFileSync(join(files, "environment"), "utf8");
-          const agent = new Map(said.split("\n").map((line) => [line.split("=")[0], line]));
-          expect(agent.get("GREETING")).toBe("GREETING=hello from the image");
-          expect(agent.get("OF_THE_PROJECT")).toBe("OF_THE_PROJECT=1");
-          expect(agent.get("PATH")).toMatch(/^PATH=\/opt\/platform\/bin:\/opt\/tools\/bin:\/usr\/bin:\/bin:/);
-          expect(agent.get("HOME")).toBe("HOME=/opt/platform/home");
-          for (const refused of ["NODE_OPTIONS", "LD_PRELOAD", "BASH_ENV", "KUBERNETES_SERVICE_HOST"])
-            expect(agent.has(refused), refused).toBe(false);
-          expect(said).not.toContain("of the image");
-          // The file is gone, and PID 1 and the daemon never had the variables.
-          expect(existsSync(join(cluster.directory, podName(spec.id), "run/run/image-environment"))).toBe(
-            false,
-          );
-          const daemons = daemonsOf(podName(spec.id));
-          expect(daemons.length).toBeGreaterThan(0);
-          for (const text of daemons) expect(text).not.toMatch(/GREETING|evil/);
-          yield* provider.destroy(spec.id);
-        }),
-      { launchOf },
-    );
-  });
+  deepTest(
+    "give their variables to the agent alone, without those that lead the platform's programs astray [I16]",
+    async () => {
+      if (cluster === null) return;
+      const { path } = await bundleDaemon(join(cluster.directory, "daemon.cjs"));
+      await cluster.setDaemon(path);
+      const launchOf = launchText({
+        agentCommand: [
+          "/bin/sh",
+          "-c",
+          "hello > /workspace/said; env > /workspace/environment; exec sleep 1000",
+        ],
+        // It starts before there is a session.
+        agentAdapter: "opencode",
+        orphanMs: 600_000,
+        setupTimeoutMs: 60_000,
+      });
+      await service(
+        (provider) =>
+          Effect.gen(function* () {
+            const spec = specOf(randomUUID(), {
+              image: name,
+              sessionId: null,
+              variables: { OF_THE_PROJECT: "1" },
+              environment: {
+                PLATFORM_TOKEN: `${CANARY}-token`,
+                PLATFORM_SERVICE_PORT: "8000",
+                PLATFORM_PROJECT_ID: randomUUID(),
+                PLATFORM_DEFAULT_BRANCH: "main",
+                PLATFORM_REPO_URL: "http://platform.internal/repository.git",
+                PLATFORM_API_URL: "http://platform.internal",
+              },
+            });
+            yield* provider.create(spec);
+            const files = join(cluster.directory, podName(spec.id), "files/workspace");
+            yield* Effect.promise(() =>
+              expect.poll(() => existsSync(join(files, "environment")), { timeout: TEST_MS }).toBe(true),
+            );
+            expect(readFileSync(join(files, "said"), "utf8")).toBe("hello from the image\n");
+            const said = readFileSync(join(files, "environment"), "utf8");
+            const agent = new Map(said.split("\n").map((line) => [line.split("=")[0], line]));
+            expect(agent.get("GREETING")).toBe("GREETING=hello from the image");
+            expect(agent.get("OF_THE_PROJECT")).toBe("OF_THE_PROJECT=1");
+            expect(agent.get("PATH")).toMatch(
+              /^PATH=\/opt\/platform\/bin:\/opt\/tools\/bin:\/usr\/bin:\/bin:/,
+            );
+            expect(agent.get("HOME")).toBe("HOME=/opt/platform/home");
+            for (const refused of ["NODE_OPTIONS", "LD_PRELOAD", "BASH_ENV", "KUBERNETES_SERVICE_HOST"])
+              expect(agent.has(refused), refused).toBe(false);
+            expect(said).not.toContain("of the image");
+            // The file is gone, and PID 1 and the daemon never had the variables.
+            expect(existsSync(join(cluster.directory, podName(spec.id), "run/run/image-environment"))).toBe(
+              false,
+            );
+            const daemons = daemonsOf(podName(spec.id));
+            expect(daemons.length).toBeGreaterThan(0);
+            for (const text of daemons) expect(text).not.toMatch(/GREETING|evil/);
+            yield* provider.destroy(spec.id);
+          }),
+        { launchOf },
+      );
+    },
+  );
 
-  it("that cannot be pushed are named with the registry's reason, and start once it takes them", () =>
+  deepTest("that cannot be pushed are named with the registry's reason, and start once it takes them", () =>
     service((provider) =>
       Effect.gen(function* () {
         registry.manifests.clear();
@@ -217,9 +223,10 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
         yield* provider.destroy(spec.id);
         expect(cluster?.leftovers(spec.id)).toEqual([]);
       }),
-    ));
+    ),
+  );
 
-  it("need a registry, or an image that this machine still has", async () => {
+  deepTest("need a registry, or an image that this machine still has", async () => {
     const spec = specOf(randomUUID(), { image: buildImageName(randomUUID()) });
     await service((provider) =>
       Effect.gen(function* () {
