@@ -12,10 +12,10 @@ const given = (name: string, fallback: number): number => {
   return value;
 };
 
-/** In `npm test`. */
+/** Enough for the checkers to have something to look at (kills.deep.test.ts). */
 export const SHORT_ROUNDS = { kills: 2 } as const;
 
-/** In `npm run test:deep`. */
+/** Of real-faults.deep.test.ts. */
 export const DEEP_ROUNDS = {
   kills: given("KILLS", 100),
   postgres: given("POSTGRES", 20),
