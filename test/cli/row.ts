@@ -49,7 +49,7 @@ export const notFound = (what: string): RegExp => new RegExp(`^${what} not found
 
 /**
  * Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts) or
- * works (wait.test.ts), a provider (secrets-try.test.ts), or a sandbox (terminal.real.test.ts).
+ * works (wait.test.ts), a provider (secrets-try.test.ts), or a sandbox (terminal.deep.test.ts).
  */
 export const APART = [
   "triggers cancel",

@@ -8,23 +8,18 @@ import { callOf } from "../daemon/support/held-model.ts";
 import { hasOpencode, POLL, Steered, type RealAgent } from "../daemon/support/steered.ts";
 
 const PROMPT = { PLATFORM_INITIAL_PROMPT: "hold the prompt", PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
-/** What runs in which ring. The test file has it from test/support/vitest/rings.ts. */
-interface Rings {
-  readonly deepTest: (name: string, test: () => Promise<void>) => void;
-  readonly rounds: (inNpmTest: number, inDeep: number) => number;
-}
 
 /** Registers the suite for one runtime. */
-export const agentAdapterConformance = (name: string, agent: RealAgent, rings: Rings): void => {
+export const agentAdapterConformance = (name: string, agent: RealAgent): void => {
   describe.skipIf(!hasOpencode)(`an agent behind ${name}`, () => {
-    describeTurns(agent, rings);
+    describeTurns(agent);
     describeBriefing(agent);
-    describeFirstTurns(agent, rings);
+    describeFirstTurns(agent);
   });
 };
 
 /** One start for all: each case continues after the turn that the one before has ended. */
-const describeTurns = (agent: RealAgent, rings: Rings): void => {
+const describeTurns = (agent: RealAgent): void => {
   describe("in a session with a prompt", () => {
     let steered: Steered;
     beforeAll(async () => {
@@ -33,7 +28,7 @@ const describeTurns = (agent: RealAgent, rings: Rings): void => {
     afterAll(() => steered.stop());
     const of = () => steered;
     messages(of);
-    races(of, rings);
+    races(of);
     choices(of);
     permissions(of);
     tools(of);
@@ -114,10 +109,10 @@ const messages = (of: Of): void => {
   });
 };
 
-const races = (of: Of, rings: Rings): void => {
+const races = (of: Of): void => {
   test("gets each of several messages once that are sent while a turn ends [D02]", async () => {
     const steered = of();
-    const last = rings.rounds(5, 20);
+    const last = 20;
     const first = steered.follower.ended + 1;
     await steered.deliver("n0", "hold number 0.");
     for (let count = 1; count <= last; count += 1) {
@@ -222,7 +217,7 @@ const describeBriefing = (agent: RealAgent): void => {
   });
 };
 
-const describeFirstTurns = (agent: RealAgent, rings: Rings): void => {
+const describeFirstTurns = (agent: RealAgent): void => {
   describe("in a turn that never begins", () => {
     let steered: Steered | null = null;
     afterEach(async () => {
@@ -230,7 +225,7 @@ const describeFirstTurns = (agent: RealAgent, rings: Rings): void => {
       steered = null;
     });
 
-    rings.deepTest("has ended when the prompt's agent does not exist", async () => {
+    test("has ended when the prompt's agent does not exist", async () => {
       steered = await Steered.start({ environment: { ...PROMPT, PLATFORM_AGENT_NAME: "nonesuch" } }, agent);
       await steered.daemon.logged("initial prompt refused");
       expect(await steered.deliver("m2", "the second")).toBe(2);
@@ -255,7 +250,7 @@ const describeFirstTurns = (agent: RealAgent, rings: Rings): void => {
       expect(steered.answersTo("m3")).toMatchObject([{ status: "completed" }]);
     });
 
-    rings.deepTest("is stopped once it begins, if it is interrupted before", async () => {
+    test("is stopped once it begins, if it is interrupted before", async () => {
       const own = await Steered.start({ environment: PROMPT }, agent);
       steered = own;
       await expect.poll(() => own.follower.turn?.state, POLL).toBe("running");

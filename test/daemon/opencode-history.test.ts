@@ -1,4 +1,4 @@
-/** How a history becomes opencode's records. restore.real.test.ts gives them to the real opencode. */
+/** How a history becomes opencode's records. restore.deep.test.ts gives them to the real opencode. */
 import { describe, expect, test } from "vitest";
 import {
   batchesOf,

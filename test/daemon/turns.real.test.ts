@@ -8,7 +8,7 @@ import { freePort } from "../support/machine/free-port.ts";
 import { ModelStub } from "../support/servers/model-stub.ts";
 import { Running, type RunOptions } from "./support/running.ts";
 import { WAIT_MS } from "../support/patience.ts";
-import { onlyDeep, sampled } from "../support/vitest/rings.ts";
+import { deepTest, onlyDeep, sampled } from "../support/vitest/rings.ts";
 
 const OPENCODE = fileURLToPath(
   new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
@@ -78,36 +78,38 @@ onlyDeep(() => {
   });
 });
 
-describe.skipIf(!existsSync(OPENCODE))("opencode without a model", () => {
-  let daemon: Running;
-  beforeAll(async () => {
-    daemon = await startDaemon({ environment: PROMPT });
-  });
-  afterAll(() => daemon.dispose());
-
-  test("reports that no model is available, and does not fall back to the hosted one", async () => {
-    expect(await turnAfter(daemon, 0)).toMatchObject({
-      state: "failed",
-      error: { code: "no_model", message: expect.stringContaining("ANTHROPIC_API_KEY") },
+onlyDeep(() => {
+  describe.skipIf(!existsSync(OPENCODE))("opencode without a model", () => {
+    let daemon: Running;
+    beforeAll(async () => {
+      daemon = await startDaemon({ environment: PROMPT });
     });
-    await daemon.logged("turn failed", { code: "no_model" });
-  });
+    afterAll(() => daemon.dispose());
 
-  test("accepts keys that come later, and knows every provider's default model from the table", async () => {
-    const keys = MODEL_PROVIDERS.flatMap(({ keys: [key = ""] }) => [[key, KEY] as const]);
-    await daemon.control("env", { revision: "2", env: Object.fromEntries(keys) });
-    const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
-    expect(config.model).toBe("anthropic/claude-sonnet-4-6");
-    const { providers } = JSON.parse((await daemon.ask("/config/providers")).body) as {
-      providers: { id: string; models: Record<string, unknown> }[];
-    };
-    const known = new Map(providers.map(({ id, models }) => [id, Object.keys(models)]));
-    for (const { id, keys: secretNames, model } of MODEL_PROVIDERS) {
-      expect(known.get(id), id).toContain(model);
-      const choice = chooseModel({ gateway: false, secretNames, agentModel: null, defaults: {} });
-      expect(choice).toMatchObject({ success: `${id}/${model}` });
-    }
-    expect(known.has("opencode")).toBe(false);
+    test("reports that no model is available, and does not fall back to the hosted one", async () => {
+      expect(await turnAfter(daemon, 0)).toMatchObject({
+        state: "failed",
+        error: { code: "no_model", message: expect.stringContaining("ANTHROPIC_API_KEY") },
+      });
+      await daemon.logged("turn failed", { code: "no_model" });
+    });
+
+    test("accepts keys that come later, and knows every provider's default model from the table", async () => {
+      const keys = MODEL_PROVIDERS.flatMap(({ keys: [key = ""] }) => [[key, KEY] as const]);
+      await daemon.control("env", { revision: "2", env: Object.fromEntries(keys) });
+      const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
+      expect(config.model).toBe("anthropic/claude-sonnet-4-6");
+      const { providers } = JSON.parse((await daemon.ask("/config/providers")).body) as {
+        providers: { id: string; models: Record<string, unknown> }[];
+      };
+      const known = new Map(providers.map(({ id, models }) => [id, Object.keys(models)]));
+      for (const { id, keys: secretNames, model } of MODEL_PROVIDERS) {
+        expect(known.get(id), id).toContain(model);
+        const choice = chooseModel({ gateway: false, secretNames, agentModel: null, defaults: {} });
+        expect(choice).toMatchObject({ success: `${id}/${model}` });
+      }
+      expect(known.has("opencode")).toBe(false);
+    });
   });
 });
 
@@ -172,7 +174,7 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     expect(await turnOf("ok")).toMatchObject({ state: "completed", error: null });
   });
 
-  test("shows an image to a model of the operator's gateway", async () => {
+  deepTest("shows an image to a model of the operator's gateway", async () => {
     const dot =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const file = {
@@ -195,26 +197,28 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     expect(stub.of("unauthorized")).toHaveLength(1);
   });
 
-  test("with a model that its provider does not know says what to correct", async () => {
+  deepTest("with a model that its provider does not know says what to correct", async () => {
     expect(await turnOf("missing")).toMatchObject({ state: "failed", error: { code: "unknown_model" } });
   });
 
-  test("with a model that the runtime does not know fails, although it took no time", async () => {
+  deepTest("with a model that the runtime does not know fails, although it took no time", async () => {
     const last = await turnOf("nonesuch");
     expect(last).toMatchObject({ state: "failed", error: { code: "unknown_model" } });
     expect(last?.error?.message).toContain("agent_model");
     expect(last?.error?.message).toContain("Model not found: stub/nonesuch");
   });
 
-  test.each(sampled(RETRIED, [BROKEN]))(
-    "with a provider that fails again and again (%s) is ended after the last try",
-    async (model, code, words) => {
-      const last = await turnOf(model);
-      expect(last).toMatchObject({ state: "failed", error: { code } });
-      expect(last?.error?.message).toContain(words);
-      expect(stub.of(model)).toHaveLength(2);
-    },
-  );
+  onlyDeep(() => {
+    test.each(sampled(RETRIED, [BROKEN]))(
+      "with a provider that fails again and again (%s) is ended after the last try",
+      async (model, code, words) => {
+        const last = await turnOf(model);
+        expect(last).toMatchObject({ state: "failed", error: { code } });
+        expect(last?.error?.message).toContain(words);
+        expect(stub.of(model)).toHaveLength(2);
+      },
+    );
+  });
 
   test("that the user ends is interrupted, also while the runtime waits for a retry", async () => {
     const ended = turnOf("later");

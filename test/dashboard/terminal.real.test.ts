@@ -85,7 +85,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       expect(complaints).toEqual([]);
     });
 
-    deepTest("shows colours, and the page's policy refuses nothing", async () => {
+    it("shows colours, and the page's policy refuses nothing", async () => {
       // A colour of its own is a style of its own, which the library writes as an attribute.
       await type(String.raw`printf '\033[38;2;12;100;60mgre''en\033[0m\n'`);
       const green = page.locator(".xterm-rows span", { hasText: /^green$/ });

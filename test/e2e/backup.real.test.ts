@@ -129,7 +129,7 @@ afterAll(async () => {
 }, TEST_MS);
 
 describe("a backup of a running service under load", () => {
-  deepTest(
+  it(
     "is one file that only its owner may read, and contains no secret in plain text [S10]",
     async () => {
       expect(await backupUnderLoad()).toContain("It contains the master key");

@@ -118,7 +118,7 @@ describe.runIf(sandboxesStartHere)("the command line on a real installation", ()
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "creates accounts, users and tokens and sets tiers, beside the running service and its own database",
     async () => {
       const { id: account } = await fromClone("admin", "account", "create", "second");

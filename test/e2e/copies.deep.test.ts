@@ -12,7 +12,6 @@ import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { deepTest } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
@@ -93,7 +92,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the same machin
     }
   }, TEST_MS);
 
-  deepTest(
+  it(
     "that is restored from a backup leaves the original's sandboxes alone",
     async () => {
       const copied = await place();
@@ -129,7 +128,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the same machin
     TEST_MS,
   );
 
-  deepTest(
+  it(
     "that was copied file by file without the file installation-id is an independent installation",
     async () => {
       const copied = await place();

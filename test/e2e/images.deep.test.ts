@@ -18,12 +18,11 @@ import { commitToSample, LiveSession } from "../support/service/live-session.ts"
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { sampled } from "../support/vitest/rings.ts";
 import { BUSYBOX, HOSTILE, MUSL, SCRATCH, worksOn } from "./each-provider.ts";
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 /** The suites of other providers have the root with musl in each run. */
-const ROOTS = sampled([BUSYBOX, MUSL, SCRATCH], [BUSYBOX, SCRATCH]);
+const ROOTS = [BUSYBOX, MUSL, SCRATCH];
 const runs = sandboxesStartHere && busybox !== undefined;
 
 /** What this machine lacks to build images. Empty if it lacks nothing. */

@@ -5,7 +5,6 @@ import { ModelStub } from "../support/servers/model-stub.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
-import { deepTest } from "../support/vitest/rings.ts";
 
 const POLL = { timeout: WAIT_MS, interval: 100 };
 
@@ -49,7 +48,7 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
     TEST_MS,
   );
 
-  deepTest(
+  it(
     "reports in session and log that the gateway refused the key",
     async () => {
       const stub = new ModelStub();
@@ -74,7 +73,7 @@ describe.runIf(sandboxesStartHere)("a first session on an empty repository", () 
     TEST_MS,
   );
 
-  deepTest(
+  it(
     "is refused if no model is available",
     async () => {
       const life = await installation.start({ PLATFORM_LLM_BASE_URL: "", PLATFORM_LLM_TIERS: "[]" });

@@ -13,7 +13,6 @@ import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
-import { onlyDeep } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
@@ -90,20 +89,18 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     );
   });
 
-  onlyDeep(() => {
-    describe("and whose run directory is removed", () => {
-      beforeAll(() => begin(), TEST_MS);
-      afterAll(end, TEST_MS);
-      it(
-        "ends itself at once",
-        async () => {
-          await life.end("SIGKILL");
-          rmSync(runDir, { recursive: true });
-          await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
-        },
-        TEST_MS,
-      );
-    });
+  describe("and whose run directory is removed", () => {
+    beforeAll(() => begin(), TEST_MS);
+    afterAll(end, TEST_MS);
+    it(
+      "ends itself at once",
+      async () => {
+        await life.end("SIGKILL");
+        rmSync(runDir, { recursive: true });
+        await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
+      },
+      TEST_MS,
+    );
   });
 
   describe("and the doctor", () => {

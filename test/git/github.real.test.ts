@@ -7,6 +7,7 @@ import { GitBackend } from "../../src/git/port.ts";
 import { gitConformance } from "../conformance/git.ts";
 import { hostedPushes } from "../conformance/git-pushes.ts";
 import { pullRequestConformance } from "../conformance/pull-requests.ts";
+import { onlyDeep } from "../support/vitest/rings.ts";
 import { makeGithubWorld } from "./github-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
@@ -16,7 +17,9 @@ const world = await Effect.runPromise(Scope.provide(makeGithubWorld(), scope));
 const { backend, pulls, host } = world;
 const layer = Layer.merge(Layer.succeed(GitBackend, backend), hostedPushes(world.upstreams));
 
-describe("the github backend", () => gitConformance(layer));
+onlyDeep(() => {
+  describe("the github backend", () => gitConformance(layer));
+});
 
 describe("a code host's pull requests", () =>
   pullRequestConformance(

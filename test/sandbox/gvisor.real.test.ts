@@ -8,11 +8,18 @@ import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { specOf } from "../conformance/sandbox.ts";
 import { lacksRunsc, runsc } from "../support/machine/runsc.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { machineSuites } from "./machine-harness.ts";
+import { machineSuites, SAMPLE_CASES } from "./machine-harness.ts";
 import { type MachineSetup, ask, machineOptions, machineSubject, providerOf } from "./machine-subject.ts";
-import { onlyDeep } from "../support/vitest/rings.ts";
+import { isDeep, onlyDeep } from "../support/vitest/rings.ts";
 
-machineSuites({ image: null, runsc, lacks: lacksRunsc, forms: ["gvisor"], others: [] });
+machineSuites({
+  image: null,
+  runsc,
+  lacks: lacksRunsc,
+  forms: ["gvisor"],
+  others: [],
+  only: () => (isDeep ? null : SAMPLE_CASES),
+});
 
 const lacks = lacksRunsc ?? (sandboxesStartHere ? null : "(needs bubblewrap)");
 

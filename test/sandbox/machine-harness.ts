@@ -15,11 +15,22 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readRecord, sandboxIds, sandboxPaths } from "../../src/sandbox/machine/run-directory.ts";
 import { tearDown } from "../../src/sandbox/machine/teardown.ts";
 import { findTools } from "../../src/sandbox/machine/tools.ts";
-import { runCase } from "../conformance/sandbox.ts";
+import { type Case, runCase } from "../conformance/sandbox.ts";
 import { machineCases, openService } from "./machine-cases.ts";
 import { DESCRIPTOR_CASE, plantedIn, withPlanted } from "./machine-descriptors.ts";
 import type { MachineSetup } from "./machine-subject.ts";
 import { TEST_MS } from "../support/patience.ts";
+
+/** One case of each part: what shows that a provider is wired, where `local` runs all of them. */
+export const SAMPLE_CASES: readonly string[] = [
+  "lists a created sandbox as running, with its session, and links to it",
+  "destroys a sandbox without a trace, and notifies callers that wait for its end [I9]",
+  "lays the sandbox out as the specification does",
+  "gives the token to the daemon alone and project secrets to the agent alone [S05]",
+  "lets the agent work with git",
+  "carries the agent's requests to the service, streams and tunnels included",
+  "takes down with the sandbox whatever the agent left running",
+];
 
 const path = process.env["PATH"] ?? "";
 const tools = findTools(path);
@@ -70,6 +81,8 @@ export interface Suite {
   readonly forms: readonly MachineSetup["form"][];
   /** The forms whose cases another user runs, too. */
   readonly others: readonly MachineSetup["form"][];
+  /** The names of the cases that a form runs here. Null, as without it: all. */
+  readonly only?: (form: MachineSetup["form"]) => readonly string[] | null;
 }
 
 const service = await openService();
@@ -198,6 +211,16 @@ const inChild = ({ form, name: directoryName, uid, only, image }: Runner) => {
   return start;
 };
 
+/** The cases of a suite's form, without those that it leaves out. */
+const casesOf = (suite: Suite, form: MachineSetup["form"]): readonly Case[] => {
+  const all = machineCases(setupOf(form, join(directory, form), suite), port);
+  const only = suite.only?.(form) ?? null;
+  if (only === null) return all;
+  const strangers = only.filter((name) => all.every((one) => one.name !== name));
+  if (strangers.length > 0) throw new Error(`not among all cases: ${strangers.join(", ")}`);
+  return all.filter(({ name }) => only.includes(name));
+};
+
 /** Registers the suite's tests. */
 export const machineSuites = (suite: Suite): void => {
   const { image, prepare, lacks: lacking, forms, others } = suite;
@@ -214,8 +237,7 @@ export const machineSuites = (suite: Suite): void => {
     describe.skipIf(lacks !== null)(
       `${what}, as ${isRoot ? "root" : "an ordinary user"} ${lacks ?? ""}`,
       () => {
-        for (const one of machineCases(setupOf(form, join(directory, form), suite), port))
-          it(one.name, () => runCase(one));
+        for (const one of casesOf(suite, form)) it(one.name, () => runCase(one));
       },
     );
     const runners: readonly (readonly [string, Omit<Runner, "form" | "image">])[] = [

@@ -1,6 +1,7 @@
 /** `docker` over Podman that runs as root, with the same cases as over Docker. */
 import { TestEngine, lacksPodman } from "../support/machine/container-engine.ts";
-import { machineSuites } from "./machine-harness.ts";
+import { isDeep } from "../support/vitest/rings.ts";
+import { machineSuites, SAMPLE_CASES } from "./machine-harness.ts";
 
 const engine = lacksPodman === null ? await TestEngine.openPodman() : null;
 
@@ -11,4 +12,5 @@ machineSuites({
   close: async () => engine?.close(),
   forms: ["docker"],
   others: [],
+  only: () => (isDeep ? null : SAMPLE_CASES),
 });

@@ -16,7 +16,6 @@ import { readEvents, type EventReader } from "../support/service/event-stream.ts
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
-import { deepTest } from "../support/vitest/rings.ts";
 
 /** A limit for what hangs, not a claim about speed. */
 const POLL = { timeout: WAIT_MS, interval: 20 };
@@ -154,7 +153,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
     expect(filesWith(password, path.join(installation.dataDir, "repositories"))).toEqual([]);
   });
 
-  deepTest(
+  it(
     "restarts a killed runtime, with its last lines in health and no process of its group left [R12]",
     async () => {
       const sandbox = await sandboxId();
@@ -182,7 +181,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
     TEST_MS,
   );
 
-  deepTest(
+  it(
     "ends with its daemon: all processes end, the session fails, its log is kept and continued by the next boot",
     async () => {
       const sandbox = await sandboxId();
@@ -212,7 +211,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
     TEST_MS,
   );
 
-  deepTest(
+  it(
     "keeps its log when the service is killed with it, and the next service starts the session again",
     async () => {
       const sandbox = await sandboxId();

@@ -1,6 +1,5 @@
 /** The conformance suite of agent runtimes over the Agent Client Protocol. */
 import { agentAdapterConformance } from "../conformance/agent-adapter.ts";
-import { deepTest, rounds } from "../support/vitest/rings.ts";
 import { OPENCODE_ACP } from "./support/steered.ts";
 
-agentAdapterConformance("opencode acp", OPENCODE_ACP, { deepTest, rounds });
+agentAdapterConformance("opencode acp", OPENCODE_ACP);

@@ -18,7 +18,6 @@ import { freePort } from "../support/machine/free-port.ts";
 import { WAIT_MS } from "../support/patience.ts";
 import { Running } from "./support/running.ts";
 import { signal } from "./support/served.ts";
-import { deepTest } from "../support/vitest/rings.ts";
 
 const OPENCODE = fileURLToPath(
   new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
@@ -149,7 +148,7 @@ describe.skipIf(!existsSync(OPENCODE))("a message to the real opencode", () => {
     expect(askedFor("the first")).toBe(1);
   });
 
-  deepTest("is not taken while the agent works on another one", async () => {
+  test("is not taken while the agent works on another one", async () => {
     model.gate = signal();
     expect(await give(message("two", "the second message", NOON + 1000))).toEqual({ outcome: "accepted" });
     await vi.waitFor(() => expect(askedFor("the second")).toBe(1), { timeout: WAIT_MS });
@@ -170,22 +169,19 @@ describe.skipIf(!existsSync(OPENCODE))("a message to the real opencode", () => {
     expect([askedFor("the second"), askedFor("the third")]).toEqual([1, 1]);
   });
 
-  deepTest(
-    "is not answered again by itself when its runtime ends in mid-turn; the next one is answered",
-    async () => {
-      model.gate = signal();
-      const fourth = message("four", "the fourth message", NOON + 3000);
-      expect(await give(fourth)).toEqual({ outcome: "accepted" });
-      await vi.waitFor(() => expect(askedFor("the fourth")).toBe(1), { timeout: WAIT_MS });
-      await daemon.control("env", { revision: "2", env: { CHANGED: "1" } });
-      expect(await give(fourth)).toEqual({ outcome: "accepted" });
-      model.gate.give();
-      expect(await give(message("five", "the fifth message", NOON + 4000))).toEqual({ outcome: "accepted" });
-      await rested();
-      expect([askedFor("the fourth"), askedFor("the fifth")]).toEqual([1, 1]);
-      const texts = (await listed()).flatMap(({ parts }) => parts.flatMap(({ text }) => text ?? []));
-      expect(texts.at(-1)).toContain("You said");
-      expect(texts.at(-1)).toContain("the fifth message");
-    },
-  );
+  test("is not answered again by itself when its runtime ends in mid-turn; the next one is answered", async () => {
+    model.gate = signal();
+    const fourth = message("four", "the fourth message", NOON + 3000);
+    expect(await give(fourth)).toEqual({ outcome: "accepted" });
+    await vi.waitFor(() => expect(askedFor("the fourth")).toBe(1), { timeout: WAIT_MS });
+    await daemon.control("env", { revision: "2", env: { CHANGED: "1" } });
+    expect(await give(fourth)).toEqual({ outcome: "accepted" });
+    model.gate.give();
+    expect(await give(message("five", "the fifth message", NOON + 4000))).toEqual({ outcome: "accepted" });
+    await rested();
+    expect([askedFor("the fourth"), askedFor("the fifth")]).toEqual([1, 1]);
+    const texts = (await listed()).flatMap(({ parts }) => parts.flatMap(({ text }) => text ?? []));
+    expect(texts.at(-1)).toContain("You said");
+    expect(texts.at(-1)).toContain("the fifth message");
+  });
 });

@@ -7,7 +7,6 @@ import { restoreHistory } from "../../daemon/adapters/opencode-restore.ts";
 import type { History, PastItem } from "../../src/domain/history.ts";
 import type { Recap } from "../../src/domain/launch.ts";
 import { freePort } from "../support/machine/free-port.ts";
-import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 import { textOf, type Message } from "./support/held-model.ts";
 import { pastItem } from "./support/past-items.ts";
 import { RuntimeProxy } from "./support/runtime-proxy.ts";
@@ -105,7 +104,7 @@ describe.skipIf(!hasOpencode)("the real opencode in a fresh sandbox", () => {
     expect(await titlesIn(steered)).toEqual([steered.daemon.sessionId]);
   });
 
-  deepTest("removes a history that it refuses, changes or does not take in time", async () => {
+  test("removes a history that it refuses, changes or does not take in time", async () => {
     const api = new OpencodeApi(`http://127.0.0.1:${port}`);
     const restore = (history: History, withinMs?: number) =>
       Effect.runPromise(
@@ -135,7 +134,7 @@ describe.skipIf(!hasOpencode)("the real opencode in a fresh sandbox", () => {
     expect((await titlesIn(steered)).toSorted()).toEqual([steered.daemon.sessionId, "another"].toSorted());
   });
 
-  deepTest("takes over 200 turns in time", async () => {
+  test("takes over 200 turns in time", async () => {
     const items = Array.from({ length: 200 }, (_, n) => [
       asked(`Question ${n}`),
       used(`echo ${n}`, "x".repeat(2000), {
@@ -152,39 +151,37 @@ describe.skipIf(!hasOpencode)("the real opencode in a fresh sandbox", () => {
   });
 });
 
-onlyDeep(() => {
-  describe.skipIf(!hasOpencode)("an agent whose runtime refuses the history", () => {
-    test("gets the summary, and people see why [D06]", async () => {
-      const port = await freePort();
-      const proxy = new RuntimeProxy(port);
-      proxy.meddle = () => null;
-      const steered = await Steered.start(
-        {
-          environment: PROMPT,
-          runtimePort: await proxy.start(),
-          recap: recapWith(HISTORY),
-          prepare: ({ state }) => (state.bootstrap = "done"),
-        },
-        { ...OPENCODE_SERVE, command: () => OPENCODE_SERVE.command(port) },
+describe.skipIf(!hasOpencode)("an agent whose runtime refuses the history", () => {
+  test("gets the summary, and people see why [D06]", async () => {
+    const port = await freePort();
+    const proxy = new RuntimeProxy(port);
+    proxy.meddle = () => null;
+    const steered = await Steered.start(
+      {
+        environment: PROMPT,
+        runtimePort: await proxy.start(),
+        recap: recapWith(HISTORY),
+        prepare: ({ state }) => (state.bootstrap = "done"),
+      },
+      { ...OPENCODE_SERVE, command: () => OPENCODE_SERVE.command(port) },
+    );
+    try {
+      expect(await steered.deliver("m1", "What did I ask first?")).toBe(1);
+      await steered.ended(1);
+      expect(outline(steered.model.calls[0]?.messages)).toEqual([
+        ["user", "Ada: Fix the parser."],
+        ["user", "What did I ask first?"],
+      ]);
+      await expect.poll(() => steered.items.length, POLL).toBe(3);
+      const notes = steered.items.filter(({ kind }) => kind === "note");
+      expect(notes).toHaveLength(1);
+      expect(JSON.stringify(notes[0]?.content)).toMatch(
+        /has a summary of the conversation so far, not the conversation itself, because its runtime did not take/,
       );
-      try {
-        expect(await steered.deliver("m1", "What did I ask first?")).toBe(1);
-        await steered.ended(1);
-        expect(outline(steered.model.calls[0]?.messages)).toEqual([
-          ["user", "Ada: Fix the parser."],
-          ["user", "What did I ask first?"],
-        ]);
-        await expect.poll(() => steered.items.length, POLL).toBe(3);
-        const notes = steered.items.filter(({ kind }) => kind === "note");
-        expect(notes).toHaveLength(1);
-        expect(JSON.stringify(notes[0]?.content)).toMatch(
-          /has a summary of the conversation so far, not the conversation itself, because its runtime did not take/,
-        );
-        expect(await titlesIn(steered)).toEqual([steered.daemon.sessionId]);
-      } finally {
-        await steered.stop();
-        proxy.stop();
-      }
-    });
+      expect(await titlesIn(steered)).toEqual([steered.daemon.sessionId]);
+    } finally {
+      await steered.stop();
+      proxy.stop();
+    }
   });
 });

@@ -11,7 +11,6 @@ import { OnTerminal } from "../support/service/on-terminal.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
 /** The command has begun, and the terminal is in raw mode. */
 const isBegun = async (one: OnTerminal) => {
@@ -100,7 +99,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     },
   );
 
-  deepTest("sees what the agent sees: user, control group, environment", async () => {
+  it("sees what the agent sees: user, control group, environment", async () => {
     const about =
       "id -u; cat /proc/self/cgroup; env | grep -E '^(PATH|HOME|HTTPS?_PROXY|PLATFORM_[A-Z_]*)=' | sort";
     await session.run(`(${about}) > /workspace/agent-saw`);
@@ -109,7 +108,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     expect(terminal.output).toBe("same\r\n");
   });
 
-  deepTest("takes 10,000 sizes, and has the last one", async () => {
+  it("takes 10,000 sizes, and has the last one", async () => {
     const terminal = await open();
     for (let count = 0; count < 10_000; count += 1)
       terminal.socket.send(JSON.stringify({ resize: { rows: 10 + (count % 50), cols: 100 } }));
@@ -118,7 +117,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     await terminal.shows("33 111\r\n");
   });
 
-  deepTest("passes Ctrl-C on to the program that runs", async () => {
+  it("passes Ctrl-C on to the program that runs", async () => {
     const terminal = await open();
     terminal.type("echo be''gun; sleep 1000\n");
     await terminal.shows("begun\r\n");
@@ -127,7 +126,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     await terminal.shows("code 130");
   });
 
-  deepTest("comes back after a lost connection, with the output that came meanwhile", async () => {
+  it("comes back after a lost connection, with the output that came meanwhile", async () => {
     const id = randomUUID();
     const first = await open({ id });
     first.type("stty -echo; PS1=; echo fi''rst; read go; echo sec''ond\n");
@@ -143,7 +142,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     expect(second.exit).toBe(5);
   });
 
-  deepTest("goes to a newer connection of the same person, and ends with it", async () => {
+  it("goes to a newer connection of the same person, and ends with it", async () => {
     const id = randomUUID();
     const first = await open({ id });
     const second = await open({ id, after: "0" });
@@ -155,7 +154,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     expect(third.close?.reason).toBe("This terminal has ended.");
   });
 
-  deepTest("ends its programs when its person closes it", async () => {
+  it("ends its programs when its person closes it", async () => {
     const terminal = await open({}, ["sh", "-c", "echo begun; exec sleep 86399"]);
     await terminal.shows("begun");
     terminal.socket.close(1000);
@@ -176,7 +175,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     return before;
   };
 
-  deepTest("lets a program wait that writes faster than its reader reads", async () => {
+  it("lets a program wait that writes faster than its reader reads", async () => {
     const terminal = await open({}, ["sh", "-c", ENDLESS]);
     await terminal.shows("x");
     terminal.socket.pause();
@@ -185,7 +184,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     await expect.poll(written, POLL).toBeGreaterThan(before);
   });
 
-  deepTest("lets a program wait for a reader that says what it has read", async () => {
+  it("lets a program wait for a reader that says what it has read", async () => {
     const terminal = await open({}, ["sh", "-c", `read go; ${ENDLESS}`]);
     const say = (read: number) => terminal.socket.send(JSON.stringify({ read }));
     say(0);
@@ -200,14 +199,14 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     expect(await terminal.closes()).toBe(1008);
   });
 
-  deepTest("has a limit, and says so", async () => {
+  it("has a limit, and says so", async () => {
     for (let count = 0; count < 8; count += 1) await open({}, ["sleep", "1000"]);
     const ninth = await open({}, ["sleep", "1000"]);
     expect(await ninth.closes()).toBe(4429);
     expect(ninth.close?.reason).toMatch(/^At most 8 terminals run in a session\./);
   });
 
-  deepTest("is on the audit record, without what was typed", async () => {
+  it("is on the audit record, without what was typed", async () => {
     const terminal = await open();
     terminal.type("exit # not-on-record\n");
     await terminal.closes();
@@ -222,158 +221,154 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       expect(ended).toEqual({ code: 3, stdout: "a\0b\n", stderr: "problem\n" });
     });
 
-    deepTest("gives piped input to a shell", async () => {
+    it("gives piped input to a shell", async () => {
       const ended = await shell([], { input: "pwd\n" });
       expect(ended).toEqual({ code: 0, stdout: "/workspace\n", stderr: "" });
     });
 
-    deepTest("passes a large input and a large output on unchanged", async () => {
+    it("passes a large input and a large output on unchanged", async () => {
       const input = "0123456789abcde\n".repeat(500_000);
       const ended = await shell(["--", "cat"], { input });
       expect(ended.code).toBe(0);
       expect(ended.stdout === input).toBe(true);
     });
 
-    deepTest("says that a program does not exist", async () => {
+    it("says that a program does not exist", async () => {
       const ended = await shell(["--", "no-such-program"]);
       expect(ended.code).toBe(127);
       expect(ended.stderr).toContain("no-such-program");
     });
   });
 
-  onlyDeep(() => {
-    describe("on the command line, in a terminal of its own", () => {
-      const running: OnTerminal[] = [];
-      afterEach(() => {
-        for (const one of running.splice(0)) one.remove();
-      });
+  describe("on the command line, in a terminal of its own", () => {
+    const running: OnTerminal[] = [];
+    afterEach(() => {
+      for (const one of running.splice(0)) one.remove();
+    });
 
-      const started = (words: readonly string[] = []): OnTerminal => {
-        const { args, env } = asked(words);
-        const one = new OnTerminal([process.execPath, line.bundle, ...args], env);
-        running.push(one);
-        return one;
-      };
-      const BEGUN = ["--", "sh", "-c", "echo begun; exec sleep 86399"];
+    const started = (words: readonly string[] = []): OnTerminal => {
+      const { args, env } = asked(words);
+      const one = new OnTerminal([process.execPath, line.bundle, ...args], env);
+      running.push(one);
+      return one;
+    };
+    const BEGUN = ["--", "sh", "-c", "echo begun; exec sleep 86399"];
 
-      it(
-        "passes every key on, Ctrl-C too, and ends with the command's code",
-        { timeout: TEST_MS },
-        async () => {
-          const one = started();
-          one.type("echo be''gun; sleep 1000\r");
-          await isBegun(one);
-          one.type("\u0003");
-          one.type("echo co''de $?\r");
-          await one.shows("code 130");
-          one.type("exit 7\r");
-          expect(await one.ended()).toEqual({ code: 7, isRestored: true });
-        },
-      );
-
-      it("leaves at ~. and ends the command", { timeout: TEST_MS }, async () => {
-        const one = started(BEGUN);
+    it(
+      "passes every key on, Ctrl-C too, and ends with the command's code",
+      { timeout: TEST_MS },
+      async () => {
+        const one = started();
+        one.type("echo be''gun; sleep 1000\r");
         await isBegun(one);
-        one.type("~.");
-        expect(await one.ended()).toEqual({ code: 0, isRestored: true });
-        await expect.poll(left, POLL).toBe("none\n");
-      });
+        one.type("\u0003");
+        one.type("echo co''de $?\r");
+        await one.shows("code 130");
+        one.type("exit 7\r");
+        expect(await one.ended()).toEqual({ code: 7, isRestored: true });
+      },
+    );
 
-      it("restores the terminal after SIGTERM, and ends the command", { timeout: TEST_MS }, async () => {
-        const one = started(BEGUN);
-        await isBegun(one);
-        process.kill(one.pid, "SIGTERM");
-        expect(await one.ended()).toEqual({ code: 143, isRestored: true });
-        await expect.poll(left, POLL).toBe("none\n");
-      });
+    it("leaves at ~. and ends the command", { timeout: TEST_MS }, async () => {
+      const one = started(BEGUN);
+      await isBegun(one);
+      one.type("~.");
+      expect(await one.ended()).toEqual({ code: 0, isRestored: true });
+      await expect.poll(left, POLL).toBe("none\n");
+    });
 
-      it("restores the terminal after a refusal, and says why", { timeout: TEST_MS }, async () => {
-        for (let count = 0; count < 8; count += 1) await open({}, ["sleep", "1000"]);
-        const one = started(BEGUN);
-        expect(await one.ended()).toEqual({ code: EXIT.refused, isRestored: true });
-        expect(one.output).toContain("At most 8 terminals run in a session.");
-      });
+    it("restores the terminal after SIGTERM, and ends the command", { timeout: TEST_MS }, async () => {
+      const one = started(BEGUN);
+      await isBegun(one);
+      process.kill(one.pid, "SIGTERM");
+      expect(await one.ended()).toEqual({ code: 143, isRestored: true });
+      await expect.poll(left, POLL).toBe("none\n");
+    });
 
-      it("restores the terminal when it leaves a service that is gone", { timeout: TEST_MS }, async () => {
-        // The sandbox does not hear that its person leaves, so this command waits for her.
-        const one = started(["--", "sh", "-c", "echo begun; exec sleep 1000"]);
-        await isBegun(one);
-        await killService();
-        await one.shows("The connection was lost.");
-        one.type("~.");
-        expect(await one.ended()).toEqual({ code: 0, isRestored: true });
-        await startService();
-      });
+    it("restores the terminal after a refusal, and says why", { timeout: TEST_MS }, async () => {
+      for (let count = 0; count < 8; count += 1) await open({}, ["sleep", "1000"]);
+      const one = started(BEGUN);
+      expect(await one.ended()).toEqual({ code: EXIT.refused, isRestored: true });
+      expect(one.output).toContain("At most 8 terminals run in a session.");
+    });
 
-      it("comes back when the service does, and has the output once", { timeout: TEST_MS }, async () => {
-        const one = started([
-          "--",
-          "sh",
-          "-c",
-          "echo begun; until [ -e go ]; do sleep 0.1; done; echo meanwhile; read x",
-        ]);
-        await isBegun(one);
-        await killService();
-        await one.shows("The connection was lost.");
-        await startService();
-        await shell(["--", "touch", "go"]);
-        await one.shows("meanwhile");
-        one.type("\r");
-        expect(await one.ended()).toEqual({ code: 0, isRestored: true });
-        expect(one.output.match(/begun|meanwhile/g)).toEqual(["begun", "meanwhile"]);
-      });
+    it("restores the terminal when it leaves a service that is gone", { timeout: TEST_MS }, async () => {
+      // The sandbox does not hear that its person leaves, so this command waits for her.
+      const one = started(["--", "sh", "-c", "echo begun; exec sleep 1000"]);
+      await isBegun(one);
+      await killService();
+      await one.shows("The connection was lost.");
+      one.type("~.");
+      expect(await one.ended()).toEqual({ code: 0, isRestored: true });
+      await startService();
+    });
+
+    it("comes back when the service does, and has the output once", { timeout: TEST_MS }, async () => {
+      const one = started([
+        "--",
+        "sh",
+        "-c",
+        "echo begun; until [ -e go ]; do sleep 0.1; done; echo meanwhile; read x",
+      ]);
+      await isBegun(one);
+      await killService();
+      await one.shows("The connection was lost.");
+      await startService();
+      await shell(["--", "touch", "go"]);
+      await one.shows("meanwhile");
+      one.type("\r");
+      expect(await one.ended()).toEqual({ code: 0, isRestored: true });
+      expect(one.output.match(/begun|meanwhile/g)).toEqual(["begun", "meanwhile"]);
     });
   });
 
-  onlyDeep(() => {
-    describe("when something is killed", () => {
-      it("ends with the program that makes it, and leaves nothing", { timeout: TEST_MS }, async () => {
-        const terminal = await open({}, ["sh", "-c", "echo begun; exec sleep 86399"]);
-        await terminal.shows("begun");
-        const family =
-          "command=$(pgrep -fx 'sleep 86399'); program=$(awk '/^PPid/ { print $2 }' /proc/$command/status); " +
-          "echo $program $(pgrep -P $program)";
-        const pids = (await shell(["--", "sh", "-c", family])).stdout.trim();
-        // The program, its second process, and the command.
-        expect(pids).toMatch(/^\d+ \d+ \d+$/);
-        await shell(["--", "sh", "-c", `kill -9 ${pids.split(" ")[0]}`]);
-        expect(await terminal.closes()).toBe(1000);
-        expect(terminal.exit).toBe(137);
-        const rest = `for pid in ${pids}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo none`;
-        await expect.poll(async () => (await shell(["--", "sh", "-c", rest])).stdout, POLL).toBe("none\n");
-      });
+  describe("when something is killed", () => {
+    it("ends with the program that makes it, and leaves nothing", { timeout: TEST_MS }, async () => {
+      const terminal = await open({}, ["sh", "-c", "echo begun; exec sleep 86399"]);
+      await terminal.shows("begun");
+      const family =
+        "command=$(pgrep -fx 'sleep 86399'); program=$(awk '/^PPid/ { print $2 }' /proc/$command/status); " +
+        "echo $program $(pgrep -P $program)";
+      const pids = (await shell(["--", "sh", "-c", family])).stdout.trim();
+      // The program, its second process, and the command.
+      expect(pids).toMatch(/^\d+ \d+ \d+$/);
+      await shell(["--", "sh", "-c", `kill -9 ${pids.split(" ")[0]}`]);
+      expect(await terminal.closes()).toBe(1000);
+      expect(terminal.exit).toBe(137);
+      const rest = `for pid in ${pids}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo none`;
+      await expect.poll(async () => (await shell(["--", "sh", "-c", rest])).stdout, POLL).toBe("none\n");
+    });
 
-      it("waits while the service is gone; a command with pipes ends", { timeout: TEST_MS }, async () => {
-        const id = randomUUID();
-        const terminal = await open({ id });
-        terminal.type("stty -echo; PS1=; echo fi''rst; read go; echo sec''ond\n");
-        await terminal.shows("first\r\n");
-        const piped = new Terminal(session, new URLSearchParams([["id", randomUUID()], ...piping]));
-        await piped.shows("begun");
-        await killService();
-        expect([await terminal.closes(), await piped.closes()]).toEqual([1006, 1006]);
-        await startService();
-        await expect.poll(left, POLL).toBe("none\n");
-        const again = await open({ id, after: String(terminal.next) });
-        again.type("go\n");
-        await again.shows("second\r\n");
-        expect(again.output).not.toContain("first");
-      });
+    it("waits while the service is gone; a command with pipes ends", { timeout: TEST_MS }, async () => {
+      const id = randomUUID();
+      const terminal = await open({ id });
+      terminal.type("stty -echo; PS1=; echo fi''rst; read go; echo sec''ond\n");
+      await terminal.shows("first\r\n");
+      const piped = new Terminal(session, new URLSearchParams([["id", randomUUID()], ...piping]));
+      await piped.shows("begun");
+      await killService();
+      expect([await terminal.closes(), await piped.closes()]).toEqual([1006, 1006]);
+      await startService();
+      await expect.poll(left, POLL).toBe("none\n");
+      const again = await open({ id, after: String(terminal.next) });
+      again.type("go\n");
+      await again.shows("second\r\n");
+      expect(again.output).not.toContain("first");
+    });
 
-      it("leaves nothing after its session, whatever ignores its end", { timeout: TEST_MS }, async () => {
-        const other = await LiveSession.startIn(life, session.path.split("/")[3] ?? "");
-        const { id } = await other.call("GET", "sandbox");
-        const query = { id: randomUUID(), rows: "24", cols: "80" };
-        const terminal = new Terminal(other, query);
-        await once(terminal.socket, "open");
-        terminal.type("nohup setsid sleep 86396 & trap '' HUP TERM; echo be''gun; sleep 86396\n");
-        await terminal.shows("begun");
-        expect(processesOfSandbox(String(id))).not.toEqual([]);
-        await other.stop();
-        // The sandbox may end the command in time to say so.
-        expect([1000, 1006]).toContain(await terminal.closes());
-        await expect.poll(() => processesOfSandbox(String(id)), POLL).toEqual([]);
-      });
+    it("leaves nothing after its session, whatever ignores its end", { timeout: TEST_MS }, async () => {
+      const other = await LiveSession.startIn(life, session.path.split("/")[3] ?? "");
+      const { id } = await other.call("GET", "sandbox");
+      const query = { id: randomUUID(), rows: "24", cols: "80" };
+      const terminal = new Terminal(other, query);
+      await once(terminal.socket, "open");
+      terminal.type("nohup setsid sleep 86396 & trap '' HUP TERM; echo be''gun; sleep 86396\n");
+      await terminal.shows("begun");
+      expect(processesOfSandbox(String(id))).not.toEqual([]);
+      await other.stop();
+      // The sandbox may end the command in time to say so.
+      expect([1000, 1006]).toContain(await terminal.closes());
+      await expect.poll(() => processesOfSandbox(String(id)), POLL).toEqual([]);
     });
   });
 });

@@ -1,6 +1,5 @@
 /** The conformance suite of agent runtimes over opencode's own HTTP API. */
 import { agentAdapterConformance } from "../conformance/agent-adapter.ts";
-import { deepTest, rounds } from "../support/vitest/rings.ts";
 import { OPENCODE_SERVE } from "./support/steered.ts";
 
-agentAdapterConformance("opencode serve", OPENCODE_SERVE, { deepTest, rounds });
+agentAdapterConformance("opencode serve", OPENCODE_SERVE);

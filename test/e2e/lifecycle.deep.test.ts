@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
-import { deepTest } from "../support/vitest/rings.ts";
 
 /** Processes whose command line names the sandbox: its outermost one on this machine does. */
 const processesOf = (sandboxId: string): number[] =>
@@ -50,7 +49,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
     String((await life.call("POST", `/v1/projects/${projectId}/sessions`, body))["id"]);
   const sandboxOf = (id: string) => life.call("GET", `/v1/projects/${projectId}/sessions/${id}/sandbox`);
 
-  deepTest(
+  it(
     "reaches running after the service was killed during provisioning, and its prompt is delivered once",
     async () => {
       const id = await create({ initial_prompt: "write kept.txt: once" });
@@ -86,7 +85,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
     TEST_MS,
   );
 
-  deepTest(
+  it(
     "fails as lost, frees its slot and is cleaned up when its sandbox dies",
     async () => {
       const id = await create({});
@@ -104,7 +103,7 @@ describe.runIf(sandboxesStartHere)("a session on real parts", () => {
     TEST_MS,
   );
 
-  deepTest(
+  it(
     "fails with the runtime's last words when the agent runtime cannot start",
     async () => {
       expect(await life.end("SIGTERM")).toBe(0);
