@@ -103,15 +103,17 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     },
   );
 
-  checkImages(() => ({
-    installation,
-    life,
-    provider: "gvisor",
-    images,
-    platform,
-    registry,
-    also: OWN_KERNEL,
-  }));
+  onlyDeep(() => {
+    checkImages(() => ({
+      installation,
+      life,
+      provider: "gvisor",
+      images,
+      platform,
+      registry,
+      also: OWN_KERNEL,
+    }));
+  });
 
   deepTest("works on an image that has busybox alone", async () => {
     const root = path.join(images, "root");

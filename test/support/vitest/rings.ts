@@ -25,7 +25,7 @@ export const sampled = <A>(all: readonly A[], sample: readonly NoInfer<A>[]): re
 export const rounds = (inNpmTest: number, inDeep: number): number => (isDeep ? inDeep : inNpmTest);
 
 /** A test that only the deep tests run. @param timeoutMs its limit, if not that of all tests. */
-export const deepTest = (name: string, test: () => Promise<void>, timeoutMs?: number): void => {
+export const deepTest = (name: string, test: () => Promise<void> | void, timeoutMs?: number): void => {
   if (isDeep) it(name, test, timeoutMs);
 };
 
