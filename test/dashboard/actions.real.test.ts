@@ -1,5 +1,5 @@
 /**
- * What a person can do in a project and in the account: one action of each page, and in the deep tests each by mouse, and once more by
+ * Actions of a person in a project and in the account: one of each page, and in the deep tests each by mouse, and once more by
  * keyboard alone.
  */
 import { describe, expect, it } from "vitest";
