@@ -1,10 +1,10 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestUserConfig } from "vitest/config";
 import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { RealPartsFirst } from "./test/support/vitest/sequencer.ts";
 
 /** Of every test, in all commands. */
-export const EVERY_TEST = {
+export const EVERY_TEST: TestUserConfig = {
   // Node loads the modules itself, as it loads the service's. Through Vite a run took a third more CPU time.
   experimental: { viteModuleRunner: false, nodeLoader: false },
   setupFiles: ["test/support/vitest/page-library.ts"],
@@ -12,7 +12,7 @@ export const EVERY_TEST = {
   hookTimeout: TEST_MS,
   teardownTimeout: WAIT_MS,
   expect: { poll: { timeout: WAIT_MS } },
-} as const;
+};
 
 export const DEEP = "test/**/*.deep.test.ts";
 /**

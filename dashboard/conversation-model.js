@@ -12,7 +12,7 @@
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./wire.d.ts").Turn} Turn */
 /** @typedef {import("./wire.d.ts").Usage} Usage */
-/** @typedef {import("./wire.d.ts").Conversation} ConversationPage */
+/** @typedef {Omit<import("./wire.d.ts").Conversation, "state"> & {state: Turn}} ConversationPage */
 /** @typedef {import("./wire.d.ts").TextDelta} TextDelta */
 
 /**

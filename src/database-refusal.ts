@@ -15,7 +15,9 @@ export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("Data
 /** Host and database of an address, as far as they are known. */
 const placeOf = (url: string): string => {
   const parsed = URL.parse(url);
-  return parsed === null ? "not an address" : `${parsed.searchParams.get("host") ?? parsed.host}${parsed.pathname}`;
+  return parsed === null
+    ? "not an address"
+    : `${parsed.searchParams.get("host") ?? parsed.host}${parsed.pathname}`;
 };
 
 /** @param dataDir the real path of the data directory */

@@ -91,7 +91,7 @@ const THREATS: Readonly<Record<string, number>> = {
   P: 12, // prompt templates
   M: 21, // manifest
   C: 21, // cron
-  X: 23, // daemon and proxy
+  X: 24, // daemon and proxy
   A: 9, // user context
   G: 14, // git
   S: 11, // secrets and environment

@@ -23,6 +23,7 @@ const PERSON: Principal = {
   sessionId: null,
   sandboxId: null,
   expiresAt: null,
+  reachEndsAt: null,
   openedBy: null,
 };
 const OWNER: Principal = { ...PERSON, accountRole: "owner" };

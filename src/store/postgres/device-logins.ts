@@ -109,7 +109,7 @@ const wait = Effect.fnUntraced(function* (
   return { kind: isEarly ? "too_early" : "waiting" } satisfies Claimed;
 });
 
-/** Whether the browser or token that approved has not ended (D2). Null: it was not kept. */
+/** Whether the browser or token that approved has not ended (ports/device-logins.ts D2). Null: it was not kept. */
 const makeIsGranted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const isAlive = yield* makeIsAlive;

@@ -1,11 +1,15 @@
 /**
  * Vitest's global set-up: it offers the run's Postgres and does not start it. The offer is an address that answers one HTTP
- * request. The first request starts the server (server.ts), and each request gets the same answer. So a run whose
+ * request. The first request starts the server (programs/postgres-main.ts), and each request gets the same answer. So a run whose
  * tests ask for no database starts none.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
 
 declare module "vitest" {
@@ -25,22 +29,23 @@ interface Started extends RunPostgres {
   readonly stop: () => Promise<void>;
 }
 
+const PROGRAM = fileURLToPath(new URL("../programs/postgres-main.ts", import.meta.url));
+
+/** A program of its own: the modules of the store cost a run that needs no database half a second. */
 const start = async (): Promise<Started> => {
-  // Loaded on request: the modules of the store cost a run that needs no database half a second.
-  const [{ serverWithTemplate }, Effect, Exit, Scope] = await Promise.all([
-    import("./server.ts"),
-    import("effect/Effect"),
-    import("effect/Exit"),
-    import("effect/Scope"),
+  const child = spawn(process.execPath, [PROGRAM], { stdio: ["pipe", "pipe", "pipe"] });
+  const [complaint, closed] = [text(child.stderr), once(child, "close")];
+  const lines = createInterface(child.stdout);
+  const line = await Promise.race([
+    once(lines, "line").then(([first]) => first as string),
+    closed.then(() => null),
   ]);
-  const scope = Effect.runSync(Scope.make());
-  const stop = () => Effect.runPromise(Scope.close(scope, Exit.void));
-  try {
-    return { ...(await Effect.runPromise(Scope.provide(serverWithTemplate, scope))), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  if (line === null) throw new Error(await complaint);
+  const stop = async (): Promise<void> => {
+    child.stdin.end();
+    await closed;
+  };
+  return { ...(JSON.parse(line) as RunPostgres), stop };
 };
 
 /** An offer of a Postgres. */

@@ -1,12 +1,14 @@
 /**
- * One Postgres for a run of tests. DATABASE_URL names a server to use. Without it the embedded one starts in a temporary
- * directory. Test files get databases of their own from postgres.ts.
+ * One Postgres for a run of tests, until the end of this program's input. DATABASE_URL names a server to use. Without it the
+ * embedded one starts in a temporary directory. Prints its address and the name of a migrated template on it, as one line of JSON.
  */
+import { once } from "node:events";
 import * as Effect from "effect/Effect";
 import { claimDataDirectory } from "../../../src/store/data-directory.ts";
 import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts";
 import { guardedDirectory } from "../machine/guard.ts";
-import { administer, makeTemplate } from "./databases.ts";
+import { administer, makeTemplate } from "../postgres/databases.ts";
+import type { RunPostgres } from "../postgres/offer.ts";
 
 const temporaryDirectory = Effect.acquireRelease(
   Effect.sync(() => guardedDirectory("platform-test-")),
@@ -28,8 +30,15 @@ const server = Effect.gen(function* () {
   return url;
 });
 
-/** The server, with a migrated template on it. */
-export const serverWithTemplate = Effect.gen(function* () {
-  const url = yield* server;
-  return { url, template: yield* makeTemplate(url) };
-});
+const ended = once(process.stdin.resume(), "end");
+
+await Effect.runPromise(
+  Effect.scoped(
+    Effect.gen(function* () {
+      const url = yield* server;
+      const ready = { url, template: yield* makeTemplate(url) } satisfies RunPostgres;
+      process.stdout.write(`${JSON.stringify(ready)}\n`);
+      yield* Effect.promise(() => ended);
+    }),
+  ),
+);
