@@ -74,8 +74,11 @@ const told = ({ why }: SignInFault, secrets: readonly string[]): string =>
   toldBy(credentialMask(secrets), why);
 
 /** The present grant, if it is newer than the held one. Null: the held one is present. */
-const changed = Effect.fnUntraced(function* (connector: Connector, { stored }: HeldGrant) {
-  const now = yield* (yield* ConnectorGrants).get(stored);
+const changed = Effect.fnUntraced(function* (
+  connector: Connector,
+  { stored }: HeldGrant,
+  now: StoredGrant | null,
+) {
   if (now?.version === stored.version) return null;
   const lack = lackOf(connector, stored.kind, now);
   if (now === null || lack !== null) return yield* Effect.fail(fault(lack ?? "", true));
@@ -151,9 +154,12 @@ const failureOf = (
 };
 
 /** Why the last attempt did not succeed, if it was made while this call waited, or just before it (J3). */
-const failedJustNow = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant) {
+const failedJustNow = Effect.fnUntraced(function* (
+  connector: Connector,
+  held: HeldGrant,
+  now: StoredGrant | null,
+) {
   const { version, kind } = held.stored;
-  const now = yield* (yield* ConnectorGrants).get(held.stored);
   if (now?.version !== version || now.failure === null || now.failedAt === null) return null;
   const isOld = (yield* Clock.currentTimeMillis) - now.failedAt >= PAUSE_MS;
   return isOld && now.failedAt === held.stored.failedAt
@@ -167,9 +173,10 @@ const attempt = Effect.fnUntraced(function* (connector: Connector, held: HeldGra
   const holder = yield* newUuid;
   const begunAt = yield* Clock.currentTimeMillis;
   for (;;) {
-    const next = yield* changed(connector, held);
+    const present = yield* grants.get(held.stored);
+    const next = yield* changed(connector, held, present);
     if (next !== null) return next;
-    const failed = yield* failedJustNow(connector, held);
+    const failed = yield* failedJustNow(connector, held, present);
     if (failed !== null) return yield* Effect.fail(failed);
     const now = yield* Clock.currentTimeMillis;
     if (now - begunAt > WAIT_MS)
@@ -177,7 +184,9 @@ const attempt = Effect.fnUntraced(function* (connector: Connector, held: HeldGra
         fault(`The tokens of the connector ${connector.slug} are still being renewed. Try again.`),
       );
     const renewing = Effect.gen(function* () {
-      const taken = yield* grants.lease(held.stored, { holder, now, until: now + LEASE_MS });
+      // A holder that failed since then has given its answer to all that wait (J3).
+      const failedAt = present?.failedAt ?? null;
+      const taken = yield* grants.lease(held.stored, { holder, now, until: now + LEASE_MS, failedAt });
       return taken === "leased" ? yield* renew(connector, held, holder) : null;
     });
     const made = yield* Effect.uninterruptible(renewing);

@@ -36,7 +36,12 @@ const holderIn = (projectId: string, personId: string | null = null) => ({
   personId,
 });
 
-const holder = (now = NOON) => ({ holder: randomUUID(), now, until: now + 60_000 });
+const holder = (now = NOON, failedAt: number | null = null) => ({
+  holder: randomUUID(),
+  now,
+  until: now + 60_000,
+  failedAt,
+});
 
 const checkGrants = (check: Check): void => {
   check(
@@ -155,7 +160,7 @@ const checkGrants = (check: Check): void => {
       const world = yield* makeWorld(1);
       const store = yield* ConnectorGrants;
       yield* store.put(grant(world, 1), { userId: world.userId, now: NOON });
-      const [first, second] = [holder(), holder(NOON + 1)];
+      const [first, second] = [holder(), holder(NOON + 1, NOON)];
       yield* store.lease(key(world, 1), first);
       const away = { ...first, failure: "It is away.", isRefused: false };
       expect(yield* store.fail(key(world, 1), { ...away, holder: randomUUID() })).toBe(false);
@@ -166,6 +171,8 @@ const checkGrants = (check: Check): void => {
         failure: "It is away.",
         failedAt: NOON,
       });
+      // One that looked before it failed looks again.
+      expect(yield* store.lease(key(world, 1), holder(NOON + 1))).toBe("held");
       expect(yield* store.lease(key(world, 1), second)).toBe("leased");
       const refused = { ...second, failure: "It says no.", isRefused: true };
       expect(yield* store.fail(key(world, 1), refused)).toBe(true);

@@ -81,10 +81,14 @@ export class ConnectorGrants extends Context.Service<
       grant: NewGrant,
       by: { readonly userId: string | null; readonly now: number },
     ) => Stored<void, Fenced>;
-    /** Takes the lease of this version (N2). */
+    /**
+     * Takes the lease of this version (N2).
+     *
+     * @param by failedAt: the last failure that the caller knows of. After a newer one the lease is `held`, so that its caller looks again.
+     */
     readonly lease: (
       key: GrantKey,
-      by: Holder & { readonly until: number },
+      by: Holder & { readonly until: number; readonly failedAt: number | null },
     ) => Stored<"leased" | "held" | "changed">;
     /** Writes renewed tokens as the next version, and ends the lease. @returns false: the lease or the grant was lost. */
     readonly renew: (grant: NewGrant, by: Holder) => Stored<boolean>;

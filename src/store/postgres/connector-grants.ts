@@ -85,11 +85,12 @@ const makeLeases = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   /** The rows of this version. */
   const ofVersion = (key: GrantKey) => sql`${heldBy(sql, key)} AND version = ${key.version}`;
-  const lease: Service["lease"] = (key, { holder, now, until }) =>
+  const lease: Service["lease"] = (key, { holder, now, until, failedAt }) =>
     Effect.gen(function* () {
       const [leased] = yield* sql`
         UPDATE connector_grants SET lease_holder = ${holder}, lease_until = ${at(until)}
         WHERE ${ofVersion(key)} AND status IN ('empty', 'held') AND (lease_until IS NULL OR lease_until <= ${at(now)})
+          AND failed_at IS NOT DISTINCT FROM ${at(failedAt)}
         RETURNING slug`;
       if (leased !== undefined) return "leased" as const;
       const [held] = yield* sql`

@@ -59,11 +59,11 @@ const grantsOf = (tables: TableSet) => {
         set({ ...grant, ...FREE, status, grantedAt: now, grantedBy: userId, renewedAt: null });
         return Effect.void;
       }),
-    lease: (key, { holder, now, until }) =>
+    lease: (key, { holder, now, until, failedAt }) =>
       Effect.sync(() => {
         const row = ofVersion(key);
         if (row === undefined || (row.status !== "empty" && row.status !== "held")) return "changed";
-        if (row.lease !== null && row.lease.until > now) return "held";
+        if ((row.lease !== null && row.lease.until > now) || row.failedAt !== failedAt) return "held";
         set({ ...row, lease: { holder, until } });
         return "leased";
       }),

@@ -174,10 +174,12 @@ class Idle {
   }
 
   #sweepLater(): void {
-    if (this.#isSweepDue || this.#resting.length === 0) return;
+    const [first] = this.#resting;
+    if (this.#isSweepDue || first === undefined) return;
     this.#isSweepDue = true;
+    const due = first.since + IDLE_TIMEOUT_MS - performance.now();
     // oxlint-disable-next-line no-restricted-globals -- beneath Effect, as in patience.ts
-    setTimeout(() => this.#sweep(), IDLE_TIMEOUT_MS).unref();
+    setTimeout(() => this.#sweep(), Math.max(1, Math.ceil(due))).unref();
   }
 
   /** Closes those that rest for too long. The first in the list rest for the longest time. */
