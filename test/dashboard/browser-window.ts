@@ -115,3 +115,9 @@ export const openIn = async (window: OpenWindow, world: World, options: Options)
 /** Opens the page over `world` in a window of its own, signed in unless told otherwise. */
 export const open = async (browser: Browser, world: World, options: Options = {}): Promise<Opened> =>
   openIn(await newPage(browser, options), world, options);
+
+/** Signs the browser in by a one-time link, as its person does: the link's page says who it is, with a button. */
+export const followLink = async (page: Page, url: string): Promise<void> => {
+  await page.goto(url);
+  await page.getByRole("button", { name: /^Sign in as / }).click();
+};

@@ -18,7 +18,7 @@ import {
   webhookEntry,
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
-import { hasChromium, launch, newPage, useBrowser } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID } from "./sample-project.ts";
 
 const title = hasChromium ? "connecting GitHub" : "connecting GitHub (/usr/bin/chromium is missing)";
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await gitOk(clone, "push", "--quiet", path.join(root, `${name}.git`), "HEAD:refs/heads/trunk");
     ({ context, page, complaints } = await newPage(browser));
     const { url } = fields(await service.request("POST", "/dashboard/links"));
-    await page.goto(String(url));
+    await followLink(page, String(url));
     await page.getByRole("heading", { name: "Projects" }).waitFor();
   });
   afterEach(async () => {

@@ -5,7 +5,7 @@ import { expectStatus, fields } from "../support/service/requests.ts";
 import { ConnectorLogin } from "../support/servers/connector-login.ts";
 import { ExecutorWorld, textOf } from "../http/executor-world.ts";
 import { oauthManifest } from "../http/connector-sign-in-world.ts";
-import { hasChromium, launch, newPage } from "./browser-window.ts";
+import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 
 const title = hasChromium
   ? "a sign-in to a connector"
@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)(title, () => {
   const owner = async () => {
     const { page } = await newPage(browser);
     const made = expectStatus(await world.service.request("POST", "/dashboard/links"), 201);
-    await page.goto(String(fields(made)["url"]));
+    await followLink(page, String(fields(made)["url"]));
     return page;
   };
   type Page = Awaited<ReturnType<typeof owner>>;

@@ -7,7 +7,7 @@ import { Client } from "../../demo/client.ts";
 import { makeRepository } from "../../demo/sample.ts";
 import { type Service, startService } from "../../demo/service.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
-import { launch, newPage } from "./browser.ts";
+import { followLink, launch, newPage } from "./browser.ts";
 
 export class RealService {
   readonly browser: Browser;
@@ -64,7 +64,7 @@ export class RealService {
   async asOwner() {
     const { url } = await this.client.send<{ url: string }>("POST", "/dashboard/links");
     const window = await newPage(this.browser);
-    await window.page.goto(url);
+    await followLink(window.page, url);
     await window.page.locator(".card").first().waitFor();
     return window;
   }

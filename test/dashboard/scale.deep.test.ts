@@ -7,7 +7,7 @@ import { connectBare, type Bare } from "../support/postgres/bare.ts";
 import { SESSIONS_LOOKED_AT } from "../../src/store/ports/sessions.ts";
 import { expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 
 const SESSIONS = 10_000;
 const FIRES = 50_000;
@@ -180,7 +180,7 @@ describe("the page's lists with 10,000 sessions and 50,000 fires", () => {
       const { page, complaints } = await newPage(browser);
       const rows = () => page.locator("main .rows > .row").count();
       const { url } = fields(await service.request("POST", "/dashboard/links"));
-      await page.goto(String(url));
+      await followLink(page, String(url));
       await page.getByRole("link", { name: "large" }).click();
       await page.getByRole("link", { name: "The one that runs" }).waitFor();
       expect(await rows()).toBe(PAGE);

@@ -8,7 +8,7 @@ import { Client } from "../../demo/client.ts";
 import { makeRepository } from "../../demo/sample.ts";
 import { type Service, startService } from "../../demo/service.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const title = hasChromium
@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("signs in by a one-time link, previews and fires a trigger, follows its session to running, stops it, and finds its fire in the ledger [T08]", async () => {
     const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
     const { context, page, complaints } = await newPage(browser);
-    await page.goto(url);
+    await followLink(page, url);
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByText("live", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Triggers", exact: true }).click();
@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("shows a project's environment, builds its Dockerfile anew, and shows the log", async () => {
     const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
     const { context, page, complaints } = await newPage(browser);
-    await page.goto(url);
+    await followLink(page, url);
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("link", { name: "Environment", exact: true }).click();
     await page.getByText("The machine's own files.").waitFor();

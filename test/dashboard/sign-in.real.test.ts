@@ -5,7 +5,7 @@ import { oidcProvider } from "../../src/sign-in/oidc.ts";
 import { OidcProvider } from "../support/servers/oidc-provider.ts";
 import { expectStatus, fields, listOf } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const CLIENT = { id: "platform", secret: "a-secret-of-the-client" };
@@ -113,7 +113,7 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("lets a person add the provider to herself", async () => {
     const { page, context } = await newPage(browser);
     const { url } = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));
-    await page.goto(String(url));
+    await followLink(page, String(url));
     await page.goto(`${service.url}/#/browsers`);
     await page.getByRole("button", { name: `Add ${label}` }).click();
     await logIn(page, "admin-there");

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { documentsRunHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 
 interface Arrow {
   readonly from: string;
@@ -121,7 +121,7 @@ describe.skipIf(!runs)(title, () => {
       const running: Json = await life.session(projectId, String(id), ["running", "failed"]);
       expect(running["status"]).toBe("running");
       const { page, complaints } = await newPage(browser);
-      await page.goto(String((await life.call("POST", "/dashboard/links"))["url"]));
+      await followLink(page, String((await life.call("POST", "/dashboard/links"))["url"]));
       await page.getByRole("heading", { name: "Projects" }).waitFor();
       await page.goto(`${life.url}/#/projects/${projectId}/sessions/${String(id)}`);
       await page.getByRole("link", { name: "Why this state?" }).click();

@@ -6,7 +6,7 @@ import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 describe.skipIf(!sandboxesStartHere || !hasChromium)(
@@ -31,7 +31,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
         if (request.resourceType() === "script") scripts.push(request.url());
       });
       const { url } = await life.call("POST", "/dashboard/links");
-      await page.goto(String(url));
+      await followLink(page, String(url));
       await page.locator(".card").first().waitFor();
       await page.goto(`${life.url}/#${session.path.replace("/v1", "")}`);
     }, TEST_MS);

@@ -17,7 +17,7 @@ import {
   runSession,
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 /** More presses than any page has places for the focus. */
@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)(title, () => {
   beforeEach(async () => {
     ({ context, page, complaints } = await newPage(browser));
     const { url } = fields(await service.request("POST", "/dashboard/links"));
-    await page.goto(String(url));
+    await followLink(page, String(url));
     await page.getByRole("heading", { name: "Projects" }).waitFor();
   });
   afterEach(async () => {

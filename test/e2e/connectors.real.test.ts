@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasChromium, launch, newPage } from "../dashboard/browser-window.ts";
+import { followLink, hasChromium, launch, newPage } from "../dashboard/browser-window.ts";
 import { filesWith } from "../support/machine/files-with.ts";
 import { startMcpServer, textResult, type McpServer } from "../support/servers/mcp-server.ts";
 import { promptOf, TalkingModel } from "../support/servers/talking-model.ts";
@@ -50,8 +50,7 @@ const approveOnPage = async (life: Life, session: string): Promise<void> => {
   const browser = await launch();
   try {
     const { page } = await newPage(browser);
-    await page.goto(String((await life.call("POST", "/dashboard/links"))["url"]));
-    await page.getByRole("button", { name: "Sign in as" }).click();
+    await followLink(page, String((await life.call("POST", "/dashboard/links"))["url"]));
     await page.locator(".card").first().waitFor();
     await page.goto(`${life.url}/${session}`);
     await page.getByRole("button", { name: "Approve: wiki publish" }).click();

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startScriptedModel, type ScriptedModel } from "../../demo/scripted-model.ts";
-import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
+import { followLink, hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
 import { processesIn } from "../support/machine/processes-in.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
@@ -69,7 +69,7 @@ describe.runIf(missing.length === 0)(title, () => {
         const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
         const agree = (name: string) =>
           page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
-        await page.goto(link);
+        await followLink(page, link);
         await page.getByRole("link", { name: "Connect a repository" }).click();
         await page.getByLabel("Project name").fill("greeter");
         await press("Create project");

@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ScriptedModel, startScriptedModel } from "../../demo/scripted-model.ts";
-import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
+import { followLink, hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { gitOk } from "../git/git-client.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
@@ -123,7 +123,7 @@ describe.runIf(missing.length === 0)(title, () => {
         began = now;
       };
 
-      await page.goto(link);
+      await followLink(page, link);
       await page.getByRole("link", { name: "Connect a repository" }).click();
       await page.getByLabel("Project name").fill("greeter");
       await press("Create project");

@@ -42,8 +42,13 @@ export const openedAt = async (
  */
 export const signedOutElsewhere = async (opener: Way, other: Way, project: string) => {
   const { url } = await opener.life.call("POST", "/dashboard/links");
-  const { pathname, search } = new URL(String(url));
-  const opened = await fetch(`${other.life.url}${pathname}${search}`, { redirect: "manual" });
+  const { pathname, searchParams } = new URL(String(url));
+  // The button of the link's page.
+  const opened = await fetch(`${other.life.url}${pathname}`, {
+    method: "POST",
+    body: new URLSearchParams({ code: searchParams.get("code") ?? "" }),
+    redirect: "manual",
+  });
   const cookie = opened.headers.get("set-cookie")?.split(";")[0] ?? "";
   const send = ({ life }: Way, target: string, { method = "GET", csrf = "" } = {}) =>
     fetch(`${life.url}${target}`, { method, headers: { cookie, "x-csrf-token": csrf } });

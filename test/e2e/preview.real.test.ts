@@ -8,7 +8,7 @@ import path from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
+import { followLink, hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
@@ -182,7 +182,7 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
       async () => {
         const { context, page: dashboard } = await newPage(browser);
         const signIn = await life.call("POST", "/dashboard/links", {});
-        await dashboard.goto(String(signIn["url"]));
+        await followLink(dashboard, String(signIn["url"]));
         await dashboard.goto(`${life.url}/#${session.path.replace("/v1", "")}`);
         await dashboard.getByRole("button", { name: "Open a port" }).click();
         await dashboard.getByRole("textbox", { name: "Port" }).fill(String(VITE_PORT));

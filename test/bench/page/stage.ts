@@ -26,10 +26,12 @@ export interface Stage {
 const signedIn = async (browser: Browser, life: Life) => {
   const { context, page } = await newPage(browser);
   const { url } = await life.call("POST", "/dashboard/links");
-  const { status } = await context.request.get(String(url), { maxRedirects: 0 }).then((answer) => ({
-    status: answer.status(),
-  }));
-  if (status !== 303) throw new Error(`the link answered ${status}`);
+  const code = new URL(String(url)).searchParams.get("code") ?? "";
+  const answer = await context.request.post(`${life.url}/dashboard/open`, {
+    form: { code },
+    maxRedirects: 0,
+  });
+  if (answer.status() !== 303) throw new Error(`the link answered ${answer.status()}`);
   return { context, page };
 };
 

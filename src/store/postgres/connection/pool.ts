@@ -26,7 +26,7 @@ import { isLost, sqlErrorOf } from "./errors.ts";
 import { Line } from "./patience.ts";
 
 /** A connection that is unused for this long is closed. */
-const IDLE_TIMEOUT_MS = 30_000;
+const IDLE_TIMEOUT_MS = 10_000;
 /** How many statements of the service are in the pipeline of a shared connection at most. */
 const SHARED_AT_ONCE = 64;
 /** The server ends a longer statement on a shared connection, ms. */
