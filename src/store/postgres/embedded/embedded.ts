@@ -256,7 +256,7 @@ const SETTINGS = {
   log_timezone: "UTC",
   log_min_messages: "warning",
   // Enough for the pools of several processes, tests and psql beside the service.
-  max_connections: "100",
+  max_connections: "200",
 } as const;
 
 const launch = async (place: Place): Promise<Server> => {
