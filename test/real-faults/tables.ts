@@ -149,7 +149,7 @@ export const exhaustLog = (url: string): Promise<void> =>
   connected(url, async (client) => {
     for (;;) {
       try {
-        await client.query(`SELECT pg_logical_emit_message(true, '', repeat('x', ${LOGGED_BYTES}))`);
+        await client.query(`SELECT pg_logical_emit_message(true, '', repeat('x', ${LOGGED_BYTES}))::text`);
       } catch (error) {
         const isFull = error instanceof Error && "code" in error && error.code === DISK_FULL;
         // It may have ended in a panic, and is not waited for.
