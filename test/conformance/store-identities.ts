@@ -246,7 +246,7 @@ export const checkTokenSignIn = (check: Check): void => {
   check(
     "a token ends some time after its person's last sign-in, and works again after the next one [T18]",
     Effect.gen(function* () {
-      const { identities, isAlive, signIn, userId, world } = yield* ada;
+      const { identities, isAlive, signIn, userId, world, signedIn } = yield* ada;
       const token = yield* addToken(world, { userId });
       const { ended, endedToken } = yield* Identity;
       const opened = browser();
@@ -275,6 +275,8 @@ export const checkTokenSignIn = (check: Check): void => {
       expect(yield* states(NOON + 5000 + SIGN_IN_MS - 1)).toEqual([true, true, true]);
       // A session that a provider opened is a sign-in.
       expect(yield* isAlive(later, NOON + 5000 + SIGN_IN_MS)).toBe(true);
+      const idle = yield* signedIn(userId);
+      expect(yield* identities.link(given({ ...ADA, subject: "2" }), idle, NOON + 9000)).toBe("signed_out");
       const linking = { userId, browserId: later.id };
       expect(yield* identities.link(given({ ...ADA, subject: "2" }), linking, NOON + 9000)).toBe("linked");
       expect(yield* isAlive(token, NOON + 9000)).toBe(true);

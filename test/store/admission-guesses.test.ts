@@ -246,7 +246,7 @@ describe("a guess", () => {
     }),
   );
 
-  check("is not made for a cron fire, or for a request without a version", (nodes) =>
+  check("is not made for a cron fire, for a request without a version, or for a child session", (nodes) =>
     Effect.gen(function* () {
       const world = yield* remembering(nodes, 5);
       const { admit } = yield* Effect.provideContext(Admissions, nodes.here);
@@ -254,6 +254,15 @@ describe("a guess", () => {
       expect(nodes.locked()).toBe(2);
       yield* Effect.provideContext(fire(world, { kind: "cron", scheduledFor: NOON }), nodes.here);
       expect(nodes.locked()).toBe(3);
+      const child = Effect.gen(function* () {
+        const parentSessionId = yield* admitSession(world);
+        const project = yield* (yield* Projects).get(world.projectId);
+        const request = fired(world);
+        const session = { ...request.session, parentSessionId };
+        yield* admit(world.accountId, [{ ...request, session, projectVersion: project?.version ?? null }]);
+      });
+      yield* Effect.provideContext(child, nodes.here);
+      expect(nodes.locked()).toBe(5);
     }),
   );
 
