@@ -50,7 +50,7 @@ export class ModelProgress {
   }
 
   /** The runtime begins an attempt. */
-  asked(atMs: number): void {
+  beginAttempt(atMs: number): void {
     if (this.#heardMs !== null) this.#heardMs = atMs;
   }
 

@@ -173,7 +173,7 @@ export class OpencodeTurns {
     if (status.type === "idle") return this.#end(id, atMs);
     const turn = this.#begin(id, atMs, true);
     turn.retrying = status.type === "retry";
-    if (!turn.retrying) turn.progress.asked(atMs);
+    if (!turn.retrying) turn.progress.beginAttempt(atMs);
     if (status.type === "retry") this.#tried(id, turn, { ...status, atMs });
   }
 

@@ -9,13 +9,12 @@ import {
   type HttpParameter,
   type Method,
 } from "./http-operation.ts";
-import { isToolName } from "./tool-name.ts";
+import { isArgumentName, isToolName } from "./tool-name.ts";
 
 /** The most tools that one entry writes. A description in a file may have more. */
 export const OPERATIONS_LIMIT = 100;
 const PARAMETERS_LIMIT = 50;
 const DESCRIPTION_LIMIT = 2000;
-const ARGUMENT_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const PLACES = ["path", "query", "header", "body"] as const;
 const TYPES = ["string", "integer", "number", "boolean", "array", "object"];
 const FIELDS = ["name", "description", "method", "path", "body", "parameters"];
@@ -155,7 +154,7 @@ const readParameter = (entry: Table, refuse: Refuse): Read | null => {
   const schema = readSchema(entry, refuse);
   if (stray !== undefined)
     refuse(stray.slice(0, 64), `A parameter has the fields ${PARAMETER_FIELDS.join(", ")}.`);
-  else if (typeof name !== "string" || !ARGUMENT_NAME.test(name) || name === "__proto__")
+  else if (typeof name !== "string" || !isArgumentName(name) || name === "__proto__")
     refuse("name", "name is required: 1 to 64 letters, digits, _, - or .");
   else if (known === undefined)
     refuse("in", `in is required and must be "path", "query", "header" or "body".`);

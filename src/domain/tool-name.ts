@@ -13,6 +13,11 @@ const SHOWN_NAME_LIMIT = 46;
 /** Whether a server's tool can be offered under this name at all. */
 export const isToolName = (text: string): boolean => text.length <= TOOL_NAME_LIMIT && TOOL_NAME.test(text);
 
+const ARGUMENT_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** Whether model providers accept an argument of this name. */
+export const isArgumentName = (text: string): boolean => ARGUMENT_NAME.test(text);
+
 /** A name that could be taken for a shortened one is shortened itself, so that the two kinds never meet. */
 const LOOKS_SHORTENED = /_[0-9a-f]{12}$/;
 

@@ -9,10 +9,10 @@
  */
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
 import { isRecord } from "../ground/record.ts";
+import { isArgumentName } from "./tool-name.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const NOT_AT_THE_TOP = ["anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else"];
 /** Keywords whose values are data, in which nothing is a reference. */
 const DATA = new Set(["const", "default", "enum", "example", "examples"]);
@@ -40,7 +40,7 @@ const propertyFault = (properties: unknown): string | null => {
   if (!isRecord(properties)) return "Its input schema has properties that are not a table.";
   for (const [name, schema] of Object.entries(properties)) {
     const quoted = JSON.stringify(name.slice(0, 64));
-    if (!PROPERTY_NAME.test(name))
+    if (!isArgumentName(name))
       return `Its argument ${quoted} must have a name of 1 to 64 letters, digits, _, . or -.`;
     if (!isRecord(schema))
       return `The schema of its argument ${quoted} is not a table, which agents' clients refuse.`;

@@ -2,7 +2,8 @@
  * The rules for what agents do by the API or by the platform's own tools (domain/own-tools.ts U1).
  *
  *  R1 A session is started by an agent wherever one begins to boot at its request: a new one, a fire, a replay, a restart. The project's
- *     rule for `start_session` and the limits of depth and of live children hold for all of them.
+ *     rule for `start_session` holds for all of them. A new session and a fire's are children of the agent's session: the limits of depth and of
+ *     live children hold for them.
  */
 import * as Effect from "effect/Effect";
 import type { GuardedTool } from "../domain/connector.ts";

@@ -136,11 +136,11 @@ const forward = async (
   }
   const path = rawPath(incoming.url ?? "", url);
   const plain = { url, method: incoming.method ?? "GET", path };
-  const asked = registryAsked(options.policy, plain);
-  if (asked !== null && options.packages !== undefined) {
+  const registry = registryAsked(options.policy, plain);
+  if (registry !== null && options.packages !== undefined) {
     const mayAsk = (file: URL): boolean =>
-      file.origin === asked.source.origin || mayReach(options.policy, file);
-    return options.packages.serve({ ...asked, path, incoming, outgoing, mayAsk });
+      file.origin === registry.source.origin || mayReach(options.policy, file);
+    return options.packages.serve({ ...registry, path, incoming, outgoing, mayAsk });
   }
   const to = { host: url.hostname, port: url.port === "" ? 80 : Number(url.port) };
   const { target, socket } = await reach(options, to, plain);

@@ -14,8 +14,8 @@ afterEach(() => void vi.useRealTimers());
 
 /** An exchange whose call has sent its request. */
 const calling = (...answers: readonly Response[]): Exchange => {
-  const left = [...answers];
-  const client = { fetch: () => Promise.resolve(left.shift()) } as unknown as NetClient;
+  const queue = [...answers];
+  const client = { fetch: () => Promise.resolve(queue.shift()) } as unknown as NetClient;
   const exchange = new Exchange({ client, url, maxBytes: 1000 });
   exchange.isCalling = true;
   return exchange;

@@ -168,7 +168,7 @@ test("the turn of the call after the two hundredth is ended", () => {
 const MINUTE = 60_000;
 
 /** A turn whose model is asked, and has been heard at `atMs`. */
-const asked = (atMs = 0) => {
+const turnAt = (atMs = 0) => {
   const one = start();
   const part = (messageID: string, id: string, rest: object, at = atMs) =>
     one.take("message.part.updated", { part: { id, messageID, type: "text", ...rest } }, at);
@@ -177,8 +177,8 @@ const asked = (atMs = 0) => {
   return { ...one, part };
 };
 
-test("a model that brings nothing for two minutes ends the turn, also while its connection is kept open", () => {
-  const { seen, turns, take, idle } = asked();
+test("a model that is silent for two minutes ends the turn, although its connection is kept open", () => {
+  const { seen, turns, take, idle } = turnAt();
   take("message.part.delta", { messageID: "m1" }, MINUTE);
   turns.check(3 * MINUTE);
   expect(seen.aborted).toEqual([]);
@@ -190,7 +190,7 @@ test("a model that brings nothing for two minutes ends the turn, also while its 
 });
 
 test("events without a sign of the model do not keep a turn", () => {
-  const { seen, turns, take, part } = asked();
+  const { seen, turns, take, part } = turnAt();
   part("m1", "p1", { type: "step-start" }, 2 * MINUTE);
   take("session.updated", {}, 2 * MINUTE);
   take("message.updated", { info: { id: "u1", role: "user" } }, 2 * MINUTE);
@@ -199,7 +199,7 @@ test("events without a sign of the model do not keep a turn", () => {
 });
 
 test("a model may be silent while a tool runs, between its calls, and while the runtime waits for a retry", () => {
-  const { seen, turns, take, part, retry } = asked();
+  const { seen, turns, take, part, retry } = turnAt();
   part("m1", "p1", { type: "tool", state: { status: "running" } });
   turns.check(30 * MINUTE);
   part("m1", "p1", { type: "tool", state: { status: "completed" } }, 30 * MINUTE);
@@ -221,7 +221,7 @@ test("a model may be silent while a tool runs, between its calls, and while the 
 });
 
 test("the arguments of a tool, which the runtime does not report, may take ten minutes", () => {
-  const { seen, turns, part } = asked();
+  const { seen, turns, part } = turnAt();
   part("m1", "p1", { type: "tool", state: { status: "pending" } });
   turns.check(10 * MINUTE);
   expect(seen.aborted).toEqual([]);
@@ -230,7 +230,7 @@ test("the arguments of a tool, which the runtime does not report, may take ten m
 });
 
 test("a turn that takes longer than four hours is ended, and says so", () => {
-  const { seen, turns, part, idle } = asked();
+  const { seen, turns, part, idle } = turnAt();
   part("m1", "p1", { type: "tool", state: { status: "running" } });
   turns.check(240 * MINUTE);
   expect(seen.aborted).toEqual([]);
@@ -240,7 +240,7 @@ test("a turn that takes longer than four hours is ended, and says so", () => {
 });
 
 test("ten calls in a row without new text or a completed tool end the turn", () => {
-  const { seen, part, idle, call } = asked();
+  const { seen, part, idle, call } = turnAt();
   const over = (id: string) => call(id, { finish: "unknown", time: { completed: 1 } });
   // The same beginning of an answer, again and again. The first one is new.
   for (let number = 1; number <= 10; number += 1) {
@@ -261,7 +261,7 @@ test.each([
   ["new text", { type: "text", text: "found it" }],
   ["a tool that has completed", { type: "tool", state: { status: "completed" } }],
 ])("%s begins the count of calls again", (_, brings) => {
-  const { seen, part, call } = asked();
+  const { seen, part, call } = turnAt();
   for (let number = 1; number <= 18; number += 1) {
     call(`m${number}`);
     if (number === 9) part("m9", "p9", brings);

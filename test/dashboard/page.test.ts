@@ -23,12 +23,6 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByRole("heading", { name: "Projects" }).waitFor();
     });
 
-    it("follows a one-time link and leaves no code in the address", async () => {
-      const { page, fake } = await start(world());
-      await page.getByRole("heading", { name: "Projects" }).waitFor();
-      expect(page.url()).toBe(`${fake.url}/`);
-    });
-
     it("returns to the sign-in form when the reader signs out, and when the session ends", async () => {
       const { page, fake, visit } = await start(world());
       await page.getByRole("button", { name: "Sign out" }).click();

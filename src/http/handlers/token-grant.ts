@@ -1,6 +1,6 @@
 /**
- * What a person lets a new token reach, and until when: for tokens that she makes, and for programs that she signs in. A token that
- * ends makes none that outlives it, also by a browser that it opened.
+ * What a person lets a new token reach, and until when: for tokens that she makes, and for programs that she signs in. A token
+ * with an end, and a browser that it opened, make no token that lives longer.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";

@@ -78,12 +78,12 @@ export const dashboardCookie = (publicUrl: string): string => (isSecure(publicUr
 /** The secret in a request's cookie. Null if it has none that could be one, or several. */
 export const cookieIn = (header: string | undefined, publicUrl: string): string | null => {
   const start = `${dashboardCookie(publicUrl)}=`;
-  const found = (header ?? "")
+  const cookies = (header ?? "")
     .split(";")
-    .map((cookie) => cookie.trim())
-    .filter((cookie) => cookie.startsWith(start));
-  const cookie = found[0]?.slice(start.length) ?? "";
-  return found.length === 1 && COOKIE.test(cookie) ? cookie : null;
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(start));
+  const cookie = cookies[0]?.slice(start.length) ?? "";
+  return cookies.length === 1 && COOKIE.test(cookie) ? cookie : null;
 };
 
 type Shown = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">;

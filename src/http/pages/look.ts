@@ -9,6 +9,7 @@ nav ul { columns: 16rem; padding-left: 1.2rem; }
 section { border-top: 1px solid #8886; margin-top: 2rem; }
 code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere; }
 pre { overflow-x: auto; padding: 0.75rem; border: 1px solid #8886; border-radius: 6px; }
+button { font: inherit; padding: 0.4rem 1rem; }
 table { border-collapse: collapse; }
 th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
 `;
