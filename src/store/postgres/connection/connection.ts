@@ -25,6 +25,8 @@ export interface PostgresOptions {
   readonly connectTimeoutMs?: number;
   /** The server ends a longer statement, ms. 5 s later the client closes the connection. */
   readonly statementTimeoutMs?: number;
+  /** A connection that is unused for this long is closed, ms. Others need its place at the server. */
+  readonly idleTimeoutMs?: number;
   readonly applicationName?: string;
 }
 
@@ -32,6 +34,7 @@ export const DEFAULTS = {
   maxConnections: 10,
   connectTimeoutMs: 5_000,
   statementTimeoutMs: 15_000,
+  idleTimeoutMs: 10_000,
   applicationName: "platform",
 } as const;
 /**

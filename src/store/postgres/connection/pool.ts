@@ -25,8 +25,6 @@ import { DEFAULTS, open, type Opened, type PostgresOptions } from "./connection.
 import { isLost, sqlErrorOf } from "./errors.ts";
 import { Line } from "./patience.ts";
 
-/** A connection that is unused for this long is closed. */
-const IDLE_TIMEOUT_MS = 10_000;
 /** How many statements of the service are in the pipeline of a shared connection at most. */
 const SHARED_AT_ONCE = 64;
 /** The server ends a longer statement on a shared connection, ms. */
@@ -162,7 +160,12 @@ export class Lender {
 /** Connections at rest. The one that was used last is the first to be used again. */
 class Idle {
   readonly #resting: { readonly lent: Lent; readonly since: number }[] = [];
+  readonly #timeoutMs: number;
   #isSweepDue = false;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
 
   push(lent: Lent): void {
     this.#resting.push({ lent, since: performance.now() });
@@ -177,7 +180,7 @@ class Idle {
     const [first] = this.#resting;
     if (this.#isSweepDue || first === undefined) return;
     this.#isSweepDue = true;
-    const due = first.since + IDLE_TIMEOUT_MS - performance.now();
+    const due = first.since + this.#timeoutMs - performance.now();
     // oxlint-disable-next-line no-restricted-globals -- beneath Effect, as in patience.ts
     setTimeout(() => this.#sweep(), Math.max(1, Math.ceil(due))).unref();
   }
@@ -185,7 +188,7 @@ class Idle {
   /** Closes those that rest for too long. The first in the list rest for the longest time. */
   #sweep(): void {
     this.#isSweepDue = false;
-    const oldest = performance.now() - IDLE_TIMEOUT_MS;
+    const oldest = performance.now() - this.#timeoutMs;
     while (this.#resting[0] !== undefined && this.#resting[0].since <= oldest) {
       const old = this.#resting.shift();
       if (old !== undefined) Effect.runFork(old.lent.close);
@@ -205,7 +208,7 @@ export const makePool = Effect.fnUntraced(function* (
   options: PostgresOptions,
   changed: (waiting: number) => void,
 ) {
-  const idle = new Idle();
+  const idle = new Idle(options.idleTimeoutMs ?? DEFAULTS.idleTimeoutMs);
   const find: Effect.Effect<Lent, SqlError> = Effect.suspend(() => {
     const lent = idle.pop();
     if (lent === undefined) return opening(options, false);
