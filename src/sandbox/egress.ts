@@ -97,13 +97,13 @@ const connectTo = async ({ host, port, allowances }: Target, options: EgressOpti
 
 const described = ({ methods, below }: RequestRule): string => `${[...methods].join(" and ")} below ${below}`;
 
-/** Connects to an allowed host. @param asked null: a tunnel @throws Refusal */
-const reach = async (options: EgressOptions, { host, port }: Destination, asked: PlainRequest | null) => {
+/** Connects to an allowed host. @param plain null: a tunnel @throws Refusal */
+const reach = async (options: EgressOptions, { host, port }: Destination, plain: PlainRequest | null) => {
   try {
     const target = allowedTarget(options.policy, host, port);
-    if (asked === null && (target.tls || target.rule !== null))
+    if (plain === null && (target.tls || target.rule !== null))
       throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
-    if (asked !== null && target.rule !== null && !admits(target.rule, asked.method, asked.path))
+    if (plain !== null && target.rule !== null && !admits(target.rule, plain.method, plain.path))
       throw new Refusal(403, `${host} is open to sandboxes for ${described(target.rule)} only`);
     return { target, socket: await connectTo(target, options) };
   } catch (error) {

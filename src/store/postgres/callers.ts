@@ -47,6 +47,15 @@ export const makeIsAlive = Effect.gen(function* () {
   ) END)`;
 });
 
+/** The token of this id, as `token`, if it has not ended. A subquery, or a statement to which `FOR SHARE OF token` can be added. */
+export const makeLiveToken = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const isAlive = yield* makeIsAlive;
+  return (id: string | ReturnType<typeof sql.literal>, now: number) => sql`
+    SELECT token.user_id FROM tokens AS token JOIN users ON users.id = token.user_id
+    WHERE token.id = ${id} AND ${isAlive(now)}`;
+});
+
 /** No name is one of a session's columns. */
 const CALLER_COLUMNS = `
   token.id AS "tokenId", token.kind AS "tokenKind", token.origin AS "tokenOrigin", token.account_id AS "callerAccount",

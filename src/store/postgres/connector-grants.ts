@@ -6,7 +6,7 @@ import type { CredentialHolder } from "../../domain/connector-credential.ts";
 import { ConnectorGrants, type Flow, type GrantKey, type StoredGrant } from "../ports/connector-grants.ts";
 import { Fenced } from "../ports/journal.ts";
 import { heldBy } from "./connectors.ts";
-import { makeIsAlive } from "./callers.ts";
+import { makeLiveToken } from "./callers.ts";
 import { at, stored } from "./connection/statement.ts";
 
 type Service = (typeof ConnectorGrants)["Service"];
@@ -123,7 +123,7 @@ const makeLeases = Effect.gen(function* () {
 
 const makeFlows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const isAlive = yield* makeIsAlive;
+  const liveToken = yield* makeLiveToken;
   const columns = sql.literal(FLOW_COLUMNS);
   const begin: Service["begin"] = (flow) =>
     Effect.gen(function* () {
@@ -151,10 +151,7 @@ const makeFlows = Effect.gen(function* () {
     sql<Flow>`
       DELETE FROM connector_flows
       WHERE state_hash = ${stateHash} AND browser_hash = ${browserHash} AND expires_at > ${at(now)}
-        AND (opened_in IS NULL OR EXISTS (
-          SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
-          WHERE token.id = opened_in AND ${isAlive(now)}
-        ))
+        AND (opened_in IS NULL OR EXISTS (${liveToken(sql.literal("opened_in"), now)}))
       RETURNING ${columns}`.pipe(
       Effect.map(([row]) => row ?? null),
       stored("connectorGrants.take"),

@@ -19,7 +19,7 @@ import {
   type NewDeviceLogin,
   type Typed,
 } from "../ports/device-logins.ts";
-import { makeIsAlive } from "./callers.ts";
+import { makeLiveToken } from "./callers.ts";
 import { at, stored } from "./connection/statement.ts";
 import { insertToken } from "./identity.ts";
 
@@ -112,16 +112,11 @@ const wait = Effect.fnUntraced(function* (
 /** Whether the browser or token that approved has not ended (ports/device-logins.ts D2). Null: it was not kept. */
 const makeIsGranted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const isAlive = yield* makeIsAlive;
+  const liveToken = yield* makeLiveToken;
   return (tokenId: string | null, now: number) =>
     tokenId === null
       ? Effect.succeed(true)
-      : Effect.map(
-          sql`
-            SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
-            WHERE token.id = ${tokenId} AND ${isAlive(now)} FOR SHARE OF token`,
-          (rows) => rows.length > 0,
-        );
+      : Effect.map(sql`${liveToken(tokenId, now)} FOR SHARE OF token`, (rows) => rows.length > 0);
 });
 
 type IsGranted = Effect.Success<typeof makeIsGranted>;

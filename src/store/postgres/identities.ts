@@ -13,7 +13,7 @@ import {
 } from "../ports/identities.ts";
 import type { SignedInPerson } from "../ports/browser-sessions.ts";
 import { insertSession } from "./browser-sessions.ts";
-import { makeIsAlive } from "./callers.ts";
+import { makeLiveToken } from "./callers.ts";
 import { Endings } from "./connection/endings.ts";
 import { at, stored } from "./connection/statement.ts";
 import { noteSignIn } from "./identity.ts";
@@ -106,7 +106,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const { say } = yield* Endings;
-    const isAlive = yield* makeIsAlive;
+    const liveToken = yield* makeLiveToken;
     const link: Port["link"] = (identity, { userId, browserId }, now) =>
       Effect.gen(function* () {
         yield* lock(sql, identity);
@@ -117,8 +117,7 @@ export const layer = Layer.effect(
         if (active.length === 0) return "gone" as const;
         // Locked: a sign-out waits for this identity, or has ended the session before.
         const browser = yield* sql`
-          SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
-          WHERE token.id = ${browserId} AND token.user_id = ${userId} AND ${isAlive(now)} FOR SHARE OF token`;
+          ${liveToken(browserId, now)} AND token.user_id = ${userId} FOR SHARE OF token`;
         if (browser.length === 0) return "signed_out" as const;
         const own = yield* listOf(sql, userId);
         if (known === null && own.length >= IDENTITIES_MAX) return "full" as const;
