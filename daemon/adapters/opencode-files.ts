@@ -17,7 +17,12 @@ const INLINE_ALL_MAX = 7 * 1024 * 1024;
 const TEXT_MAX = 32 * 1024;
 
 export type PromptPart =
-  | { readonly type: "text"; readonly text: string; readonly synthetic?: true }
+  | {
+      readonly type: "text";
+      readonly text: string;
+      readonly synthetic?: true;
+      readonly metadata?: Readonly<Record<string, string>>;
+    }
   | { readonly type: "file"; readonly mime: string; readonly filename: string; readonly url: string };
 
 /** Whether providers take files of this type beside a text. */

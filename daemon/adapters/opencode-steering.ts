@@ -15,7 +15,7 @@ import {
   type RuntimeAdapter,
   type Sight,
 } from "./adapter.ts";
-import { openSession, splitModel, type OpencodeApi } from "./opencode-api.ts";
+import { openSession, type OpencodeApi } from "./opencode-api.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "./opencode-errors.ts";
 import { partsOf } from "./opencode-files.ts";
@@ -99,6 +99,8 @@ export class OpencodeSteering implements AdapterSteering {
   readonly #natives = new Map<string, string>();
   /** When the prompt was sent first. */
   #promptMs: number | null = null;
+  /** When the briefing was sent first. */
+  #briefedMs: number | null = null;
   /** The last error since the last message, by agent session. */
   readonly #faults = new Map<string, ItemError>();
   /** Agent sessions whose turn a person ends. */
@@ -160,19 +162,23 @@ export class OpencodeSteering implements AdapterSteering {
     );
   };
 
-  /** Gives the agent a message without a turn, unless its session already has one. */
+  /**
+   * Gives the agent a message without a turn, unless its session already has one. A call whose answer comes too late is
+   * repeated, and opencode still has the message once (S1 of `opencode-messages.ts`).
+   */
   readonly tell: RuntimeAdapter["tell"] = (briefing) =>
     Effect.gen({ self: this }, function* () {
       const session = yield* this.#open(briefing);
       if (yield* this.#isTouched(session)) return;
       const agent = yield* this.#agentOf(briefing);
-      const { model, text, note } = briefing;
+      const { sessionId, model, text, note } = briefing;
+      this.#briefedMs ??= yield* Clock.currentTimeMillis;
+      const prompt = { id: `${sessionId}/briefing`, sentMs: this.#briefedMs, text: "", agent, model };
+      // Synthetic text goes to the model, and is no message of a person.
+      const more = [{ type: "text", text, synthetic: true, metadata: { [NOTE]: note } }] as const;
       yield* this.#api.post(`/session/${session}/message`, {
         noReply: true,
-        // Synthetic text goes to the model, and is no message of a person.
-        parts: [{ type: "text", text, synthetic: true, metadata: { [NOTE]: note } }],
-        ...(agent !== null && { agent }),
-        ...(model !== null && { model: splitModel(model) }),
+        ...promptBody({ ...prompt, more }),
       });
     });
 

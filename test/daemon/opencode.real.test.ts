@@ -153,6 +153,25 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       expect(daemon.output).not.toContain("canary word");
     });
 
+    test("has a briefing once, also if it is sent again before the answer", async () => {
+      await daemon.logged("initial prompt accepted");
+      const adapter = opencodeAdapter(port);
+      const told = {
+        sessionId: "briefed",
+        agentName: "default",
+        model: null,
+        text: "Go on.",
+        note: "It goes on.",
+      };
+      await Effect.runPromise(Effect.all([adapter.tell(told), adapter.tell(told)], { concurrency: 2 }));
+      const sessions = JSON.parse((await daemon.ask("/session")).body) as { id: string; title: string }[];
+      const briefed = sessions.find(({ title }) => title === told.sessionId);
+      const messages = JSON.parse(
+        (await daemon.ask(`/session/${briefed?.id ?? ""}/message`)).body,
+      ) as unknown;
+      expect(messages).toMatchObject([{ info: { role: "user" }, parts: [{ text: told.text }] }]);
+    });
+
     deepTest("runs with the platform's defaults below the project's own settings", async () => {
       await daemon.logged("ready");
       expect(JSON.parse((await daemon.ask("/config")).body)).toMatchObject({

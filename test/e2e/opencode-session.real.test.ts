@@ -46,13 +46,8 @@ describe.runIf(sandboxesStartHere)("a session of the real opencode", () => {
       ).items.toReversed();
     await expect.poll(async () => JSON.stringify(await items()), POLL).toMatch(/asked after.*Done\./s);
     const kept = await items();
-    expect(kept.filter(({ kind }) => kind === "note")).toMatchObject([
-      {
-        content: [
-          { type: "text", text: expect.stringContaining("has the whole conversation so far") as string },
-        ],
-      },
-    ]);
+    const notes = kept.filter(({ kind }) => kind === "note").map(({ content }) => JSON.stringify(content));
+    expect(notes).toEqual([expect.stringContaining("has the whole conversation so far")]);
     const said = kept.filter(({ kind, role }) => kind === "message" && role === "user");
     expect(said.at(-1)).toMatchObject({ id, status: "accepted" });
     expect(said.map(({ author }) => (author as Json | null)?.["kind"])).toEqual(said.map(() => "user"));
