@@ -3,8 +3,8 @@ import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { RealPartsFirst } from "./test/support/vitest/sequencer.ts";
 import { DEEP, EVERY_TEST, REAL } from "./vitest.config.ts";
 
-/** Simulated runs take most of the time. They begin first, and the other files fill the second core. */
-const SIMULATION = "test/simulation/{simulation,fresh-seeds}.test.ts";
+/** Simulated runs take longest. They begin first, and the other files fill the second core. */
+const SIMULATION = "test/simulation/simulation.test.ts";
 
 /** These ask for a database (test/tidy/rings.test.ts). */
 export const WITH_POSTGRES = ["test/services/connector-renewal.test.ts"];

@@ -55,6 +55,7 @@ const serviceView = (service) => [
   section("Sandboxes of this node", ...sandboxesView(service.sandboxes)),
   section("Nodes", nodesView(service)),
   section("Background work of this node", dutiesView(service.duties)),
+  section("Actors that moved in the last hour", actorsView(service.actors)),
 ];
 
 /** @param {string} title @param {...(import("./dom.js").Child)} children */
@@ -181,6 +182,21 @@ const dutiesView = (duties) =>
       String(failures),
     ]),
   );
+
+/** @param {Service["actors"]} actors */
+const actorsView = (actors) =>
+  actors.length === 0
+    ? h("p", { class: "quiet" }, "None.")
+    : table(
+        ["Actor", "State", "Last event", "Commands", "When"],
+        actors.map(({ kind, id, state, event, commands, at }) => [
+          h("span", {}, kind.replaceAll("_", " "), " ", code(id)),
+          tag(state.replaceAll("_", " ")),
+          code(event),
+          commands.join(", "),
+          time(at),
+        ]),
+      );
 
 /** A wide table scrolls by itself. @param {string[]} heads @param {import("./dom.js").Child[][]} rows */
 const table = (heads, rows) =>

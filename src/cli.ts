@@ -3,9 +3,9 @@
  * service's machine.
  */
 import { commands } from "./cli/commands.ts";
-import { runProgram } from "./cli/program.ts";
+import { runProcess } from "./cli/program.ts";
 import { operatorCommands } from "./cli/operator/commands.ts";
 import { closeInherited } from "./inherited.ts";
 
 closeInherited();
-void runProgram([...commands, ...operatorCommands], process.argv.slice(2), process.env);
+void runProcess([...commands, ...operatorCommands]);

@@ -4,6 +4,6 @@
  * names the sandbox's own Node, whatever Node the agent's PATH contains.
  */
 import { commands } from "./commands.ts";
-import { runProgram } from "./program.ts";
+import { runProcess } from "./program.ts";
 
-void runProgram(commands, process.argv.slice(2), process.env);
+void runProcess(commands);

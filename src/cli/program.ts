@@ -11,15 +11,23 @@ import { projectId } from "./words.ts";
 
 export const VERSION = "0.1.0";
 
-const out = (text: string): void => void process.stdout.write(text);
-const say = (line: string): void => void process.stderr.write(`${line}\n`);
+/** What a call reads and writes. */
+export interface Streams {
+  /** Standard input, which is not opened before it is needed. */
+  readonly stdin: () => NodeJS.ReadStream;
+  readonly stdout: { readonly write: (text: string) => unknown; readonly isTTY?: boolean };
+  readonly stderr: { readonly write: (text: string) => unknown };
+}
 
-/** The reader may close its end early (`| head`). That is not a failure: the command has done its work. */
-const endWithItsReader = (): void => {
+/** Those of this process. */
+const processStreams = (): Streams => {
   for (const stream of [process.stdout, process.stderr])
+    // The reader may close its end early (`| head`). That is not a failure: the command has done its work.
     stream.on("error", ({ code }: NodeJS.ErrnoException) =>
       process.exit(code === "EPIPE" ? EXIT.ok : EXIT.refused),
     );
+  const { stdout, stderr } = process;
+  return { stdin: () => process.stdin, stdout, stderr };
 };
 
 /**
@@ -44,19 +52,19 @@ const projectOf = async (
   );
 };
 
-const print = ({ json, text, raw }: Outcome, wantsDocument: boolean): void => {
-  if (wantsDocument) out(`${visibleJson(json).trimEnd()}\n`);
-  else out(raw !== undefined && !process.stdout.isTTY ? raw : `${text}\n`);
+const shown = ({ json, text, raw }: Outcome, wantsDocument: boolean, isTerminal: boolean) => {
+  if (wantsDocument) return `${visibleJson(json).trimEnd()}\n`;
+  return raw !== undefined && !isTerminal ? raw : `${text}\n`;
 };
 
-const perform = async (wish: Extract<Wish, { kind: "run" }>, environment: Environment): Promise<void> => {
+type Run = Extract<Wish, { kind: "run" }>;
+
+const perform = async (wish: Run, environment: Environment, streams: Streams): Promise<void> => {
   const { command, given, options, rest, json } = wish;
   let client: Client | null = null;
   const api = (): Client => (client ??= new Client(connectionFrom(environment)));
-  const input = new Input(
-    () => process.stdin,
-    (text) => void process.stderr.write(text),
-  );
+  const { stdin, stdout, stderr } = streams;
+  const input = new Input(stdin, (text) => void stderr.write(text));
   const call: Call<typeof given, typeof options> = {
     given,
     options,
@@ -64,16 +72,16 @@ const perform = async (wish: Extract<Wish, { kind: "run" }>, environment: Enviro
     json,
     environment,
     input,
-    write: out,
+    write: (text) => void stdout.write(text),
     note: (line) => {
-      if (!json) say(visible(line));
+      if (!json) stderr.write(`${visible(line)}\n`);
     },
     api,
     project: () => projectOf(api, wish.project, environment),
   };
   try {
     const result = await command.run(call);
-    if (result !== "writes") print(result, json);
+    if (result !== "writes") stdout.write(shown(result, json, stdout.isTTY === true));
   } finally {
     input.close();
   }
@@ -91,29 +99,47 @@ const detailLines = ({ details = {} }: Failure): readonly string[] => {
   return [];
 };
 
-const complain = (error: unknown, json: boolean): void => {
-  const failure =
-    error instanceof Failure
-      ? error
-      : new Failure(EXIT.refused, "defect", { message: `Internal error: ${String(error)}` });
-  process.exitCode = failure.exit;
-  if (json) say(visibleJson(failure.document));
-  else for (const line of [failure.message, ...detailLines(failure)]) say(visible(line));
-};
+const failureOf = (error: unknown): Failure =>
+  error instanceof Failure
+    ? error
+    : new Failure(EXIT.refused, "defect", { message: `Internal error: ${String(error)}` });
 
-/** Runs the command of a line. The exit code is set when this completes. */
+const complaint = (failure: Failure, json: boolean): string =>
+  json
+    ? `${visibleJson(failure.document)}\n`
+    : [failure.message, ...detailLines(failure)].map((line) => `${visible(line)}\n`).join("");
+
+export interface ProgramCall {
+  /** The arguments. */
+  readonly line: readonly string[];
+  readonly environment: Environment;
+  readonly streams: Streams;
+}
+
+/** Runs the command of a line. @returns the exit code */
 export const runProgram = async (
   commands: readonly Command[],
-  line: readonly string[],
-  environment: Environment,
-): Promise<void> => {
-  endWithItsReader();
+  { line, environment, streams }: ProgramCall,
+): Promise<number> => {
   try {
     const wish = readLine(line, commands);
-    if (wish.kind === "help") out(`${helpText(wish.of, commands)}\n`);
-    else if (wish.kind === "version") out(`${wish.json ? JSON.stringify({ version: VERSION }) : VERSION}\n`);
-    else await perform(wish, environment);
+    const { stdout } = streams;
+    if (wish.kind === "help") stdout.write(`${helpText(wish.of, commands)}\n`);
+    else if (wish.kind === "version")
+      stdout.write(`${wish.json ? JSON.stringify({ version: VERSION }) : VERSION}\n`);
+    else await perform(wish, environment, streams);
+    return EXIT.ok;
   } catch (error) {
-    complain(error, wantsJson(line));
+    const failure = failureOf(error);
+    streams.stderr.write(complaint(failure, wantsJson(line)));
+    return failure.exit;
   }
+};
+
+/** Runs the command of this process, and sets its exit code. */
+export const runProcess = async (commands: readonly Command[]): Promise<void> => {
+  const line = process.argv.slice(2);
+  const code = await runProgram(commands, { line, environment: process.env, streams: processStreams() });
+  // A command that shows another program's end has set that program's code.
+  if (code !== EXIT.ok) process.exitCode = code;
 };

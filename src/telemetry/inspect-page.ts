@@ -1,7 +1,7 @@
 /**
- * The page that shows live actors, and the WebSocket of the `@statelyai/inspect` format, on loopback alone.
- * `createWebSocketReceiver` of that package and the page read the socket. The page shows its own table, which
- * needs no network. If the browser can reach Stately's inspector, it also passes the same records to it in a frame.
+ * The WebSocket of the `@statelyai/inspect` format, and a page that passes its records to Stately's inspector in a frame, on loopback
+ * alone. `createWebSocketReceiver` of that package and the page read the socket. The dashboard's operator page lists the actors
+ * without any of this.
  *
  * A page of another origin gets nothing: neither under another host name nor with another `Origin`.
  */
@@ -32,65 +32,34 @@ const PAGE = `<!doctype html>
 <meta charset="utf-8">
 <title>Live actors</title>
 <link rel="stylesheet" href="/inspect.css">
-<h1>Live actors</h1>
-<table><thead><tr><th>actor<th>state<th>last event<th>commands</tr></thead><tbody id="actors"></tbody></table>
-<details><summary>State diagrams (Stately's inspector, needs the network)</summary>
-<iframe id="inspector" title="Stately inspector" data-src="https://stately.ai/inspect"></iframe></details>
+<p>Stately's inspector draws the actors of this service as they work. It is loaded from stately.ai, and gets their states and events.</p>
+<iframe id="inspector" title="Stately inspector" src="https://stately.ai/inspect"></iframe>
 <script src="/inspect.js"></script>
 </html>
 `;
 
-const STYLE = `body { font: 14px/1.4 system-ui, sans-serif; margin: 2rem }
-table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd }
-tr.refused td { color: #a33 } details { margin-top: 2rem } iframe { width: 100%; height: 70vh; border: 1px solid #ddd }
+const STYLE = `body { display: flex; flex-direction: column; height: 100vh; margin: 0; font: 14px/1.4 system-ui, sans-serif; color-scheme: light dark }
+p { margin: .75rem 1rem } iframe { flex: 1; border: 0; border-top: 1px solid #8886 }
 `;
 
-const SCRIPT = `const rows = new Map();
-const records = [];
+/** Records wait until the inspector says that it listens. */
+const SCRIPT = `const records = [];
 const frame = document.getElementById("inspector");
 let isConnected = false;
 const forward = (record) => frame.contentWindow.postMessage(record, "https://stately.ai");
-document.querySelector("details").addEventListener("toggle", () => { frame.src ||= frame.dataset.src; });
 addEventListener("message", ({ origin, data }) => {
   if (origin !== "https://stately.ai" || data?.type !== "@statelyai.connected") return;
   isConnected = true;
   records.splice(0).forEach(forward);
 });
-const rowOf = (id) => {
-  if (!rows.has(id)) {
-    const row = document.getElementById("actors").insertRow();
-    row.append(...Array.from({ length: 4 }, () => document.createElement("td")));
-    row.cells[0].textContent = id;
-    rows.set(id, row);
-  }
-  return rows.get(id);
-};
 const connect = () => {
   const socket = new WebSocket("ws://" + location.host + "/");
-  // The service says again what there is: it may be another life of it.
-  socket.onopen = () => {
-    for (const row of rows.values()) row.remove();
-    rows.clear();
+  socket.onmessage = ({ data }) => {
+    const record = JSON.parse(data);
+    if (isConnected) forward(record);
+    else if (records.push(record) > 2000) records.shift();
   };
-  socket.onmessage = ({ data }) => show(JSON.parse(data));
   socket.onclose = () => setTimeout(connect, 1000);
-};
-const show = (record) => {
-  if (isConnected) forward(record);
-  else if (records.push(record) > 2000) records.shift();
-  if (record.type === "@xstate.event") return;
-  if (record.snapshot.status === "stopped") {
-    rows.get(record.sessionId)?.remove();
-    rows.delete(record.sessionId);
-    return;
-  }
-  const { cells, classList } = rowOf(record.sessionId);
-  cells[1].textContent = record.snapshot.value;
-  if (record.type !== "@xstate.snapshot") return;
-  const { type, accepted = true, commands = [] } = record.event;
-  cells[2].textContent = type + (accepted ? "" : " (refused)");
-  cells[3].textContent = commands.map((command) => command.type).join(", ");
-  classList.toggle("refused", !accepted);
 };
 connect();
 `;

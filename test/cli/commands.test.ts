@@ -1,5 +1,5 @@
 /**
- * Every command against the real service over HTTP, as a process: what people see, the API's own document for programs,
+ * Every command against the real service over HTTP: what people see, the API's own document for programs,
  * and how it ends when it is refused. A command without a row here fails the first test.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -29,7 +29,7 @@ import {
   webhookEntry,
 } from "../support/service/requests.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { CommandLine, type Running } from "../support/service/command-line.ts";
+import { runHere, type Running } from "../support/service/command-line.ts";
 import { peopleRows } from "./rows-people.ts";
 import { APART, ID, type Row, type World } from "./row.ts";
 import { rowsOf } from "./rows.ts";
@@ -56,7 +56,6 @@ prompt = "x"
 `;
 
 let service: TestService;
-let line: CommandLine;
 let pid: string;
 const upstreams = mkdtempSync(path.join(tmpdir(), "upstreams-"));
 let upstream: UpstreamServer;
@@ -64,7 +63,7 @@ let receiver: ReceiverServer;
 let externalPid: string;
 
 const run = (args: readonly string[], { env = {}, ...rest }: Running = {}) =>
-  line.run(args, {
+  runHere(args, {
     env: {
       PLATFORM_API_URL: `${service.url}/v1`,
       PLATFORM_CLI_TOKEN: service.token,
@@ -246,7 +245,6 @@ beforeAll(async () => {
     PLATFORM_WEBHOOK_ALLOW_HOSTS: "127.0.0.1",
   });
   mcp = await startMcpServer([{ name: "read", description: "Reads a page." }]);
-  line = await CommandLine.make();
   externalPid = await makeExternal();
   pid = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${connectorEntry(mcp.url)}` } });
   await Promise.all([putSecret(service, pid, SECRET_NAME, SECRET), pushBranches(BRANCHES)]);
@@ -257,7 +255,6 @@ afterAll(async () => {
   await upstream?.close();
   await receiver?.close();
   rmSync(upstreams, { recursive: true, force: true });
-  line?.remove();
 });
 
 it("has a row for every command", () => {

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/site/simulated.ts";
-import { CommandLine } from "../support/service/command-line.ts";
+import { runHere } from "../support/service/command-line.ts";
 import { eventually, fields, makeProject } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 
@@ -14,11 +14,10 @@ const ID = "[0-9a-f-]{36}";
 
 const site = new SimulatedSite();
 let service: TestService;
-let line: CommandLine;
 let pid: string;
 
 const run = (args: readonly string[], url = service.url) =>
-  line.run(["environment", ...args], {
+  runHere(["environment", ...args], {
     env: { PLATFORM_API_URL: `${url}/v1`, PLATFORM_CLI_TOKEN: service.token, PLATFORM_PROJECT_ID: pid },
   });
 
@@ -35,13 +34,11 @@ const reached = (status: string) =>
 
 beforeAll(async () => {
   service = await startTestService({}, { site: site.service });
-  line = await CommandLine.make();
   pid = await makeProject(service, { files: { ".platform/Dockerfile": "FROM debian:13\n" } });
   await reached("ready");
 });
 afterAll(async () => {
   await service?.close();
-  line?.remove();
 });
 afterEach(() => {
   site.plan = () => AT_ONCE;

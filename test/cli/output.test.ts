@@ -3,12 +3,11 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CommandLine, type Running } from "../support/service/command-line.ts";
+import { runHere, type Running } from "../support/service/command-line.ts";
 
 const PID = "0190f3b2-0000-7000-8000-000000000001";
 const AT = "2026-11-20T12:00:00.000Z";
 
-let line: CommandLine;
 let server: Server;
 let requests = 0;
 let answer: RequestListener;
@@ -19,7 +18,7 @@ const saying =
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
 
 const run = (args: readonly string[], running: Running = {}) =>
-  line.run(args, {
+  runHere(args, {
     env: {
       PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
       PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,
@@ -29,7 +28,6 @@ const run = (args: readonly string[], running: Running = {}) =>
   });
 
 beforeAll(async () => {
-  line = await CommandLine.make();
   server = createServer((request, response) => {
     requests += 1;
     answer(request, response);
@@ -42,7 +40,6 @@ beforeEach(() => {
 afterAll(() => {
   server.closeAllConnections();
   server.close();
-  line.remove();
 });
 
 describe("a file that cannot be read", () => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CommandLine } from "../support/service/command-line.ts";
+import { runHere } from "../support/service/command-line.ts";
 import { makeProject, putSecret } from "../support/service/requests.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
@@ -11,13 +11,12 @@ import { shareService } from "../support/service/shared.ts";
 const PID = "0190f3b2-0000-7000-8000-000000000001";
 const NAME = "MISTRAL_API_KEY";
 
-let line: CommandLine;
 let server: Server;
 let service: TestService;
 let verdict: object;
 
 beforeAll(async () => {
-  [line, service] = await Promise.all([CommandLine.make(), shareService()]);
+  service = await shareService();
   server = createServer((_, response) => {
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(verdict));
   }).listen(0, "127.0.0.1");
@@ -26,11 +25,10 @@ beforeAll(async () => {
 afterAll(async () => {
   server?.close();
   await service?.close();
-  line?.remove();
 });
 
 const tried = (args: readonly string[] = []) =>
-  line.run(["secrets", "try", NAME, ...args], {
+  runHere(["secrets", "try", NAME, ...args], {
     env: {
       PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
       PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,
@@ -71,11 +69,11 @@ describe("platform secrets try", () => {
       PLATFORM_PROJECT_ID: pid,
     };
     // The service of the tests asks no provider.
-    expect(await line.run(["secrets", "try", NAME], { env })).toMatchObject({
+    expect(await runHere(["secrets", "try", NAME], { env })).toMatchObject({
       code: 6,
       stdout: expect.stringMatching(/^api\.mistral\.ai is not asked by this service\. /),
     });
-    expect(await line.run(["secrets", "try", "NOT_A_KEY"], { env })).toMatchObject({
+    expect(await runHere(["secrets", "try", "NOT_A_KEY"], { env })).toMatchObject({
       code: 5,
       stdout: "",
       stderr: expect.stringContaining("is not the key of a model provider"),

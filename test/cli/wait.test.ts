@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CommandLine } from "../support/service/command-line.ts";
+import { runHere } from "../support/service/command-line.ts";
 
 const ID = "0190f3b2-0000-7000-8000-000000000001";
 const EARLY = "2026-11-20T12:00:00.000Z";
@@ -12,7 +12,6 @@ const LATE = "2026-11-20T12:00:09.000Z";
 type Fields = Readonly<Record<string, unknown>>;
 type Answer = { readonly status: number; readonly document: unknown } | "cut";
 
-let line: CommandLine;
 let server: Server;
 /** The answers to the looks at the session, in order; the last one again and again. */
 let looks: Answer[] = [];
@@ -20,7 +19,6 @@ let conversation: Fields = {};
 let asked = 0;
 
 beforeAll(async () => {
-  line = await CommandLine.make();
   server = createServer((request, response) => {
     const ofConversation = { status: 200, document: conversation };
     const isSession = !request.url?.includes("/conversation");
@@ -37,11 +35,10 @@ beforeAll(async () => {
 afterAll(() => {
   server.closeAllConnections();
   server.close();
-  line.remove();
 });
 
 const wait = (...args: readonly string[]) =>
-  line.run(["sessions", "wait", ID, ...args], {
+  runHere(["sessions", "wait", ID, ...args], {
     env: {
       PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
       PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,

@@ -3,14 +3,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CommandLine } from "../support/service/command-line.ts";
+import { runHere } from "../support/service/command-line.ts";
 
 const TOKEN = `platform_pat_${"a".repeat(43)}`;
 const PID = "0190f3b2-0000-7000-8000-000000000001";
 const AT = "2026-11-20T12:00:00.000Z";
 const ESC = "\u001b";
 
-let line: CommandLine;
 let server: Server;
 /** The requests that the server received, in order. */
 const asked: IncomingMessage[] = [];
@@ -22,7 +21,7 @@ const saying =
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(document));
 
 const run = (args: readonly string[]) =>
-  line.run(args, {
+  runHere(args, {
     env: {
       PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
       PLATFORM_CLI_TOKEN: TOKEN,
@@ -31,7 +30,6 @@ const run = (args: readonly string[]) =>
   });
 
 beforeAll(async () => {
-  line = await CommandLine.make();
   server = createServer((request, response) => {
     asked.push(request);
     answer(request, response);
@@ -44,7 +42,6 @@ beforeEach(() => {
 afterAll(() => {
   server.closeAllConnections();
   server.close();
-  line.remove();
 });
 
 const sent = (id: number | null, event: string, data: unknown): string =>

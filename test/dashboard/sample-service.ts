@@ -71,6 +71,24 @@ export const sampleService = (now: number) => ({
     waited: { count: 40, p50_ms: 2, p95_ms: 310 },
     booted: { count: 39, p50_ms: 1720, p95_ms: 2950 },
   },
+  actors: [
+    {
+      kind: "session",
+      id: "01a22401-b49a-7374-a38c-f97b3c5ec5c6",
+      state: "running",
+      event: "SANDBOX_ACTIVE",
+      commands: ["record", "notify"],
+      at: ago(now, 4),
+    },
+    {
+      kind: "trigger",
+      id: "0190f3b2-0000-7000-8000-000000000001/nightly",
+      state: "waiting",
+      event: "TICK",
+      commands: [],
+      at: ago(now, 40),
+    },
+  ],
   duties: [
     duty("scheduler", "sets the timers of cron triggers", { last_run_at: ago(now, 20), period_ms: 60_000 }),
     duty("recovery", "finishes what a crash interrupted", { last_run_at: ago(now, 9) }),

@@ -48,6 +48,19 @@ describe("the service's state", () => {
     });
   });
 
+  it("lists the actors that moved, each once, with its state and its last event", async () => {
+    const sid = await runSession(service, await makeProject(service));
+    const actors = (await show())["actors"] as Fields[];
+    const own = actors.filter(({ kind, id }) => kind === "session" && id === sid);
+    expect(own).toMatchObject([{ state: "running", event: expect.any(String), commands: expect.any(Array) }]);
+    expect(actors.map(({ at }) => at)).toEqual(
+      actors
+        .map(({ at }) => at)
+        .toSorted()
+        .toReversed(),
+    );
+  });
+
   it("does not count a running session's sandbox as work that waits", async () => {
     await runSession(service, await makeProject(service));
     // The outbox has the watch over the sandbox as long as the sandbox lives.

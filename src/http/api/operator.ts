@@ -71,6 +71,18 @@ const ServiceWire = Schema.Struct({
     waited: nullable(Spread).annotate({ description: "From the sandbox's record to its place to boot." }),
     booted: nullable(Spread).annotate({ description: "From its place to a ready daemon." }),
   }),
+  actors: Schema.Array(
+    Schema.Struct({
+      kind: Schema.String,
+      id: Schema.String,
+      state: Schema.String,
+      event: Schema.String.annotate({ description: "The newest event that it took." }),
+      commands: Schema.Array(Schema.String).annotate({ description: "What that event ordered." }),
+      at: Instant,
+    }),
+  ).annotate({
+    description: "The actors of all nodes that moved within the last hour, the newest first, at most 50.",
+  }),
   duties: Schema.Array(
     Schema.Struct({
       name: Schema.String,

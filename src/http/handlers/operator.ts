@@ -12,6 +12,7 @@ import { Directory } from "../../services/directory.ts";
 import { Nodes } from "../../store/ports/nodes.ts";
 import { Operations, type Backlog, type Spread } from "../../store/ports/operations.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
+import { Transitions, type ActorTransition } from "../../store/ports/transitions.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { Conflict, Forbidden } from "../api/errors.ts";
@@ -22,6 +23,12 @@ import { instant, instantOrNull } from "./wire.ts";
 
 /** Boots are counted over this time. */
 const BOOTS_MS = 24 * 60 * 60 * 1000;
+
+/** Actors that moved within this time are shown, ms, and how many of them. */
+const ACTORS_MS = 60 * 60 * 1000;
+const ACTORS_SHOWN = 50;
+/** Of how many transitions the newest of each actor is taken. */
+const TRANSITIONS_READ = 1000;
 
 /** The last examination of this node's sandboxes, in this process's memory. One runs at a time. */
 class Examination {
@@ -55,6 +62,24 @@ const backlogWire = ({ waiting, oldestAt }: Backlog) => ({ waiting, oldest_at: i
 const spreadWire = (spread: Spread | null) =>
   spread === null ? null : { count: spread.count, p50_ms: spread.p50Ms, p95_ms: spread.p95Ms };
 
+/** Each actor's newest transition, the newest first. @param rows oldest first */
+const newestOfEach = (rows: readonly ActorTransition[]): readonly ActorTransition[] => {
+  const newest = new Map<string, ActorTransition>();
+  for (const row of rows.toReversed()) {
+    const key = `${row.actor.kind}/${row.actor.id}`;
+    if (!newest.has(key)) newest.set(key, row);
+  }
+  return [...newest.values()].slice(0, ACTORS_SHOWN);
+};
+
+const actorWire = ({ actor, to, event, commands, at }: ActorTransition) => ({
+  ...actor,
+  state: to,
+  event,
+  commands,
+  at: instant(at),
+});
+
 const duties = Effect.gen(function* () {
   const runs = yield* DutyRuns;
   const { periods } = yield* ThisNode;
@@ -85,6 +110,7 @@ const read = Effect.gen(function* () {
     ).length,
     doctor: (yield* Examined).last?.report ?? null,
     boots: yield* operations.boots(now - BOOTS_MS),
+    moved: yield* (yield* Transitions).recent({ since: now - ACTORS_MS, limit: TRANSITIONS_READ }),
     duties: yield* duties,
     diskFreeBytes: yield* (yield* ThisNode).diskFreeBytes,
   };
@@ -135,6 +161,7 @@ const show = Effect.gen(function* () {
       waited: spreadWire(boots.waited),
       booted: spreadWire(boots.booted),
     },
+    actors: newestOfEach(seen.moved).map(actorWire),
     duties: seen.duties.map(({ name: duty, about, periodMs, last: run, failures }) => ({
       name: duty,
       about,

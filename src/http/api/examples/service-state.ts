@@ -46,6 +46,16 @@ export const serviceState = {
     waited: { count: 40, p50_ms: 2, p95_ms: 310 },
     booted: { count: 39, p50_ms: 1720, p95_ms: 2950 },
   },
+  actors: [
+    {
+      kind: "session",
+      id: "01a22401-b49a-7374-a38c-f97b3c5ec5c6",
+      state: "running",
+      event: "SANDBOX_ACTIVE",
+      commands: ["record"],
+      at: LATER,
+    },
+  ],
   duties: [
     {
       name: "recovery",
