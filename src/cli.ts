@@ -8,4 +8,4 @@ import { operatorCommands } from "./cli/operator/commands.ts";
 import { closeInherited } from "./inherited.ts";
 
 closeInherited();
-void runProcess([...commands, ...operatorCommands]);
+void runProcess([...commands, ...operatorCommands], process.env);

@@ -6,4 +6,4 @@
 import { commands } from "./commands.ts";
 import { runProcess } from "./program.ts";
 
-void runProcess(commands);
+void runProcess(commands, process.env);

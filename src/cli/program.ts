@@ -136,10 +136,10 @@ export const runProgram = async (
   }
 };
 
-/** Runs the command of this process, and sets its exit code. */
-export const runProcess = async (commands: readonly Command[]): Promise<void> => {
+/** Runs the command of this process's arguments, and sets its exit code. */
+export const runProcess = async (commands: readonly Command[], environment: Environment): Promise<void> => {
   const line = process.argv.slice(2);
-  const code = await runProgram(commands, { line, environment: process.env, streams: processStreams() });
+  const code = await runProgram(commands, { line, environment, streams: processStreams() });
   // A command that shows another program's end has set that program's code.
   if (code !== EXIT.ok) process.exitCode = code;
 };

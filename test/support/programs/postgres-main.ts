@@ -25,6 +25,8 @@ const server = Effect.gen(function* () {
     url,
     "ALTER SYSTEM SET fsync = off",
     "ALTER SYSTEM SET full_page_writes = off",
+    // No database lives long enough to need it, and there are hundreds.
+    "ALTER SYSTEM SET autovacuum = off",
     "SELECT pg_reload_conf()",
   );
   return url;

@@ -3,7 +3,7 @@
  * removed at its end. Tests create and remove hundreds of databases and repositories: on a disk that was a fifth of the
  * CPU time of `test/http`.
  */
-import { chmodSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { chmodSync, readFileSync, statfsSync } from "node:fs";
 import path from "node:path";
 import { guardedDirectory } from "../machine/guard.ts";
 
@@ -35,9 +35,7 @@ export const setup = (): (() => void) => {
   chmodSync(directory, 0o1777);
   process.env["TMPDIR"] = directory;
   process.env["TEST_RUN_DIRECTORY"] = directory;
-  // Programs that the tests start compile each module once a run. The cache holds code: only this user may write to it.
-  const compiled = path.join(directory, "compiled");
-  mkdirSync(compiled, { mode: 0o700 });
-  process.env["NODE_COMPILE_CACHE"] = compiled;
+  // Workers, and programs that the tests start, compile each module once. The cache is that of the clone (src/compile-cache.ts).
+  process.env["NODE_COMPILE_CACHE"] = path.resolve("node_modules/.cache/compile");
   return remove;
 };
