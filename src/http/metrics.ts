@@ -18,6 +18,7 @@ import { lackOf } from "./access.ts";
 import { isApiError, notFound } from "./api/errors.ts";
 import { answering } from "./handlers/answers.ts";
 import { authenticator, forbidden } from "./authorize.ts";
+import { requireOperatorAccount } from "./operator-account.ts";
 import { apiErrorResponse } from "./respond.ts";
 
 const set = (name: string, description: string, value: number) =>
@@ -143,8 +144,9 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
 const expose = Effect.gen(function* () {
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
-  const lack = lackOf(caller, "administer");
+  const lack = lackOf(caller, "operate");
   if (lack !== null) return yield* forbidden(caller, lack);
+  yield* requireOperatorAccount(caller);
   // A registry for each request, so that two concurrent scrapes do not overwrite each other.
   const text = yield* Effect.provideService(gauges(caller.accountId), Metric.MetricRegistry, new Map());
   return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" });

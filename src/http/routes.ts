@@ -45,7 +45,7 @@ const apiRoutes = (): readonly Route[] => {
 export const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/healthz", power: null },
   { method: "GET", pattern: "/readyz", power: null },
-  { method: "GET", pattern: "/metrics", power: "administer" },
+  { method: "GET", pattern: "/metrics", power: "operate" },
   { method: "GET", pattern: "/openapi.json", power: null },
   { method: "GET", pattern: "/docs", power: null },
   { method: "GET", pattern: "/docs/guide", power: null },

@@ -22,7 +22,7 @@ export type Power =
   | "self"
   /** A person's own matters: her tokens, new projects, the queue. For user tokens that are not bound to a project. */
   | "account"
-  /** Govern the account: its people, invitations, metrics. For the same tokens, of the account's owners. */
+  /** Govern the account: its people, invitations. For the same tokens, of the account's owners. */
   | "administer"
   /** Read a project and everything in it. */
   | "read"
@@ -41,7 +41,7 @@ export type Power =
   /** Govern a project: secrets, settings, members. For user tokens only, including one bound to that project. */
   | "govern"
   /**
-   * See the service itself. For account-wide user tokens of the first account's owners; its handlers check which
+   * See the service itself, with its metrics. For account-wide user tokens of the first account's owners; its handlers check which
    * account.
    */
   | "operate"

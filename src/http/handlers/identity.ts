@@ -9,12 +9,12 @@ import { SignInProviders, type SignInProvider } from "../../sign-in/port.ts";
 import { BrowserSessions, type BrowserSession } from "../../store/ports/browser-sessions.ts";
 import { Identities, type KnownIdentity } from "../../store/ports/identities.ts";
 import { Identity } from "../../store/ports/identity.ts";
-import { Operations } from "../../store/ports/operations.ts";
-import { lackOf, readerOf } from "../access.ts";
+import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
+import { mayOperate } from "../operator-account.ts";
 import { answering } from "./answers.ts";
 import { grantOf, type WantedGrant } from "./token-grant.ts";
 import { instant, instantOrNull, pageOf, tokenWire } from "./wire.ts";
@@ -32,9 +32,7 @@ const me = Effect.gen(function* () {
       session_cap: account.sessionCap,
       active_sessions: account.activeSessions,
       queued_fires: account.queuedFires,
-      operator:
-        lackOf(caller, "operate") === null &&
-        (yield* (yield* Operations).operatorAccount) === caller.accountId,
+      operator: yield* mayOperate(caller),
     },
     token: { id: caller.openedBy ?? caller.tokenId, origin: caller.origin, project_id: caller.projectId },
     terminals: (yield* Limits).terminals,

@@ -15,8 +15,9 @@ import { Sessions } from "../../store/ports/sessions.ts";
 import { Transitions, type ActorTransition } from "../../store/ports/transitions.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import { Conflict, Forbidden } from "../api/errors.ts";
+import { Conflict } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
+import { requireOperatorAccount } from "../operator-account.ts";
 import { answering } from "./answers.ts";
 import { problemsOf } from "../../services/problems.ts";
 import { instant, instantOrNull } from "./wire.ts";
@@ -37,16 +38,6 @@ class Examination {
 }
 const Examined = Context.Reference<Examination>("platform/http/Examined", {
   defaultValue: () => new Examination(),
-});
-
-/** The operator is the account of the first start. Any other account is a guest of the installation. */
-const operatorOnly = Effect.gen(function* () {
-  const { accountId } = yield* Caller;
-  if ((yield* (yield* Operations).operatorAccount) === accountId) return;
-  return yield* new Forbidden({
-    error: "Only the account that the first start of this service created may see the service itself.",
-    code: "forbidden",
-  });
 });
 
 const doctorWire = ({ at, report }: NonNullable<Examination["last"]>) => ({
@@ -117,7 +108,7 @@ const read = Effect.gen(function* () {
 });
 
 const show = Effect.gen(function* () {
-  yield* operatorOnly;
+  yield* requireOperatorAccount(yield* Caller);
   const seen = yield* read;
   const { database, scheduler, boots } = seen;
   const { name, summary } = yield* SandboxProvider;
@@ -176,7 +167,7 @@ const show = Effect.gen(function* () {
 
 /** Starts one real sandbox, probes it and removes it. */
 const examine = Effect.gen(function* () {
-  yield* operatorOnly;
+  yield* requireOperatorAccount(yield* Caller);
   const examined = yield* Examined;
   const { doctor } = yield* SandboxProvider;
   if (examined.isRunning)
