@@ -40,6 +40,18 @@ const plain = (text: string): string | null => {
   return bytes.join(".");
 };
 
+/** An address' network as one client may hold it: of an IPv6 address the /64, of any other the address itself. */
+export const networkOf = (address: string | null): string | null => {
+  const known = plain(address ?? "");
+  if (known === null || isIP(known) === 4) return known;
+  const [before = "", after] = known.split("::");
+  const head = before === "" ? [] : before.split(":");
+  const missing = after === undefined ? 0 : 8 - head.length - after.split(":").filter(Boolean).length;
+  return [...head, ...Array.from({ length: missing }, () => "0"), ...(after ?? "").split(":")]
+    .slice(0, 4)
+    .join(":");
+};
+
 const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 4 ? "ipv4" : "ipv6");
 
 /** Adds an address or a block. False: it is neither. */

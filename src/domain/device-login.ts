@@ -2,6 +2,7 @@
  * Signing a program in that has no browser (RFC 8628, api.md 2): it shows a short code, and a person types the code into the
  * page. The program holds another, long code, with which it fetches the token.
  */
+import { networkOf } from "./client-address.ts";
 
 /** Names this kind of login in a request for its token (RFC 8628, 3.4). */
 export const DEVICE_GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
@@ -13,7 +14,7 @@ export const POLL_MS = 2000;
 export const SLOWER_MS = 5000;
 /** How much earlier than told a request may come, because clocks and networks are not exact, in ms. */
 export const EARLY_MS = 500;
-/** Logins that wait in the whole service. Beyond that, a new one ends the oldest. */
+/** Logins that wait in the whole service. Beyond that, a new one ends another (`crowdedOut`). */
 export const LOGINS_MAX = 1000;
 /** Wrong codes of one person within `MISSES_MS`. Then no code of hers is looked at until that time is over. */
 export const MISSES_MAX = 5;
@@ -41,4 +42,24 @@ export const shownCode = (code: string): string => `${code.slice(0, LENGTH / 2)}
 export const readCode = (typed: string): string | null => {
   const code = typed.toUpperCase().replaceAll(/[\s\-_.]/g, "");
   return code.length === LENGTH && [...code].every((letter) => ALPHABET.includes(letter)) ? code : null;
+};
+
+/**
+ * The logins that end so that a new one has room: each time the oldest of the network that has most. A stranger who begins
+ * many ends her own, and those of other people wait on.
+ *
+ * @param waiting the oldest first
+ */
+export const crowdedOut = (
+  waiting: readonly { readonly id: string; readonly address: string | null }[],
+): readonly string[] => {
+  const excess = waiting.length - LOGINS_MAX + 1;
+  if (excess <= 0) return [];
+  const byNetwork = Map.groupBy(waiting, ({ address }) => networkOf(address));
+  return Array.from({ length: excess }, () => {
+    const largest = [...byNetwork.values()].reduce((most, logins) =>
+      logins.length > most.length ? logins : most,
+    );
+    return largest.shift()?.id ?? "";
+  });
 };

@@ -23,9 +23,9 @@ const WHOLE = { projectId: null, expiresAt: null };
 const scene = Effect.gen(function* () {
   const world = yield* makeWorld(5);
   const logins = yield* DeviceLogins;
-  const begin = (now = NOON) => {
+  const begin = (now = NOON, address = "192.0.2.7") => {
     const login = { id: randomUUID(), deviceHash: hash(), userHash: hash(), client: "laptop" };
-    return Effect.as(logins.begin({ ...login, address: "192.0.2.7", userAgent: "platform", now }), login);
+    return Effect.as(logins.begin({ ...login, address, userAgent: "platform", now }), login);
   };
   const login = yield* begin();
   const approver = yield* addToken(world);
@@ -183,14 +183,16 @@ const checkLimits = (check: Check): void => {
     }),
   );
   check(
-    "are bounded in number: a new one ends the oldest",
+    "are bounded in number: a new one ends the oldest of the address that has most",
     Effect.gen(function* () {
       const { logins, login, begin, typed } = yield* scene;
-      const others = Array.from({ length: LOGINS_MAX - 1 }, () => begin(NOON + 1));
+      const other = yield* begin(NOON - 1, "198.51.100.7");
+      const others = Array.from({ length: LOGINS_MAX - 2 }, () => begin(NOON + 1));
       yield* Effect.all(others, { concurrency: 8, discard: true });
       expect(yield* logins.look(typed())).toMatchObject({ id: login.id });
       yield* begin(NOON + 2);
       expect(yield* logins.look(typed())).toBe(null);
+      expect(yield* logins.look(typed(other.userHash))).toMatchObject({ id: other.id });
     }),
   );
 };

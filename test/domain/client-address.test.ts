@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import * as Result from "effect/Result";
-import { clientAddress, NO_PROXIES, parseTrustedProxies } from "../../src/domain/client-address.ts";
+import {
+  clientAddress,
+  networkOf,
+  NO_PROXIES,
+  parseTrustedProxies,
+} from "../../src/domain/client-address.ts";
 
 const PROXIES = Result.getOrThrow(
   parseTrustedProxies("127.0.0.1, 10.0.0.0/8, ::1, 2001:db8:aa::/48, ::ffff:192.168.0.0/112"),
@@ -65,6 +70,21 @@ describe("the client's address", () => {
     expect(clientAddress("::ffff:127.0.0.1", CLIENT, NO_PROXIES)).toBe("::ffff:127.0.0.1");
     const none = Result.getOrThrow(parseTrustedProxies(" , "));
     expect(clientAddress("127.0.0.1", CLIENT, none)).toBe("127.0.0.1");
+  });
+});
+
+describe("the network of an address", () => {
+  it.each([
+    ["192.0.2.7", "192.0.2.7"],
+    ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["2001:DB8::7", "2001:db8:0:0"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
+    ["2001:db8:1:2:3::", "2001:db8:1:2"],
+    ["::1", "0:0:0:0"],
+    ["fe80::1%eth0", null],
+    [null, null],
+  ])("of %j is %j", (address, network) => {
+    expect(networkOf(address)).toBe(network);
   });
 });
 

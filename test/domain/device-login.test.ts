@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { readCode, shownCode, userCode } from "../../src/domain/device-login.ts";
+import { crowdedOut, LOGINS_MAX, readCode, shownCode, userCode } from "../../src/domain/device-login.ts";
 
 describe("the code of a device login", () => {
   it("is eight letters that make no word, each as likely as the others", () => {
@@ -24,4 +24,25 @@ describe("the code of a device login", () => {
       expect(readCode(typed)).toBe(null);
     },
   );
+});
+
+const logins = (addresses: readonly (string | null)[]) =>
+  addresses.map((address, index) => ({ id: String(index), address }));
+const flood = (length: number, address: (index: number) => string) =>
+  Array.from({ length }, (_, i) => address(i));
+
+describe("one login more than there may be", () => {
+  it("ends none while there is room", () => {
+    expect(crowdedOut(logins(flood(LOGINS_MAX - 1, () => "192.0.2.1")))).toEqual([]);
+  });
+
+  it("ends the oldest of the address that has most, not the oldest of all", () => {
+    const others = ["198.51.100.1", "198.51.100.2", null];
+    expect(crowdedOut(logins([...others, ...flood(LOGINS_MAX - 2, () => "192.0.2.1")]))).toEqual(["3", "4"]);
+  });
+
+  it("takes all addresses of one IPv6 network for one", () => {
+    const spread = flood(LOGINS_MAX - 2, (index) => `2001:db8::${index.toString(16)}`);
+    expect(crowdedOut(logins(["192.0.2.1", "192.0.2.1", ...spread]))).toEqual(["2"]);
+  });
 });

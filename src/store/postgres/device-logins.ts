@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import {
+  crowdedOut,
   EARLY_MS,
   LOGIN_LIFE_MS,
-  LOGINS_MAX,
   MISSES_MAX,
   MISSES_MS,
   POLL_MS,
@@ -31,11 +31,11 @@ const CLEARED_MAX = 1000;
 /** Ended logins are removed as new ones are added. Two concurrent clean-ups skip each other's rows. */
 const begin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, login: NewDeviceLogin) {
   const now = at(login.now);
+  const waiting = yield* sql<{ readonly id: string; readonly address: string | null }>`
+    SELECT id, address FROM device_logins WHERE expires_at > ${now} ORDER BY expires_at, id`;
   yield* sql`
     DELETE FROM device_logins WHERE id IN (
-      SELECT id FROM device_logins
-      WHERE expires_at <= ${now}
-        OR id IN (SELECT id FROM device_logins ORDER BY expires_at DESC, id DESC OFFSET ${LOGINS_MAX - 1})
+      SELECT id FROM device_logins WHERE expires_at <= ${now} OR id = ANY(${crowdedOut(waiting)}::uuid[])
       LIMIT ${CLEARED_MAX} FOR UPDATE SKIP LOCKED
     )`;
   yield* sql`

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {
+  crowdedOut,
   EARLY_MS,
   LOGIN_LIFE_MS,
-  LOGINS_MAX,
   MISSES_MAX,
   MISSES_MS,
   POLL_MS,
@@ -27,7 +27,7 @@ const begin = (tables: TableSet, { now, ...login }: NewDeviceLogin): void => {
   const rows = tables.deviceLogins;
   for (const row of rows.values()) if (row.expiresAt <= now) rows.delete(row.id);
   const oldest = [...rows.values()].toSorted((a, b) => a.expiresAt - b.expiresAt || (a.id < b.id ? -1 : 1));
-  for (const row of oldest.slice(0, Math.max(0, rows.size - LOGINS_MAX + 1))) rows.delete(row.id);
+  for (const id of crowdedOut(oldest)) rows.delete(id);
   const times = { createdAt: now, expiresAt: now + LOGIN_LIFE_MS, nextPollAt: now, pollMs: POLL_MS };
   rows.set(login.id, { ...login, ...times, decision: null });
 };
