@@ -335,7 +335,7 @@ module.exports = {
           "^src/sandbox/(bundle/bundle|gvisor/runsc|images/import|images/registry/layer)\\.ts$",
           // Builds run in a sandbox of their own, and the programs inside start buildah.
           "^src/builder/buildah/",
-          "^src/store/postgres/embedded/embedded\\.ts$",
+          "^src/store/postgres/embedded/(embedded|user)\\.ts$",
           // The limits of an agent are tried with real programs; pushes refused for their credential are
           // told by a hook's process.
           "^daemon/(process|git/rejections|code-cache)\\.ts$",

@@ -1,13 +1,14 @@
-/** Compiles the programs of src/sandbox/native for both processors: `npm run build:native`. */
+/** Compiles our programs in C for both processors: `npm run build:native`. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Architecture } from "../src/sandbox/machine/seccomp.ts";
-import { NATIVE_PROGRAMS, nativePath, type NativeProgram } from "../src/sandbox/native/programs.ts";
+import { NATIVE_PROGRAMS } from "../src/sandbox/native/programs.ts";
 
 const FOLDER = path.join(import.meta.dirname, "../src/sandbox/native");
+const LIBRARIES = path.join(import.meta.dirname, "../src/store/postgres/embedded/native");
 const RECORD = path.join(FOLDER, "programs.json");
 
 /** Debian's packages gcc and gcc-aarch64-linux-gnu. */
@@ -27,9 +28,6 @@ const FLAGS = [
   "-Werror",
   "-ffreestanding",
   "-nostdlib",
-  "-static",
-  "-no-pie",
-  "-fno-pie",
   "-fno-ident",
   "-fno-stack-protector",
   "-fno-stack-clash-protection",
@@ -39,6 +37,33 @@ const FLAGS = [
   "-s",
   "-Wl,--build-id=none,-z,noseparate-code,-z,noexecstack,-z,norelro",
 ];
+const PROGRAM_FLAGS = ["-static", "-no-pie", "-fno-pie"];
+/** For programs that are not ours. */
+const LIBRARY_FLAGS = ["-shared", "-fPIC"];
+
+/** A source to compile. A program's source has its name with `.c`. */
+export interface Source {
+  readonly name: string;
+  readonly folder: string;
+  readonly flags: readonly string[];
+}
+export const SOURCES: readonly Source[] = [
+  ...NATIVE_PROGRAMS.map((name) => ({ name, folder: FOLDER, flags: PROGRAM_FLAGS })),
+  { name: "account.so", folder: LIBRARIES, flags: LIBRARY_FLAGS },
+];
+
+/** Where a compiled source is kept. */
+export const builtPath = ({ name, folder }: Source, architecture: Architecture): string =>
+  path.join(folder, architecture, name);
+
+/** All files in C, with their contents. */
+export const sourceFiles = (): readonly { readonly name: string; readonly text: string }[] =>
+  [FOLDER, LIBRARIES].flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => /\.[ch]$/.test(name))
+      .toSorted()
+      .map((name) => ({ name, text: readFileSync(path.join(folder, name), "utf8") })),
+  );
 
 /** What programs.json says of one processor's programs. */
 interface Built {
@@ -59,10 +84,8 @@ export const recorded = (): Native => JSON.parse(readFileSync(RECORD, "utf8")) a
 /** The digest of the sources as they are now. */
 export const sourcesDigest = (): string =>
   digest(
-    readdirSync(FOLDER)
-      .filter((name) => /\.[ch]$/.test(name))
-      .toSorted()
-      .map((name) => `${name}\0${readFileSync(path.join(FOLDER, name), "utf8")}`)
+    sourceFiles()
+      .map(({ name, text }) => `${name}\0${text}`)
       .join("\0"),
   );
 
@@ -78,13 +101,16 @@ export const compilerOf = (architecture: Architecture): string | null => {
   return compiler === null || linker === null ? null : `${compiler}; ${linker}`;
 };
 
-/** A program, compiled now. @throws Error with the compiler's messages on standard error */
-export const compile = (program: NativeProgram, architecture: Architecture): Buffer => {
-  const { prefix, flags } = TOOLS[architecture];
+/** A source, compiled now. @throws Error with the compiler's messages on standard error */
+export const compile = ({ name, folder, flags }: Source, architecture: Architecture): Buffer => {
+  const tools = TOOLS[architecture];
   const directory = mkdtempSync(path.join(tmpdir(), "platform-native-"));
   try {
-    const output = path.join(directory, program);
-    execFileSync(`${prefix}gcc`, [...FLAGS, ...flags, "-o", output, `${program}.c`], { cwd: FOLDER });
+    const output = path.join(directory, name);
+    const source = `${path.parse(name).name}.c`;
+    execFileSync(`${tools.prefix}gcc`, [...FLAGS, ...flags, ...tools.flags, "-o", output, source], {
+      cwd: folder,
+    });
     return readFileSync(output);
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -94,13 +120,13 @@ export const compile = (program: NativeProgram, architecture: Architecture): Buf
 const build = (architecture: Architecture): Built => {
   const compiler = compilerOf(architecture);
   if (compiler === null) throw new Error(`no ${TOOLS[architecture].prefix}gcc is installed`);
-  mkdirSync(path.join(FOLDER, architecture), { recursive: true });
-  const programs = NATIVE_PROGRAMS.map((program) => {
-    const bytes = compile(program, architecture);
-    const file = path.join(FOLDER, nativePath(program, architecture));
+  const programs = SOURCES.map((source) => {
+    const bytes = compile(source, architecture);
+    const file = builtPath(source, architecture);
+    mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, bytes);
     chmodSync(file, 0o755);
-    return [program, digest(bytes)] as const;
+    return [source.name, digest(bytes)] as const;
   });
   return { compiler, programs: Object.fromEntries(programs) };
 };

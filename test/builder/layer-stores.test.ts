@@ -10,7 +10,6 @@ import {
   type LayerStore,
   LayerStores,
 } from "../../src/builder/buildah/layer-stores.ts";
-import { mapHasBlock } from "../../src/builder/buildah/requirements.ts";
 
 const isRoot = process.geteuid?.() === 0;
 
@@ -87,12 +86,5 @@ describe("a block of user ids", () => {
       expect(firstBlockUid(id)).toBeGreaterThanOrEqual(700_000_000);
       expect(firstBlockUid(id) + 64 * BLOCK_UIDS).toBeLessThan(2 ** 31);
     }
-  });
-
-  it("is available only if the service's user namespace has all of it", () => {
-    expect(mapHasBlock("         0          0 4294967295\n", 700_000_000)).toBe(true);
-    expect(mapHasBlock("0 100000 65536\n", 700_000_000)).toBe(false);
-    expect(mapHasBlock("0 0 1\n700000000 5 65535\n", 700_000_000)).toBe(false);
-    expect(mapHasBlock("", 0)).toBe(false);
   });
 });

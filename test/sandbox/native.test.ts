@@ -1,10 +1,17 @@
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ARCHITECTURES, compile, compilerOf, digest, recorded, sourcesDigest } from "../../scripts/native.ts";
-import { NATIVE_PROGRAMS, nativeProgram } from "../../src/sandbox/native/programs.ts";
+import {
+  ARCHITECTURES,
+  builtPath,
+  compile,
+  compilerOf,
+  digest,
+  recorded,
+  sourceFiles,
+  sourcesDigest,
+  SOURCES,
+} from "../../scripts/native.ts";
 
-const FOLDER = path.join(import.meta.dirname, "../../src/sandbox/native");
 const LINES_MAX = 100;
 
 describe("the native programs", () => {
@@ -15,10 +22,8 @@ describe("the native programs", () => {
   });
 
   it("have sources of at most 100 lines", () => {
-    const sources = readdirSync(FOLDER).filter((name) => /\.[ch]$/.test(name));
-    const long = sources.filter(
-      (name) => readFileSync(path.join(FOLDER, name), "utf8").split("\n").length - 1 > LINES_MAX,
-    );
+    const sources = sourceFiles();
+    const long = sources.filter(({ text }) => text.split("\n").length - 1 > LINES_MAX);
     expect([sources.length > 0, long]).toEqual([true, []]);
   });
 
@@ -32,10 +37,10 @@ describe("the native programs", () => {
   });
 
   it.each(cases)("$name ($architecture)", ({ architecture, isHere }) => {
-    for (const program of NATIVE_PROGRAMS) {
-      const bytes = nativeProgram(program, architecture);
-      expect(record[architecture].programs[program]).toBe(digest(bytes));
-      if (isHere) expect(digest(compile(program, architecture))).toBe(digest(bytes));
+    for (const source of SOURCES) {
+      const bytes = readFileSync(builtPath(source, architecture));
+      expect(record[architecture].programs[source.name]).toBe(digest(bytes));
+      if (isHere) expect(digest(compile(source, architecture))).toBe(digest(bytes));
     }
   });
 });

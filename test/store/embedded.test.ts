@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
+import { databaseUid } from "../../src/domain/host-uids.ts";
 import { claimDataDirectory } from "../../src/store/data-directory.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
@@ -211,6 +212,28 @@ describe("the embedded Postgres", () => {
       });
       const error = yield* Effect.flip(startEmbedded(path));
       expect(error.message).toMatch(/Postgres 15 created the database, but this is 18/);
+    }).pipe(Effect.scoped),
+  );
+
+  it.live.skipIf(!isRoot)("runs as a user of its own, and goes on with the database of another one", () =>
+    Effect.gen(function* () {
+      const path = yield* claimDataDirectory(join(yield* home(), "data"));
+      const life = (statement: string) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const { url } = yield* startEmbedded(path);
+            const server = yield* postmasterOf(path);
+            const { uid } = yield* Effect.promise(() => stat(`/proc/${server}`));
+            return { uid, rows: yield* query(url, statement) };
+          }),
+        );
+      const first = yield* life("CREATE TABLE kept AS SELECT 1 AS one");
+      expect(first.uid).toBe(databaseUid(path, readFileSync("/proc/self/uid_map", "utf8")));
+      // As a version left it whose server ran as `nobody`.
+      execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, join(path, "postgres")]);
+      expect(yield* life("SELECT one FROM kept")).toEqual({ uid: first.uid, rows: [{ one: 1 }] });
+      const { uid } = yield* Effect.promise(() => stat(join(path, "postgres/base")));
+      expect(uid).toBe(first.uid);
     }).pipe(Effect.scoped),
   );
 

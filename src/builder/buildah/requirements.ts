@@ -1,5 +1,6 @@
 /** What this machine needs, so that images can be built on it with buildah. */
 import { readFileSync } from "node:fs";
+import { mapHasUids } from "../../domain/host-uids.ts";
 import { findProgram } from "../../sandbox/machine/tools.ts";
 import { architectureOf } from "../../sandbox/machine/seccomp.ts";
 import { BLOCK_UIDS } from "./layer-stores.ts";
@@ -25,13 +26,6 @@ const PROGRAMS: Readonly<Record<keyof BuildTools, string>> = {
   buildah: "buildah",
 };
 
-/** Whether the user namespace of this process has all user ids of a block. @param map the content of a uid_map */
-export const mapHasBlock = (map: string, firstUid: number): boolean =>
-  map.split("\n").some((line) => {
-    const [inside = Number.NaN, , count = 0] = line.trim().split(/\s+/).map(Number);
-    return inside <= firstUid && firstUid + BLOCK_UIDS <= inside + count;
-  });
-
 /**
  * The programs for a build, or why this machine cannot build.
  * @param path the service's own PATH
@@ -56,7 +50,7 @@ export const findBuildTools = (
   if (found.buildah !== undefined && !found.buildah.startsWith("/usr/")) missing.add(PROGRAMS.buildah);
   if (missing.size > 0) return { problem: `these packages are not installed: ${[...missing].join(", ")}` };
   const blocks = (["uid_map", "gid_map"] as const).every((file) =>
-    mapHasBlock(readFileSync(`/proc/self/${file}`, "utf8"), firstUid),
+    mapHasUids(readFileSync(`/proc/self/${file}`, "utf8"), firstUid, BLOCK_UIDS),
   );
   if (!blocks)
     return { problem: `the service's user namespace lacks the ${BLOCK_UIDS} user ids from ${firstUid} on` };

@@ -1,6 +1,6 @@
 /**
  * Finds a place from which the embedded Postgres' programs can run. npm's package may be in an unusable place: below a
- * directory that `nobody` cannot enter, or without its symbolic links, which an install script creates that npm may not
+ * directory that the server's user cannot enter, or without its symbolic links, which an install script creates that npm may not
  * have run.
  */
 import { constants } from "node:fs";
@@ -55,7 +55,7 @@ const isOurs = async (directory: string): Promise<boolean> => {
   return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
 };
 
-/** Root keeps its copies where `nobody` can reach them; on a read-only system, in the temporary directory. */
+/** Root keeps its copies where the server's user can reach them; on a read-only system, in the temporary directory. */
 const rootCopies = async (): Promise<string> => {
   for (const candidate of ["/var/lib/platform", join(tmpdir(), "platform-root")]) {
     try {
@@ -63,7 +63,7 @@ const rootCopies = async (): Promise<string> => {
       await mkdir(candidate, { recursive: true, mode: 0o755 });
       // oxlint-disable-next-line no-await-in-loop -- as above
       if (await isOurs(candidate)) {
-        // oxlint-disable-next-line no-await-in-loop -- as above; a umask of 077 would shut `nobody` out
+        // oxlint-disable-next-line no-await-in-loop -- as above; a umask of 077 would shut the server's user out
         await chmod(candidate, 0o755);
         return candidate;
       }

@@ -3,8 +3,9 @@
  * it: `postgres/` the database and its socket, `postgres-password`, `postgres.log`.
  *
  *  P1 It listens only on a unix socket inside its 0700 directory, and requires a password. It opens no port.
- *  P2 If the service runs as root, the server runs as `nobody`, since Postgres refuses root. The directory is passed as
- *     an open descriptor (`/proc/self/fd/3`), so it works below a 0700 home, which `nobody` cannot enter.
+ *  P2 If the service runs as root, the server runs as a user of its own (domain/host-uids.ts), since Postgres refuses root. No
+ *     other program runs as this user, so none reads the server's memory or directory. The directory is passed as an open
+ *     descriptor (`/proc/self/fd/3`), so it works below a 0700 home, which this user cannot enter.
  *  P3 A postmaster that a killed service left running is stopped before the directory is reused (threats.md fact 1).
  *  P4 fsync stays on. A server that exits by itself is restarted on the same address.
  */
@@ -15,7 +16,6 @@ import { open } from "node:fs/promises";
 import {
   access,
   chmod,
-  chown,
   mkdir,
   mkdtemp,
   readFile,
@@ -36,6 +36,7 @@ import type * as Scope from "effect/Scope";
 import type * as SqlClient from "effect/sql/SqlClient";
 import { processStartedAt } from "../../process.ts";
 import { prepareBinaries, type Binaries } from "./binaries.ts";
+import { ACCOUNT_LIBRARY, handOver, handOverDatabase, serverUser, type ServerUser } from "./user.ts";
 import * as Client from "../connection/client.ts";
 import type { Notifications } from "../connection/notifications.ts";
 
@@ -45,8 +46,6 @@ export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresF
   { message: Schema.String },
 ) {}
 
-/** `nobody`: initdb requires a user with a name, and this one exists everywhere. */
-const NOBODY = { uid: 65_534, gid: 65_534 } as const;
 const USER = "platform";
 /** A socket's path, including its name, has at most 107 bytes (unix(7)). */
 const SOCKET = ".s.PGSQL.5432";
@@ -68,8 +67,7 @@ interface Place {
   /** The database itself. */
   readonly directory: string;
   readonly log: string;
-  /** The user that the server runs as. Empty: the service's own user. */
-  readonly identity: Partial<typeof NOBODY>;
+  readonly user: ServerUser;
 }
 
 const failed = (what: string) => (cause: unknown) =>
@@ -77,10 +75,6 @@ const failed = (what: string) => (cause: unknown) =>
 
 const attempt = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, EmbeddedPostgresFailed> =>
   Effect.tryPromise({ try: run, catch: failed(what) });
-
-const handOver = async (path: string, identity: Place["identity"]): Promise<void> => {
-  if (identity.uid !== undefined && identity.gid !== undefined) await chown(path, identity.uid, identity.gid);
-};
 
 // The service's own environment is not passed on: it contains keys.
 const environment = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
@@ -98,12 +92,13 @@ const initialise = async (place: Place, password: string): Promise<void> => {
   const draft = `${place.directory}.new`;
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { mode: 0o700 });
-  await handOver(draft, place.identity);
+  await handOver(draft, place.user);
   const passwordPath = `${place.directory}.pw`;
   await writeFile(passwordPath, password, { mode: 0o600 });
-  await handOver(passwordPath, place.identity);
+  await handOver(passwordPath, place.user);
   await using directory = await open(draft, "r");
   await using passwordFile = await open(passwordPath, "r");
+  await using account = await open(ACCOUNT_LIBRARY, "r");
   await rm(passwordPath);
   const child = spawn(
     place.binaries.initdb,
@@ -117,10 +112,10 @@ const initialise = async (place: Place, password: string): Promise<void> => {
       "--no-instructions",
     ],
     {
-      ...place.identity,
+      ...place.user,
       cwd: "/",
-      env: environment,
-      stdio: ["ignore", "ignore", "pipe", directory.fd, passwordFile.fd],
+      env: { ...environment, ...(place.user.uid !== undefined && { LD_PRELOAD: "/proc/self/fd/5" }) },
+      stdio: ["ignore", "ignore", "pipe", directory.fd, passwordFile.fd, account.fd],
     },
   );
   let complaint = "";
@@ -153,7 +148,7 @@ const prepare = async (dataDirectory: string) => {
     binaries,
     directory: join(dataDirectory, "postgres"),
     log: join(dataDirectory, "postgres.log"),
-    identity: process.getuid?.() === 0 ? NOBODY : {},
+    user: await serverUser(dataDirectory),
   };
   const passwordPath = passwordPathIn(dataDirectory);
   const version = await readFile(join(place.directory, "PG_VERSION"), "utf8").catch(() => null);
@@ -270,7 +265,7 @@ const launch = async (place: Place): Promise<Server> => {
       ...Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
     ],
     {
-      ...place.identity,
+      ...place.user,
       cwd: "/",
       env: environment,
       // Its own process group: Ctrl-C reaches only the service, which stops the server when it no longer needs it.
@@ -306,6 +301,7 @@ const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scop
   Effect.gen(function* () {
     yield* stopOrphan(place);
     yield* dropForeignLock(place);
+    yield* attempt("cannot be handed over to its user", () => handOverDatabase(place.directory, place.user));
     const server = yield* Effect.acquireRelease(
       attempt("cannot be started", () => launch(place)),
       // A server that exited by itself gets no signal: its pid may belong to another process by now.
