@@ -7,7 +7,7 @@ import { prose } from "./parts.js";
 import { projectPath } from "./project.js";
 import { isJson, prettyJson } from "./text.js";
 
-/** @typedef {{prompt: string, variables: unknown, outcome?: "fires" | "pong" | "filtered" | "own_push"}} Preview */
+/** @typedef {{prompt: string, variables: unknown, outcome?: "fires" | "pong" | "filtered" | "deletion" | "own_push" | "own_request" | "own_comment"}} Preview */
 
 /**
  * @typedef {object} Imagined the trigger, and what the form begins with
@@ -34,7 +34,10 @@ const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const OUTCOMES = new Map([
   ["pong", "This is a ping. The service answers it and does not start a session."],
   ["filtered", "The delivery does not match the trigger's filter. It would not start a session."],
+  ["deletion", "The delivery tells of a deleted branch or tag. It would not start a session."],
   ["own_push", "The delivery is a push to a session's own branch. It would not start a session."],
+  ["own_request", "The delivery is about the service's own pull request. It would not start a session."],
+  ["own_comment", "The delivery is the service's own comment. It would not start a session."],
 ]);
 
 /**

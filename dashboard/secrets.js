@@ -130,13 +130,18 @@ const missingRow = (projectId, name, isMissing) =>
   });
 
 /** @param {string} projectId @param {SecretListing["secrets"][number]} secret @param {SecretListing["declared"]} declared */
-const row = (projectId, { name, masked, updated_at, previous_valid_until: until, provider }, declared) =>
+const row = (
+  projectId,
+  { name, masked, unseen, updated_at, previous_valid_until: until, provider },
+  declared,
+) =>
   listRow(
     name,
     [
       code(name),
       detail("Set ", time(updated_at)),
       until !== null && detail(`The previous value still verifies webhooks until ${moment(until)}.`),
+      unseen.length > 0 && h("span", { class: "reason" }, `The value ${unseen.join(" and ")}.`),
       !masked &&
         h(
           "span",

@@ -230,7 +230,7 @@ const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, pr
 };
 
 /** The conditions on a delivery. @param {import("./wire.d.ts").WebhookFilter} filter */
-const filter = ({ events, branches, if: conditions, own_pushes: ownPushes }) =>
+const filter = ({ events, branches, if: conditions, ...includes }) =>
   h(
     "ul",
     { class: "plain" },
@@ -239,7 +239,10 @@ const filter = ({ events, branches, if: conditions, own_pushes: ownPushes }) =>
     Object.entries(conditions ?? {}).map(([path, value]) =>
       h("li", {}, code(path), " = ", code(JSON.stringify(value))),
     ),
-    ownPushes && h("li", {}, "also pushes to sessions' branches"),
+    includes.deletions && h("li", {}, "also deletions of branches and tags"),
+    includes.own_pushes && h("li", {}, "also pushes to sessions' branches"),
+    includes.own_requests && h("li", {}, "also the service's own pull requests"),
+    includes.own_comments && h("li", {}, "also the service's own comments"),
   );
 
 /** @param {string[]} names */

@@ -114,6 +114,7 @@ CREATE TABLE change_requests (
 );
 CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (project_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX change_requests_open_head_key ON public.change_requests USING btree (project_id, head_ref) WHERE (status = 'open'::text);
+CREATE INDEX change_requests_pull_idx ON public.change_requests USING btree (project_id, pull_number) WHERE (pull_number IS NOT NULL);
 CREATE INDEX change_requests_pulls_idx ON public.change_requests USING btree (project_id, number) WHERE ((status = 'open'::text) OR (pull_status = ANY (ARRAY['wanted'::text, 'open'::text])));
 
 CREATE TABLE clone_credentials (
@@ -489,6 +490,7 @@ CREATE TABLE fires (
   fired_at timestamp with time zone,
   verified_with text,
   session_failed boolean NOT NULL DEFAULT false,
+  duplicate_of uuid,
   CONSTRAINT fires_cron_has_instant CHECK (((kind <> 'cron'::text) OR (scheduled_for IS NOT NULL))),
   CONSTRAINT fires_fired_has_session CHECK ((((status = 'fired'::text) = (session_id IS NOT NULL)) AND ((status = 'fired'::text) = (fired_at IS NOT NULL)))),
   CONSTRAINT fires_kind_known CHECK ((kind = ANY (ARRAY['cron'::text, 'webhook'::text, 'manual'::text]))),

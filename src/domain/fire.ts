@@ -42,7 +42,7 @@ const RETRIED: Moves = {
   fired: "delivery.repeated, a slot is free",
   queued: "delivery.repeated, no slot is free",
   failed: "delivery.repeated, no prompt",
-  skipped: "delivery.repeated, filtered or own push",
+  skipped: "delivery.repeated, it starts nothing",
 };
 
 export const FIRE_MOVES: Readonly<Record<FormerFireStatus, Moves>> = {
@@ -50,7 +50,7 @@ export const FIRE_MOVES: Readonly<Record<FormerFireStatus, Moves>> = {
     fired: "a slot is free",
     queued: "no slot is free",
     failed: "no prompt, or the queue is full",
-    skipped: "filtered, own push, missed or paused",
+    skipped: "it starts nothing, missed or paused",
     duplicate: "the delivery has its row",
   },
   queued: WAITS,

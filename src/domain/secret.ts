@@ -96,6 +96,34 @@ export const checkSecretValue = (value: string): SecretIssue | null => {
   return null;
 };
 
+const EDGE_BEFORE = /^[\s\uFEFF]+/u;
+const EDGE_AFTER = /[\s\uFEFF]+$/u;
+const LINE_END = /[\n\r\u0085\u2028\u2029]/u;
+/** Characters without width, those that turn the direction of a text, and control characters but tabs and line ends. */
+const NO_WIDTH = /[\u00AD\u200B-\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/gu;
+const CONTROL = /(?![\t\n\r\u0085])\p{Cc}/gu;
+
+/** The invisible characters of a value, in words that follow "the value". A line end inside a value is no surprise: a key has many. */
+export const unseenCharacters = (value: string): readonly string[] => {
+  const before = EDGE_BEFORE.exec(value)?.[0] ?? "";
+  const after = EDGE_AFTER.exec(value)?.[0] ?? "";
+  const inner = value.replace(EDGE_BEFORE, "");
+  const notes: readonly (readonly [boolean, string])[] = [
+    [before.includes("\uFEFF"), "begins with a byte order mark"],
+    [LINE_END.test(before), "begins with a line end"],
+    [/[^\S\n\r\u0085\u2028\u2029\uFEFF]/u.test(before), "begins with a blank"],
+    [LINE_END.test(after), "ends with a line end"],
+    [/[^\S\n\r\u0085\u2028\u2029\uFEFF]/u.test(after), "ends with a blank"],
+    [inner.search(NO_WIDTH) !== -1, "has characters without width"],
+    [inner.search(CONTROL) !== -1, "has control characters"],
+  ];
+  return notes.flatMap(([isSo, note]) => (isSo ? [note] : []));
+};
+
+/** The value as a person sees it. */
+export const seenCharacters = (value: string): string =>
+  value.replace(NO_WIDTH, "").replace(CONTROL, "").trim();
+
 /** Whether a value of this many bytes is masked in logs and error texts. */
 export const isMasked = (valueBytes: number): boolean => valueBytes >= MASKED_FROM_BYTES;
 

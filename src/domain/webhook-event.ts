@@ -16,7 +16,7 @@ const EVENT_HEADERS = [
   "x-event-key",
 ] as const;
 /** Paths of the action in the body: GitHub and compatible hosts, then GitLab. */
-const ACTION_PATHS = ["action", "object_attributes.action"] as const;
+export const ACTION_PATHS = ["action", "object_attributes.action"] as const;
 /** Paths of a pull request's target branch in the body: GitHub and compatible hosts, then GitLab. */
 const TARGET_PATHS = ["pull_request.base.ref", "object_attributes.target_branch"] as const;
 const BRANCH_PREFIX = "refs/heads/";
@@ -47,7 +47,7 @@ export interface WebhookEvent {
 }
 
 /** The first value at these paths that is a text. */
-const textAt = (body: JsonValue, paths: readonly string[]): string | null => {
+export const textAt = (body: JsonValue, paths: readonly string[]): string | null => {
   for (const path of paths) {
     const value = valueAt(body, path);
     if (typeof value === "string" && value !== "") return value;
@@ -72,12 +72,19 @@ const changedBranch = (change: JsonValue): string | null => {
   return valueAt(change, `${side}.type`) === "branch" ? textAt(change, [`${side}.name`]) : null;
 };
 
-/** The branches that a push moved, created or deleted. Null for a ref that is no branch. */
-const pushedBranches = (body: JsonValue): readonly (string | null)[] => {
+/** The changes of Bitbucket's list, one more than a host sends at most. Null for any other sender. */
+export const refChanges = (body: JsonValue): readonly JsonValue[] | null => {
   for (const path of CHANGES_PATHS) {
     const changes = valueAt(body, path);
-    if (Array.isArray(changes)) return changes.slice(0, CHANGES_MAX + 1).map(changedBranch);
+    if (Array.isArray(changes)) return changes.slice(0, CHANGES_MAX + 1);
   }
+  return null;
+};
+
+/** The branches that a push moved, created or deleted. Null for a ref that is no branch. */
+const pushedBranches = (body: JsonValue): readonly (string | null)[] => {
+  const changes = refChanges(body);
+  if (changes !== null) return changes.map(changedBranch);
   return textAt(body, TARGET_PATHS) === null ? [branchOf(body)] : [];
 };
 

@@ -11,6 +11,7 @@
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { isRecord } from "../ground/record.ts";
+import { EVENT_SKIPS, SKIP_FIELDS } from "./event-skip.ts";
 import { valueAt, type JsonObject, type JsonValue } from "./prompt.ts";
 import { webhookEvent, type EventHeaders, type WebhookEvent } from "./webhook-event.ts";
 
@@ -24,8 +25,8 @@ export const WebhookFilter = Schema.Struct({
   branches: Schema.NullOr(Schema.Array(Schema.String)),
   /** Values that paths, written as in a template, must lead to. */
   conditions: Schema.Array(Schema.Struct({ path: Schema.String, equals: FilterValue })),
-  /** Whether pushes to branches of the project's own sessions fire. Without a filter they do not. */
-  ownPushes: Schema.Boolean,
+  /** What fires although it starts nothing without a filter: deletions, and the service's own acts. */
+  includes: Schema.Array(Schema.Literals(EVENT_SKIPS)),
 });
 export type WebhookFilter = typeof WebhookFilter.Type;
 
@@ -35,7 +36,8 @@ export interface FilterFault {
   readonly message: string;
 }
 
-const FIELDS: ReadonlySet<string> = new Set(["events", "branches", "if", "own_pushes"]);
+const FIELDS: ReadonlySet<string> = new Set(["events", "branches", "if", ...Object.values(SKIP_FIELDS)]);
+const FIELD_NAMES = `${[...FIELDS].slice(0, -1).join(", ")} or ${[...FIELDS].at(-1)}`;
 const LIST_LIMIT = 50;
 const EVENT_LENGTH = 200;
 /** F4: the limit for a branch's name and for a pattern. No code host has longer names. */
@@ -49,18 +51,16 @@ const OTHERS_NAMED = 10;
 /** Reads one table of `[webhooks]`, a value from the TOML parser. */
 export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, readonly FilterFault[]> => {
   if (!isRecord(entry))
-    return Result.fail([
-      { field: null, message: "A filter must be a table with events, branches, if or own_pushes." },
-    ]);
+    return Result.fail([{ field: null, message: `A filter must be a table with ${FIELD_NAMES}.` }]);
   const reader = new FilterReader(entry);
   reader.checkFields();
   const events = reader.list("events", checkEvent);
   const branches = reader.list("branches", checkBranch);
   const conditions = reader.conditions();
-  const ownPushes = reader.flag("own_pushes");
+  const includes = EVENT_SKIPS.filter((skip) => reader.flag(SKIP_FIELDS[skip]));
   return reader.faults.length > 0
     ? Result.fail(reader.faults)
-    : Result.succeed({ events, branches, conditions, ownPushes });
+    : Result.succeed({ events, branches, conditions, includes });
 };
 
 /** Whether a delivery matches (F1, F3). `variables` are those of the trigger's template. */
@@ -136,7 +136,7 @@ class FilterReader {
   checkFields(): void {
     const names = Object.keys(this.entry);
     if (!names.some((name) => FIELDS.has(name)))
-      this.refuse(null, "A filter must have at least one of events, branches, if and own_pushes.");
+      this.refuse(null, `A filter must have at least one of ${FIELD_NAMES}.`);
     for (const other of names.filter((name) => !FIELDS.has(name)).slice(0, OTHERS_NAMED))
       this.refuse(
         excerpt(other),
@@ -175,7 +175,7 @@ class FilterReader {
     return entries.map(([path, equals]) => ({ path, equals: equals as FilterValue }));
   }
 
-  flag(field: "own_pushes"): boolean {
+  flag(field: string): boolean {
     const { [field]: value = false } = this.entry;
     if (typeof value !== "boolean") this.refuse(field, `${field} must be true or false.`);
     return value === true;

@@ -19,7 +19,7 @@ import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import type { ManifestError } from "../domain/manifest-error.ts";
 import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest.ts";
-import { unsealSecret } from "../domain/secret.ts";
+import { seenCharacters, unsealSecret, unseenCharacters } from "../domain/secret.ts";
 import { signatureKey } from "../domain/signature.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 import { StoreError } from "../store/ports/journal.ts";
@@ -74,6 +74,8 @@ export interface SigningKeys {
   readonly current: KeyObject;
   /** The keys of the previous value, which stay valid until an instant. */
   readonly previous: { readonly key: KeyObject; readonly until: number } | null;
+  /** The current value without its unseen characters, and what they are. Never decides. Null: it has none. */
+  readonly seen: { readonly key: KeyObject; readonly unseen: readonly string[] } | null;
 }
 
 export class Directory extends Context.Service<
@@ -154,26 +156,33 @@ const readingOf = (
   errors: manifestFailure === null ? manifest.errors : [{ slug: null, index: null, ...manifestFailure }],
 });
 
+const seenKey = (value: string): SigningKeys["seen"] => {
+  const unseen = unseenCharacters(value);
+  const key = unseen.length === 0 ? null : signatureKey(seenCharacters(value));
+  return key === null ? null : { key, unseen };
+};
+
 /** Opens the secrets that the triggers sign with, and no others. */
 const keysOf = (
   { secrets }: ProjectState,
   names: ReadonlySet<string>,
   keyring: Keyring["Service"],
 ): ReadonlyMap<string, SigningKeys> => {
-  const keyOf = (sealed: SealedSecret): KeyObject | null => {
-    const value = unsealSecret(keyring.secrets, sealed, sealed.envelope);
-    return Result.isSuccess(value) ? signatureKey(value.success) : null;
-  };
+  const valueOf = (sealed: SealedSecret): string =>
+    Result.getOrElse(unsealSecret(keyring.secrets, sealed, sealed.envelope), () => "");
+  const keyOf = (sealed: SealedSecret): KeyObject | null => signatureKey(valueOf(sealed));
   return new Map(
     secrets.flatMap((sealed) => {
       if (!names.has(sealed.name)) return [];
-      const current = keyOf(sealed);
+      const value = valueOf(sealed);
+      const current = signatureKey(value);
       if (current === null) return [];
       const { previous } = sealed;
       const key = previous === null ? null : keyOf({ ...sealed, ...previous });
       const keys = {
         current,
         previous: previous === null || key === null ? null : { key, until: previous.until },
+        seen: seenKey(value),
       };
       return [[sealed.name, keys] as const];
     }),

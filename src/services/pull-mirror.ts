@@ -17,6 +17,7 @@ import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
 import * as Semaphore from "effect/Semaphore";
 import { Actors, type TellError } from "../actors/actors.ts";
+import { changeRequestMark } from "../domain/event-skip.ts";
 import { cutText } from "../domain/text.ts";
 import type { GitError } from "../git/port.ts";
 import { type PullRequest, PullRequests, type PullRequestsPort } from "../git/pull-requests.ts";
@@ -40,7 +41,7 @@ const NOTICE_MS = 10 * 60_000;
 export const wantsPulls = ({ status, repository }: Project): boolean =>
   status === "active" && repository.kind === "github" && repository.pull_requests === true;
 
-const marker = ({ id }: ChangeRequest): string => `<!-- change request ${id} -->`;
+const marker = ({ id }: ChangeRequest): string => changeRequestMark(id);
 
 const bodyOf = (request: ChangeRequest, publicUrl: string): string => {
   const link = `${publicUrl}/#/projects/${request.projectId}/change-requests/${request.number}`;

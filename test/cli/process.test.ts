@@ -304,7 +304,14 @@ describe("streams", () => {
 describe("a secret's value", () => {
   const sent = async (): Promise<unknown> => JSON.parse((await bodies.at(-1)) ?? "") as unknown;
   const bodies: Promise<string>[] = [];
-  const KEY = { name: "KEY", created_at: AT, updated_at: AT, updated_by: null, previous_valid_until: null };
+  const KEY = {
+    name: "KEY",
+    unseen: [],
+    created_at: AT,
+    updated_at: AT,
+    updated_by: null,
+    previous_valid_until: null,
+  };
   let isMasked = true;
   beforeEach(() => {
     isMasked = true;
@@ -314,11 +321,14 @@ describe("a secret's value", () => {
     };
   });
 
-  it("comes from standard input without the line break that echo writes, or exactly from a file", async () => {
+  it("comes from standard input or a file without the line end that echo writes, or exactly if one asks", async () => {
     expect(await run(["secrets", "set", "KEY"], { input: "two\nlines\n" })).toMatchObject({ code: 0 });
     expect(await sent()).toEqual({ value: "two\nlines" });
     writeFileSync(path.join(line.directory, "key.pem"), "-----END-----\n");
     expect(await run(["secrets", "set", "KEY", "--file", "key.pem"])).toMatchObject({ code: 0 });
+    expect(await sent()).toEqual({ value: "-----END-----" });
+    const exactly = await run(["secrets", "set", "KEY", "--file", "key.pem", "--exact"]);
+    expect(exactly).toMatchObject({ code: 0 });
     expect(await sent()).toEqual({ value: "-----END-----\n" });
   });
 

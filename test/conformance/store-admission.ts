@@ -7,16 +7,9 @@ import { Fires, type NewFire } from "../../src/store/ports/fires.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { type Check } from "./store-fixture.ts";
+import { activeSessions, type Check } from "./store-fixture.ts";
 import { admitOne, admitSession, fired, tellSession, wish } from "../support/world/sessions.ts";
 import { addProject, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-const counterOf = Effect.fnUntraced(function* (world: World) {
-  const identity = yield* Identity;
-  return (yield* identity.account(world.accountId))?.activeSessions;
-});
 
 const drain = Effect.fnUntraced(function* (world: World, slots: number, now: number = NOON) {
   const admissions = yield* Admissions;
@@ -41,7 +34,7 @@ export const checkAdmission = (check: Check): void => {
         const answers = yield* admit(world.accountId, [wish(world), wish(world), wish(world)]);
         expect(answers.map(({ outcome }) => outcome)).toEqual(["admitted", "admitted", "refused"]);
         expect(answers[2]).toEqual({ outcome: "refused", limit: 2, activeSessions: 2 });
-        expect(yield* counterOf(world)).toBe(2);
+        expect(yield* activeSessions(world)).toBe(2);
         const { list } = yield* Sessions;
         const page = yield* list(world.projectId, { limit: 10, cursor: null, status: "provisioning" });
         expect(page.items).toHaveLength(2);
@@ -78,7 +71,7 @@ export const checkAdmission = (check: Check): void => {
         yield* tellSession(children[0]?.id ?? "", { type: "stop.requested" });
         const [next, last] = yield* admit(world.accountId, [child(parent), child(parent)]);
         expect([next?.outcome, last]).toEqual(["admitted", { outcome: "children_full", limit: 5 }]);
-        expect(yield* counterOf(world)).toBe(8);
+        expect(yield* activeSessions(world)).toBe(8);
         const { session, ...fire } = fired(world, { kind: "manual" });
         const byHand = (of: string) =>
           ({ ...fire, session: { ...session, parentSessionId: of }, kind: "hand" }) as const;
@@ -93,12 +86,12 @@ export const checkAdmission = (check: Check): void => {
         const world = yield* makeWorld(1);
         const id = yield* admitSession(world);
         yield* tellSession(id, { type: "stop.requested" });
-        expect(yield* counterOf(world)).toBe(0);
+        expect(yield* activeSessions(world)).toBe(0);
         yield* tellSession(id, { type: "restart.requested", sandboxId: randomUUID() });
-        expect(yield* counterOf(world)).toBe(1);
+        expect(yield* activeSessions(world)).toBe(1);
         for (let round = 0; round < 2; round += 1) {
           yield* tellSession(id, { type: "delete.requested" });
-          expect(yield* counterOf(world)).toBe(0);
+          expect(yield* activeSessions(world)).toBe(0);
         }
       }),
     );
@@ -117,7 +110,7 @@ export const checkAdmission = (check: Check): void => {
         );
         expect(error).toMatchObject({ _tag: "CapReached", limit: 1, activeSessions: 1 });
         expect(yield* memory.load(stopped)).toEqual(before);
-        expect(yield* counterOf(world)).toBe(1);
+        expect(yield* activeSessions(world)).toBe(1);
       }),
     );
 
@@ -153,7 +146,7 @@ export const checkAdmission = (check: Check): void => {
         yield* update(world.projectId, { status: "archived" }, NOON);
         expect((yield* admitOne(world, wish(world))).outcome).toBe("inactive");
         expect((yield* admitOne(world, fired(world))).outcome).toBe("inactive");
-        expect(yield* counterOf(world)).toBe(0);
+        expect(yield* activeSessions(world)).toBe(0);
       }),
     );
 
@@ -189,100 +182,6 @@ export const checkAdmission = (check: Check): void => {
         const world = yield* makeWorld(1);
         const { admit } = yield* Admissions;
         expect(yield* admit(world.accountId, [])).toEqual([]);
-      }),
-    );
-  });
-
-  describe("a delivery id", () => {
-    check(
-      "that is repeated is answered with its current row, also within one batch [I5]",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { admit } = yield* Admissions;
-        const twin = () => fired(world, { deliveryId: "d-1" });
-        const [first, second] = yield* admit(world.accountId, [twin(), twin()]);
-        const third = yield* admitOne(world, twin());
-        expect(first?.outcome).toBe("admitted");
-        for (const answer of [second, third]) {
-          expect(answer).toMatchObject({
-            outcome: "duplicate",
-            fire: { status: "fired", deliveryId: "d-1" },
-          });
-        }
-        expect(yield* counterOf(world)).toBe(1);
-      }),
-    );
-
-    check(
-      "belongs to its trigger alone",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
-        const other = yield* admitOne(world, fired(world, { deliveryId: "d-1", triggerSlug: "other" }));
-        expect(other.outcome).toBe("admitted");
-      }),
-    );
-
-    check(
-      "that is repeated after 24 h is a new fire",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        yield* admitOne(world, fired(world, { deliveryId: "d-1" }));
-        const late = NOON + DAY_MS;
-        expect((yield* admitOne(world, fired(world, { deliveryId: "d-1" }, late))).outcome).toBe("duplicate");
-        expect((yield* admitOne(world, fired(world, { deliveryId: "d-1" }, late + 1))).outcome).toBe(
-          "admitted",
-        );
-        expect((yield* admitOne(world, fired(world, { deliveryId: "d-1" }, late + 2))).outcome).toBe(
-          "duplicate",
-        );
-      }),
-    );
-
-    check(
-      "whose fire failed is tried again in the same row",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { get, list } = yield* Fires;
-        const tooLarge = fired(world, { deliveryId: "d-1", prompt: { is: "too_large" } });
-        const fireId = tooLarge.fire?.id ?? "";
-        expect(yield* admitOne(world, tooLarge)).toEqual({
-          outcome: "failed",
-          fireId,
-          reason: "prompt_too_large",
-        });
-        expect(yield* get(fireId)).toMatchObject({
-          status: "failed",
-          reason: "prompt_too_large",
-          attempts: 1,
-        });
-        expect(yield* counterOf(world)).toBe(0);
-        const request = fired(world, { deliveryId: "d-1" }, NOON + 1);
-        expect(yield* admitOne(world, request)).toMatchObject({ outcome: "admitted", fireId });
-        expect(yield* get(fireId)).toMatchObject({
-          status: "fired",
-          reason: null,
-          attempts: 2,
-          sessionId: request.session.id,
-        });
-        const again = fired(world, { deliveryId: "d-1", prompt: { is: "too_large" } });
-        expect((yield* admitOne(world, again)).outcome).toBe("duplicate");
-        const page = yield* list(world.projectId, { limit: 10, cursor: null, slug: null, status: null });
-        expect(page.items.map(({ status }) => status).toSorted()).toEqual(["duplicate", "fired"]);
-      }),
-    );
-
-    check(
-      "of a replayed fire is ignored",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const request = fired(world, { deliveryId: "d-1" });
-        yield* admitOne(world, request);
-        const replay = yield* admitOne(
-          world,
-          fired(world, { deliveryId: "d-1", replayOf: request.fire?.id ?? null }),
-        );
-        expect(replay.outcome).toBe("admitted");
       }),
     );
   });
@@ -374,7 +273,7 @@ export const checkAdmission = (check: Check): void => {
         const second = yield* drain(world, 2);
         expect(second.admitted).toHaveLength(1);
         expect(second.more).toBe(false);
-        expect(yield* counterOf(world)).toBe(3);
+        expect(yield* activeSessions(world)).toBe(3);
       }),
     );
 

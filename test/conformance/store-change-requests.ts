@@ -126,7 +126,7 @@ export const checkChangeRequests = (check: Check): void => {
       "have a pull request at a code host: open and possible ones are found, the one that ended first is first",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
-        const { open, get, withPulls, recordPull } = yield* ChangeRequests;
+        const { open, get, byPull, withPulls, recordPull } = yield* ChangeRequests;
         const { projectId } = world;
         const other = { ...world, projectId: yield* addProject(world) };
         yield* open(request(other, { headRef: "one" }));
@@ -136,12 +136,12 @@ export const checkChangeRequests = (check: Check): void => {
         const [first = "", second = "", third = ""] = ids;
         const numbers = (limit = 10) =>
           Effect.map(withPulls(projectId, limit), (found) => found.map(({ number }) => number));
-        const pull = { status: "open", number: 7, url: "https://code.example.org/7" } as const;
+        const pull = { status: "open", number: 7, url: "https://a.example/7" } as const;
         yield* recordPull(projectId, 2, { status: "wanted" });
         yield* recordPull(projectId, 3, pull);
-        expect((yield* get(projectId, 1))?.pull).toBe(null);
+        expect([(yield* get(projectId, 1))?.pull, yield* byPull(other.projectId, 7)]).toEqual([null, null]);
         expect((yield* get(projectId, 2))?.pull).toEqual({ status: "wanted" });
-        expect((yield* get(projectId, 3))?.pull).toEqual(pull);
+        expect([(yield* get(projectId, 3))?.pull, (yield* byPull(projectId, 7))?.number]).toEqual([pull, 3]);
         yield* mergeAt(third, null, NOON + 5);
         expect(yield* get(projectId, 3)).toMatchObject({ merged: { by: null }, pull });
         yield* closeAt(second, NOON + 5);

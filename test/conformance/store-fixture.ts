@@ -4,7 +4,9 @@ import * as Effect from "effect/Effect";
 import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Events } from "../../src/store/ports/events.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import type { Store } from "../../src/store/ports/store.ts";
+import type { World } from "../support/world/world.ts";
 
 export type { Store };
 
@@ -40,4 +42,10 @@ export const followSession = Effect.fnUntraced(function* (
         schedule: Schedule.spaced("10 millis"),
       }),
     );
+});
+
+/** How many sessions the world's account counts. */
+export const activeSessions = Effect.fnUntraced(function* (world: World) {
+  const identity = yield* Identity;
+  return (yield* identity.account(world.accountId))?.activeSessions;
 });

@@ -36,6 +36,7 @@ import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
 import { checkProjectUsage } from "./store-project-usage.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
+import { checkRepeats } from "./store-repeats.ts";
 import { checkRequests } from "./store-requests.ts";
 import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkGivenSecrets } from "./store-secrets.ts";
@@ -58,6 +59,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkEnvironmentBases(check);
     checkEnvironmentBuilds(check);
     checkAdmission(check);
+    checkRepeats(check);
     checkQueue(check);
     checkBatches(check);
     checkTriggers(check);

@@ -13,7 +13,16 @@ const trigger = (filter?: Partial<WebhookFilter>): Trigger => ({
   secret_env: "HOOK_SECRET",
   webhook_url: "https://agents.example.org/v1/webhooks/projects/p/on-push",
   ...(filter !== undefined && {
-    filter: { events: null, branches: null, own_pushes: false, if: null, ...filter },
+    filter: {
+      events: null,
+      branches: null,
+      deletions: false,
+      own_pushes: false,
+      own_requests: false,
+      own_comments: false,
+      if: null,
+      ...filter,
+    },
   }),
   last_fired_at: null,
   next_fire_at: null,

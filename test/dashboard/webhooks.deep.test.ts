@@ -55,7 +55,10 @@ describe.skipIf(!hasChromium)(title, () => {
       events: ["push", "pull_request.opened"],
       branches: ["main"],
       if: { "body.forced": false },
+      deletions: false,
       own_pushes: true,
+      own_requests: false,
+      own_comments: false,
     };
     fake.world.listing = { ...fake.world.listing, triggers: [{ ...webhook, filter }] };
     await visit(TRIGGERS);

@@ -15,7 +15,9 @@ import {
   sealSecret,
   sealedKeyVersion,
   sealedValueBytes,
+  seenCharacters,
   unsealSecret,
+  unseenCharacters,
 } from "../../src/domain/secret.ts";
 import type { Keyring, MasterKey, SecretPlace } from "../../src/domain/secret.ts";
 
@@ -245,4 +247,21 @@ test("reads a master key in hex and in base64, and no other text", () => {
 test("a master key of another length is a defect", () => {
   const short: Keyring = { current: { version: 1, bytes: new Uint8Array(16) }, former: [] };
   expect(() => sealSecret(short, place, { value: "x", nonce })).toThrow(RangeError);
+});
+
+test.each([
+  ["s\n", ["ends with a line end"]],
+  ["s\r\n", ["ends with a line end"]],
+  ["s\r", ["ends with a line end"]],
+  ["\uFEFFs", ["begins with a byte order mark"]],
+  [" s", ["begins with a blank"]],
+  ["s\u00A0", ["ends with a blank"]],
+  ["\ts \n", ["begins with a blank", "ends with a line end", "ends with a blank"]],
+  ["a\u200Bb", ["has characters without width"]],
+  ["a\u001Bb", ["has control characters"]],
+  ["a\nb c\td", []],
+  ["", []],
+])("the invisible characters of the value %j have words", (value, notes) => {
+  expect(unseenCharacters(value)).toEqual(notes);
+  expect(unseenCharacters(seenCharacters(value))).toEqual([]);
 });

@@ -2,6 +2,7 @@ import * as Result from "effect/Result";
 import { expect, test } from "vitest";
 import { withFilters } from "../../src/domain/manifest-filters.ts";
 import { webhookVariables, type JsonValue } from "../../src/domain/prompt.ts";
+import { SKIP_FIELDS } from "../../src/domain/event-skip.ts";
 import { isPing, pushedSessions, webhookEvent, type EventHeaders } from "../../src/domain/webhook-event.ts";
 import { matchesFilter, readWebhookFilter } from "../../src/domain/webhook-filter.ts";
 import { cron, onlyError, parse, slugs, webhook } from "./manifest-text.ts";
@@ -272,15 +273,15 @@ test.each<[string, EventHeaders, JsonValue]>([
   expect(pushedSessions(headers, body)).toEqual([]);
 });
 
-const ownPushes = (filter: string) => {
+const included = (filter: string) => {
   const [trigger] = parse(`${webhook()}\n[webhooks.hook]\n${filter}\n`).triggers;
-  return trigger?.type === "webhook" ? trigger.filter?.ownPushes : undefined;
+  return trigger?.type === "webhook" ? trigger.filter?.includes : undefined;
 };
 
-test("pushes of the project's own sessions fire only if the filter says so", () => {
-  expect(ownPushes("own_pushes = true")).toBe(true);
-  expect(ownPushes("own_pushes = false")).toBe(false);
-  expect(ownPushes('events = ["push"]')).toBe(false);
-  const mistake = parse(`${webhook()}\n[webhooks.hook]\nown_pushes = "yes"\n`);
-  expect(onlyError(mistake).message).toContain("own_pushes must be true or false.");
+test.each(Object.entries(SKIP_FIELDS))("%s fires only if the filter says %s", (skip, field) => {
+  expect(included(`${field} = true`)).toEqual([skip]);
+  expect(included(`${field} = false`)).toEqual([]);
+  expect(included('events = ["push"]')).toEqual([]);
+  const mistake = parse(`${webhook()}\n[webhooks.hook]\n${field} = "yes"\n`);
+  expect(onlyError(mistake).message).toContain(`${field} must be true or false.`);
 });

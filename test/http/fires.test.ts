@@ -146,6 +146,10 @@ describe("a replay", () => {
     // The delivery is still the first fire's.
     const repeated = fields(expectStatus(await push('{"n": 1}', headers), 202));
     expect(repeated).toMatchObject({ session_id: first["session_id"], duplicate: true });
+    expect(repeated).toMatchObject({ duplicate_of: first["id"], replay: expect.stringContaining("replay") });
+    const [row] = listOf(await service.request("GET", at("/fires?status=duplicate")), "fires");
+    expect(row).toMatchObject({ duplicate_of: first["id"] });
+    expect((await fireOf(await replay(row?.["id"])))["replay_of"]).toBe(first["id"]);
     // A replay can be fired again itself.
     expect((await fireOf(await replay(second["id"])))["replay_of"]).toBe(second["id"]);
   });
@@ -203,7 +207,7 @@ describe("a replay", () => {
     expect([still.status, fields(still)["code"]]).toEqual([500, "prompt_too_large"]);
   });
 
-  it("is refused if the request was too large to be stored, or belongs to a repeated delivery", async () => {
+  it("is refused if the request was too large to be stored", async () => {
     const body = randomBytes(1_100_000);
     const fire = await fireOf(await push(body, { "x-platform-delivery": "large" }));
     expect(fire["request"]).toBe(null);

@@ -16,9 +16,10 @@ import {
 } from "../support/service/requests.ts";
 
 const FILTERED = { status: "skipped", reason: "filtered" };
+const DUPLICATE = { status: 200, json: { ...FILTERED, duplicate: true } };
 const FILTER = '[webhooks.push]\nevents = ["push"]\nbranches = ["main", "release/*"]\n';
 const MANIFEST = `${webhookEntry("push", "{{ body.ref }}")}\n${FILTER}\n${webhookEntry("any", "{{ body.zen }}")}
-${webhookEntry("own", "{{ body.ref }}")}\n[webhooks.own]\nown_pushes = true\n`;
+${webhookEntry("own", "{{ body.ref }}")}\n[webhooks.own]\nown_pushes = true\ndeletions = true\nown_requests = true\n`;
 const PUSHED = JSON.stringify({ ref: "refs/heads/main" });
 const ELSEWHERE = JSON.stringify({ ref: "refs/heads/topic" });
 
@@ -92,14 +93,13 @@ describe("a filter", () => {
     const again = () => deliver(service, `${own}/push`, { body: ELSEWHERE, headers });
     expect((await again()).json).toEqual(FILTERED);
     const parallel = await Promise.all(Array.from({ length: 20 }, again));
-    for (const { status, json } of parallel)
-      expect([status, json]).toEqual([200, { ...FILTERED, duplicate: true }]);
+    for (const repeated of parallel) expect(repeated).toMatchObject(DUPLICATE);
     await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "feature" } });
     await pushFiles(service, own, { branch: "main", files: { "platform.toml": webhookEntry("push") } });
     await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "main" } });
     expectStatus(await service.request("POST", `/v1/projects/${own}/sync`), 200);
     const late = await again();
-    expect([late.status, late.json]).toEqual([200, { ...FILTERED, duplicate: true }]);
+    expect(late).toMatchObject(DUPLICATE);
     const other = { ...headers, "x-github-delivery": randomUUID() };
     expectStatus(await deliver(service, `${own}/push`, { body: ELSEWHERE, headers: other }), 202);
     const sessions = listOf(await service.request("GET", `/v1/projects/${own}/sessions`), "sessions");
@@ -120,7 +120,8 @@ describe("a filter", () => {
     const listing = await service.request("GET", `/v1/projects/${pid}/triggers`);
     const [push, any] = listOf(listing, "triggers");
     const parts = { events: ["push"], branches: ["main", "release/*"], if: null };
-    expect(push?.["filter"]).toEqual({ ...parts, own_pushes: false });
+    const defaults = { deletions: false, own_pushes: false, own_requests: false, own_comments: false };
+    expect(push?.["filter"]).toEqual({ ...parts, ...defaults });
     expect(any).not.toHaveProperty("filter");
   });
 
@@ -182,7 +183,7 @@ describe("a push to the branch of a session", () => {
     expect([answer.status, answer.json]).toEqual([200, skipped]);
     expect(await rowsOf(delivery)).toMatchObject([{ ...skipped, session_id: null }]);
     const again = await send(body, headers, "any");
-    expect([again.status, again.json]).toEqual([200, { ...skipped, duplicate: true }]);
+    expect(again).toMatchObject({ status: 200, json: { ...skipped, duplicate: true } });
 
     expect(fields(expectStatus(await send(body, {}, "own"), 202))["status"]).toBe("fired");
     const unknown = JSON.stringify({ ref: `refs/heads/${randomUUID()}` });
@@ -194,6 +195,27 @@ describe("a push to the branch of a session", () => {
     const target = `/v1/projects/${pid}/triggers/any/preview`;
     const described = await service.request("POST", target, { body: request });
     expect(fields(expectStatus(described, 200))["outcome"]).toBe("own_push");
+  });
+});
+
+describe("a delivery about the service's own act", () => {
+  it("starts nothing and has a row, unless the filter asks for it; a merge fires", async () => {
+    const { session_id: id } = fields(expectStatus(await send(PUSHED, {}, "any"), 202));
+    const outcome = async (slug: string, name: string, body: object) =>
+      fields(await send(JSON.stringify(body), { "x-github-event": name }, slug));
+    const gone = { ref: "refs/heads/topic", after: "0".repeat(40), deleted: true };
+    const opened = { action: "opened", pull_request: { number: 1, head: { ref: String(id) } } };
+    const merged = { ...opened, action: "closed" };
+    expect(await outcome("any", "push", gone)).toEqual({ status: "skipped", reason: "deletion" });
+    expect(await outcome("any", "pull_request", opened)).toEqual({
+      status: "skipped",
+      reason: "own_request",
+    });
+    expect(await outcome("any", "pull_request", merged)).toMatchObject({ status: "fired" });
+    expect(await outcome("own", "push", gone)).toMatchObject({ status: "fired" });
+    expect(await outcome("own", "pull_request", opened)).toMatchObject({ status: "fired" });
+    const foreign = { ...opened, pull_request: { number: 1, head: { ref: randomUUID() } } };
+    expect(await outcome("any", "pull_request", foreign)).toMatchObject({ status: "fired" });
   });
 });
 

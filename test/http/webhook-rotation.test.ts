@@ -139,3 +139,29 @@ describe("a rotated signing secret", () => {
     expect(await verified(pid, SECRET)).toEqual([202, "current"]);
   });
 });
+
+it("invisible characters of a value are named in the listing, and in the refusal of a sender without them", async () => {
+  const pid = await makeHookProject(service);
+  const set = fields(expectStatus(await put(pid, { value: `${NEXT}\n` }), 200));
+  expect(set).toMatchObject({ unseen: ["ends with a line end"] });
+  const secrets = listOf(await service.request("GET", `/v1/projects/${pid}/secrets`), "secrets");
+  expect(secrets).toMatchObject([{ name: SECRET_NAME, unseen: ["ends with a line end"] }]);
+  const signed = (secret: string) =>
+    deliver(service, `${pid}/push`, { headers: { "x-platform-signature": hmac("{}", secret) } });
+  expect((await signed(`${NEXT}\n`)).status).toBe(202);
+  const refused = await signed(NEXT);
+  expect([refused.status, fields(refused)["error"]]).toEqual([
+    401,
+    expect.stringContaining("the stored value ends with a line end"),
+  ]);
+  expect(fields(await signed("other"))["error"]).not.toContain("line end");
+  await eventually(async () => {
+    const refusals = listOf(
+      await service.request("GET", `/v1/projects/${pid}/webhook-refusals`),
+      "webhook_refusals",
+    );
+    expect(refusals.map(({ reason }) => reason)).toContain(
+      "signature_mismatched: the stored value ends with a line end",
+    );
+  });
+});

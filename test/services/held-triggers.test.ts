@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { EVENT_SKIPS } from "../../src/domain/event-skip.ts";
 import type { TriggerDefinition } from "../../src/domain/trigger.ts";
 import { HeldTriggers, UnpackedTriggers } from "../../src/services/held-triggers.ts";
 
@@ -30,7 +31,7 @@ const filter = fc.record({
       equals: fc.oneof(fc.string(), fc.boolean(), fc.double({ noNaN: true, noDefaultInfinity: true })),
     }),
   ),
-  ownPushes: fc.boolean(),
+  includes: fc.subarray([...EVENT_SKIPS]),
 });
 const definition: fc.Arbitrary<TriggerDefinition> = fc.oneof(
   fc.record({ ...common, type: fc.constant("cron" as const), cron: fc.string(), timezone: fc.string() }),

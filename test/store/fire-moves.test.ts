@@ -222,7 +222,8 @@ describe("the store in Postgres", () => {
       const row = yield* get(fire.id);
       if (row?.status !== "fired") return yield* Effect.die("the fire has not fired");
       const { accountId } = world;
-      const again = { ...row, accountId, status: "queued", firedAt: null, decidedAt: NOON } as const;
+      const former = { ...row, accountId, answersDelivery: true };
+      const again = { ...former, status: "queued", firedAt: null, decidedAt: NOON } as const;
       const move = { sessions: 0, queued: 0, requestBytes: 0 };
       const batch = { sessions: [], fires: [], moved: [again], queue: [], requests: new Map(), move };
       const exit = yield* Effect.exit((yield* makeWrite)(accountId, batch));

@@ -18,8 +18,8 @@ const list = command({
       params: { pid: await project() },
     });
     const { secrets, declared } = value;
-    const rows = secrets.map(({ name, updated_at: at, masked, previous_valid_until: until }) => [
-      name,
+    const rows = secrets.map(({ name, updated_at: at, masked, unseen, previous_valid_until: until }) => [
+      unseen.length === 0 ? name : `${name} (${unseen.join(", ")})`,
       time(at),
       masked ? "yes" : "no",
       timeOrDash(until),
@@ -39,15 +39,16 @@ const set = command({
   takes: [NAME],
   inProject: true,
   options: {
-    file: { value: "FILE", about: "Take the file's content exactly" },
+    file: { value: "FILE", about: "Take the value from this file" },
+    exact: { about: "Keep a line end at the end of the value" },
     "previous-valid": {
       value: "TIME",
       about: "Keep the previous value valid for this long: 90s, 30m, 24h, up to 7d",
     },
   },
   notes:
-    "One line break at the end of standard input is removed. At a terminal, the command asks for the value.",
-  run: async ({ given, options: { file, "previous-valid": previous }, input, api, project }) => {
+    "One line end at the end of the file or of standard input is removed. At a terminal, the command asks for the value.",
+  run: async ({ given, options: { file, exact, "previous-valid": previous }, input, api, project }) => {
     const name = segment(given.NAME, NAME);
     const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
     // The project comes first, so that an error in it comes before a person types the secret.
@@ -60,13 +61,17 @@ const set = command({
     });
     const until = stored.previous_valid_until;
     const also = until === null ? "" : `; its previous value stays valid until ${time(until)}`;
-    const warning = stored.masked ? "" : ". The value is shorter than 6 bytes, so it is not masked in logs.";
-    return { json: text, text: visible(`${name} is set${also}${warning}`) };
+    const warnings = [
+      ...(stored.masked ? [] : [". The value is shorter than 6 bytes, so it is not masked in logs."]),
+      ...stored.unseen.map((note) => `. The value ${note}`),
+    ];
+    return { json: text, text: visible(`${name} is set${also}${warnings.join("")}`) };
 
     async function secretValue(): Promise<string> {
-      if (file !== undefined) return await input.file(file, "--file");
-      if (input.isTerminal) return await input.hiddenLine(`Value of ${visible(name)} (not shown): `);
-      return (await input.all()).replace(/\r?\n$/, "");
+      if (file === undefined && input.isTerminal)
+        return await input.hiddenLine(`Value of ${visible(name)} (not shown): `);
+      const content = file === undefined ? await input.all() : await input.file(file, "--file");
+      return exact ? content : content.replace(/\r?\n$/, "");
     }
   },
 });

@@ -17,6 +17,9 @@ const STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled"
 const stateOf = ({ enabled }: Listing["triggers"][number], paused: boolean): string =>
   enabled ? (paused ? "paused" : "on") : "off";
 
+/** What a filter includes although it starts nothing by default. */
+const INCLUDED = ["deletions", "own_pushes", "own_requests", "own_comments"] as const;
+
 /** A filter in one line. */
 const filterOf = ({ filter }: Listing["triggers"][number]): string => {
   if (filter === undefined) return "";
@@ -25,7 +28,7 @@ const filterOf = ({ filter }: Listing["triggers"][number]): string => {
     ...(filter.events === null ? [] : [filter.events.join(", ")]),
     ...(filter.branches === null ? [] : [`on ${filter.branches.join(", ")}`]),
     ...conditions,
-    ...(filter.own_pushes ? ["own pushes"] : []),
+    ...INCLUDED.flatMap((field) => (filter[field] ? [field.replace("_", " ")] : [])),
   ].join("; ");
 };
 
@@ -115,7 +118,10 @@ const OUTCOMES = {
   fires: null,
   pong: "This is a ping. The service answers it and does not start a session.",
   filtered: "The delivery does not match the trigger's filter. It would not start a session.",
+  deletion: "The delivery tells of a deleted branch or tag. It would not start a session.",
   own_push: "The delivery is a push to a session's own branch. It would not start a session.",
+  own_request: "The delivery is about the service's own pull request. It would not start a session.",
+  own_comment: "The delivery is the service's own comment. It would not start a session.",
 } as const;
 
 const preview = command({

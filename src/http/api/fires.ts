@@ -26,7 +26,13 @@ const FireWire = Schema.Struct({
       "What became of its session, with the code of a failure or the reason of a stop. Null: it started no session.",
   }),
   attempts: Schema.Finite,
-  replay_of: nullable(Uuid),
+  replay_of: nullable(Uuid).annotate({
+    description:
+      "The fire that this one repeats: a person replayed it, or its delivery came again after its session was lost.",
+  }),
+  duplicate_of: nullable(Uuid).annotate({
+    description: "Of a repeated delivery: the fire that answered it. A replay repeats that fire.",
+  }),
   verified_with: nullable(Schema.Literals(["current", "previous"])),
 }).annotate({ identifier: "Fire" });
 

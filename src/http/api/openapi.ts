@@ -2,6 +2,7 @@
  * Completes the OpenAPI document beyond the endpoints' definitions: authentication, one schema for every error, and the
  * raw routes that stream or check raw bytes.
  */
+import { EVENT_SKIPS } from "../../domain/event-skip.ts";
 import { illustrate } from "./examples/illustrate.ts";
 import { archive, attach, attachment, conversationEvents } from "./openapi/conversation.ts";
 import { beginDeviceLogin, claimDeviceLogin } from "./openapi/device-logins.ts";
@@ -169,7 +170,7 @@ const webhook: RawOperation = {
     ),
     headerParameter(
       "X-Platform-Delivery",
-      "The id of the delivery. A second delivery with the same id does not start a session.",
+      "The id of the delivery. A second delivery with the same id starts a session only if the first one's session failed before its first turn.",
     ),
     headerParameter(
       "X-GitHub-Event",
@@ -182,12 +183,14 @@ const webhook: RawOperation = {
         type: "object",
         properties: {
           status: { type: "string", enum: ["pong", "skipped"] },
-          reason: { type: "string", enum: ["filtered", "own_push"] },
+          reason: { type: "string", enum: ["filtered", ...EVENT_SKIPS] },
           duplicate: { type: "boolean" },
+          duplicate_of: { type: "string", format: "uuid" },
+          replay: { type: "string" },
         },
         required: ["status"],
       },
-      "The signature is valid. No session started: the delivery is a ping, does not match the trigger's filter, or tells of a push to a session's branch.",
+      "The signature is valid. No session started: the delivery is a ping, does not match the trigger's filter, tells of a deleted ref, or of an act of the service itself.",
     ),
     202: json(
       {
@@ -197,6 +200,8 @@ const webhook: RawOperation = {
           session_id: { type: "string", format: "uuid" },
           reason: { type: "string", enum: ["account_session_cap"] },
           duplicate: { type: "boolean" },
+          duplicate_of: { type: "string", format: "uuid" },
+          replay: { type: "string" },
         },
         required: ["status"],
       },

@@ -9,6 +9,10 @@ const SecretWire = Schema.Struct({
   masked: Schema.Boolean.annotate({
     description: "Whether the value is masked in logs and error texts. Values shorter than 6 bytes are not.",
   }),
+  unseen: Schema.Array(Schema.String).annotate({
+    description:
+      "The invisible characters of the value, in words, such as `ends with a line end`. Empty for most values.",
+  }),
   created_at: Instant,
   updated_at: Instant,
   updated_by: Schema.NullOr(Uuid),

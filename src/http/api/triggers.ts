@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { EVENT_SKIPS } from "../../domain/event-skip.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, Json, optionalText, projectParams, Uuid, Warning } from "./schemas.ts";
@@ -13,7 +14,10 @@ export const Slug = optionalText(SLUG_MAX);
 const FilterWire = Schema.Struct({
   events: nullable(Schema.Array(Schema.String)),
   branches: nullable(Schema.Array(Schema.String)),
+  deletions: Schema.Boolean,
   own_pushes: Schema.Boolean,
+  own_requests: Schema.Boolean,
+  own_comments: Schema.Boolean,
   if: nullable(Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]))),
 }).annotate({ identifier: "WebhookFilter" });
 
@@ -97,7 +101,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
       success: Schema.Struct({
         prompt: Schema.String,
         variables: Schema.Unknown,
-        outcome: Schema.Literals(["fires", "pong", "filtered", "own_push"]),
+        outcome: Schema.Literals(["fires", "pong", "filtered", ...EVENT_SKIPS]),
       }),
       error: [BadRequest, NotFound, Internal],
     }).annotate(Access, "work"),

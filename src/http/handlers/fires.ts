@@ -82,9 +82,25 @@ const get = Effect.fnUntraced(function* (path: FirePath) {
   };
 });
 
+/** A repeated delivery is not stored again: the fire that answered it has the request. */
+const answeringFire = Effect.fnUntraced(function* (fire: Fire) {
+  const { status, duplicateOf } = fire;
+  if (status !== "duplicate") return fire;
+  const first = duplicateOf === null ? null : yield* (yield* Fires).get(duplicateOf);
+  return first ?? (yield* firstIsGone());
+});
+
+const firstIsGone = () =>
+  new Conflict({
+    error:
+      "This delivery is a repetition, and the fire of the first one is no longer in the list. Have the sender send it again, with another id.",
+    code: "duplicate_delivery",
+  });
+
 const notStored = () =>
   new Conflict({
-    error: "The request of this fire is no longer stored, so it cannot be replayed.",
+    error:
+      "The request of this fire is not stored: it was too large, or is too old. Have the sender send it again.",
     code: "request_not_stored",
   });
 
@@ -138,7 +154,7 @@ const promptAgain = (
  * one.
  */
 export const replay = Effect.fnUntraced(function* (path: FirePath) {
-  const fire = yield* fireFor(path);
+  const fire = yield* answeringFire(yield* fireFor(path));
   const request = yield* (yield* Fires).request(fire.id);
   const actor = (yield* Caller).user.id;
   const firedAtMs = yield* Clock.currentTimeMillis;

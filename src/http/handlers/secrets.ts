@@ -22,6 +22,7 @@ import {
   sealSecret,
   type SecretIssue,
   unsealSecret,
+  unseenCharacters,
 } from "../../domain/secret.ts";
 import { Secrets, type StoredSecret } from "../../store/ports/secrets.ts";
 import { Caller } from "../api/access.ts";
@@ -30,9 +31,13 @@ import { BadRequest, Conflict, notFound } from "../api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { instant } from "./wire.ts";
 
-const secretWire = (secret: StoredSecret, { valueBytes, now }: { valueBytes: number; now: number }) => ({
+const secretWire = (
+  secret: StoredSecret,
+  { value, now }: { readonly value: string; readonly now: number },
+) => ({
   name: secret.name,
-  masked: isMasked(valueBytes),
+  masked: isMasked(Buffer.byteLength(value)),
+  unseen: unseenCharacters(value),
   created_at: instant(secret.createdAt),
   updated_at: instant(secret.updatedAt),
   updated_by: secret.updatedBy,
@@ -52,7 +57,11 @@ const list = Effect.fnUntraced(function* (projectId: string) {
   const project = yield* projectFor(yield* Caller, projectId);
   const { secrets, revision } = yield* (yield* Secrets).list(project.id);
   const sealed = yield* (yield* Secrets).sealed(project.id);
-  const bytes = new Map(sealed.map(({ name, envelope }) => [name, sealedValueBytes(envelope)]));
+  const { secrets: keys } = yield* Keyring;
+  // A value that cannot be opened shows nothing of itself.
+  const values = new Map(
+    sealed.map((row) => [row.name, Result.getOrElse(unsealSecret(keys, row, row.envelope), () => "")]),
+  );
   const { env } = yield* (yield* Manifests).current(project);
   const now = yield* Clock.currentTimeMillis;
   const missing = missingSecrets(
@@ -60,7 +69,7 @@ const list = Effect.fnUntraced(function* (projectId: string) {
     secrets.map(({ name }) => name),
   );
   return {
-    secrets: secrets.map((secret) => secretWire(secret, { valueBytes: bytes.get(secret.name) ?? 0, now })),
+    secrets: secrets.map((secret) => secretWire(secret, { value: values.get(secret.name) ?? "", now })),
     declared: { required: env.required, optional: env.optional, missing },
     revision: String(revision),
   };
@@ -123,7 +132,7 @@ export const put = Effect.fnUntraced(function* (
   yield* (yield* Directory).refresh(project.id);
   const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
   if (stored === undefined) return yield* notFound("secret");
-  return { isNew, secret: secretWire(stored, { valueBytes: Buffer.byteLength(value), now }) };
+  return { isNew, secret: secretWire(stored, { value, now }) };
 });
 
 /** Asks the provider whether it accepts the stored key. */

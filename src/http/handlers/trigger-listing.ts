@@ -40,10 +40,13 @@ const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known
   return upcomingInstants(schedule, trigger.timezone, { afterMs, count: UPCOMING }).map(instant);
 };
 
-const filterWire = ({ events, branches, conditions, ownPushes }: WebhookFilter) => ({
+const filterWire = ({ events, branches, conditions, includes }: WebhookFilter) => ({
   events,
   branches,
-  own_pushes: ownPushes,
+  deletions: includes.includes("deletion"),
+  own_pushes: includes.includes("own_push"),
+  own_requests: includes.includes("own_request"),
+  own_comments: includes.includes("own_comment"),
   if:
     conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
 });

@@ -16,7 +16,7 @@ import {
 import type { TriggerDefinition } from "../../domain/trigger.ts";
 import { isPing } from "../../domain/webhook-event.ts";
 import { isFiltered } from "../../domain/webhook-filter.ts";
-import { areOwnSessions, ownPushOf } from "../../services/own-pushes.ts";
+import { confirmedSkip, skipSuspicions } from "../../services/own-events.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
@@ -75,7 +75,7 @@ const outcomeOf = Effect.fnUntraced(function* (
   if (isPing(headers)) return "pong";
   const delivery = { headers, body: bodyOf(request), variables };
   if (isFiltered(trigger.filter, delivery)) return "filtered";
-  return (yield* areOwnSessions(project.id, ownPushOf(trigger, delivery))) ? "own_push" : "fires";
+  return (yield* confirmedSkip(project.id, skipSuspicions(trigger, delivery))) ?? "fires";
 });
 
 /** The prompt and variables of the described fire, and its outcome. Starts nothing. */

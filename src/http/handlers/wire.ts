@@ -126,6 +126,7 @@ export const fireWire = (fire: ShownFire) => ({
   outcome: fire.outcome,
   attempts: fire.attempts,
   replay_of: fire.replayOf,
+  duplicate_of: fire.duplicateOf,
   verified_with: fire.verifiedWith,
 });
 

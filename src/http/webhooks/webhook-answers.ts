@@ -37,12 +37,23 @@ export const notConfigured = ({ secretEnv }: WebhookTriggerDefinition) =>
     code: "secret_not_configured",
   });
 
-const badSignature = () =>
-  new Unauthorized({
-    error:
-      "Missing or invalid signature. It must be the HMAC-SHA256 of the body, with the trigger's secret as the key.",
-    code: "invalid_signature",
-  });
+const BAD_SIGNATURE =
+  "Missing or invalid signature. It must be the HMAC-SHA256 of the body, with the trigger's secret as the key.";
+const badSignature = (error = BAD_SIGNATURE) => new Unauthorized({ error, code: "invalid_signature" });
+
+/**
+ * The signature fits the secret's value without its invisible characters. A sender that reads this has the value, so it
+ * learns nothing new.
+ */
+export const unseenInSecret = (unseen: readonly string[]): Answer => {
+  const cause = `the stored value ${unseen.join(" and ")}`;
+  return {
+    error: badSignature(
+      `Invalid signature: ${cause}, and the sender's does not. Set the secret again without it.`,
+    ),
+    reason: `signature_mismatched: ${cause}`,
+  };
+};
 
 /** The sender cannot distinguish the reasons. */
 export const notAuthentic = (refusal: SignatureRefusal): Answer => ({
@@ -57,14 +68,19 @@ const QUEUED = { status: "queued", reason: "account_session_cap" };
 
 type DeliveryAnswer = AdmissionOf<"delivery">;
 
-/** The answer to a repeated delivery: the present state of the first one. */
+/** The answer to a repeated delivery: the present state of the first one, and how to run it again. */
 const again = ({ fire }: Extract<DeliveryAnswer, { readonly outcome: "duplicate" }>): Answer => {
   const isSkipped = fire.status === "skipped";
   const fired = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
   return {
     status: isSkipped ? 200 : 202,
     is: "duplicate",
-    body: { ...(isSkipped ? { status: "skipped", reason: fire.reason } : fired), duplicate: true },
+    body: {
+      ...(isSkipped ? { status: "skipped", reason: fire.reason } : fired),
+      duplicate: true,
+      duplicate_of: fire.id,
+      replay: `This delivery has its run. To run it again: platform triggers replay ${fire.id}`,
+    },
   };
 };
 

@@ -5,10 +5,10 @@
  *
  * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no listening trigger, 409 no secret. Then
  * the body is read, and a wrong signature gives 401. An authentic delivery gets 200 if it is a ping, does not match the
- * trigger's filter or is a push of the project's own session, otherwise 202. The answer is sent after the fire's row is committed. A refusal is recorded
+ * trigger's filter, tells of a deletion or of an act of the service itself, otherwise 202. The answer is sent after the fire's row is committed. A refusal is recorded
  * after its answer.
  */
-import { createHash } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
@@ -17,7 +17,7 @@ import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import { Directory, type KnownProject, type SigningKeys } from "../../services/directory.ts";
 import { Firing, firePrompt, type FireRequest } from "../../services/firing.ts";
-import { areOwnSessions, ownPushOf } from "../../services/own-pushes.ts";
+import { confirmedSkip, skipSuspicions } from "../../services/own-events.ts";
 import { packRequest } from "../../services/stored-request.ts";
 import { WebhookRecord } from "../../services/webhook-record.ts";
 import type { TrustedProxies } from "../../domain/client-address.ts";
@@ -29,18 +29,14 @@ import {
   type JsonValue,
   type WebhookHeaders,
 } from "../../domain/prompt.ts";
-import {
-  HUB_SIGNATURE_HEADER,
-  PLATFORM_SIGNATURE_HEADER,
-  verifySignature,
-  type SignatureRefusal,
-} from "../../domain/signature.ts";
+import { HUB_SIGNATURE_HEADER, PLATFORM_SIGNATURE_HEADER, verifySignature } from "../../domain/signature.ts";
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger.ts";
 import { eventName, isPing } from "../../domain/webhook-event.ts";
 import { isFiltered } from "../../domain/webhook-filter.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../../store/ports/fires.ts";
+import type { ChangeRequests } from "../../store/ports/change-requests.ts";
 import type { Sessions } from "../../store/ports/sessions.ts";
 import { addressOf, Proxies } from "../acting.ts";
 import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "../api/errors.ts";
@@ -56,6 +52,7 @@ import {
   notConfigured,
   PONG,
   refusedWith,
+  unseenInSecret,
   whyNotListening,
   type Answer,
 } from "./webhook-answers.ts";
@@ -100,17 +97,21 @@ const listening = (
 /** Which of a secret's values signed the body. The previous value counts until its instant. */
 const verifiedWith = (
   { body, headers }: Delivery,
-  { current, previous }: SigningKeys,
+  { current, previous, seen }: SigningKeys,
   now: number,
-): Result.Result<VerifiedWith, SignatureRefusal> => {
-  const given = {
+): Result.Result<VerifiedWith, Answer> => {
+  const signatures = {
     platform: single(headers[PLATFORM_SIGNATURE_HEADER]),
     hub: single(headers[HUB_SIGNATURE_HEADER]),
   };
-  const verified = Result.map(verifySignature(body, given, current), () => "current" as const);
-  if (Result.isSuccess(verified) || verified.failure !== "mismatched") return verified;
-  if (previous === null || previous.until <= now) return verified;
-  return Result.map(verifySignature(body, given, previous.key), () => "previous" as const);
+  const verified = verifySignature(body, signatures, current);
+  if (Result.isSuccess(verified)) return Result.succeed("current");
+  const fits = (key: KeyObject) => Result.isSuccess(verifySignature(body, signatures, key));
+  if (verified.failure === "mismatched") {
+    if (previous !== null && previous.until > now && fits(previous.key)) return Result.succeed("previous");
+    if (seen !== null && fits(seen.key)) return Result.fail(unseenInSecret(seen.unseen));
+  }
+  return Result.fail(notAuthentic(verified.failure));
 };
 
 /** Node never gives a list for these headers, although its type allows one. */
@@ -196,7 +197,7 @@ export const makeReceive = Effect.gen(function* () {
   const firing = yield* Firing;
   const faults = yield* Faults;
   const clock = yield* Clock.Clock;
-  const run = Effect.runForkWith(yield* Effect.context<Sessions>());
+  const run = Effect.runForkWith(yield* Effect.context<ChangeRequests | Sessions>());
 
   /** Looked up again, because the trigger may have changed while the body arrived. */
   const authentic = (delivery: Delivery): Result.Result<Authentic, Answer> => {
@@ -206,7 +207,7 @@ export const makeReceive = Effect.gen(function* () {
     const verified = verifiedWith(delivery, found.success.keys, clock.currentTimeMillisUnsafe());
     return Result.isSuccess(verified)
       ? Result.succeed({ ...found.success, verifiedWith: verified.success })
-      : Result.fail(notAuthentic(verified.failure));
+      : Result.fail(verified.failure);
   };
 
   return (delivery: Delivery, answer: (answer: Answer) => void): void => {
@@ -217,8 +218,8 @@ export const makeReceive = Effect.gen(function* () {
     const decide = (found: Authentic, stored: StoredRequest | null, attempt: number): void => {
       const fire = fireOf(found, delivery, { request: stored, now: clock.currentTimeMillisUnsafe() });
       const { headers, parsed } = delivery;
-      const pushed =
-        fire.prompt.is === "skipped" ? [] : ownPushOf(found.trigger, { headers, body: parsed() });
+      const suspected =
+        fire.prompt.is === "skipped" ? [] : skipSuspicions(found.trigger, { headers, body: parsed() });
       const offer = (offered: typeof fire): void =>
         firing.offer(offered, (exit) => {
           if (Exit.isFailure(exit)) return failed(exit.cause);
@@ -231,10 +232,11 @@ export const makeReceive = Effect.gen(function* () {
           });
           run(Effect.andThen(Effect.ignore(directory.refresh(delivery.pid)), again));
         });
-      if (pushed.length === 0) return offer(fire);
-      run(areOwnSessions(fire.project.id, pushed)).addObserver((exit) => {
+      if (suspected.length === 0) return offer(fire);
+      run(confirmedSkip(fire.project.id, suspected)).addObserver((exit) => {
         if (Exit.isFailure(exit)) return failed(exit.cause);
-        offer(exit.value ? { ...fire, prompt: { is: "skipped", reason: "own_push" } } : fire);
+        const { value: reason } = exit;
+        offer(reason === null ? fire : { ...fire, prompt: { is: "skipped", reason } });
       });
     };
     const found = authentic(delivery);

@@ -10,7 +10,7 @@
  *  N6 The agent of a session starts at most CHILDREN_MAX live sessions.
  */
 import * as Result from "effect/Result";
-import { isRetried, requireMove, requireWaits } from "../../domain/fire.ts";
+import { isRetried, requireMove } from "../../domain/fire.ts";
 import { renderCronPrompt, type CronTemplate } from "../../domain/prompt.ts";
 import { CHILDREN_MAX } from "../../domain/session.ts";
 import {
@@ -36,6 +36,8 @@ export interface AdmissionFacts {
   readonly lastFired: ReadonlyMap<string, number>;
   /** The rows that answer for the batch's delivery ids, and those of its cron instants. */
   readonly known: readonly Fire[];
+  /** Those of the known fires whose session failed before its first turn. */
+  readonly lost: ReadonlySet<string>;
   /** The waiting cron fires of the batch's triggers. */
   readonly waitingCron: readonly Pick<Fire, "id" | "projectId" | "triggerSlug">[];
 }
@@ -43,6 +45,8 @@ export interface AdmissionFacts {
 /** A ledger row after the admission. */
 export interface PlannedFire extends Fire {
   readonly accountId: string;
+  /** Whether it answers for its delivery id (the unique index goes by it). */
+  readonly answersDelivery: boolean;
   readonly firedAt: number | null;
   /** When its status was decided: with the request, or at the end of its wait. */
   readonly decidedAt: number;
@@ -76,7 +80,7 @@ export interface AdmissionPlan {
   readonly forgotten: readonly string[];
   /** Waiting cron fires, written before this batch, that a later instant replaces. */
   readonly overlapped: readonly string[];
-  /** Rows that answer no longer for their delivery id: it was seen again after the window. */
+  /** Rows that answer no longer for their delivery id: it was seen again after the window, or after their session was lost. */
   readonly outlived: readonly string[];
 }
 
@@ -84,46 +88,49 @@ export interface AdmissionPlan {
 export const triggerKey = (of: Pick<Fire, "projectId" | "triggerSlug">): string =>
   `${of.projectId}/${of.triggerSlug}`;
 
-/** What makes two fires the same one; null: nothing does. */
+/** What makes two fires the same one; null: nothing does. A person's replay is never the same as another fire. */
 export const identityOf = (
-  fire: Pick<Fire, "projectId" | "triggerSlug" | "kind" | "deliveryId" | "scheduledFor" | "replayOf">,
+  fire: Pick<Fire, "projectId" | "triggerSlug" | "kind" | "deliveryId" | "scheduledFor">,
 ): string | null => {
-  if (fire.replayOf !== null) return null;
   if (fire.kind === "cron") return JSON.stringify([fire.projectId, fire.triggerSlug, fire.scheduledFor]);
   return fire.deliveryId === null
     ? null
     : JSON.stringify([fire.projectId, fire.triggerSlug, "delivery", fire.deliveryId]);
 };
 
-/** Whether a row answers for its delivery id (the unique index goes by it). */
-export const answersDelivery = (fire: Fire): boolean =>
-  fire.kind !== "cron" && fire.deliveryId !== null && fire.replayOf === null && fire.status !== "duplicate";
+export const newIdentity = (fire: NewFire): string | null =>
+  fire.replayOf === null ? identityOf(fire) : null;
 
-/** A fire's row before anything became of it. */
-const rowOf = (fire: NewFire, former: Fire | null): PlannedFire => ({
-  id: former?.id ?? fire.id,
+/** A fire's row before anything became of it. `retried`: the row it has already. */
+const rowOf = (fire: NewFire, { retried, replayOf }: FormerRows): PlannedFire => ({
+  id: retried?.id ?? fire.id,
   accountId: fire.accountId,
+  answersDelivery: fire.kind !== "cron" && newIdentity(fire) !== null,
   projectId: fire.projectId,
   triggerSlug: fire.triggerSlug,
-  kind: former?.kind ?? fire.kind,
+  kind: retried?.kind ?? fire.kind,
   status: "failed",
   reason: null,
   scheduledFor: fire.scheduledFor,
   receivedAt: fire.receivedAt,
   deliveryId: fire.deliveryId,
   sessionId: null,
-  attempts: (former?.attempts ?? 0) + 1,
-  replayOf: fire.replayOf,
+  attempts: (retried?.attempts ?? 0) + 1,
+  replayOf: replayOf ?? fire.replayOf,
+  duplicateOf: null,
   verifiedWith: fire.verifiedWith ?? null,
   firedAt: null,
   decidedAt: fire.receivedAt,
 });
 
-type Former =
-  | { readonly is: "answer"; readonly fire: Fire }
+interface FormerRows {
   /** Tried again under the same row. */
-  | { readonly is: "retry"; readonly fire: Fire }
-  | { readonly is: "none" };
+  readonly retried?: Fire;
+  /** Its session was lost. The row of the new try names it, and answers for the delivery id from then on. */
+  readonly replayOf?: string;
+}
+type Former =
+  { readonly is: "answer"; readonly fire: Fire } | { readonly is: "none"; readonly rows: FormerRows };
 
 /** A session with its fire's prompt in it. */
 export const promptedSession = (
@@ -145,6 +152,8 @@ const storable = (template: CronTemplate): CronTemplate => ({
   ...template,
   prompt: template.prompt.replaceAll("\0", ""),
 });
+
+const isOutlived = (known: Fire, now: number): boolean => now - known.receivedAt > DELIVERY_WINDOW_MS;
 
 class Planner {
   readonly #facts: AdmissionFacts;
@@ -198,7 +207,7 @@ class Planner {
     if (fire === null) return this.#slots > 0 ? this.#start(session, null, now) : this.#refusal();
     const former = this.#former(fire, now);
     if (former.is === "answer") return this.#duplicate(fire, former.fire);
-    const row = rowOf(fire, former.is === "retry" ? former.fire : null);
+    const row = rowOf(fire, former.rows);
     if (fire.prompt.is === "skipped") return this.#skip(row, fire, fire.prompt.reason);
     const mayWait = kind !== "hand";
     const hasSlot = this.#slots > 0 && (!mayWait || this.#waiting === 0);
@@ -229,21 +238,28 @@ class Planner {
   }
 
   #former(fire: NewFire, now: number): Former {
-    const identity = identityOf(fire);
+    const identity = newIdentity(fire);
     const known = identity === null ? undefined : this.#known.get(identity);
-    if (known === undefined) return { is: "none" };
+    if (known === undefined) return { is: "none", rows: {} };
     if (fire.kind === "cron") return { is: "answer", fire: known };
-    if (now - known.receivedAt > DELIVERY_WINDOW_MS) {
+    if (isRetried(known.status) && !isOutlived(known, now)) return { is: "none", rows: { retried: known } };
+    if (isOutlived(known, now) || this.#facts.lost.has(known.id)) {
       this.#outlived.push(known.id);
-      return { is: "none" };
+      return { is: "none", rows: isOutlived(known, now) ? {} : { replayOf: known.id } };
     }
-    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };
+    return { is: "answer", fire: known };
   }
 
   /** A delivery that came again leaves a row that says so. Another node's fire of the same due instant is no event. */
   #duplicate(fire: NewFire, former: Fire): Admission {
     if (fire.kind === "cron") return { outcome: "accounted" };
-    const row = { ...rowOf(fire, null), status: "duplicate" as const, reason: "same_delivery" };
+    const row: PlannedFire = {
+      ...rowOf(fire, {}),
+      status: "duplicate",
+      reason: "same_delivery",
+      answersDelivery: false,
+      duplicateOf: former.id,
+    };
     requireMove("new", row.status);
     this.#fires.set(row.id, row);
     return { outcome: "duplicate", fire: former };
@@ -262,12 +278,13 @@ class Planner {
   }
 
   #write(row: PlannedFire): void {
-    const identity = identityOf(row);
+    const isInstant = row.kind === "cron" && row.replayOf === null;
+    const identity = row.answersDelivery || isInstant ? identityOf(row) : null;
     const known = identity === null ? undefined : this.#known.get(identity);
     const former = this.#fires.get(row.id) ?? (known?.id === row.id ? known : undefined);
     requireMove(former?.status ?? "new", row.status);
     this.#fires.set(row.id, row);
-    const { accountId: _account, firedAt: _firedAt, decidedAt: _decidedAt, ...fire } = row;
+    const { accountId: _account, firedAt: _at, decidedAt: _decided, answersDelivery: _is, ...fire } = row;
     if (identity !== null) this.#known.set(identity, fire);
   }
 
@@ -336,54 +353,4 @@ export const planAdmissions = (
   const planner = new Planner(facts);
   const answers = requests.map((request) => planner.decide(request));
   return planner.plan(answers);
-};
-
-/** A waiting fire that a slot is free for. */
-export interface DrainedFire {
-  readonly fire: Fire;
-  readonly session: Omit<NewSession, "id" | "bootDeadlineAt">;
-  readonly template: CronTemplate | null;
-}
-export interface DrainRequest {
-  readonly sessionIds: readonly string[];
-  readonly now: number;
-  readonly bootTimeoutMs: number;
-}
-
-/**
- * What becomes of waiting fires in the order in which they start: sessions, or rows that say why not, as by a prompt that
- * has outgrown its limit. `lastFired` as in `AdmissionFacts`.
- */
-export const planDrain = (
-  accountId: string,
-  fires: readonly DrainedFire[],
-  { lastFired, request }: { readonly lastFired: ReadonlyMap<string, number>; readonly request: DrainRequest },
-) => {
-  const { sessionIds, now, bootTimeoutMs } = request;
-  const moved = new Map(lastFired);
-  const sessions: PlannedSession[] = [];
-  const rows: PlannedFire[] = [];
-  const admitted: { readonly fireId: string; readonly sessionId: string }[] = [];
-  for (const [index, { fire, session, template }] of fires.entries()) {
-    const id = sessionIds[index] ?? "";
-    const trigger = triggerKey(fire);
-    const row = { ...fire, accountId, decidedAt: now };
-    const prompt =
-      template === null
-        ? ({ is: "rendered", text: session.initialPrompt ?? "" } as const)
-        : ({ is: "cron", template } as const);
-    const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
-    const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
-    const next = Result.isFailure(prompted) ? "failed" : "fired";
-    requireWaits(fire.status, next);
-    if (Result.isFailure(prompted)) {
-      rows.push({ ...row, status: next, reason: prompted.failure, firedAt: null });
-    } else {
-      sessions.push({ session: prompted.success, fireId: fire.id, now });
-      rows.push({ ...row, status: next, reason: null, sessionId: id, firedAt: now });
-      admitted.push({ fireId: fire.id, sessionId: id });
-      moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
-    }
-  }
-  return { sessions, rows, admitted };
 };

@@ -80,6 +80,8 @@ export class ChangeRequests extends Context.Service<
     }) => Stored<ChangeRequest, Taken>;
     readonly get: (projectId: string, number: number) => Stored<ChangeRequest | null>;
     readonly byId: (id: string) => Stored<ChangeRequest | null>;
+    /** The newest request whose pull request at the code host has this number. */
+    readonly byPull: (projectId: string, pullNumber: number) => Stored<ChangeRequest | null>;
     /** The open request of a branch. */
     readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
     /** Open requests by project and head branch, after `after`: of one project, or of all. */

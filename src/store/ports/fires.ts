@@ -4,6 +4,7 @@ import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { ProjectReader } from "./projects.ts";
 import type { Page, PageRequest } from "./page.ts";
+import type { EventSkip } from "../../domain/event-skip.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import type { FireStatus } from "../../domain/fire.ts";
 import type { RunOutcome } from "../../domain/run-outcome.ts";
@@ -25,7 +26,10 @@ export interface Fire {
   readonly deliveryId: string | null;
   readonly sessionId: string | null;
   readonly attempts: number;
+  /** Set by a person's replay, and by a delivery that came again after its session was lost. */
   readonly replayOf: string | null;
+  /** The row that answered this repeated delivery. */
+  readonly duplicateOf: string | null;
   /** Null: no signature was checked. */
   readonly verifiedWith: VerifiedWith | null;
 }
@@ -57,8 +61,8 @@ export interface StoredRequest {
   } | null;
 }
 
-/** Why an authentic delivery starts nothing: the trigger's filter does not match, or the service's own agents pushed. */
-export type DeliverySkip = "filtered" | "own_push";
+/** Why an authentic delivery starts nothing. */
+export type DeliverySkip = "filtered" | EventSkip;
 
 /** A fire's prompt as admission gets it. */
 export type FirePrompt =

@@ -15,7 +15,7 @@
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { BoundedMap } from "../../ground/bounded-map.ts";
-import { identityOf, type AdmissionFacts, type AdmissionPlan } from "../admission/plan.ts";
+import { newIdentity, type AdmissionFacts, type AdmissionPlan } from "../admission/plan.ts";
 import type { AdmissionRequest } from "../ports/admissions.ts";
 import type { CounterMove } from "./slots.ts";
 import { violatedConstraint } from "./connection/errors.ts";
@@ -55,6 +55,7 @@ export class Guesses {
       activeProjects,
       liveChildren: new Map(),
       known: [],
+      lost: new Set(),
       lastFired: new Map(),
       waitingCron: [],
     };
@@ -64,7 +65,7 @@ export class Guesses {
 /** G3: whether the plan refuses a delivery without a row. The ledger may already hold its answer. */
 export const leavesDeliveryOut = (requests: readonly AdmissionRequest[], plan: AdmissionPlan): boolean => {
   const written = new Set(plan.fires.map(({ id }) => id));
-  return requests.some(({ fire }) => fire !== null && identityOf(fire) !== null && !written.has(fire.id));
+  return requests.some(({ fire }) => fire !== null && newIdentity(fire) !== null && !written.has(fire.id));
 };
 
 /** The version that all requests of a project name. Null if they differ. */

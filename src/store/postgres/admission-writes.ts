@@ -8,13 +8,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { ForbiddenMove } from "../../domain/fire.ts";
 import { session as sessionMachine } from "../../machines/session.ts";
-import {
-  answersDelivery,
-  type AdmissionPlan,
-  type PlannedEntry,
-  type PlannedFire,
-  type PlannedSession,
-} from "../admission/plan.ts";
+import type { AdmissionPlan, PlannedEntry, PlannedFire, PlannedSession } from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";
 import { firstTransition, originOf } from "../../machines/transition.ts";
 import type { StoredRequest } from "../ports/fires.ts";
@@ -96,24 +90,26 @@ const fireRow = (fire: PlannedFire) => ({
   scheduled_for: fire.scheduledFor,
   received_at: fire.receivedAt,
   delivery_id: fire.deliveryId,
-  answers_delivery: answersDelivery(fire),
+  answers_delivery: fire.answersDelivery,
   session_id: fire.sessionId,
   attempts: fire.attempts,
   replay_of: fire.replayOf,
+  duplicate_of: fire.duplicateOf,
   fired_at: fire.firedAt,
   verified_with: fire.verifiedWith,
 });
 
 const FIRE_FIELDS = `id uuid, account_id uuid, project_id uuid, trigger_slug text, kind text, status text, reason text,
   scheduled_for bigint, received_at bigint, delivery_id text, answers_delivery boolean, session_id uuid, attempts integer,
-  replay_of uuid, fired_at bigint, verified_with text`;
+  replay_of uuid, duplicate_of uuid, fired_at bigint, verified_with text`;
 
 const newFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   INSERT INTO fires (id, account_id, project_id, trigger_slug, kind, status, reason, scheduled_for, received_at,
-    delivery_id, answers_delivery, session_id, attempts, replay_of, fired_at, verified_with)
+    delivery_id, answers_delivery, session_id, attempts, replay_of, duplicate_of, fired_at,
+    verified_with)
   SELECT id, account_id, project_id, trigger_slug, kind, status, reason, to_timestamp(scheduled_for / 1000.0),
     to_timestamp(received_at / 1000.0), delivery_id, answers_delivery, session_id, attempts, replay_of,
-    to_timestamp(fired_at / 1000.0), verified_with
+    duplicate_of, to_timestamp(fired_at / 1000.0), verified_with
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
 
 /** Fires that are retried, or have waited, keep their rows and ids. The table of moves must allow the change. */

@@ -7,15 +7,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Faults } from "../ports/faults.ts";
-import {
-  identityOf,
-  planAdmissions,
-  planDrain,
-  triggerKey,
-  type AdmissionFacts,
-  type DrainedFire,
-  type DrainRequest,
-} from "../admission/plan.ts";
+import { newIdentity, planAdmissions, triggerKey, type AdmissionFacts } from "../admission/plan.ts";
+import { planDrain, type DrainedFire, type DrainRequest } from "../admission/drain.ts";
 import { fireEvents } from "../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
 import type { Fire, NewFire, StoredRequest } from "../ports/fires.ts";
@@ -57,7 +50,7 @@ const makeLookUp = Effect.gen(function* () {
     ) AS known`;
   /** The ledger rows that may be the same fires as these. */
   const known = Effect.fnUntraced(function* (fires: readonly NewFire[]) {
-    const sought = fires.filter((fire) => identityOf(fire) !== null);
+    const sought = fires.filter((fire) => newIdentity(fire) !== null);
     const [due, delivered] = [
       sought.filter(({ kind }) => kind === "cron"),
       sought.filter(({ kind }) => kind !== "cron"),
@@ -97,6 +90,22 @@ const makeLookUp = Effect.gen(function* () {
   return { known, waitingCron, activeProjects, lastFired };
 });
 
+/** The known fires whose session failed before its first turn. A look that only a repeated delivery costs. A turn has begun if the runtime reported an item of it. */
+const lostFires = (sql: SqlClient.SqlClient, fires: readonly Fire[]) => {
+  const sessions = fires.flatMap(({ kind, sessionId }) =>
+    kind === "cron" || sessionId === null ? [] : [sessionId],
+  );
+  return sessions.length === 0
+    ? Effect.succeed(new Set<string>())
+    : Effect.map(
+        sql<{ readonly fireId: string }>`
+          SELECT fire_id AS "fireId" FROM project_sessions
+          WHERE id = ANY(${sessions}::uuid[]) AND status = 'failed'
+            AND NOT EXISTS (SELECT FROM conversation_items
+              WHERE session_id = project_sessions.id AND native_id IS NOT NULL)`,
+        (rows) => new Set(rows.map(({ fireId }) => fireId)),
+      );
+};
 /** How many live sessions the requests' parents have. */
 const liveChildrenOf = (sql: SqlClient.SqlClient, requests: readonly AdmissionRequest[]) => {
   const parents = [...new Set(requests.flatMap(({ session }) => session.parentSessionId ?? []))];
@@ -136,12 +145,14 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
     const activeProjects =
       account === null ? new Map<string, number>() : yield* lookUp.activeProjects(accountId, projects);
     const { cap = 0, activeSessions = 0, queuedFires = 0 } = account ?? {};
+    const known = yield* lookUp.known(fires);
     const facts: AdmissionFacts = {
       cap,
       activeSessions,
       activeProjects,
       liveChildren: yield* liveChildrenOf(sql, requests),
-      known: yield* lookUp.known(fires),
+      known,
+      lost: yield* lostFires(sql, known),
       lastFired: yield* lookUp.lastFired(fires.filter(({ prompt }) => prompt.is === "cron")),
       waiting: queuedFires,
       // Only a batch that does not fit reads the queue.

@@ -157,6 +157,13 @@ const makeLooks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   const columns = sql.literal(COLUMNS);
+  const byPull: Service["byPull"] = (projectId, pullNumber) =>
+    sql<Row>`
+      SELECT ${columns} FROM change_requests
+      WHERE project_id = ${projectId} AND pull_number = ${pullNumber} ORDER BY number DESC LIMIT 1`.pipe(
+      Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
+      stored("changeRequests.byPull"),
+    );
   const openOf: Service["openOf"] = (projectId, headRef) =>
     sql<Row>`
       SELECT ${columns} FROM change_requests
@@ -181,7 +188,7 @@ const makeLooks = Effect.gen(function* () {
           AND (base_tip, head_tip) IS DISTINCT FROM (${base}, ${head}) RETURNING ${columns}`;
       if (row !== undefined) yield* events.append([changeRequestMoved(requestOf(row), now)]);
     }).pipe(sql.withTransaction, stored("changeRequests.noteTips"));
-  return { openOf, allOpen, noteTips };
+  return { byPull, openOf, allOpen, noteTips };
 });
 
 export const layer = Layer.effect(

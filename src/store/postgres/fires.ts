@@ -13,7 +13,8 @@ import { hasRoleIn } from "./roles.ts";
 export const FIRE_COLUMNS = `
   id, project_id AS "projectId", trigger_slug AS "triggerSlug", kind, status, reason,
   scheduled_for AS "scheduledFor", received_at AS "receivedAt", delivery_id AS "deliveryId",
-  session_id AS "sessionId", attempts, replay_of AS "replayOf", verified_with AS "verifiedWith"`;
+  session_id AS "sessionId", attempts, replay_of AS "replayOf", duplicate_of AS "duplicateOf",
+  verified_with AS "verifiedWith"`;
 
 /**
  * An account's waiting fires in the order in which they start: every project's oldest, then every project's second, and

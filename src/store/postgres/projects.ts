@@ -292,9 +292,9 @@ export const layer = Layer.effect(
             ${NEW_PROJECT_ROLES.defaultRole}, ${NEW_PROJECT_ROLES.mergeRole}, ${at(project.now)}, ${at(project.now)})`.pipe(
           Effect.andThen(
             project.isGranted === true
-              ? sql`
+              ? Effect.asVoid(sql`
                   INSERT INTO project_members (project_id, user_id, role, granted_at)
-                  VALUES (${project.id}, ${project.createdBy}, 'owner', ${at(project.now)})`
+                  VALUES (${project.id}, ${project.createdBy}, 'owner', ${at(project.now)})`)
               : Effect.void,
           ),
           Effect.andThen(

@@ -3,18 +3,17 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { session as sessionMachine } from "../../../src/machines/session.ts";
 import {
-  answersDelivery,
   identityOf,
+  newIdentity,
   planAdmissions,
-  planDrain,
   triggerKey,
   type AdmissionFacts,
   type AdmissionPlan,
-  type DrainRequest,
   type PlannedEntry,
   type PlannedFire,
   type PlannedSession,
 } from "../../../src/store/admission/plan.ts";
+import { planDrain, type DrainRequest } from "../../../src/store/admission/drain.ts";
 import { admissionEvents } from "../../../src/store/event-rows.ts";
 import {
   Admissions,
@@ -58,7 +57,9 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
 };
 
 const writeFire = (tables: TableSet, fire: PlannedFire): void => {
-  tables.fires.set(fire.id, { ...fire, answersDelivery: answersDelivery(fire) });
+  // A row that moves keeps what it answers for.
+  const { answersDelivery } = tables.fires.get(fire.id) ?? fire;
+  tables.fires.set(fire.id, { ...fire, answersDelivery });
   if (fire.firedAt === null) return;
   const slugs = tables.lastFired.get(fire.projectId) ?? new Map<string, number>();
   const former = slugs.get(fire.triggerSlug) ?? fire.firedAt;
@@ -75,10 +76,11 @@ const start = (tables: TableSet, { sessions, fires, queue }: Started): void => {
 };
 
 const known = (tables: TableSet, fires: readonly NewFire[]): readonly Fire[] => {
-  const sought = new Set(fires.map(identityOf));
+  const sought = new Set(fires.map(newIdentity));
   const slugs = new Set(fires.map(({ triggerSlug }) => triggerSlug));
   const rows = [...tables.fires.values()].filter((row) => {
-    const answers = row.kind === "cron" ? row.status !== "duplicate" : row.answersDelivery;
+    const answers =
+      row.kind === "cron" ? row.replayOf === null && row.status !== "duplicate" : row.answersDelivery;
     if (!answers || !slugs.has(row.triggerSlug)) return false;
     const identity = identityOf(row);
     return identity !== null && sought.has(identity);
@@ -132,6 +134,13 @@ const factsOf = (
     known: known(
       tables,
       requests.flatMap(({ fire }) => (fire === null ? [] : [fire])),
+    ),
+    lost: new Set(
+      [...tables.sessions.values()].flatMap(({ record: { id, fireId, status } }) => {
+        const items = [...(tables.conversations.get(id)?.items.values() ?? [])];
+        const hasBegun = items.some(({ nativeId }) => nativeId !== null);
+        return fireId !== null && status === "failed" && !hasBegun ? [fireId] : [];
+      }),
     ),
     waitingCron: waiting
       .filter(({ kind }) => kind === "cron")
@@ -223,9 +232,11 @@ const skip = (tables: TableSet, request: Skip): boolean => {
       scheduledFor: dueAt,
       receivedAt: now,
       deliveryId: null,
+      answersDelivery: false,
       sessionId: null,
       attempts: 0,
       replayOf: null,
+      duplicateOf: null,
       verifiedWith: null,
       firedAt: null,
       decidedAt: now,

@@ -109,6 +109,13 @@ export const layer = Layer.effect(
       byId: (id) => Effect.sync(() => tables.changeRequests.get(id)?.record ?? null),
       open: (request) => open(tables, request),
       get: (projectId, number) => Effect.sync(() => find(projectId, number)),
+      byPull: (projectId, pullNumber) =>
+        Effect.sync(
+          () =>
+            ofProject(projectId).findLast(
+              ({ pull }) => pull !== null && pull.status !== "wanted" && pull.number === pullNumber,
+            ) ?? null,
+        ),
       openOf: (projectId, headRef) =>
         Effect.sync(
           () =>

@@ -133,9 +133,7 @@ export interface EnvironmentBuildRow {
   readonly logBytes: number;
   readonly isForgotten: boolean;
 }
-export interface FireRow extends PlannedFire {
-  readonly answersDelivery: boolean;
-}
+export type FireRow = PlannedFire;
 /** A row as readers see it. */
 export const fireOf = (row: FireRow): Fire => {
   const {

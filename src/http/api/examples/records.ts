@@ -244,6 +244,7 @@ export const fire = {
   outcome: { state: "finished", code: null },
   attempts: 1,
   replay_of: null,
+  duplicate_of: null,
   verified_with: "current",
 };
 
@@ -320,6 +321,7 @@ export const merged = {
 export const secret = {
   name: "OPENAI_API_KEY",
   masked: true,
+  unseen: [],
   created_at: BEGAN,
   updated_at: BEGAN,
   updated_by: USER,

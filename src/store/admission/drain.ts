@@ -1,0 +1,58 @@
+/** Decides which waiting fires start, now that slots are free (api.md 4 "Queue"). Pure, and shared by both adapters. */
+import * as Result from "effect/Result";
+import { requireWaits } from "../../domain/fire.ts";
+import type { CronTemplate } from "../../domain/prompt.ts";
+import type { Fire } from "../ports/fires.ts";
+import type { NewSession } from "../ports/sessions.ts";
+import { promptedSession, triggerKey, type PlannedFire, type PlannedSession } from "./plan.ts";
+
+/** A waiting fire that a slot is free for. */
+export interface DrainedFire {
+  readonly fire: Fire;
+  readonly session: Omit<NewSession, "id" | "bootDeadlineAt">;
+  readonly template: CronTemplate | null;
+}
+export interface DrainRequest {
+  readonly sessionIds: readonly string[];
+  readonly now: number;
+  readonly bootTimeoutMs: number;
+}
+
+/**
+ * What becomes of waiting fires in the order in which they start: sessions, or rows that say why not, as by a prompt that
+ * has outgrown its limit. `lastFired` as in `AdmissionFacts`.
+ */
+export const planDrain = (
+  accountId: string,
+  fires: readonly DrainedFire[],
+  { lastFired, request }: { readonly lastFired: ReadonlyMap<string, number>; readonly request: DrainRequest },
+) => {
+  const { sessionIds, now, bootTimeoutMs } = request;
+  const moved = new Map(lastFired);
+  const sessions: PlannedSession[] = [];
+  const rows: PlannedFire[] = [];
+  const admitted: { readonly fireId: string; readonly sessionId: string }[] = [];
+  for (const [index, { fire, session, template }] of fires.entries()) {
+    const id = sessionIds[index] ?? "";
+    const trigger = triggerKey(fire);
+    // A moved row keeps what it answers for.
+    const row = { ...fire, accountId, answersDelivery: false, decidedAt: now };
+    const prompt =
+      template === null
+        ? ({ is: "rendered", text: session.initialPrompt ?? "" } as const)
+        : ({ is: "cron", template } as const);
+    const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
+    const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
+    const next = Result.isFailure(prompted) ? "failed" : "fired";
+    requireWaits(fire.status, next);
+    if (Result.isFailure(prompted)) {
+      rows.push({ ...row, status: next, reason: prompted.failure, firedAt: null });
+    } else {
+      sessions.push({ session: prompted.success, fireId: fire.id, now });
+      rows.push({ ...row, status: next, reason: null, sessionId: id, firedAt: now });
+      admitted.push({ fireId: fire.id, sessionId: id });
+      moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
+    }
+  }
+  return { sessions, rows, admitted };
+};
