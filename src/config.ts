@@ -362,6 +362,7 @@ class Reader extends SettingReader {
         secretFile: path.resolve(workingDirectory, set.PLATFORM_OIDC_CLIENT_SECRET_FILE ?? ""),
         allowedDomains: domains.map((domain) => domain.toLowerCase()),
         groups,
+        ...(this.choice("PLATFORM_OIDC_EMAIL_VERIFIED") === "always" && { trustsAddresses: true }),
       }
     );
   }

@@ -31,6 +31,13 @@ export const SIGN_IN_SETTINGS = define({
     about:
       "Domains whose people may sign up, if `PLATFORM_SIGN_UP` is `allowed`. The provider must have verified the e-mail address.",
   },
+  PLATFORM_OIDC_EMAIL_VERIFIED: {
+    group: "Sign-in",
+    kind: "choice",
+    values: ["claim", "always"],
+    about:
+      "Whether an e-mail address counts as verified: by the provider's claim `email_verified`, or `always` if the provider sends no such claim.",
+  },
   PLATFORM_OIDC_GROUPS_CLAIM: {
     group: "Sign-in",
     kind: "text",

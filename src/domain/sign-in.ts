@@ -14,6 +14,8 @@ export interface OidcSettings {
   readonly allowedDomains: readonly string[];
   /** Null: groups do not count. */
   readonly groups: OidcGroups | null;
+  /** Whether an address counts as verified if the provider says nothing about it. */
+  readonly trustsAddresses?: boolean;
 }
 /** Who may sign in, by what the provider says about a person's groups. */
 export interface OidcGroups {
@@ -75,6 +77,78 @@ export const isInGroup = (value: unknown, allowed: readonly string[]): boolean =
   const groups: readonly unknown[] = Array.isArray(value) ? value : [value];
   const wanted = new Set<unknown>(allowed);
   return groups.some((group) => wanted.has(group));
+};
+
+/** What a provider says about a person. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Why a person does not get in, or does not sign up, each in words for the page and the log. */
+export const SIGN_IN_CAUSES = {
+  not_in_a_group:
+    "You are not in a group that may use this service. Ask the people who manage your groups, and sign in again.",
+  groups_missing:
+    "The provider did not say which groups you are in. The people who run this service must have it send the groups claim.",
+  too_many_groups:
+    "You are in so many groups that the provider left them out of its answer. The people who run this service must have it send only the groups that are assigned to the service.",
+  email_missing: "The provider sent no address for you (claim email).",
+  email_unverified: "The provider says that your address is not verified (claim email_verified).",
+  email_verified_missing:
+    "The provider does not say whether your address is verified (no claim email_verified). PLATFORM_OIDC_EMAIL_VERIFIED=always accepts its addresses.",
+  email_verified_unreadable:
+    "The provider's claim email_verified is neither true nor false, so your address does not count as verified.",
+  other_domain: "Your address is of no domain whose people may sign up.",
+  no_domains: "No domain is set whose people may sign up at this provider.",
+  not_a_member:
+    "GitHub does not show you as an active member of the organization. It also hides members if the organization does not allow this service's OAuth app.",
+  no_organization: "No organization is set whose members may sign up at GitHub.",
+} as const;
+export type SignInCause = keyof typeof SIGN_IN_CAUSES;
+
+/** Beyond some number of groups, a provider sends where to ask for them instead. */
+const hasTooManyGroups = (claims: Claims, claim: string): boolean => {
+  const { _claim_names: names, hasgroups: flag } = claims;
+  const isElsewhere = typeof names === "object" && names !== null && Object.hasOwn(names, claim);
+  return isElsewhere || flag === true || flag === "true";
+};
+
+/** Why the groups keep a person out. Null: they do not. */
+export const groupRefusal = (claims: Claims, groups: OidcGroups | null): SignInCause | null => {
+  if (groups === null || isInGroup(claims[groups.claim], groups.allowed)) return null;
+  if (claims[groups.claim] !== undefined) return "not_in_a_group";
+  return hasTooManyGroups(claims, groups.claim) ? "too_many_groups" : "groups_missing";
+};
+
+const TRUE = /^(?:true|1)$/i;
+const FALSE = /^(?:false|0)$/i;
+
+/**
+ * Whether the provider verified the address. Some send the claim as text or number. `xms_edov` is Entra's: the address is
+ * of a domain that its tenant owns.
+ */
+const addressRefusal = (claims: Claims, trustsAddresses: boolean): SignInCause | null => {
+  const { email, email_verified: verified, xms_edov: ofOwnDomain } = claims;
+  if (typeof email !== "string" || email === "") return "email_missing";
+  const claim = verified ?? ofOwnDomain;
+  if (claim === undefined || claim === null) return trustsAddresses ? null : "email_verified_missing";
+  if (TRUE.test(String(claim))) return null;
+  return FALSE.test(String(claim)) ? "email_unverified" : "email_verified_unreadable";
+};
+
+/** Why a person in the groups may not sign up. Where only groups are set, they say who does. */
+export const signUpRefusal = (
+  claims: Claims,
+  {
+    allowedDomains,
+    groups,
+    trustsAddresses = false,
+  }: Pick<OidcSettings, "allowedDomains" | "groups" | "trustsAddresses">,
+): SignInCause | null => {
+  if (allowedDomains.length === 0) return groups === null ? "no_domains" : null;
+  const { email } = claims;
+  return (
+    addressRefusal(claims, trustsAddresses) ??
+    (typeof email === "string" && isOfDomain(email, allowedDomains) ? null : "other_domain")
+  );
 };
 
 const NAME_MAX = 100;

@@ -1,5 +1,6 @@
 /** What both providers share: the requests of the code flow with PKCE, and faults without secrets. */
 import * as Effect from "effect/Effect";
+import { cutText } from "../domain/text.ts";
 import { NetClient } from "../ground/net/client.ts";
 import { NetFault } from "../ground/net/fault.ts";
 import {
@@ -57,6 +58,29 @@ const kindOf = (error: unknown): ProviderFault["kind"] => {
 const textOf = (error: unknown): string =>
   error instanceof Error && !(error instanceof SyntaxError) ? error.message : "an answer that cannot be read";
 
+/** A provider's own text, in one line. */
+const WORDS_MAX = 300;
+const wordsOf = (text: string): string => cutText(text.replaceAll(/\p{C}+/gu, " ").trim(), WORDS_MAX);
+
+/**
+ * The provider's code of its refusal, and what it says about it. The text of an answer to the code or to a token is left
+ * out: it may quote them (port.ts L3).
+ */
+const refusalIn = (error: unknown): { readonly code: string | null; readonly text: string | null } => {
+  if (error instanceof AuthorizationResponseError)
+    return { code: wordsOf(error.error), text: wordsOf(error.error_description ?? "") || null };
+  if (error instanceof ResponseBodyError) return { code: wordsOf(error.error), text: null };
+  if (error instanceof WWWAuthenticateChallengeError) {
+    const code = error.cause.map(({ parameters }) => parameters.error).find((found) => found !== undefined);
+    return { code: code === undefined ? null : wordsOf(code), text: null };
+  }
+  return { code: null, text: null };
+};
+
+/** Whether the provider did not accept the client's secret in the way it was sent. */
+export const isClientRefused = (error: unknown): boolean =>
+  refusalIn(error).code === "invalid_client" || error instanceof WWWAuthenticateChallengeError;
+
 /**
  * The library's messages name fields, never their values (port.ts L3). Its first cause says which field. The causes of that one have
  * the values, so they are left out.
@@ -64,9 +88,13 @@ const textOf = (error: unknown): string =>
 const faultOf = (error: unknown): ProviderFault => {
   // The library wraps what its `fetch` throws.
   for (let at = error; at instanceof Error; at = at.cause)
-    if (at instanceof NetFault) return { _tag: "ProviderFault", kind: "unreachable", why: at.message };
+    if (at instanceof NetFault)
+      return { _tag: "ProviderFault", kind: "unreachable", why: at.message, code: null };
   const cause = error instanceof Error && error.cause instanceof Error ? `: ${textOf(error.cause)}` : "";
-  return { _tag: "ProviderFault", kind: kindOf(error), why: `${textOf(error)}${cause}` };
+  const { code, text } = refusalIn(error);
+  const said = [code, text].filter((part) => part !== null).join(": ");
+  const why = `${textOf(error)}${cause}${said === "" ? "" : ` (it says ${said})`}`;
+  return { _tag: "ProviderFault", kind: kindOf(error), why, code };
 };
 
 export const asking = <A>(ask: () => Promise<A>): Effect.Effect<A, ProviderFault> =>

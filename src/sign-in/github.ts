@@ -9,7 +9,7 @@ import {
   customFetch,
   fetchProtectedResource,
 } from "openid-client";
-import { personName } from "../domain/sign-in.ts";
+import { personName, type SignInCause } from "../domain/sign-in.ts";
 import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, sendRequest, tokensFor } from "./client.ts";
 import type { SignInProvider } from "./port.ts";
 
@@ -62,10 +62,10 @@ const fromApi = async (
 export const githubProvider = (options: GithubOptions): SignInProvider => {
   const { organization, api = "https://api.github.com" } = options;
   const configuration = configurationOf(options);
-  const isMember = async (token: string): Promise<boolean> => {
-    if (organization === null) return false;
+  const membershipRefusal = async (token: string): Promise<SignInCause | null> => {
+    if (organization === null) return "no_organization";
     const url = new URL(`${api}/user/memberships/orgs/${encodeURIComponent(organization)}`);
-    return (await fromApi(configuration, token, url))?.["state"] === "active";
+    return (await fromApi(configuration, token, url))?.["state"] === "active" ? null : "not_a_member";
   };
   return {
     id: "github",
@@ -92,8 +92,8 @@ export const githubProvider = (options: GithubOptions): SignInProvider => {
           issuer: ISSUER,
           subject: String(id),
           name: personName(user?.["name"], user?.["login"]),
-          mayEnter: true,
-          maySignUp: await isMember(token),
+          entryRefusal: null,
+          signUpRefusal: await membershipRefusal(token),
         };
       }),
   };

@@ -6,51 +6,101 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import {
   allowInsecureRequests,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
   type Configuration,
   customFetch,
   discovery,
   enableNonRepudiationChecks,
   fetchUserInfo,
 } from "openid-client";
-import { isInGroup, isOfDomain, personName, type OidcGroups } from "../domain/sign-in.ts";
-import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, sendRequest, tokensFor } from "./client.ts";
+import {
+  groupRefusal,
+  personName,
+  signUpRefusal,
+  type Claims,
+  type OidcGroups,
+  type OidcSettings,
+} from "../domain/sign-in.ts";
+import {
+  ANSWER_SECONDS,
+  AnswerRefused,
+  asking,
+  authorizationUrl,
+  isClientRefused,
+  sendRequest,
+  tokensFor,
+} from "./client.ts";
 import type { ProvidedPerson, SignInProvider } from "./port.ts";
 
-export interface OidcOptions {
-  readonly issuer: string;
-  readonly clientId: string;
+export interface OidcOptions extends Pick<
+  OidcSettings,
+  "issuer" | "clientId" | "allowedDomains" | "trustsAddresses"
+> {
   readonly clientSecret: string;
-  readonly allowedDomains: readonly string[];
   readonly groups?: OidcGroups | null;
 }
 
 /** How long a discovery document counts: providers change their endpoints seldom. */
 const DISCOVERED_MS = 60 * 60 * 1000;
 
-const discover = async ({ issuer, clientId, clientSecret }: OidcOptions): Promise<Configuration> =>
-  discovery(new URL(issuer), clientId, clientSecret, undefined, {
+/** The ways of the client secret to the token endpoint. HTTP Basic is the standard's default. */
+const CLIENT_AUTH = { client_secret_basic: ClientSecretBasic, client_secret_post: ClientSecretPost } as const;
+type ClientAuthMethod = keyof typeof CLIENT_AUTH;
+const METHODS = Object.keys(CLIENT_AUTH) as readonly ClientAuthMethod[];
+
+/** A provider, with the ways that it announces for the secret. The first one is used until the provider refuses it. */
+interface Discovered {
+  readonly configuration: Configuration;
+  readonly methods: ClientAuthMethod[];
+}
+
+const discover = async ({ issuer, clientId, clientSecret }: OidcOptions): Promise<Discovered> => {
+  const methods: ClientAuthMethod[] = [...METHODS];
+  const authenticate: ClientAuth = (...request) =>
+    CLIENT_AUTH[methods[0] ?? "client_secret_basic"](clientSecret)(...request);
+  const configuration = await discovery(new URL(issuer), clientId, undefined, authenticate, {
     timeout: ANSWER_SECONDS,
     [customFetch]: sendRequest,
     // Without this, an ID token that comes straight from the provider counts without a look at its signature.
     execute: [enableNonRepudiationChecks, ...(issuer.startsWith("http:") ? [allowInsecureRequests] : [])],
   });
+  const { token_endpoint_auth_methods_supported: announced } = configuration.serverMetadata();
+  const wanted = METHODS.filter((method) => (announced ?? METHODS.slice(0, 1)).includes(method));
+  // A provider that announces neither may take both.
+  if (wanted.length > 0) methods.splice(0, methods.length, ...wanted);
+  return { configuration, methods };
+};
 
-type Claims = Readonly<Record<string, unknown>>;
+/** A provider that announces both ways may know this client by one of them. A refused client does not use up the code. */
+const withClientAuth = async <A>(methods: ClientAuthMethod[], ask: () => Promise<A>): Promise<A> => {
+  try {
+    return await ask();
+  } catch (error) {
+    const [refused, next] = methods;
+    if (refused === undefined || next === undefined || !isClientRefused(error)) throw error;
+    methods.reverse();
+    return ask();
+  }
+};
 
 /** The provider's claims about a person. Many providers have name and address only at their user info endpoint. */
 const claimsOf = async (
   configuration: Configuration,
-  {
-    tokens,
-    groups,
-  }: { readonly tokens: Awaited<ReturnType<typeof tokensFor>>; readonly groups: OidcGroups | null },
+  tokens: Awaited<ReturnType<typeof tokensFor>>,
+  { groups = null, allowedDomains }: OidcOptions,
 ): Promise<Claims & { readonly sub: string }> => {
   const claims = tokens.claims();
   if (claims === undefined) throw new AnswerRefused("the answer has no ID token");
+  if (configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   const hasGroups = groups === null || claims[groups.claim] !== undefined;
   const isWhole = hasGroups && typeof claims["email"] === "string" && typeof claims["name"] === "string";
-  if (isWhole || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
-  const info: Claims = await fetchUserInfo(configuration, tokens.access_token, claims.sub);
+  const isVerifiedSaid = allowedDomains.length === 0 || claims["email_verified"] !== undefined;
+  if (isWhole && isVerifiedSaid) return claims;
+  const asked: Promise<Claims> = fetchUserInfo(configuration, tokens.access_token, claims.sub);
+  // A person with an identity here needs no verified address.
+  const info = await (isWhole ? asked.catch((): Claims => ({})) : asked);
   // The ID token is signed, the user info is not. An address and its verification come from the same of the two.
   const { email } = claims;
   const isOfInfo = email === undefined || (claims["email_verified"] === undefined && info["email"] === email);
@@ -65,23 +115,17 @@ const claimsOf = async (
 };
 
 const personOf = (
-  { issuer, allowedDomains, groups = null }: OidcOptions,
+  { issuer, groups = null, ...options }: OidcOptions,
   claims: Claims & { readonly sub: string },
-) => {
-  const { email } = claims;
-  const isVerified = typeof email === "string" && claims["email_verified"] === true;
-  const mayEnter = groups === null || isInGroup(claims[groups.claim], groups.allowed);
-  const person: ProvidedPerson = {
+): ProvidedPerson => {
+  const entryRefusal = groupRefusal(claims, groups);
+  return {
     issuer,
     subject: claims.sub,
-    name: personName(claims["name"], claims["preferred_username"], email),
-    mayEnter,
-    // Where only groups are set, they say who signs up.
-    maySignUp:
-      mayEnter &&
-      (allowedDomains.length === 0 ? groups !== null : isVerified && isOfDomain(email, allowedDomains)),
+    name: personName(claims["name"], claims["preferred_username"], claims["email"]),
+    entryRefusal,
+    signUpRefusal: entryRefusal ?? signUpRefusal(claims, { ...options, groups }),
   };
-  return person;
 };
 
 /** Some providers give the groups only if a scope of the same name is asked for, and announce it. */
@@ -93,21 +137,20 @@ const scopeFor = (configuration: Configuration, groups: OidcGroups | null): stri
 
 export const oidcProvider = (options: OidcOptions): SignInProvider => {
   const { groups = null } = options;
-  let discovered: { readonly configuration: Configuration; readonly until: number } | null = null;
+  let discovered: (Discovered & { readonly until: number }) | null = null;
   const configured = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis;
     if (discovered === null || discovered.until <= now) {
-      const configuration = yield* asking(() => discover(options));
-      discovered = { configuration, until: now + DISCOVERED_MS };
+      discovered = { ...(yield* asking(() => discover(options))), until: now + DISCOVERED_MS };
     }
-    return discovered.configuration;
+    return discovered;
   });
   return {
     id: "oidc",
     issuer: options.issuer,
     label: new URL(options.issuer).host,
     begin: (secrets, redirectUri) =>
-      Effect.flatMap(configured, (configuration) =>
+      Effect.flatMap(configured, ({ configuration }) =>
         asking(() =>
           authorizationUrl(configuration, secrets, {
             redirect_uri: redirectUri,
@@ -117,15 +160,16 @@ export const oidcProvider = (options: OidcOptions): SignInProvider => {
         ),
       ),
     finish: (callback, secrets) =>
-      Effect.flatMap(configured, (configuration) =>
+      Effect.flatMap(configured, ({ configuration, methods }) =>
         asking(async () => {
-          const tokens = await tokensFor(configuration, callback, {
+          const checks = {
             pkceCodeVerifier: secrets.verifier,
             expectedState: secrets.state,
             expectedNonce: secrets.nonce,
             idTokenExpected: true,
-          });
-          return personOf(options, await claimsOf(configuration, { tokens, groups }));
+          };
+          const tokens = await withClientAuth(methods, () => tokensFor(configuration, callback, checks));
+          return personOf(options, await claimsOf(configuration, tokens, options));
         }),
       ),
   };

@@ -7,7 +7,7 @@
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { ProviderId } from "../domain/sign-in.ts";
+import type { ProviderId, SignInCause } from "../domain/sign-in.ts";
 
 /** The secrets of one flow, which its browser keeps sealed. */
 export interface FlowSecrets {
@@ -23,10 +23,10 @@ export interface ProvidedPerson {
   readonly subject: string;
   /** A name to show, if she is new. */
   readonly name: string;
-  /** Whether the settings let her in at all. */
-  readonly mayEnter: boolean;
-  /** Whether the settings let her sign up without an invitation. */
-  readonly maySignUp: boolean;
+  /** Why the settings do not let her in at all. Null: they do. */
+  readonly entryRefusal: SignInCause | null;
+  /** Why the settings do not let her sign up without an invitation. Null: they do. */
+  readonly signUpRefusal: SignInCause | null;
 }
 
 /** Why a sign-in did not succeed. */
@@ -34,8 +34,10 @@ export interface ProviderFault {
   readonly _tag: "ProviderFault";
   /** `denied`: the person or the provider said no. `refused`: the answer is not right. `unreachable`: it does not answer. */
   readonly kind: "denied" | "refused" | "unreachable";
-  /** For the log. */
+  /** For the log: what was wrong, with the provider's own words. */
   readonly why: string;
+  /** The provider's code of its refusal, for the page. Null: it gave none. */
+  readonly code: string | null;
 }
 
 export interface SignInProvider {

@@ -1,6 +1,14 @@
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
-import { isInGroup, isOfDomain, parseIssuer, personName, returnPath } from "../../src/domain/sign-in.ts";
+import {
+  groupRefusal,
+  isInGroup,
+  isOfDomain,
+  parseIssuer,
+  personName,
+  returnPath,
+  signUpRefusal,
+} from "../../src/domain/sign-in.ts";
 
 describe("the path after a sign-in", () => {
   it("is one of the page", () => {
@@ -77,4 +85,57 @@ it.each([
   ["no claim", undefined, false],
 ])("%s is looked for as it is written [T13]", (_, claim, isIn) => {
   expect(isInGroup(claim, ["engineering"])).toBe(isIn);
+});
+
+describe("who may sign up", () => {
+  const options = { allowedDomains: ["example.com"], groups: null };
+  const email = "ada@example.com";
+  it.each([
+    [{ email, email_verified: true }, null],
+    [{ email, email_verified: "true" }, null],
+    [{ email, email_verified: "True" }, null],
+    [{ email, email_verified: 1 }, null],
+    [{ email, xms_edov: "1" }, null],
+    [{ email, xms_edov: true }, null],
+    [{ email, email_verified: false, xms_edov: true }, "email_unverified"],
+    [{ email, email_verified: "false" }, "email_unverified"],
+    [{ email, email_verified: 0 }, "email_unverified"],
+    [{ email, email_verified: "yes" }, "email_verified_unreadable"],
+    [{ email }, "email_verified_missing"],
+    [{ email_verified: true }, "email_missing"],
+    [{ email: 7, email_verified: true }, "email_missing"],
+    [{ email: "ada@other.example", email_verified: true }, "other_domain"],
+  ])("%j", (claims, cause) => {
+    expect(signUpRefusal(claims, options)).toBe(cause);
+  });
+
+  it("an issuer whose addresses count as verified may leave the claim out, but not deny it", () => {
+    const trusting = { ...options, trustsAddresses: true };
+    expect(signUpRefusal({ email }, trusting)).toBe(null);
+    expect(signUpRefusal({ email, email_verified: false }, trusting)).toBe("email_unverified");
+    expect(signUpRefusal({}, trusting)).toBe("email_missing");
+  });
+
+  it("without domains, the groups say who does", () => {
+    const groups = { claim: "groups", allowed: ["a"] };
+    expect(signUpRefusal({}, { allowedDomains: [], groups })).toBe(null);
+    expect(signUpRefusal({}, { allowedDomains: [], groups: null })).toBe("no_domains");
+  });
+});
+
+describe("who is kept out by groups", () => {
+  const groups = { claim: "groups", allowed: ["a"] };
+  it.each([
+    [{ groups: ["a"] }, null],
+    [{ groups: ["b"] }, "not_in_a_group"],
+    [{ groups: [] }, "not_in_a_group"],
+    [{}, "groups_missing"],
+    [{ _claim_names: { groups: "src1" }, _claim_sources: { src1: { endpoint: "x" } } }, "too_many_groups"],
+    [{ _claim_names: { other: "src1" } }, "groups_missing"],
+    [{ hasgroups: true }, "too_many_groups"],
+    [{ hasgroups: "true" }, "too_many_groups"],
+  ])("%j", (claims, cause) => {
+    expect(groupRefusal(claims, groups)).toBe(cause);
+    expect(groupRefusal(claims, null)).toBe(null);
+  });
 });

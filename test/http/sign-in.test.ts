@@ -95,13 +95,19 @@ describe("signing in at a provider", () => {
   });
 
   it.each([
-    ["an address that is not verified", { email_verified: false }],
-    ["a verification that is not true", { email_verified: "true" }],
-    ["another domain", { email: `ada@evil-${DOMAIN}` }],
-  ])("makes no person of %s [T13]", async (_, changed) => {
+    ["an address that is not verified", { email_verified: false }, "claim email_verified"],
+    ["a missing verification", { email_verified: undefined }, "no claim email_verified"],
+    ["another domain", { email: `ada@evil-${DOMAIN}` }, "of no domain"],
+  ])("makes no person of %s, and says why [T13]", async (_, changed, cause) => {
     Object.assign(world.idp.claims, { sub: "grace" }, changed);
     const answer = await new Browser(world.open).signIn("oidc");
     expect([answer.status, answer.text]).toEqual([403, expect.stringContaining("You need an invitation")]);
+    expect(answer.text).toContain(cause);
+    expect(world.open.logs.findLast((line) => line.includes("a sign-in was refused"))).toContain(cause);
+    expect((await auditOf(world.open, "sign_in"))[0]).toMatchObject({
+      outcome: "refused",
+      changes: { why: "unknown", cause: expect.any(String) },
+    });
   });
 
   it("does not take an address of the user info for the one that the ID token verified [T13]", async () => {
@@ -199,6 +205,13 @@ describe("signing in at a provider", () => {
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining("not in a group")]);
     const [row] = await auditOf(service, "sign_in");
     expect(row).toMatchObject({ outcome: "refused", changes: { why: "not_in_a_group" } });
+    world.idp.falsify = ({ payload }) => Object.assign(payload, { _claim_names: { groups: "src1" } });
+    const many = await enter(undefined);
+    expect([many.status, many.text]).toEqual([403, expect.stringContaining("so many groups")]);
+    expect(service.logs.findLast((line) => line.includes("a sign-in was refused"))).toContain(
+      "so many groups",
+    );
+    world.idp.falsify = () => undefined;
     expect((await enter(["sales", "engineering"])).status).toBe(303);
     expect((await auditOf(service, "invitation.accepted"))[0]).toMatchObject({ outcome: "done" });
     await service.close();

@@ -84,3 +84,68 @@ describe("a provider", () => {
     server.close();
   });
 });
+
+/** How the client's secret comes to a provider, sign-in by sign-in, and the faults. It knows no code. */
+const clientAuthWith = async (announced: readonly string[] | undefined, accepts: "basic" | "post") => {
+  const ways: string[] = [];
+  const server = createServer((request, response) => {
+    const { authorization } = request.headers;
+    const base = `http://${request.headers.host ?? ""}`;
+    response.setHeader("content-type", "application/json");
+    if (request.method === "GET") {
+      const endpoints = { authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` };
+      const methods = { token_endpoint_auth_methods_supported: announced };
+      response.end(JSON.stringify({ issuer: base, ...endpoints, ...methods }));
+      return;
+    }
+    const way = authorization?.startsWith("Basic ") === true ? "basic" : "post";
+    ways.push(way);
+    const isKnown = way === accepts;
+    response.writeHead(isKnown ? 400 : 401);
+    const error = isKnown ? "invalid_grant" : "invalid_client";
+    response.end(JSON.stringify({ error, error_description: "it quotes the canary" }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const provider = oidcProvider({ ...CLIENT, issuer, allowedDomains: [] });
+  const faults = [
+    await faultOf(provider.finish(CALLBACK, SECRETS)),
+    await faultOf(provider.finish(CALLBACK, SECRETS)),
+  ];
+  server.close();
+  return { ways, faults };
+};
+
+describe("the client's secret", () => {
+  const both = ["client_secret_post", "client_secret_basic"];
+  it.each([
+    ["says only so", ["client_secret_basic"], "basic", ["basic", "basic"]],
+    ["says nothing", undefined, "basic", ["basic", "basic"]],
+    ["takes the body alone", ["client_secret_post"], "post", ["post", "post"]],
+    ["announces both", both, "basic", ["basic", "basic"]],
+    ["announces both and refuses one", both, "post", ["basic", "post", "post"]],
+  ] as const)("goes by HTTP Basic or in the body as the provider %s", async (_, announced, accepts, ways) => {
+    const { ways: used, faults } = await clientAuthWith(announced, accepts);
+    expect(used).toEqual(ways);
+    expect(faults).toMatchObject([{ code: "invalid_grant" }, { code: "invalid_grant" }]);
+  });
+
+  it("that is refused is named as the provider names it", async () => {
+    const { ways, faults } = await clientAuthWith(["client_secret_basic"], "post");
+    expect(ways).toEqual(["basic", "basic"]);
+    const why = expect.stringContaining("it says invalid_client") as string;
+    expect(faults[0]).toMatchObject({ kind: "refused", code: "invalid_client", why });
+  });
+});
+
+it("a refusal at the provider's page has its code and its words, in one line", async () => {
+  const provider = oidcProvider({ ...CLIENT, issuer: idp.issuer.url ?? "", allowedDomains: [] });
+  const refused = new URL("http://127.0.0.1/dashboard/callback/oidc?state=s&error=access_denied");
+  refused.searchParams.set("error_description", "AADSTS50105: not assigned\r\nTrace ID: 1");
+  const fault = await faultOf(provider.finish(refused, SECRETS));
+  expect(fault).toMatchObject({
+    kind: "denied",
+    code: "access_denied",
+    why: expect.stringContaining("access_denied: AADSTS50105: not assigned Trace ID: 1") as string,
+  });
+});

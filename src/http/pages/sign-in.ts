@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
-import { returnPath, type ProviderId } from "../../domain/sign-in.ts";
+import { returnPath, SIGN_IN_CAUSES, type ProviderId, type SignInCause } from "../../domain/sign-in.ts";
 import { audited, refusedEntry } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import {
@@ -130,18 +130,35 @@ const refusal = (status: number, title: string, text: string) =>
 const UNSTARTED =
   "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
 
-const NOT_IN_A_GROUP =
-  "You are not in a group that may use this service. Ask the people who manage your groups, and sign in again.";
+interface RefusedSignIn {
+  /** As it is counted, and recorded unless `cause` says more. */
+  readonly outcome: string;
+  readonly cause?: SignInCause | null;
+  /** For the log alone. */
+  readonly why?: string;
+}
 
-const refusedSignIn = (by: ProviderId, why: string) =>
-  refusedEntry({ action: "sign_in", changes: { by, why } });
+/** The count, the log line and the record of a sign-in that did not succeed. */
+const refusedSignIn = Effect.fnUntraced(function* (by: ProviderId, { outcome, cause, why }: RefusedSignIn) {
+  (yield* Measures).count("sign_ins_total", { provider: by, outcome });
+  const words = why ?? (cause == null ? outcome : SIGN_IN_CAUSES[cause]);
+  yield* Effect.logWarning("a sign-in was refused", { provider: by, kind: outcome, why: words });
+  yield* refusedEntry({
+    action: "sign_in",
+    changes: {
+      by,
+      why: outcome === "not_allowed" ? cause : outcome,
+      ...(outcome === "unknown" && cause != null && { cause }),
+    },
+  });
+});
 
 /** How a new identity gets its person. */
-const entryOf = Effect.fnUntraced(function* (flow: Flow, { maySignUp }: ProvidedPerson) {
+const entryOf = Effect.fnUntraced(function* (flow: Flow, { signUpRefusal }: ProvidedPerson) {
   if (flow.invitation !== null) return { by: "invitation", hash: flow.invitation } satisfies Entry;
   const { signIn } = yield* Limits;
-  const accountId =
-    maySignUp && signIn.signUp === "allowed" ? yield* (yield* Operations).operatorAccount : null;
+  const mayJoin = signUpRefusal === null && signIn.signUp === "allowed";
+  const accountId = mayJoin ? yield* (yield* Operations).operatorAccount : null;
   return accountId === null
     ? ({ by: "none" } satisfies Entry)
     : ({ by: "sign_up", accountId } satisfies Entry);
@@ -191,6 +208,7 @@ const link = Effect.fnUntraced(function* (
     .pipe(audited((result) => (result === "linked" ? row : null)));
   if (linked === "linked")
     return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
+  yield* Effect.logWarning("a sign-in was not added", { provider: flow.provider, why: linked });
   yield* refusedEntry({
     action: "identity.linked",
     target: userId,
@@ -208,6 +226,10 @@ const entered = (flow: Flow, sessionId: string) => (result: SignInResult) => {
   return { action, target: person.id, actor, changes: { by: flow.provider, new: isNew } } as const;
 };
 
+/** Only a service that lets people sign up says why this person cannot. */
+const signUpRefusalOf = ({ signUpRefusal }: ProvidedPerson) =>
+  Effect.map(Limits, ({ signIn }) => (signIn.signUp === "allowed" ? signUpRefusal : null));
+
 const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
   const identity = yield* identityOf(person);
   const { row, session } = yield* newSession;
@@ -220,10 +242,12 @@ const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
       newPerson: { id: yield* newUuid, name: person.name },
     })
     .pipe(audited(entered(flow, row.id)));
-  if (result.kind !== "signed_in") yield* refusedSignIn(flow.provider, result.kind);
-  (yield* Measures).count("sign_ins_total", { provider: flow.provider, outcome: result.kind });
+  const signUpCause = result.kind === "unknown" ? yield* signUpRefusalOf(person) : null;
+  if (result.kind !== "signed_in")
+    yield* refusedSignIn(flow.provider, { outcome: result.kind, cause: signUpCause });
   switch (result.kind) {
     case "signed_in": {
+      (yield* Measures).count("sign_ins_total", { provider: flow.provider, outcome: result.kind });
       const home = HttpServerResponse.redirect(flow.returnTo, { status: 303 });
       return yield* Effect.flatMap(withCookie(home, session), withoutFlow);
     }
@@ -239,7 +263,7 @@ const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
       return yield* refusal(
         403,
         "You need an invitation",
-        "This service does not know you yet. Ask an owner of the account for an invitation. If you already have an access token, sign in with it and add this sign-in on the account's page.",
+        `This service does not know you yet. ${signUpCause === null ? "" : `You cannot sign up: ${SIGN_IN_CAUSES[signUpCause]} `}Ask an owner of the account for an invitation. If you already have an access token, sign in with it and add this sign-in on the account's page.`,
       );
   }
 });
@@ -249,7 +273,7 @@ const FAULTS: Readonly<Record<ProviderFault["kind"], readonly [number, string, s
   refused: [
     403,
     "The sign-in was refused",
-    "The provider's answer does not fit this sign-in. Sign in again.",
+    "The provider's answer does not fit this sign-in. Sign in again. The service's log has the reason.",
   ],
   unreachable: [
     502,
@@ -281,26 +305,23 @@ const callback = Effect.gen(function* () {
   const { id, finish } = yield* provider;
   const flow = yield* flowOf(id);
   if (flow === null) {
-    (yield* Measures).count("sign_ins_total", { provider: id, outcome: "no_flow" });
-    yield* Effect.logWarning("a sign-in was refused", { provider: id, why: "its browser has no such flow" });
-    yield* refusedSignIn(id, "no_flow");
+    yield* refusedSignIn(id, { outcome: "no_flow", why: "its browser has no such flow" });
     return yield* refusal(400, "This sign-in cannot be completed", UNSTARTED);
   }
   const url = new URL(redirectUri((yield* Addresses).publicUrl, id));
   url.search = queryOf(yield* HttpServerRequest.HttpServerRequest);
   const come = yield* Effect.result(finish(url, flow));
   if (come._tag === "Failure") {
-    const { kind, why } = come.failure;
-    (yield* Measures).count("sign_ins_total", { provider: id, outcome: kind });
-    yield* Effect.logWarning("a sign-in was refused", { provider: id, kind, why });
-    yield* refusedSignIn(id, kind);
-    return yield* refusal(...FAULTS[kind]);
+    const { kind, why, code } = come.failure;
+    yield* refusedSignIn(id, { outcome: kind, why });
+    const [status, title, text] = FAULTS[kind];
+    return yield* refusal(status, title, code === null ? text : `${text} The provider says: ${code}.`);
   }
   const person = come.success;
-  if (!person.mayEnter) {
-    (yield* Measures).count("sign_ins_total", { provider: id, outcome: "not_allowed" });
-    yield* refusedSignIn(id, "not_in_a_group");
-    return yield* refusal(403, "You may not sign in here", NOT_IN_A_GROUP);
+  const { entryRefusal: cause } = person;
+  if (cause !== null) {
+    yield* refusedSignIn(id, { outcome: "not_allowed", cause });
+    return yield* refusal(403, "You may not sign in here", SIGN_IN_CAUSES[cause]);
   }
   return flow.linkTo === null ? yield* enter(flow, person) : yield* link(flow, flow.linkTo, person);
 });
