@@ -65,8 +65,8 @@ import { OutboundSender } from "./services/outbound-sender.ts";
 import { TokenSignIn } from "./store/ports/identity.ts";
 import * as Client from "./store/postgres/connection/client.ts";
 import * as Embedded from "./store/postgres/embedded/embedded.ts";
+import { migrateIfFit } from "./store/postgres/examine.ts";
 import { postgresStore } from "./store/postgres/layer.ts";
-import { migrate } from "./store/postgres/migrate.ts";
 
 /** The environment of one service. */
 export interface Place {
@@ -88,7 +88,7 @@ export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
     config.databaseUrl === null ? Embedded.layer(dataDir) : Client.layer({ url: config.databaseUrl });
   return postgresStore.pipe(
     Layer.provide(tokenSignIn(config)),
-    Layer.provideMerge(Layer.effectDiscard(migrate)),
+    Layer.provideMerge(Layer.effectDiscard(migrateIfFit)),
     Layer.provideMerge(database),
   );
 };

@@ -184,7 +184,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
-    publicUrl: read.url("PLATFORM_PUBLIC_URL"),
+    publicUrl: read.origin("PLATFORM_PUBLIC_URL"),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
     databaseUrl: read.databaseUrl(environment),

@@ -6,6 +6,8 @@ import path from "node:path";
 import * as Schema from "effect/Schema";
 import { thrownText } from "./ground/thrown.ts";
 import type { Config } from "./config.ts";
+import { DatabaseUnfit } from "./store/postgres/examine.ts";
+import { MigrationRefused } from "./store/postgres/migrate.ts";
 
 /** The start is refused: the database cannot be reached, created or opened. */
 export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("DatabaseRefused", {
@@ -20,6 +22,14 @@ const placeOf = (url: string): string => {
     : `${parsed.searchParams.get("host") ?? parsed.host}${parsed.pathname}`;
 };
 
+/** The reason with its remedy, which some errors bring. */
+const remedied = (error: unknown, why: string): string => {
+  if (error instanceof DatabaseUnfit || error instanceof MigrationRefused) return why;
+  return /unsupported startup parameter/.test(why)
+    ? `${why}. Let DATABASE_URL name the server itself, or let the pooler pass the parameter on.`
+    : `${why}. Start it, or correct DATABASE_URL.`;
+};
+
 /** @param dataDir the real path of the data directory */
 export const databaseRefusal = (
   { databaseUrl }: Pick<Config, "databaseUrl">,
@@ -29,7 +39,7 @@ export const databaseRefusal = (
   const why = thrownText(error);
   if (databaseUrl !== null)
     return new DatabaseRefused({
-      message: `The database that DATABASE_URL names (${placeOf(databaseUrl)}) cannot be used: ${why}. Start it, or correct DATABASE_URL.`,
+      message: `The database that DATABASE_URL names (${placeOf(databaseUrl)}) cannot be used: ${remedied(error, why)}`,
     });
   const isFull = /ENOSPC|No space left/i.test(why);
   const advice = isFull ? `The disk of ${dataDir} is full. Free some space, then start again.` : "";

@@ -61,6 +61,32 @@ const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Setting
   return { current: key, former: [] } satisfies MasterKeys;
 });
 
+/** The key that sealed the database's secrets, and where it was found. */
+const provenKey = Effect.fnUntraced(function* (
+  place: { readonly dataDir: string; readonly kept: KeptKeys },
+  settings: Settings,
+  check: string,
+) {
+  const { dataDir, kept } = place;
+  const proved = (bytes: Uint8Array | null) => (bytes === null ? null : keyProvedBy(bytes, check));
+  if (settings.masterKey !== null) {
+    const text = settings.masterKey;
+    const key = proved(yield* attempt(() => readKey(text, "PLATFORM_MASTER_KEY")));
+    return key === null ? yield* explain(dataDir, settings, kept) : { key, from: "setting" as const };
+  }
+  const current = proved(kept.current);
+  if (current !== null) return { key: current, from: "file" as const };
+  const next = proved(kept.next);
+  return next === null ? yield* explain(dataDir, settings, kept) : { key: next, from: "draft" as const };
+});
+
+/** Fails as `openMasterKeys` would, and changes nothing. */
+export const examineMasterKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings) {
+  const known = yield* (yield* Secrets).masterKey;
+  const kept = yield* attempt(() => keptKeys(dataDir));
+  if (known !== null) yield* provenKey({ dataDir, kept }, settings, known.check);
+});
+
 /**
  * The installation's keys, for a process that owns its data directory.
  *
@@ -70,26 +96,14 @@ export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, sett
   const known = yield* (yield* Secrets).masterKey;
   const kept = yield* attempt(() => keptKeys(dataDir));
   if (known === null) return yield* firstKey(dataDir, settings, kept);
-  const proved = (bytes: Uint8Array | null) => (bytes === null ? null : keyProvedBy(bytes, known.check));
-  const opened = (current: MasterKey): MasterKeys => ({
-    current,
-    former: known.former === null ? [] : openFormerKeys(current, known.former),
-  });
-  if (settings.masterKey !== null) {
-    const text = settings.masterKey;
-    const given = proved(yield* attempt(() => readKey(text, "PLATFORM_MASTER_KEY")));
-    return given === null ? yield* explain(dataDir, settings, kept) : opened(given);
-  }
-  const current = proved(kept.current);
-  if (current !== null) {
-    // A rotation was killed before the database knew of its key.
-    if (kept.next !== null) yield* attempt(() => dropDraft(dataDir));
-    return opened(current);
-  }
-  const next = proved(kept.next);
-  if (next === null) return yield* explain(dataDir, settings, kept);
-  yield* attempt(() => settleKey(dataDir));
-  return opened(next);
+  const { key, from } = yield* provenKey({ dataDir, kept }, settings, known.check);
+  // A rotation was killed before the database knew of its key.
+  if (from === "file" && kept.next !== null) yield* attempt(() => dropDraft(dataDir));
+  if (from === "draft") yield* attempt(() => settleKey(dataDir));
+  return {
+    current: key,
+    former: known.former === null ? [] : openFormerKeys(key, known.former),
+  } satisfies MasterKeys;
 });
 
 /**

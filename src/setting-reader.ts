@@ -108,6 +108,18 @@ export class SettingReader {
     return null;
   }
 
+  /** A URL without a path: cookies, sign-ins and the page's own requests begin at the root of its host. */
+  origin(name: NamesOf<"url">): string | null {
+    const url = this.url(name);
+    if (url === null || new URL(url).pathname === "/") return url;
+    this.problem(
+      name,
+      this.given(name) ?? url,
+      "an http or https URL without a path: the service needs a host name of its own",
+    );
+    return null;
+  }
+
   /** The value that the domain's parser returns. The default is read by the same parser. */
   parsed<Name extends NamesOf<"structured">, A>(
     name: Name,

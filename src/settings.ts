@@ -52,7 +52,7 @@ export const SETTINGS = define({
     fallback: null,
     shown: "`http://{host}:{port}`",
     about:
-      "The address of the service as people and webhook senders see it. Links and webhook URLs begin with it.",
+      "The address of the service as people and webhook senders see it, without a path. Links and webhook URLs begin with it.",
   },
   PLATFORM_PREVIEW_URL: {
     group: "Addresses",

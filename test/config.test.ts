@@ -100,6 +100,11 @@ test.each([
   ["PLATFORM_PUBLIC_URL", "example.org", "an http or https URL"],
   ["PLATFORM_PUBLIC_URL", "https://example.org/?x=1", "an http or https URL without ? and #"],
   ["PLATFORM_PUBLIC_URL", "https://example.org/#f", "an http or https URL without ? and #"],
+  [
+    "PLATFORM_PUBLIC_URL",
+    "https://example.org/agents/",
+    "an http or https URL without a path: the service needs a host name of its own",
+  ],
   ["PLATFORM_LLM_BASE_URL", "file:///etc", "an http or https URL"],
   ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, gvisor, local, docker, kubernetes, simulated"],
   ["PLATFORM_LOCAL_FORM", "chroot", "one of auto, bubblewrap, namespaces"],

@@ -5,6 +5,8 @@
  *  D2 Rounds of one duty do not overlap.
  *  D3 A signal is listened for from before a round: the next round sees what is committed during this one.
  *  D4 The last run of each duty is in this process's memory: when it ended, how long it took, whether a part of it crashed.
+ *  D5 A duty is late if its round takes far longer than its period, or if its last round crashed as a whole. A part that
+ *     crashed is one project's or session's trouble, and does not make the service unready.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -13,7 +15,12 @@ import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import { waitOutOutage } from "../actors/supervisor.ts";
 import type { StoreError } from "../store/ports/journal.ts";
-import type { DutyName } from "./duties.ts";
+import { DUTY_NAMES, type DutyName } from "./duties.ts";
+
+/** How many of its periods a round may take. */
+const LATE_PERIODS = 10;
+/** How long every round may take, ms: after a start, recovery loads all that is live. */
+const LATE_MS = 5 * 60_000;
 
 export interface LastRun {
   /** Ms since the epoch. */
@@ -27,6 +34,9 @@ export interface LastRun {
 export class RunRecord {
   readonly #runs = new Map<DutyName, LastRun>();
   readonly #failures = new Map<DutyName, number>();
+  /** When the rounds under way began. */
+  readonly #begun = new Map<DutyName, number>();
+  readonly #broken = new Set<DutyName>();
 
   /** Null before the end of the first round. */
   lastRun(name: DutyName): LastRun | null {
@@ -38,8 +48,27 @@ export class RunRecord {
     return this.#failures.get(name) ?? 0;
   }
 
+  /** The duties that do not do their work in time (D5). */
+  late(now: number, periods: ReadonlyMap<DutyName, number>): readonly DutyName[] {
+    return DUTY_NAMES.filter((name) => {
+      const allowed = Math.max(LATE_MS, LATE_PERIODS * (periods.get(name) ?? 0));
+      return this.#broken.has(name) || now - (this.#begun.get(name) ?? now) > allowed;
+    });
+  }
+
+  began(name: DutyName, now: number): void {
+    this.#begun.set(name, now);
+  }
+
   ended(name: DutyName, run: LastRun): void {
     this.#runs.set(name, run);
+  }
+
+  /** The round is over. `isWhole`: it did not crash as a whole. */
+  left(name: DutyName, isWhole: boolean): void {
+    this.#begun.delete(name);
+    if (isWhole) this.#broken.delete(name);
+    else this.#broken.add(name);
   }
 
   crashed(name: DutyName): void {
@@ -75,7 +104,10 @@ export const dutyRound = <E, R>(
     const runs = yield* DutyRuns;
     const begunAt = yield* Clock.currentTimeMillis;
     const failures = runs.failures(name);
-    yield* dutyPart(name, effect);
+    runs.began(name, begunAt);
+    let isWhole = true;
+    const watched = Effect.tapDefect(effect, () => Effect.sync(() => (isWhole = false)));
+    yield* Effect.onExit(dutyPart(name, watched), () => Effect.sync(() => runs.left(name, isWhole)));
     const endedAt = yield* Clock.currentTimeMillis;
     runs.ended(name, { endedAt, tookMs: endedAt - begunAt, failed: runs.failures(name) > failures });
   });

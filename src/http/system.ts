@@ -1,32 +1,58 @@
 /** Routes about the service itself: liveness, readiness, documentation (api.md 9). */
+import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerResponse } from "effect/http";
+import type { DutyName } from "../duties/duties.ts";
+import { DutyRuns } from "../duties/duty.ts";
 import { Scheduler } from "../duties/scheduler.ts";
 import { StoreHealth } from "../store/ports/health.ts";
+import { ThisNode } from "./limits.ts";
 
 /** Whether the start is complete: migrations done, actors loaded. Set once by main. */
 export class Readiness extends Context.Service<Readiness, { readonly started: () => boolean }>()(
   "platform/http/Readiness",
 ) {}
 
-const DATABASE_TIME = "2 seconds";
+/** With less, the next push, image or segment of the database's log may not fit. */
+const MIN_FREE_BYTES = 32 * 1024 ** 2;
 
-const ready = Effect.gen(function* () {
-  const { ping } = yield* StoreHealth;
-  const readiness = yield* Readiness;
-  const database = yield* ping.pipe(
-    Effect.as(true),
-    Effect.timeoutOrElse({ duration: DATABASE_TIME, orElse: () => Effect.succeed(false) }),
-    Effect.orElseSucceed(() => false),
-  );
-  const { late } = yield* (yield* Scheduler).state;
-  const checks = { database, started: readiness.started(), scheduler: !late };
+interface Seen {
+  readonly writes: boolean;
+  readonly notifies: boolean;
+  readonly isStarted: boolean;
+  readonly isSchedulerLate: boolean;
+  readonly lateDuties: readonly DutyName[];
+  /** On the data directory's disk. Null if the system does not say. */
+  readonly freeBytes: number | null;
+}
+
+/** The answer of `/readyz`. */
+export const readiness = (seen: Seen) => {
+  const checks = {
+    database: seen.writes,
+    notifications: seen.notifies,
+    started: seen.isStarted,
+    scheduler: !seen.isSchedulerLate,
+    duties: seen.lateDuties.length === 0,
+    disk: (seen.freeBytes ?? Infinity) >= MIN_FREE_BYTES,
+  };
   const isReady = Object.values(checks).every(Boolean);
-  return HttpServerResponse.jsonUnsafe(
-    { status: isReady ? "ready" : "not_ready", checks },
-    { status: isReady ? 200 : 503 },
-  );
+  return { status: isReady ? "ready" : "not_ready", checks, late_duties: seen.lateDuties } as const;
+};
+
+/** It reads what heartbeats and duties have shown lately, and sends no statement. */
+const ready = Effect.gen(function* () {
+  const { periods, diskFreeBytes } = yield* ThisNode;
+  const { late: isSchedulerLate } = yield* (yield* Scheduler).state;
+  const answer = readiness({
+    ...(yield* (yield* StoreHealth).state),
+    isStarted: (yield* Readiness).started(),
+    isSchedulerLate,
+    lateDuties: (yield* DutyRuns).late(yield* Clock.currentTimeMillis, periods),
+    freeBytes: yield* diskFreeBytes,
+  });
+  return HttpServerResponse.jsonUnsafe(answer, { status: answer.status === "ready" ? 200 : 503 });
 });
 
 export const systemRoutes = HttpRouter.addAll([

@@ -11,7 +11,9 @@
  */
 import { randomBytes } from "node:crypto";
 import {
+  access,
   chmod,
+  constants,
   mkdir,
   readdir,
   readFile,
@@ -22,7 +24,7 @@ import {
   statfs,
   writeFile,
 } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
@@ -51,6 +53,17 @@ export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusa
       : `The data directory ${this.path} (PLATFORM_DATA_DIR) cannot be used: ${fileFault(this.cause)}. Set PLATFORM_DATA_DIR to a directory in which this user may write. A missing one is created.`;
   }
 }
+
+/** The directory itself, or its nearest existing parent. */
+const existing = async (directory: string): Promise<string> =>
+  (await stat(directory).catch(() => null)) === null ? existing(dirname(directory)) : directory;
+
+/** Why the service could not create or write the directory, which is not tried. Null if it could. */
+export const directoryFault = async (path: string): Promise<DataDirectoryUnusable | null> =>
+  access(await existing(path), constants.W_OK).then(
+    () => null,
+    (cause: unknown) => new DataDirectoryUnusable({ path, cause }),
+  );
 
 interface Owner {
   readonly pid: number;
@@ -161,6 +174,8 @@ export const claimDataDirectory = (
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
+        const fault = await directoryFault(directory);
+        if (fault !== null) throw fault;
         await mkdir(directory, { recursive: true, mode: 0o700 });
         const path = await realpath(directory);
         await chmod(path, 0o700);
@@ -169,7 +184,9 @@ export const claimDataDirectory = (
         return { path, lock };
       },
       catch: (cause) =>
-        cause instanceof DataDirectoryOwned ? cause : new DataDirectoryUnusable({ path: directory, cause }),
+        cause instanceof DataDirectoryOwned || cause instanceof DataDirectoryUnusable
+          ? cause
+          : new DataDirectoryUnusable({ path: directory, cause }),
     }).pipe(Effect.retry({ ...RETRIES, while: ({ _tag }) => _tag === "DataDirectoryOwned" })),
     ({ lock }) => Effect.promise(() => rm(lock, { force: true })),
   ).pipe(Effect.map(({ path }) => path));

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { it } from "@effect/vitest";
+import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as PubSub from "effect/PubSub";
@@ -11,7 +12,8 @@ import { DUTIES } from "../../src/duties/duties.ts";
 import { DutyRuns, dutyPart, runDuty, RunRecord } from "../../src/duties/duty.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 
-const HOUR_MS = 60 * 60 * 1000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 describe("a background duty", () => {
   it.effect("runs again after a round that crashed, and the record says so", () =>
@@ -70,6 +72,37 @@ describe("a background duty", () => {
         expect(runs.lastRun("nodes")).toMatchObject({ failed: false });
         expect(runs.failures("nodes")).toBe(0);
       }),
+  );
+
+  it.effect("is late while its round takes too long, or after one that crashed as a whole", () =>
+    Effect.gen(function* () {
+      const runs = new RunRecord();
+      const rounds = [Effect.sleep("50 minutes"), Effect.die(new Error("refused for good")), Effect.void];
+      const round = Effect.suspend(() => rounds.shift() ?? Effect.void);
+      const periods = new Map([["orphans", MINUTE_MS]] as const);
+      yield* Effect.provideService(runDuty("orphans", { round, periodMs: MINUTE_MS }), DutyRuns, runs);
+      const late = Effect.map(Clock.currentTimeMillis, (now) => runs.late(now, periods));
+      yield* TestClock.adjust(10 * MINUTE_MS);
+      expect(yield* late).toEqual([]);
+      yield* TestClock.adjust(1);
+      expect(yield* late).toEqual(["orphans"]);
+      yield* TestClock.adjust(40 * MINUTE_MS);
+      expect(yield* late).toEqual([]);
+      yield* TestClock.adjust(MINUTE_MS);
+      expect(yield* late).toEqual(["orphans"]);
+      yield* TestClock.adjust(MINUTE_MS);
+      expect(yield* late).toEqual([]);
+    }),
+  );
+
+  it.effect("is not late because a part of its round crashed", () =>
+    Effect.gen(function* () {
+      const runs = new RunRecord();
+      const round = dutyPart("orphans", Effect.die(new Error("one of them")));
+      yield* Effect.provideService(runDuty("orphans", { round, periodMs: HOUR_MS }), DutyRuns, runs);
+      yield* TestClock.adjust(0);
+      expect(runs.late(0, new Map())).toEqual([]);
+    }),
   );
 
   it.effect("is followed at once by another round if a signal came during the round", () =>

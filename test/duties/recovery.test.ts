@@ -188,7 +188,10 @@ const busyScene = Effect.fnUntraced(function* (count: number, isNew: boolean) {
       Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.succeed(busy) })),
     ),
     Layer.mock(Actors, { load: () => wait(loading) }),
-    Layer.succeed(StoreHealth)({ ping: wait(pings) }),
+    Layer.succeed(StoreHealth)({
+      ping: wait(pings),
+      state: Effect.succeed({ writes: true, notifies: true }),
+    }),
   ).pipe(Layer.provideMerge(memoryStore));
   const layer = recoveryLayer({ intervalMs: INTERVAL_MS, ready: Deferred.await(ready) }).pipe(
     Layer.provide(Layer.mergeAll(ports, Doubts.layer)),

@@ -14,7 +14,7 @@ import { conversationHubLayer } from "../../src/services/conversation-hub.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
-import { freshDatabase } from "../support/postgres/postgres.ts";
+import { freshDatabase, listening } from "../support/postgres/postgres.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { converse, nativeItem, report } from "../support/world/conversations.ts";
 import { makeWorld } from "../support/world/world.ts";
@@ -38,15 +38,13 @@ const following = Effect.fnUntraced(function* <E, R>(stream: Stream.Stream<Uint8
   return { got, until };
 });
 
-/** Two nodes that listen to both channels. */
+/** Two nodes that listen to all channels. */
 const nodes = Effect.gen(function* () {
   const url = yield* freshDatabase("migrated");
   const [here, there] = [yield* Layer.build(node(url)), yield* Layer.build(node(url))];
   const sql = yield* Effect.provide(SqlClient.SqlClient, there);
-  yield* sql<{ readonly count: number }>`
-    SELECT count(*)::integer AS count FROM pg_stat_activity
-    WHERE query IN ('LISTEN "platform_conversations"', 'LISTEN "platform_events"') AND state = 'idle'
-      AND datname = current_database()`.pipe(Effect.repeat({ until: ([row]) => row?.count === 4 }));
+  yield* Effect.provide(listening, here);
+  yield* Effect.provide(listening, there);
   return { here, there, sql };
 });
 

@@ -67,8 +67,10 @@ it("answers 503 with Retry-After while it is gone, and works again when it is ba
     });
     expect([signIn.status, fields(signIn)["code"]]).toEqual([503, "database_unavailable"]);
     expect((await service.request("GET", "/healthz", { token: null })).status).toBe(200);
-    const ready = await service.request("GET", "/readyz", { token: null });
-    expect([ready.status, fields(ready)["checks"]]).toMatchObject([503, { database: false }]);
+    await eventually(async () => {
+      const ready = await service.request("GET", "/readyz", { token: null });
+      expect([ready.status, fields(ready)["checks"]]).toMatchObject([503, { database: false }]);
+    });
   } finally {
     await database("back");
   }

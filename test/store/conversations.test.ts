@@ -23,7 +23,7 @@ import { admitSession, tellSession } from "../support/world/sessions.ts";
 import { counted } from "../support/postgres/counted.ts";
 import { explain } from "../support/postgres/explain.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-import { freshDatabase, someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
+import { freshDatabase, listening, someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 
 const node = (url: string) => Layer.provideMerge(postgresStore, Client.layer({ url }));
@@ -218,13 +218,8 @@ describe("a reader of a conversation", () => {
         const here = yield* Layer.build(node(url));
         const there = yield* Layer.build(Layer.fresh(node(url)));
         const { changed, get } = yield* Effect.provide(Conversations, there);
-        const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(there));
-        // Both nodes listen: their sessions are known to the server by the statement they ran last.
-        yield* sql<{ readonly nodes: number }>`
-          SELECT count(*)::integer AS nodes FROM pg_stat_activity
-          WHERE query = 'LISTEN "platform_conversations"' AND state = 'idle' AND datname = current_database()`.pipe(
-          Effect.repeat({ until: ([row]) => row?.nodes === 2 }),
-        );
+        yield* Effect.provide(listening, here);
+        yield* Effect.provide(listening, there);
         const woken = yield* Effect.forkChild(changed(sessionId), { startImmediately: true });
         const { note } = yield* Effect.provide(Conversations, here);
         yield* note(sessionId, report(sandboxId, 1, { items: [nativeItem("a", 1)] }));

@@ -14,7 +14,7 @@ import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { addReceiver } from "../support/world/outbound.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
-import { freshDatabase, storeOfFile } from "../support/postgres/postgres.ts";
+import { freshDatabase, listening, storeOfFile } from "../support/postgres/postgres.ts";
 
 const store = storeOfFile();
 
@@ -64,13 +64,8 @@ describe("a reader of events", () => {
         const here = yield* Layer.build(node());
         const there = yield* Layer.build(Layer.fresh(node()));
         const { changed } = yield* Effect.provide(Events, there);
-        const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(there));
-        // Both nodes listen: their sessions are known to the server by the statement they ran last.
-        yield* sql<{ readonly nodes: number }>`
-          SELECT count(*)::integer AS nodes FROM pg_stat_activity
-          WHERE query = 'LISTEN "platform_events"' AND state = 'idle' AND datname = current_database()`.pipe(
-          Effect.repeat({ until: ([row]) => row?.nodes === 2 }),
-        );
+        yield* Effect.provide(listening, here);
+        yield* Effect.provide(listening, there);
         const woken = yield* Effect.forkChild(changed(world.projectId), { startImmediately: true });
         const id = yield* Effect.provide(admitSession(world), here);
         yield* Fiber.join(woken);

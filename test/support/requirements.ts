@@ -16,6 +16,9 @@ export const sandboxesStartHere = process.platform === "linux" && program("bwrap
 /** nginx, as an upstream behind the proxy. */
 export const nginxProgram = program("nginx");
 
+/** PgBouncer, as a pooler before the database. */
+export const pgbouncerProgram = program("pgbouncer");
+
 /** Prometheus and its tool, for the metrics and the alerts. */
 export const prometheusProgram = program("prometheus");
 export const promtoolProgram = program("promtool");

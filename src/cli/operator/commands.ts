@@ -58,7 +58,7 @@ const doctor = command({
   },
   notes: `--tree asks no database and no running service. It shows the settings of this environment.
 
-The exit code is 1 if no sandbox can start, if its isolation has a problem, or if a leftover cannot be removed.
+The exit code is 1 if no sandbox can start, if its isolation has a problem, if a check of the installation fails, or if a leftover cannot be removed.
 
 --orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
 you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
@@ -72,7 +72,8 @@ namespace are listed with PLATFORM_SANDBOX_PROVIDER=kubernetes, once their servi
     const { examine, readable } = await import("./doctor.ts");
     const report = await perform(examine(environment));
     // The report is still printed, because it contains the reasons.
-    if (!report.usable || report.problem !== null) process.exitCode = EXIT.refused;
+    const isRefused = report.installation.some(({ state }) => state === "fail");
+    if (!report.usable || report.problem !== null || isRefused) process.exitCode = EXIT.refused;
     return { json: JSON.stringify(report), text: readable(report) };
   },
 });

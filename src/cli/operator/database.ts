@@ -17,7 +17,7 @@ import type { Config } from "../../config.ts";
 import { claimDataDirectory } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
-import { examineDatabase } from "../../store/postgres/examine.ts";
+import { examineSchema } from "../../store/postgres/examine.ts";
 import { postgresStore } from "../../store/postgres/layer.ts";
 
 /** In addition to the service's own ten. */
@@ -44,7 +44,8 @@ const besideTheService = Effect.fnUntraced(function* (dataDir: string) {
   return Client.layer({ url, ...CONNECTIONS });
 });
 
-const database = Effect.fnUntraced(function* (config: Config) {
+/** A client of the installation's database (Q1 to Q3). */
+export const installedDatabase = Effect.fnUntraced(function* (config: Config) {
   if (config.databaseUrl !== null) return Client.layer({ url: config.databaseUrl, ...CONNECTIONS });
   const dataDir = yield* installedDirectory(config);
   if (!(yield* Effect.promise(() => Embedded.hasEmbedded(dataDir))))
@@ -55,7 +56,7 @@ const database = Effect.fnUntraced(function* (config: Config) {
 });
 
 const expectSchema = Effect.gen(function* () {
-  const { pending, refusal } = yield* examineDatabase;
+  const { pending, refusal } = yield* examineSchema;
   if (refusal !== null)
     return yield* Effect.fail(new Failure(EXIT.refused, "schema_unknown", { message: refusal }));
   if (pending > 0)
@@ -73,4 +74,4 @@ export const storeOn = <E, R>(client: Layer.Layer<DatabaseClient, E, R>) =>
   Layer.provideMerge(postgresStore, Layer.provideMerge(Layer.effectDiscard(expectSchema), client));
 
 /** The store of the installation that the settings name. */
-export const installedStore = (config: Config) => storeOn(Layer.unwrap(database(config)));
+export const installedStore = (config: Config) => storeOn(Layer.unwrap(installedDatabase(config)));

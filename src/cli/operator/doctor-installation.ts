@@ -6,14 +6,21 @@ import { readFile, stat, statfs } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
 import { agentBinaries } from "../../agent-binaries.ts";
 import type { BuilderReport } from "../../builder/port.ts";
 import type { Config } from "../../config.ts";
+import { parseMasterKey } from "../../domain/secret.ts";
 import { requireGit } from "../../git/run.ts";
-import { livingOwner } from "../../store/data-directory.ts";
-import * as Client from "../../store/postgres/connection/client.ts";
-import { hasEmbedded, runningEmbedded } from "../../store/postgres/embedded/embedded.ts";
+import { dialAddress } from "../../domain/address.ts";
+import { thrownText } from "../../ground/thrown.ts";
+import { examineMasterKey } from "../../master-keys.ts";
+import { directoryFault, livingOwner } from "../../store/data-directory.ts";
+import { hasEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import { examineDatabase, type DatabaseState } from "../../store/postgres/examine.ts";
+import * as ProjectChanges from "../../store/postgres/project-changes.ts";
+import * as Secrets from "../../store/postgres/secrets.ts";
+import { installedDatabase } from "./database.ts";
 
 export interface Finding {
   readonly name: string;
@@ -25,7 +32,6 @@ export interface Finding {
 
 const GIB = 1024 ** 3;
 const MIN_FREE_BYTES = 5 * GIB;
-const MIN_MAJOR = 15;
 
 /** What builds the projects' Dockerfiles, from its own report. Null: PLATFORM_BUILDER=none. */
 export const builderFinding = (report: BuilderReport | null): Finding => {
@@ -52,12 +58,13 @@ export const diskFinding = (free: number): Finding => {
     : warn("disk", text, "Free at least 5 GiB on the disk of PLATFORM_DATA_DIR.");
 };
 
-export const databaseFinding = ({ major, pending, refusal }: DatabaseState): Finding => {
+export const databaseFindings = ({ major, pending, faults }: DatabaseState): readonly Finding[] => {
+  if (faults.length > 0)
+    return faults.map(({ text, todo }) => fail("database", `Postgres ${major}: ${text}`, todo));
   const text = `Postgres ${major}, ${pending === 0 ? "all migrations applied" : `${pending} migrations pending`}`;
-  if (major < MIN_MAJOR)
-    return fail("database", text, `Use Postgres ${MIN_MAJOR} or newer for DATABASE_URL.`);
-  if (refusal !== null) return fail("database", `Postgres ${major}`, refusal);
-  return pending === 0 ? ok("database", text) : warn("database", text, "Start the service. It applies them.");
+  return [
+    pending === 0 ? ok("database", text) : warn("database", text, "Start the service. It applies them."),
+  ];
 };
 
 /** The directory itself, or its nearest existing parent. */
@@ -68,13 +75,15 @@ const directoryFindings = async ({ dataDir }: Config): Promise<readonly Finding[
   const { bavail, bsize } = await statfs(await existing(dataDir));
   const disk = diskFinding(bavail * bsize);
   const found = await stat(dataDir).catch(() => null);
+  if (found !== null && !found.isDirectory())
+    return [fail("data directory", `${dataDir} is a file`, "Set PLATFORM_DATA_DIR to a directory."), disk];
+  const fault = await directoryFault(dataDir);
+  if (fault !== null) return [fail("data directory", `${dataDir} cannot be written`, fault.message), disk];
   if (found === null)
     return [
       warn("data directory", `${dataDir} does not exist`, "Start the service, or set PLATFORM_DATA_DIR."),
       disk,
     ];
-  if (!found.isDirectory())
-    return [fail("data directory", `${dataDir} is a file`, "Set PLATFORM_DATA_DIR to a directory."), disk];
   const text = `${dataDir}, owned by user id ${found.uid}`;
   const isOwn = found.uid === process.getuid?.();
   return [
@@ -89,29 +98,58 @@ const aboutIncluded = (finding: Finding): Finding => ({
   text: `${finding.text}; included Postgres 18.4, without an update since June 2026: DATABASE_URL names another, such as your distribution's`,
 });
 
-const asked = (url: string) =>
-  examineDatabase.pipe(
-    Effect.map(databaseFinding),
-    Effect.timeout("10 seconds"),
-    Effect.provide(Client.layer({ url, maxConnections: 1, applicationName: "platform doctor" })),
+/** The start asks this before it asks the database. */
+const keyFormFindings = ({ masterKey }: Config): readonly Finding[] =>
+  masterKey === null || parseMasterKey(masterKey) !== null
+    ? []
+    : [
+        fail(
+          "master key",
+          "PLATFORM_MASTER_KEY is not a key",
+          "Set it to 64 hexadecimal digits or base64 of 32 bytes.",
+        ),
+      ];
+
+/** Whether the key is the one that sealed the secrets. */
+const keyFinding = ({ dataDir, ...settings }: Config) =>
+  examineMasterKey(dataDir, settings).pipe(
+    Effect.as(ok("master key", "it is the key of the database's secrets")),
     Effect.catch((error) =>
       Effect.succeed(
+        fail("master key", thrownText(error), "The start of the service is refused until then."),
+      ),
+    ),
+    Effect.provide(Layer.provide(Secrets.layer, ProjectChanges.layer)),
+  );
+
+/** The embedded database runs only as long as this looks, if no service runs it. */
+const databaseLook = (config: Config) =>
+  Effect.gen(function* () {
+    const state = yield* examineDatabase;
+    const findings = databaseFindings(state);
+    const isReadable = state.faults.length === 0 && state.pending === 0;
+    return isReadable ? [...findings, yield* keyFinding(config)] : findings;
+  }).pipe(
+    Effect.timeout("30 seconds"),
+    Effect.provide(Layer.unwrap(installedDatabase(config))),
+    Effect.catch((error) =>
+      Effect.succeed([
         fail(
           "database",
-          `it does not respond: ${error.cause instanceof Error ? error.cause.message : error.message}`,
+          `it cannot be used: ${thrownText(error)}`,
           "Check DATABASE_URL and that the server runs.",
         ),
-      ),
+      ]),
     ),
   );
 
-const databaseFindings = Effect.fnUntraced(function* ({ databaseUrl, dataDir }: Config) {
-  if (databaseUrl !== null) return yield* asked(databaseUrl);
-  if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
-    return aboutIncluded(ok("database", "the first start of the service creates it"));
-  const url = yield* Effect.orElseSucceed(runningEmbedded(dataDir), () => null);
-  if (url !== null) return aboutIncluded(yield* asked(url));
-  return aboutIncluded(ok("database", `in ${path.join(dataDir, "postgres")}, not running`));
+const allDatabaseFindings = Effect.fnUntraced(function* (config: Config) {
+  if (config.databaseUrl !== null) return yield* databaseLook(config);
+  if (!(yield* Effect.promise(() => hasEmbedded(config.dataDir))))
+    return [aboutIncluded(ok("database", "the first start of the service creates it"))];
+  return (yield* databaseLook(config)).map((finding) =>
+    finding.name === "database" ? aboutIncluded(finding) : finding,
+  );
 }, Effect.scoped);
 
 const gitFinding = requireGit.pipe(
@@ -133,7 +171,7 @@ const addressFindings = ({ publicUrl, previewUrl, host, port }: Config): readonl
   publicUrl === null
     ? ok(
         "public URL",
-        `not set: links begin with http://${host}:${port}; set PLATFORM_PUBLIC_URL to share them`,
+        `not set: links begin with http://${dialAddress(host)}:${port}; set PLATFORM_PUBLIC_URL to share them`,
       )
     : ok("public URL", publicUrl),
   previewUrl === null
@@ -177,7 +215,8 @@ export const installationFindings = Effect.fnUntraced(function* (config: Config)
   return [
     ...config.removed.map((line) => warn("settings", line, "Remove it from the environment.")),
     ...(yield* Effect.promise(() => directoryFindings(config))),
-    yield* databaseFindings(config),
+    ...keyFormFindings(config),
+    ...(yield* allDatabaseFindings(config)),
     yield* gitFinding,
     yield* Effect.promise(() => agentFinding(config)),
     ...addressFindings(config),

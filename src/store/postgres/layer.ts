@@ -40,12 +40,14 @@ import * as Sessions from "./sessions.ts";
 import * as Transitions from "./transitions.ts";
 import * as WarmSandboxes from "./warm-sandboxes.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
+import { DatabasePulse } from "./connection/pulse.ts";
 import { stored } from "./connection/statement.ts";
 
 const healthLayer = Layer.effect(
   StoreHealth,
-  Effect.map(SqlClient.SqlClient, (sql) => ({
+  Effect.map(Effect.all([SqlClient.SqlClient, DatabasePulse]), ([sql, pulse]) => ({
     ping: sql`SELECT 1`.pipe(Effect.asVoid, stored("health.ping")),
+    state: Effect.sync(() => ({ writes: pulse.writes, notifies: pulse.notifies })),
   })),
 );
 

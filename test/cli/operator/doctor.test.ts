@@ -7,12 +7,13 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, describe, expect, it } from "vitest";
 import {
-  databaseFinding,
+  databaseFindings,
   diskFinding,
   findingLines,
   installationFindings,
 } from "../../../src/cli/operator/doctor-installation.ts";
 import { readConfig } from "../../../src/config.ts";
+import type { DatabaseState } from "../../../src/store/postgres/examine.ts";
 import { freshDatabase } from "../../support/postgres/postgres.ts";
 
 const dataDir = mkdtempSync(path.join(tmpdir(), "doctor-"));
@@ -86,11 +87,14 @@ describe("the doctor", () => {
 
   it("judges space on the disk and the database", () => {
     expect([diskFinding(5 * 1024 ** 3).state, diskFinding(5 * 1024 ** 3 - 1).state]).toEqual(["ok", "warn"]);
-    const state = { major: 15, pending: 0, refusal: null };
-    expect(databaseFinding(state).state).toBe("ok");
-    expect(databaseFinding({ ...state, major: 14 }).state).toBe("fail");
-    expect(databaseFinding({ ...state, pending: 2 }).state).toBe("warn");
-    expect(databaseFinding({ ...state, refusal: "It is ahead." }).todo).toBe("It is ahead.");
+    const state = { major: 15, pending: 0, refusal: null, faults: [] };
+    const judged = (changes: Partial<DatabaseState>) =>
+      databaseFindings({ ...state, ...changes }).map((finding) => [finding.state, finding.todo]);
+    expect(judged({})).toEqual([["ok", null]]);
+    expect(judged({ pending: 2 })).toEqual([["warn", "Start the service. It applies them."]]);
+    expect(judged({ faults: [{ text: "it is read-only", todo: "Name the primary." }] })).toEqual([
+      ["fail", "Name the primary."],
+    ]);
     expect(findingLines([diskFinding(0)])).toEqual([
       "  disk  warn  0.0 GiB free",
       "              Free at least 5 GiB on the disk of PLATFORM_DATA_DIR.",

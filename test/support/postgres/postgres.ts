@@ -1,5 +1,6 @@
 /** Databases for tests: each test has its own, copied from a migrated template and dropped when its scope closes. */
 import type * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
@@ -8,6 +9,7 @@ import * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, inject } from "vitest";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
+import { Notifications } from "../../../src/store/postgres/connection/notifications.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
 import { databaseAt, scopedDatabase } from "./databases.ts";
 import { askForPostgres } from "./offer.ts";
@@ -79,6 +81,16 @@ export const nodesOfFile = () => {
   const client = databaseOfFile();
   return [emptied(client), Layer.provideMerge(postgresStore, client)] as const;
 };
+
+/** Completes when this node hears all of its channels: they are listened to one after the other, on one connection. */
+export const listening = Effect.gen(function* () {
+  const { listen } = yield* Notifications;
+  // The fibers of the node's layers begin first.
+  yield* Effect.yieldNow;
+  const isBegun = yield* Deferred.make<void>();
+  const last = listen("test_last", () => Deferred.doneUnsafe(isBegun, Effect.void));
+  yield* Effect.raceFirst(last, Deferred.await(isBegun));
+});
 
 /** Completes when a statement in this database waits for another one's lock. */
 export const someoneWaits = Effect.gen(function* () {

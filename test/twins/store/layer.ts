@@ -74,7 +74,7 @@ export const overTables = Layer.mergeAll(
   Transitions.layer,
   WarmSandboxes.layer,
   WebhookRefusals.layer,
-  Layer.succeed(StoreHealth)({ ping: Effect.void }),
+  Layer.succeed(StoreHealth)({ ping: Effect.void, state: Effect.succeed({ writes: true, notifies: true }) }),
 );
 
 /** An empty store. Each build of the layer has its own. */

@@ -16,6 +16,7 @@ import { isLost, sqlErrorOf } from "./errors.ts";
 import * as Notifications from "./notifications.ts";
 import { makePool, makeShared, type Lender, type Lent } from "./pool.ts";
 import { Prepared, Shared } from "./prepared.ts";
+import * as Pulse from "./pulse.ts";
 import { parameter } from "./values.ts";
 
 /** A connection of sql-pg as effect/sql needs it. */
@@ -89,7 +90,8 @@ const statementsOf = (): ((lent: Lent) => Statements) => {
   };
 };
 
-const make = Effect.fnUntraced(function* (options: PostgresOptions) {
+const make = Effect.fnUntraced(function* (address: PostgresOptions) {
+  const options = { ...address, pulse: yield* Pulse.DatabasePulse };
   const measures = yield* Measures;
   const waiting = { own: 0, shared: 0 };
   const changed = (of: keyof typeof waiting) => (count: number) => {
@@ -125,8 +127,9 @@ const make = Effect.fnUntraced(function* (options: PostgresOptions) {
  */
 export const layer = (
   options: PostgresOptions,
-): Layer.Layer<SqlClient.SqlClient | Notifications.Notifications> =>
+): Layer.Layer<SqlClient.SqlClient | Notifications.Notifications | Pulse.DatabasePulse> =>
   Layer.effect(SqlClient.SqlClient, make(options)).pipe(
     Layer.provide(Reactivity.layer),
     Layer.merge(Notifications.layer(options)),
+    Layer.provideMerge(Layer.fresh(Pulse.layer)),
   );

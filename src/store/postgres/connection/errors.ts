@@ -7,11 +7,16 @@ const textField = (cause: unknown, field: string): string => {
   return typeof value === "string" ? value : "";
 };
 
+/** The server takes no writes: it is a standby, or was a primary until a switchover. */
+const READ_ONLY = "25006";
+const DISK_FULL = "53100";
+
 /**
- * The server has ended the session, or accepts none: idle in a transaction, too many connections, a shutdown, a crash, a
- * start, a dropped database, an idle session. @effect/sql-pg takes them for errors of the statement.
+ * The server has ended the session, or accepts none, or it is the wrong one: read-only, idle in a transaction, too many
+ * connections, a shutdown, a crash, a start, a dropped database, an idle session. @effect/sql-pg takes them for errors
+ * of the statement.
  */
-const ENDED = new Set(["25P03", "53300", "57P01", "57P02", "57P03", "57P04", "57P05"]);
+const ENDED = new Set([READ_ONLY, "25P03", "53300", "57P01", "57P02", "57P03", "57P04", "57P05"]);
 
 /** The server refuses a prepared statement whose columns a change of the schema changed: "cached plan must not change result type". */
 const isStale = (cause: unknown): boolean =>
@@ -44,7 +49,11 @@ export const isRefusal = ({ reason }: SqlError.SqlError): boolean =>
 
 /** Whether the server has no space for what the statement writes. */
 export const isDiskFull = ({ reason }: SqlError.SqlError): boolean =>
-  textField(reason.cause, "code") === "53100";
+  textField(reason.cause, "code") === DISK_FULL;
+
+/** Whether the server takes no writes. */
+export const isReadOnly = ({ reason }: SqlError.SqlError): boolean =>
+  textField(reason.cause, "code") === READ_ONLY;
 
 /** The name of the unique constraint or index that refused a row. Null for every other error. */
 export const violatedConstraint = (error: SqlError.SqlError): string | null =>

@@ -1,11 +1,20 @@
-/** LISTEN on a connection of its own: a pooled connection changes hands, and its notifications would be lost. */
+/**
+ * LISTEN, on one connection of its own for all channels of this process: a pooled connection changes hands, and its
+ * notifications would be lost.
+ */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
+import * as Scope from "effect/Scope";
+import * as Semaphore from "effect/Semaphore";
+import type { PgConnection } from "@effect/sql-pg/PgConnection";
 import type { SqlError } from "effect/sql/SqlError";
-import { open, type PostgresOptions } from "./connection.ts";
+import { open, type Opened, type PostgresOptions } from "./connection.ts";
 import { sqlErrorOf } from "./errors.ts";
+import { DatabasePulse } from "./pulse.ts";
 
 export class Notifications extends Context.Service<
   Notifications,
@@ -23,17 +32,73 @@ export class Notifications extends Context.Service<
   }
 >()("platform/store/postgres/Notifications") {}
 
-export const layer = (options: PostgresOptions): Layer.Layer<Notifications> =>
-  Layer.succeed(Notifications)({
-    listen: (channel, hear) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const { connection, end } = yield* open({ ...options, statementTimeoutMs: 0 });
-          const queue = yield* connection.listen(channel);
-          // sql-pg would first send UNLISTEN, and wait for a server that may be silent.
-          yield* Effect.addFinalizer(() => Effect.sync(() => end(new Error("no one listens any more"))));
-          hear(null);
-          for (;;) hear((yield* Queue.take(queue)).payload);
-        }),
-      ).pipe(Effect.mapError(sqlErrorOf)),
+/** The listening connection. */
+interface Ear extends Pick<Opened, "end" | "isLost"> {
+  readonly pinned: PgConnection;
+  readonly scope: Scope.Closeable;
+}
+
+const openEar = (options: PostgresOptions): Effect.Effect<Ear, SqlError> =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make();
+    const opening = Effect.flatMap(open({ ...options, statementTimeoutMs: 0 }), (opened) =>
+      Effect.map(opened.connection.pin, (pinned) => ({ ...opened, pinned, scope })),
+    );
+    return yield* Scope.provide(opening, scope).pipe(
+      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
+    );
   });
+
+/** Later notifications for a reader that left are dropped. */
+const shutDown = (queue: Queue.Dequeue<unknown, SqlError>) =>
+  Queue.isQueue(queue) ? Queue.shutdown(queue) : Effect.void;
+
+const CLOSED = new Error("no one listens any more");
+
+/** sql-pg would first send UNLISTEN, and wait for a server that may be silent. */
+const close = ({ end, scope }: Ear) =>
+  Effect.andThen(
+    Effect.sync(() => end(CLOSED)),
+    Scope.close(scope, Exit.void),
+  );
+
+export const layer = (options: PostgresOptions): Layer.Layer<Notifications, never, DatabasePulse> =>
+  Layer.effect(
+    Notifications,
+    Effect.gen(function* () {
+      const pulse = yield* DatabasePulse;
+      const oneOpens = Semaphore.makeUnsafe(1);
+      let current: Ear | null = null;
+      const closeCurrent = Effect.suspend(() => (current === null ? Effect.void : close(current)));
+      const ear = oneOpens.withPermit(
+        Effect.suspend(() => {
+          if (current?.isLost() === false) return Effect.succeed(current);
+          return closeCurrent.pipe(
+            Effect.andThen(openEar(options)),
+            Effect.tap((opened) => Effect.sync(() => (current = opened))),
+          );
+        }),
+      );
+      yield* Effect.addFinalizer(() => closeCurrent);
+      const forget = pulse.onEra(() => current?.end(new Error("the database is at another server")));
+      yield* Effect.addFinalizer(() => Effect.sync(forget));
+
+      /** It runs beside its caller: given up, it would send UNLISTEN. */
+      const register = (channel: string) =>
+        Effect.flatMap(Effect.uninterruptible(ear), ({ pinned, scope }) =>
+          Effect.flatMap(Effect.forkIn(Scope.provide(pinned.listen(channel), scope), scope), Fiber.join),
+        );
+      return {
+        listen: (channel, hear) =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              const queue = yield* Effect.acquireRelease(register(channel), shutDown, {
+                interruptible: true,
+              });
+              hear(null);
+              for (;;) hear((yield* Queue.take(queue)).payload);
+            }),
+          ).pipe(Effect.mapError(sqlErrorOf)),
+      };
+    }),
+  );

@@ -11,6 +11,7 @@
  *     is not lent again.
  *  C5 A shared connection has a pipeline of statements, and no transaction. Each statement has a short limit on the server.
  *     A statement that is given up there runs to its end.
+ *  C6 When a server answers that it is read-only, no connection from before that is lent again (pulse.ts).
  *
  * sql-pg's own pool is not used: a wait for it has no limit and cannot be counted, and it does not end a silent connection.
  */
@@ -22,8 +23,9 @@ import * as Semaphore from "effect/Semaphore";
 import { ConnectionError, SqlError } from "effect/sql/SqlError";
 import type { PgConnection } from "@effect/sql-pg/PgConnection";
 import { DEFAULTS, open, type Opened, type PostgresOptions } from "./connection.ts";
-import { isLost, sqlErrorOf } from "./errors.ts";
+import { isDiskFull, isLost, isReadOnly, sqlErrorOf } from "./errors.ts";
 import { Line } from "./patience.ts";
+import type { Pulse } from "./pulse.ts";
 
 /** How many statements of the service are in the pipeline of a shared connection at most. */
 const SHARED_AT_ONCE = 64;
@@ -39,22 +41,41 @@ const failed = (cause: unknown): SqlError => {
 const isHarmless = (cause: Cause.Cause<SqlError>): boolean =>
   cause.reasons.every((reason) => Cause.isFailReason(reason) && !isLost(reason.error));
 
+/** Tells the pulse of a server that refuses writes. */
+const report = (pulse: Pulse, { reasons }: Cause.Cause<SqlError>): void => {
+  const errors = reasons.filter(Cause.isFailReason).map(({ error }) => error);
+  if (errors.some(isReadOnly)) pulse.readOnly();
+  if (errors.some(isDiskFull)) pulse.full();
+};
+
+export interface PoolOptions extends PostgresOptions {
+  readonly pulse: Pulse;
+}
+
 /** A connection, for its caller's statements. */
 export class Lent {
   readonly #opened: Opened;
   readonly #scope: Scope.Closeable;
   readonly #isShared: boolean;
+  readonly #pulse: Pulse;
+  readonly #era: number;
   /** Whether it may not be lent again. */
   #isSpent = false;
 
-  constructor(opened: Opened, scope: Scope.Closeable, isShared: boolean) {
+  constructor(
+    opened: Opened,
+    scope: Scope.Closeable,
+    kind: { isShared: boolean; pulse: Pulse; era: number },
+  ) {
     this.#opened = opened;
     this.#scope = scope;
-    this.#isShared = isShared;
+    this.#isShared = kind.isShared;
+    this.#pulse = kind.pulse;
+    this.#era = kind.era;
   }
 
   get isUsable(): boolean {
-    return !this.#isSpent && !this.#opened.isLost();
+    return !this.#isSpent && !this.#opened.isLost() && this.#era === this.#pulse.era;
   }
 
   get connection(): PgConnection {
@@ -73,6 +94,7 @@ export class Lent {
       silence.begin();
       return Effect.onExit(Effect.mapError(statement, sqlErrorOf), (exit) => {
         silence.finish();
+        if (Exit.isFailure(exit)) report(this.#pulse, exit.cause);
         if (!this.#isShared && Exit.isFailure(exit) && !isHarmless(exit.cause)) this.spend();
         return Effect.void;
       });
@@ -85,13 +107,16 @@ export class Lent {
   );
 }
 
-const opening = (options: PostgresOptions, isShared: boolean): Effect.Effect<Lent, SqlError> =>
+const opening = (options: PoolOptions, isShared: boolean): Effect.Effect<Lent, SqlError> =>
   Effect.gen(function* () {
+    const { pulse } = options;
+    // One that opens while an era ends may be at the old server.
+    const { era } = pulse;
     const scope = yield* Scope.make();
     const opened = yield* Scope.provide(open(options, { isShared }), scope).pipe(
       Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
     );
-    return new Lent(opened, scope, isShared);
+    return new Lent(opened, scope, { isShared, pulse, era });
   });
 
 /** How callers get connections. */
@@ -205,7 +230,7 @@ const lineOf = (
 
 /** Connections that a caller has for itself, at most `maxConnections`. */
 export const makePool = Effect.fnUntraced(function* (
-  options: PostgresOptions,
+  options: PoolOptions,
   changed: (waiting: number) => void,
 ) {
   const idle = new Idle(options.idleTimeoutMs ?? DEFAULTS.idleTimeoutMs);
@@ -230,7 +255,7 @@ export const makePool = Effect.fnUntraced(function* (
 
 /** One connection for many callers. It is opened again if it ends. */
 export const makeShared = Effect.fnUntraced(function* (
-  options: PostgresOptions,
+  options: PoolOptions,
   changed: (waiting: number) => void,
 ) {
   const oneOpens = Semaphore.makeUnsafe(1);

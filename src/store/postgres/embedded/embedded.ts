@@ -38,7 +38,6 @@ import { processStartedAt } from "../../process.ts";
 import { prepareBinaries, type Binaries } from "./binaries.ts";
 import { ACCOUNT_LIBRARY, handOver, handOverDatabase, serverUser, type ServerUser } from "./user.ts";
 import * as Client from "../connection/client.ts";
-import type { Notifications } from "../connection/notifications.ts";
 
 /** The embedded database cannot be created or started. `message` says why, with the server's last output. */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
@@ -390,7 +389,5 @@ export const hasEmbedded = (dataDirectory: string): Promise<boolean> =>
   );
 
 /** The embedded Postgres and a client of it. */
-export const layer = (
-  dataDirectory: string,
-): Layer.Layer<SqlClient.SqlClient | Notifications, EmbeddedPostgresFailed> =>
+export const layer = (dataDirectory: string) =>
   Layer.unwrap(Effect.map(startEmbedded(dataDirectory), ({ url }) => Client.layer({ url })));
