@@ -33,7 +33,6 @@ import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
-import type * as SqlClient from "effect/sql/SqlClient";
 import { processStartedAt } from "../../process.ts";
 import { prepareBinaries, type Binaries } from "./binaries.ts";
 import { ACCOUNT_LIBRARY, handOver, handOverDatabase, serverUser, type ServerUser } from "./user.ts";
