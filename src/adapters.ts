@@ -14,7 +14,6 @@ import { sandboxPrograms } from "./sandbox-programs.ts";
 import { clusterRunner, singleRunner } from "./actors/cluster.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
-import { dialAddress } from "./domain/address.ts";
 import type { KubernetesSettings } from "./domain/kubernetes.ts";
 import { neededSignInMs } from "./domain/sign-in.ts";
 import { measured } from "./git/measured.ts";
@@ -38,6 +37,7 @@ import type { BuildLimits } from "./builder/port.ts";
 import { simulatedSite } from "./builder/site/simulated.ts";
 import { type Installation, linkSecret } from "./installation.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
+import { serviceAddresses } from "./sandbox/egress-policy.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { RegistryImages } from "./sandbox/images/registry/images.ts";
 import { ImageStore } from "./sandbox/images/store.ts";
@@ -286,7 +286,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     ...launchOptions(config),
     agentBinaries: agentBinaries(config.agentCommand, config.path),
     limits: sandboxLimits(config),
-    serviceUrl: `http://${dialAddress(config.host)}:${port}`,
+    ...serviceAddresses(config, port),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     path: config.path,
   };
@@ -340,7 +340,7 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
     listen: { host: egress.host, port: egress.port },
     egress: { host: egress.address, port: egress.port },
     secret: linkSecret(dataDir),
-    serviceUrl: `http://${dialAddress(config.host)}:${port}`,
+    ...serviceAddresses(config, port),
     installationId: installation.installationId,
     nodeId: installation.nodeId,
     limits: sandboxLimits(config),

@@ -91,10 +91,10 @@ const THREATS: Readonly<Record<string, number>> = {
   P: 12, // prompt templates
   M: 21, // manifest
   C: 21, // cron
-  X: 24, // daemon and proxy
+  X: 25, // daemon and proxy
   A: 9, // user context
   G: 14, // git
-  S: 11, // secrets and environment
+  S: 13, // secrets and environment
   T: 19, // tokens and tenancy
   R: 12, // races and crashes
   D: 11, // conversation

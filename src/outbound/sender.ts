@@ -5,7 +5,6 @@
  *  X2 Only a host that the operator allows may have a private address, or one of this machine's own.
  *  X3 No redirect is followed. An answer costs at most a time limit, and a kilobyte of its body is read.
  */
-import { networkInterfaces } from "node:os";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { ANSWER_KEPT, TRY_TIMEOUT_MS } from "../domain/outbound-tries.ts";
@@ -13,6 +12,7 @@ import { trustedHosts } from "../ground/net/address.ts";
 import { NetClient, readStart } from "../ground/net/client.ts";
 import type { Network } from "../ground/net/dial.ts";
 import { NetFault } from "../ground/net/fault.ts";
+import { ownAddresses } from "../ground/net/own-addresses.ts";
 
 interface SenderRequest {
   readonly url: string;
@@ -36,9 +36,6 @@ export interface SenderOptions {
   /** From the request to the answer, in ms. */
   readonly timeoutMs?: number;
 }
-
-const ownAddresses = (): readonly string[] =>
-  Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 
 const oneOf = (value: string | readonly string[] | undefined): string | null =>
   (typeof value === "string" ? value : value?.[0]) ?? null;

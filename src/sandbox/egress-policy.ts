@@ -1,7 +1,8 @@
 /**
  * The hosts to which a sandbox may connect (api.md 8), decided by name. The proxy checks the address behind a name.
  *
- *  E1 `platform.internal` is this service, on port 80 only. The name never means another machine.
+ *  E1 `platform.internal` is this service, on port 80 only, without its receiver of webhooks: a secret that signs them may be the agent's,
+ *     and an agent of a trigger starts no session. The name never means another machine, and the service's other names are closed.
  *  E2 `llm.platform.internal` is the managed model gateway, if the account has one: what the API of a model needs below the configured
  *     path, and nothing else of that host.
  *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host and
@@ -9,6 +10,7 @@
  *  E4 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
  *     project's secrets.
  */
+import { dialAddress } from "../domain/address.ts";
 import { MODEL_PROVIDERS } from "../domain/model.ts";
 import { isBelow } from "../ground/net/path.ts";
 import { type PackageKind, PYPI_HOST, type PackageSources, npmAddress } from "../domain/packages.ts";
@@ -19,11 +21,26 @@ export interface EgressPolicy {
   readonly secretNames: readonly string[];
   /** The origin of the service's own listener. Null: unreachable. */
   readonly serviceUrl: string | null;
+  /** The hosts by which others reach the service and its nodes. */
+  readonly serviceHosts?: readonly string[] | undefined;
   /** The address of the managed model gateway, with its path. */
   readonly llmUpstream: string | null;
   /** Registries that the package proxy answers for, and the project that asks. Absent: none. */
   readonly packages?: (PackageSources & { readonly projectId: string }) | undefined;
 }
+
+/** How sandboxes and others reach the service. @param port of its listener */
+export const serviceAddresses = (
+  {
+    host,
+    publicUrl,
+    nodeUrl,
+  }: Readonly<Record<"publicUrl" | "nodeUrl", string | null>> & { readonly host: string },
+  port: number,
+) => ({
+  serviceUrl: `http://${dialAddress(host)}:${port}`,
+  serviceHosts: [publicUrl, nodeUrl].flatMap((url) => (url === null ? [] : [new URL(url).hostname])),
+});
 
 export type EgressDecision =
   /** Trusted and set by the operator: dialled without checks. `name`: the Host header; null: the client's. */
@@ -31,22 +48,36 @@ export type EgressDecision =
       readonly kind: "origin";
       readonly origin: URL;
       readonly name: string | null;
-      /** What may be asked there. Null: everything. A rule needs requests that can be read, so no tunnel. */
-      readonly rule: RequestRule | null;
+      readonly rule: RequestRule;
+      /** The proxy refuses a tunnel there, or reads the requests in it, as the rule needs. */
+      readonly tunnel: "refused" | "read";
     }
   /** Public: resolved, checked, then dialled. */
   | { readonly kind: "public"; readonly host: string; readonly port: number }
   | { readonly kind: "refused"; readonly reason: string };
 
-export interface RequestRule {
+/** Why a request is refused. Null: it is not. @param path as the client wrote it */
+export type RequestRule = (method: string, path: string) => string | null;
+
+interface Opening {
   readonly methods: ReadonlySet<string>;
   /** The path below which everything must be. */
   readonly below: string;
 }
 
-/** Whether a rule lets a request through. @param path as the client wrote it */
-export const admits = ({ methods, below }: RequestRule, method: string, path: string): boolean =>
+const admits = ({ methods, below }: Opening, method: string, path: string): boolean =>
   methods.has(method) && isBelow(below, path);
+
+const onlyOpen =
+  (host: string, opening: Opening): RequestRule =>
+  (method, path) =>
+    admits(opening, method, path)
+      ? null
+      : `${host} is open to sandboxes for ${[...opening.methods].join(" and ")} below ${opening.below} only`;
+
+/** The service reads exactly one spelling of a path (threats.md W28). */
+const noWebhooks: RequestRule = (_method, path) =>
+  path.startsWith("/v1/webhooks/") ? "webhooks come from outside: a sandbox cannot send one" : null;
 
 /** What clients of a model's API use. */
 const MODEL_METHODS: ReadonlySet<string> = new Set(["GET", "POST"]);
@@ -77,11 +108,17 @@ const matches = (pattern: string, host: string): boolean => {
 const internal = (policy: EgressPolicy, host: string, port: number): EgressDecision => {
   if (port !== 80) return { kind: "refused", reason: `${host} answers plain HTTP on port 80 only` };
   if (host === SERVICE_HOST && policy.serviceUrl !== null)
-    return { kind: "origin", origin: new URL(policy.serviceUrl), name: null, rule: null };
+    return {
+      kind: "origin",
+      origin: new URL(policy.serviceUrl),
+      name: null,
+      rule: noWebhooks,
+      tunnel: "read",
+    };
   if (host === MODEL_GATEWAY_HOST && policy.llmUpstream !== null) {
     const origin = new URL(policy.llmUpstream);
-    const rule = { methods: MODEL_METHODS, below: origin.pathname };
-    return { kind: "origin", origin, name: origin.host, rule };
+    const rule = onlyOpen(host, { methods: MODEL_METHODS, below: origin.pathname });
+    return { kind: "origin", origin, name: origin.host, rule, tunnel: "refused" };
   }
   return { kind: "refused", reason: `${host} is not available` };
 };
@@ -90,6 +127,8 @@ const internal = (policy: EgressPolicy, host: string, port: number): EgressDecis
 export const decideEgress = (policy: EgressPolicy, name: string, port: number): EgressDecision => {
   const host = canonical(name);
   if (host === SERVICE_HOST || host.endsWith(`.${SERVICE_HOST}`)) return internal(policy, host, port);
+  if (policy.serviceHosts?.some((own) => canonical(own) === host) === true)
+    return { kind: "refused", reason: `${host} is this service: sandboxes use http://${SERVICE_HOST}` };
   if (!PORTS.has(port)) return { kind: "refused", reason: `port ${port} is not open to sandboxes` };
   const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS.get(secret) ?? []);
   return [...policy.allow, ...models].some((pattern) => matches(pattern, host))

@@ -5,24 +5,33 @@
  */
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import { type IncomingMessage, type Server, type ServerResponse, createServer, request } from "node:http";
+import {
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  createServer,
+  request,
+} from "node:http";
 import { type Socket, connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect as connectTls } from "node:tls";
 import { type Allowances, unbracketed } from "../ground/net/address.ts";
+import { ownAddresses } from "../ground/net/own-addresses.ts";
 import { type Connect, type Destination, dial, type Network } from "../ground/net/dial.ts";
 import { toFault } from "../ground/net/fault.ts";
 import { Refusal, endToEndHeaders, refusalBody, refusalOf } from "./egress-messages.ts";
 import {
+  SERVICE_HOST,
   type EgressPolicy,
   type PlainRequest,
   type RequestRule,
-  admits,
   decideEgress,
   mayReach,
   registryAsked,
 } from "./egress-policy.ts";
+import { type ServiceTunnels, serviceTunnels } from "./egress-service.ts";
 import type { PackageProxy } from "./packages/proxy.ts";
 
 export interface EgressLimits {
@@ -42,6 +51,8 @@ export interface EgressOptions {
   readonly limits?: EgressLimits;
   /** Answers requests to package registries, if the policy has some. */
   readonly packages?: Pick<PackageProxy, "serve"> | undefined;
+  /** The addresses of this machine, which a sandbox does not reach even where they are public. */
+  readonly own?: () => readonly string[];
   /** Gets each host that the policy, or the check of its addresses, refuses. */
   readonly refused?: (host: string, reason: string) => void;
 }
@@ -54,7 +65,9 @@ interface Target {
   readonly tls: boolean;
   /** The name for the Host header and for TLS. Null: the client's own. */
   readonly name: string | null;
+  /** Null: everything may be asked there. */
   readonly rule: RequestRule | null;
+  readonly tunnel: "open" | "refused" | "read";
 }
 
 /** No list of an operator opens a private address to sandboxes. */
@@ -67,7 +80,15 @@ const allowedTarget = (policy: EgressPolicy, host: string, port: number): Target
   const decision = decideEgress(policy, host, port);
   if (decision.kind === "refused") throw new Refusal(403, decision.reason);
   if (decision.kind === "public")
-    return { host: decision.host, port, allowances: PUBLIC, tls: false, name: null, rule: null };
+    return {
+      host: decision.host,
+      port,
+      allowances: PUBLIC,
+      tls: false,
+      name: null,
+      rule: null,
+      tunnel: "open",
+    };
   const { origin } = decision;
   const tls = origin.protocol === "https:";
   const standard = tls ? 443 : 80;
@@ -78,15 +99,16 @@ const allowedTarget = (policy: EgressPolicy, host: string, port: number): Target
     tls,
     name: decision.name,
     rule: decision.rule,
+    tunnel: decision.tunnel,
   };
 };
 
 const connectTo = async ({ host, port, allowances }: Target, options: EgressOptions): Promise<Socket> => {
-  const { connectMs, idleMs } = options.limits ?? EGRESS_LIMITS;
+  const { limits: { connectMs, idleMs } = EGRESS_LIMITS, own = ownAddresses } = options;
   try {
     const socket = await dial(
       { host, port },
-      { connect: connectTunnel, ...options.network, allowances, connectMs },
+      { connect: connectTunnel, ...options.network, allowances: { own, ...allowances }, connectMs },
     );
     return socket.setTimeout(idleMs, () => socket.destroy());
   } catch (error) {
@@ -95,16 +117,14 @@ const connectTo = async ({ host, port, allowances }: Target, options: EgressOpti
   }
 };
 
-const described = ({ methods, below }: RequestRule): string => `${[...methods].join(" and ")} below ${below}`;
-
 /** Connects to an allowed host. @param plain null: a tunnel @throws Refusal */
 const reach = async (options: EgressOptions, { host, port }: Destination, plain: PlainRequest | null) => {
   try {
     const target = allowedTarget(options.policy, host, port);
-    if (plain === null && (target.tls || target.rule !== null))
+    if (plain === null && target.tunnel !== "open")
       throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
-    if (plain !== null && target.rule !== null && !admits(target.rule, plain.method, plain.path))
-      throw new Refusal(403, `${host} is open to sandboxes for ${described(target.rule)} only`);
+    const refused = plain === null ? null : (target.rule?.(plain.method, plain.path) ?? null);
+    if (refused !== null) throw new Refusal(403, refused);
     return { target, socket: await connectTo(target, options) };
   } catch (error) {
     const refusal = refusalOf(error);
@@ -125,16 +145,17 @@ const rawPath = (written: string, url: URL): string => {
   return start === -1 ? `/${url.search}` : written.slice(start);
 };
 
+/** @param written the URL in absolute form */
 const forward = async (
   options: EgressOptions,
-  incoming: IncomingMessage,
+  { incoming, written }: { readonly incoming: IncomingMessage; readonly written: string },
   outgoing: ServerResponse,
 ): Promise<void> => {
-  const url = URL.canParse(incoming.url ?? "") ? new URL(incoming.url ?? "") : null;
+  const url = URL.canParse(written) ? new URL(written) : null;
   if (url === null || url.protocol !== "http:") {
     throw new Refusal(400, "this is a proxy. Send http:// URLs in absolute form, or CONNECT");
   }
-  const path = rawPath(incoming.url ?? "", url);
+  const path = rawPath(written, url);
   const plain = { url, method: incoming.method ?? "GET", path };
   const registry = registryAsked(options.policy, plain);
   if (registry !== null && options.packages !== undefined) {
@@ -171,13 +192,26 @@ const authority = (text: string): Destination => {
   return { host: unbracketed(match[1]), port: Number(match[2]) };
 };
 
-const tunnel = async (options: EgressOptions, wanted: string, client: Duplex): Promise<void> => {
-  const { socket: upstream } = await reach(options, authority(wanted), null);
+const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+const tunnel = async (
+  { options, service }: { readonly options: EgressOptions; readonly service: ServiceTunnels },
+  wanted: string,
+  client: Duplex,
+): Promise<void> => {
+  const { host, port } = authority(wanted);
+  const decision = decideEgress(options.policy, host, port);
+  if (decision.kind === "origin" && decision.tunnel === "read") {
+    client.write(ESTABLISHED);
+    service.accept(client);
+    return;
+  }
+  const { socket: upstream } = await reach(options, { host, port }, null);
   if (client.destroyed) {
     upstream.destroy();
     return;
   }
-  client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+  client.write(ESTABLISHED);
   follow(client, upstream);
   follow(upstream, client);
   client.pipe(upstream).pipe(client);
@@ -248,23 +282,39 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
   };
 };
 
+const SERVICE = `http://${SERVICE_HOST}`;
+
 const egressServer = (options: EgressOptions): Server => {
   const { connections, idleMs } = options.limits ?? EGRESS_LIMITS;
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 0, keepAliveTimeout: 5_000 });
   server.maxConnections = connections;
   server.timeout = idleMs;
-  server.on("request", (incoming, outgoing) => {
-    forward(options, incoming, outgoing).catch((error: unknown) => {
-      if (outgoing.headersSent) return outgoing.destroy();
-      const refusal = refusalOf(error);
-      outgoing.writeHead(refusal.status, { "content-type": "application/json", connection: "close" });
-      return outgoing.end(refusalBody(refusal));
-    });
+  const passing =
+    (prefix: string): RequestListener =>
+    (incoming, outgoing) => {
+      forward(options, { incoming, written: `${prefix}${incoming.url ?? ""}` }, outgoing).catch(
+        (error: unknown) => {
+          if (outgoing.headersSent) return outgoing.destroy();
+          const refusal = refusalOf(error);
+          outgoing.writeHead(refusal.status, { "content-type": "application/json", connection: "close" });
+          return outgoing.end(refusalBody(refusal));
+        },
+      );
+    };
+  server.on("request", passing(""));
+  const service = serviceTunnels({
+    forward: passing(SERVICE),
+    connect: async ({ method = "GET", url: path = "" }) => {
+      const url = new URL(`${SERVICE}${path}`);
+      return (await reach(options, { host: url.hostname, port: 80 }, { url, method, path })).socket;
+    },
+    refuse: (client, error) => refuseTunnel(client, refusalOf(error)),
   });
+  service.server.timeout = idleMs;
   server.on("connect", (incoming, client, head) => {
     client.on("error", () => client.destroy());
     if (head.length > 0) client.unshift(head);
-    tunnel(options, incoming.url ?? "", client).catch((error: unknown) =>
+    tunnel({ options, service }, incoming.url ?? "", client).catch((error: unknown) =>
       refuseTunnel(client, refusalOf(error)),
     );
   });

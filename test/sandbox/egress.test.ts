@@ -197,28 +197,57 @@ describe("the egress proxy to the service", () => {
     expect([status, JSON.parse(body)]).toMatchObject([502, { code: "egress_failed" }]);
   });
 
-  it("tunnels both ways, to the last byte after a half-close", async () => {
-    const port = await listen(
-      createTcpServer({ allowHalfOpen: true }, (socket) => {
-        socket.on("data", () => undefined).on("end", () => socket.end("y".repeat(5_000_000)));
-      }),
-    );
-    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
+  it("joins a tunnel's WebSocket to the service once the service agreed", async () => {
+    const server = createServer();
+    server.on("upgrade", (_incoming, socket: Socket) => {
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n");
+      socket.pipe(socket);
+    });
+    const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${await listen(server)}` });
     const { socket } = await tunnel(proxy, "platform.internal:80");
-    socket?.end("done");
-    let received = 0;
-    socket?.on("data", (chunk: Buffer) => (received += chunk.length));
-    await once(socket as Socket, "end");
-    expect(received).toBe(5_000_000);
+    const headers = { connection: "upgrade", upgrade: "x" };
+    const outgoing = request({ createConnection: () => socket as Socket, path: "/v1/live", headers });
+    outgoing.end();
+    const [, joined] = (await once(outgoing, "upgrade")) as [IncomingMessage, Socket];
+    joined.write("hello");
+    const [echoed] = (await once(joined, "data")) as [Buffer];
+    expect(echoed.toString()).toBe("hello");
+    joined.destroy();
   });
 
-  it("ends open tunnels when it is closed", async () => {
-    const port = await listen(createTcpServer(() => undefined));
+  it("sends no webhook: not plain, not in a tunnel, not as a WebSocket [X25]", async () => {
+    const asked: string[] = [];
+    const port = await upstream((incoming, outgoing) => {
+      asked.push(incoming.url ?? "");
+      outgoing.end();
+    });
     const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
-    const { socket } = await tunnel(proxy, "platform.internal:80");
-    const closed = once(socket as Socket, "close");
-    proxy.egress.close();
-    await closed;
+    const path = "/v1/webhooks/projects/p/hook";
+    const plain = await send(proxy, `http://platform.internal${path}`, { method: "POST", body: "{}" });
+    expect([plain.status, JSON.parse(plain.body)]).toEqual([
+      403,
+      {
+        error: "egress proxy: webhooks come from outside: a sandbox cannot send one",
+        code: "egress_refused",
+      },
+    ]);
+    const inTunnel = async (to: string, headers: OutgoingHttpHeaders = {}) => {
+      const { socket } = await tunnel(proxy, "platform.internal:80");
+      const outgoing = request({
+        createConnection: () => socket as Socket,
+        method: "POST",
+        path: to,
+        headers,
+      });
+      outgoing.end();
+      const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    expect(await inTunnel(path)).toBe(403);
+    expect(await inTunnel(path, { connection: "upgrade", upgrade: "x" })).toBe(403);
+    expect(await inTunnel("/v1/me")).toBe(200);
+    expect(asked).toEqual(["/v1/me"]);
   });
 });
 
@@ -280,6 +309,45 @@ describe("the egress proxy to public hosts", () => {
       "2606:4700::1111:443",
       "93.184.216.34:443",
     ]);
+  });
+
+  it("tunnels both ways, to the last byte after a half-close", async () => {
+    const port = await listen(
+      createTcpServer({ allowHalfOpen: true }, (socket) => {
+        socket.on("data", () => undefined).on("end", () => socket.end("y".repeat(5_000_000)));
+      }),
+    );
+    const network = new NetworkDouble([["93.184.216.34"]], () => port);
+    const proxy = await openProxy({ allow: ["example.org"] }, { network });
+    const { socket } = await tunnel(proxy, "example.org:443");
+    socket?.end("done");
+    let received = 0;
+    socket?.on("data", (chunk: Buffer) => (received += chunk.length));
+    await once(socket as Socket, "end");
+    expect(received).toBe(5_000_000);
+  });
+
+  it("ends open tunnels when the proxy is closed", async () => {
+    const port = await listen(createTcpServer(() => undefined));
+    const network = new NetworkDouble([["93.184.216.34"]], () => port);
+    const proxy = await openProxy({ allow: ["example.org"] }, { network });
+    const { socket } = await tunnel(proxy, "example.org:443");
+    const closed = once(socket as Socket, "close");
+    proxy.egress.close();
+    await closed;
+  });
+
+  it("refuses the service's own hosts, and a name that leads to this machine [X25]", async () => {
+    const machine = "93.184.216.34";
+    const port = await upstream(echo);
+    const proxy = await openProxy(
+      { allow: ["*"], serviceHosts: ["platform.example.org"] },
+      { network: new NetworkDouble([[machine]], () => port), own: () => [machine] },
+    );
+    const { status, body } = await send(proxy, "http://Platform.example.org./");
+    expect([status, body]).toEqual([403, expect.stringContaining("sandboxes use http://platform.internal")]);
+    expect((await tunnel(proxy, "platform.example.org:443")).status).toBe(403);
+    expect((await tunnel(proxy, "other.example.org:443")).status).toBe(403);
   });
 
   it("tells which hosts it refuses for their address", async () => {

@@ -62,6 +62,8 @@ export interface SandboxesOptions extends PodOptions {
   readonly egress: ChannelPlace;
   /** The origin that platform.internal leads to. */
   readonly serviceUrl: string;
+  /** The hosts of the public URL and of the node. Sandboxes reach neither. */
+  readonly serviceHosts?: readonly string[];
   /** Where images of this machine are pushed. Absent: only references to registries can be used. */
   readonly images?: Pick<RegistryImages, "ensure">;
   /** The launch file for a spec. */
@@ -333,7 +335,8 @@ export class KubernetesSandboxes {
   }
 
   #policy({ allow, secretNames, llmUpstream, packages }: EgressRecord): EgressPolicy {
-    return { allow, secretNames, llmUpstream, packages, serviceUrl: this.#options.serviceUrl };
+    const { serviceUrl, serviceHosts } = this.#options;
+    return { allow, secretNames, llmUpstream, packages, serviceUrl, serviceHosts };
   }
 
   #saw(name: string, pod: V1Pod | null): void {

@@ -87,6 +87,8 @@ export interface MachineOptions {
   readonly setupTimeoutMs: number;
   /** The origin of this service's listener, which platform.internal leads to. */
   readonly serviceUrl: string;
+  /** The hosts of the public URL and of the node. Sandboxes reach neither. */
+  readonly serviceHosts?: readonly string[];
   /** The registries for new sandboxes. Absent: their package managers ask registries themselves. */
   readonly packageSources?: PackageSources;
   /** The service's PATH, to find bubblewrap and other programs. */

@@ -329,8 +329,8 @@ export class MachineSandboxes {
   }
 
   #policy({ egressAllow, secretNames, llmUpstream, packages }: SandboxRecord): EgressPolicy {
-    const { serviceUrl } = this.#installation.options;
-    return { allow: egressAllow, secretNames, serviceUrl, llmUpstream, packages };
+    const { serviceUrl, serviceHosts } = this.#installation.options;
+    return { allow: egressAllow, secretNames, serviceUrl, serviceHosts, llmUpstream, packages };
   }
 
   #enter(paths: SandboxPaths, record: SandboxRecord, egress: Egress): Entry {
