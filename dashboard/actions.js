@@ -126,11 +126,14 @@ const PREVIOUS_HOURS_MAX = 168;
  * @param {DOMStringMap} input
  * @param {Page} page
  */
-const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
+const setSecret = async ({ project = "", secret = "", rotates = "", service = "" }, page) => {
   const typed = await askFor(
     {
       title: `${rotates === "" ? "Set" : "Replace"} the secret ${secret}`,
-      text: "Running sessions get the new value after their current turn.",
+      text:
+        service === ""
+          ? "Running sessions get the new value after their current turn."
+          : "The service verifies webhooks with it. No agent gets it.",
       confirm: rotates === "" ? "Set" : "Replace",
     },
     {
@@ -151,7 +154,11 @@ const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
     throw new Error(`Enter a number of hours from 0 to ${PREVIOUS_HOURS_MAX}.`);
   const { previous_valid_until: until } = await put(
     `${projectPath(project)}/secrets/${encodeURIComponent(secret)}`,
-    { value: typed["value"], previous_valid_ms: Math.round(hours * HOUR_MS) },
+    {
+      value: typed["value"],
+      previous_valid_ms: Math.round(hours * HOUR_MS),
+      ...(service !== "" && { service: true }),
+    },
   );
   const also = until === null ? "" : ` The previous value stays valid until ${moment(until)}.`;
   page.notice(`${rotates === "" ? `${secret} is set.` : `The value of ${secret} is replaced.`}${also}`);

@@ -39,7 +39,7 @@ export const secrets = {
       h(
         "p",
         { class: "quiet", "data-key": "about" },
-        "The agent of every session gets all secrets as environment variables. Everyone who can talk to an agent of this project can make it use them. No page and no answer of the API shows a value.",
+        "The agent of every session gets these secrets as environment variables, except those that are the service's own. Everyone who can talk to an agent of this project can make it use them. No page and no answer of the API shows a value.",
       ),
       missing.size > 0 &&
         callout("warn", "Sessions start without these required secrets: ", listed([...missing]), "."),
@@ -75,6 +75,12 @@ export const secrets = {
               masked: true,
               lines: SECRET_LINES,
               required: true,
+            },
+            {
+              name: "service",
+              label: "Keep it to the service",
+              hint: "For secrets that verify webhooks. No agent gets it.",
+              type: "checkbox",
             },
           ],
         }),
@@ -132,7 +138,7 @@ const missingRow = (projectId, name, isMissing) =>
 /** @param {string} projectId @param {SecretListing["secrets"][number]} secret @param {SecretListing["declared"]} declared */
 const row = (
   projectId,
-  { name, masked, unseen, updated_at, previous_valid_until: until, provider },
+  { name, masked, unseen, service, updated_at, previous_valid_until: until, provider },
   declared,
 ) =>
   listRow(
@@ -151,6 +157,7 @@ const row = (
     ],
     {
       states: [
+        service && tag("the service's own"),
         declared.required.includes(name) && tag("required"),
         declared.optional.includes(name) && tag("optional"),
       ],
@@ -194,8 +201,11 @@ const setButton = (projectId, name, label) =>
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const secretForms = {
-  "add-secret": async ({ name = "", value = "" }, { project = "", taken = "" }, page) => {
-    await put(`${projectPath(project)}/secrets/${encodeURIComponent(name)}`, { value });
+  "add-secret": async ({ name = "", value = "", service = "" }, { project = "", taken = "" }, page) => {
+    await put(`${projectPath(project)}/secrets/${encodeURIComponent(name)}`, {
+      value,
+      ...(service !== "" && { service: true }),
+    });
     page.notice(taken.split(" ").includes(name) ? `The value of ${name} is replaced.` : `${name} is set.`);
     page.refresh();
   },

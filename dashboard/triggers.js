@@ -263,6 +263,7 @@ const secret = (name, { project, secrets }) =>
         class: "plain",
         "data-project": project.id,
         "data-secret": name,
+        "data-service": "yes",
         "data-rotates": secrets.has(name) ? "yes" : "",
         "aria-label": `${secrets.has(name) ? "Replace" : "Set"} the secret ${name}`,
       }),

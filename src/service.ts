@@ -163,6 +163,7 @@ const modelPolicy = (config: Config) =>
         config.agentAdapter !== "plain" &&
         path.basename(config.agentCommand[0] ?? "") === "opencode",
       gatewayTiers: config.llm?.tiers ?? [],
+      gatewayKey: config.llm?.apiKey ?? null,
       defaults: config.defaultModels,
     })),
   );

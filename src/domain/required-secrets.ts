@@ -21,3 +21,13 @@ export const missingSecretsMessage = (missing: readonly string[]): string => {
   const listed = `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
   return `The manifest requires the secrets ${listed}, but they have no values. Set each with \`platform secrets set NAME\`.`;
 };
+
+/** The names of the secrets that sandboxes get: those that are not the service's own. */
+export const deliveredNames = (
+  secrets: readonly { readonly name: string; readonly service: boolean }[],
+): readonly string[] => secrets.flatMap(({ name, service }) => (service ? [] : [name]));
+
+/** The warning about a trigger whose senders sign with a secret that agents have. */
+export const deliveredKeyMessage = (slug: string, secretEnv: string): string =>
+  `Agents have ${secretEnv}, with which senders of ${slug} sign, so they can make webhooks that are valid. Give it a new value ` +
+  `that is the service's own with \`platform secrets set ${secretEnv} --service --previous-valid 24h\`. Then give the value to the sender.`;

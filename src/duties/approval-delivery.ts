@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect";
 import { Actors } from "../actors/actors.ts";
 import { SERVICE } from "../domain/conversation.ts";
 import { derivedUuid } from "../domain/ids.ts";
-import { Redactor } from "../domain/redactor.ts";
 import { resultOf } from "../services/approvals.ts";
 import { newUuid } from "../services/entropy.ts";
 import { WarmPool } from "../services/warm-pool.ts";
@@ -21,7 +20,7 @@ import { Conversations } from "../store/ports/conversations.ts";
 import { People } from "../store/ports/people.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { Sessions, type Session } from "../store/ports/sessions.ts";
-import { openSecrets } from "./secrets.ts";
+import { projectRedactor } from "./secrets.ts";
 
 export interface DeliveryOptions {
   /** Whether the agent runtime takes messages. If not, agents ask with call_result. */
@@ -68,8 +67,8 @@ const post = Effect.fnUntraced(function* (approval: Approval, session: Session) 
   const conversations = yield* Conversations;
   const isPosted = Effect.map(conversations.item(session.id, messageId), (item) => item !== null);
   if (yield* isPosted) return true;
-  const { values } = yield* openSecrets(session.projectId);
-  const text = new Redactor(Object.values(values)).redact(textOf(approval, yield* resultOf(approval)));
+  const redactor = yield* projectRedactor(session.projectId);
+  const text = redactor.redact(textOf(approval, yield* resultOf(approval)));
   yield* awaken(session);
   yield* (yield* Actors).conversation(session.id, {
     type: "message.posted",

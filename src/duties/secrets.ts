@@ -15,6 +15,7 @@ import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
+import { Redactor } from "../domain/redactor.ts";
 import { unsealSecret } from "../domain/secret.ts";
 import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
@@ -34,7 +35,7 @@ const AT_ONCE = 8;
 /** The bytes of a change's body other than its variables. */
 const BODY_FRAME_BYTES = 1024;
 
-/** A project's secrets as they are now. `given` is the record for a sandbox that has them. */
+/** The secrets of a project that sandboxes get, as they are now. `given` is the record for a sandbox that has them. */
 export interface OpenedSecrets {
   readonly given: GivenSecrets;
   readonly values: Readonly<Record<string, string>>;
@@ -50,12 +51,25 @@ const unsealed = (
     : Effect.die(new Error(`the secret ${secret.name} cannot be decrypted: ${value.failure}`));
 };
 
-/** Opens all secrets of a project, with their revision. */
+/** All secrets of a project, those that are the service's own included. */
+export const namedSecrets = Effect.fnUntraced(function* (projectId: string) {
+  const keyring = yield* Keyring;
+  const { sealed } = yield* (yield* Secrets).current(projectId);
+  const opened = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
+  return opened.map(([name, value]) => ({ name, value }));
+});
+
+/** Masks all values of a project's secrets, those that are the service's own included. */
+export const projectRedactor = (projectId: string) =>
+  Effect.map(namedSecrets(projectId), (secrets) => new Redactor(secrets.map(({ value }) => value)));
+
+/** Opens the secrets of a project that sandboxes get, with their revision. */
 export const openSecrets = Effect.fnUntraced(function* (projectId: string) {
   const secrets = yield* Secrets;
   const keyring = yield* Keyring;
   // One revision names one set of secrets: sending it twice sends the same values.
-  const { revision, sealed } = yield* secrets.current(projectId);
+  const { revision, sealed: all } = yield* secrets.current(projectId);
+  const sealed = all.filter(({ service }) => !service);
   const values = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
   const opened: OpenedSecrets = {
     given: { revision, versions: Object.fromEntries(sealed.map(({ name, version }) => [name, version])) },

@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
+import { deliveredNames } from "../domain/required-secrets.ts";
 import type { ManifestError } from "../domain/manifest-error.ts";
 import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest.ts";
 import { seenCharacters, unsealSecret, unseenCharacters } from "../domain/secret.ts";
@@ -63,6 +64,8 @@ export interface KnownProject {
    */
   readonly keys: ReadonlyMap<string, SigningKeys>;
   readonly secretNames: readonly string[];
+  /** Of the secrets that sandboxes get. */
+  readonly deliveredNames: readonly string[];
   /** The tier of the project's account. */
   readonly tier: string;
   /** Whether the repository configures a model provider. Null if that was not looked up. */
@@ -239,6 +242,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
         triggers: reading.manifest.triggers,
         keys: keysOf(state, reading.manifest.keyNames, keyring),
         secretNames: state.secrets.map(({ name }) => name),
+        deliveredNames: deliveredNames(state.secrets),
         tier: state.tier,
         bringsModel: state.manifest?.bringsModel ?? null,
       });

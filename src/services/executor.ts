@@ -18,6 +18,7 @@ import { shownName } from "../domain/tool-name.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../store/ports/executor-calls.ts";
 import { Measures } from "../telemetry/port.ts";
+import { projectRedactor } from "../duties/secrets.ts";
 import { askPerson, type TellProgress } from "./approvals.ts";
 import { catalogueFor, executorOf } from "./connectors.ts";
 import {
@@ -26,7 +27,6 @@ import {
   onRecord,
   rowOf,
   said,
-  secretsIn,
   type AgentCaller,
   type Arguments,
   type ToBeSent,
@@ -186,7 +186,7 @@ export const callTool = Effect.fnUntraced(function* (
     return said(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`, true);
   const asked = { caller, executor, connector, name, given };
   // Both read the store, and neither needs the other.
-  const [decision, secrets] = yield* Effect.all([decide(asked), secretsIn(caller.projectId)], {
+  const [decision, secrets] = yield* Effect.all([decide(asked), projectRedactor(caller.projectId)], {
     concurrency: 2,
   });
   const row = yield* rowOf(asked, decision, secrets);

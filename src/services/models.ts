@@ -6,6 +6,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { deliveredNames } from "../domain/required-secrets.ts";
 import { parseManifest } from "../domain/manifest.ts";
 import { bringsModel, chooseModel, runtimeConfigFiles, type DefaultModels } from "../domain/model.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
@@ -21,11 +22,13 @@ export interface ModelRules {
   /** The tiers that have the managed gateway. */
   readonly gatewayTiers: readonly string[];
   readonly defaults: DefaultModels;
+  /** Of the managed gateway. It is in sandboxes, and masked where people read their work. */
+  readonly gatewayKey: string | null;
 }
 
 /** The service's settings for models. */
 export const ModelPolicy = Context.Reference<ModelRules>("platform/actors/ModelPolicy", {
-  defaultValue: () => ({ required: false, gatewayTiers: [], defaults: {} }),
+  defaultValue: () => ({ required: false, gatewayTiers: [], defaults: {}, gatewayKey: null }),
 });
 
 /** The session would have no model (api.md 3: 422 `no_model`); the message says what to set. */
@@ -97,7 +100,7 @@ export const requireModel = Effect.fnUntraced(function* (
   const { secrets } = yield* (yield* Secrets).list(project.id);
   const choice = chooseModel({
     gateway: yield* hasGateway(project, gatewayTiers),
-    secretNames: secrets.map(({ name }) => name),
+    secretNames: deliveredNames(secrets),
     agentModel,
     defaults,
   });
@@ -113,7 +116,7 @@ export const missingModel = (
 ): string | null => {
   // Unknown counts as present: the daemon checks again, and reports it.
   if (!required || known === null || known.bringsModel !== false) return null;
-  const { secretNames, tier } = known;
+  const { deliveredNames: secretNames, tier } = known;
   const choice = chooseModel({
     gateway: gatewayTiers.includes(tier),
     secretNames,

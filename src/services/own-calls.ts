@@ -7,12 +7,12 @@ import * as Exit from "effect/Exit";
 import { RESERVED_SLUG } from "../domain/connector.ts";
 import { ExecutorCalls, type CallEnd } from "../store/ports/executor-calls.ts";
 import { Measures } from "../telemetry/port.ts";
+import { projectRedactor } from "../duties/secrets.ts";
 import {
   CALL_LIMITS,
   newRow,
   onRecord,
   said,
-  secretsIn,
   type AgentCaller,
   type AgentResult,
   type Arguments,
@@ -64,7 +64,7 @@ const outcomeOf = (exit: Exit.Exit<Answered>, id: string): OwnOutcome => {
 };
 
 const rowFor = Effect.fnUntraced(function* (call: OwnCall) {
-  const secrets = yield* secretsIn(call.caller.projectId);
+  const secrets = yield* projectRedactor(call.caller.projectId);
   return yield* newRow({ ...call, secrets }, aboutOf(call));
 });
 

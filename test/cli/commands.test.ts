@@ -361,7 +361,7 @@ describe("a secret that is rotated", () => {
       new RegExp(`^ROTATED is set; its previous value stays valid until ${instant}\n$`),
     );
     expect((await run(["secrets", "list"])).stdout).toMatch(
-      new RegExp(`ROTATED +${instant} +yes +${instant}\n`),
+      new RegExp(`ROTATED +${instant} +yes +yes +${instant}\n`),
     );
     expect(await set("--previous-valid", "1 day")).toMatchObject({
       code: 2,

@@ -95,6 +95,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { interrupted: false },
     refused: [[NOWHERE], 4, notFound("Session")],
   },
+  "sessions give-credentials": {
+    args: async () => [await runSession(world.service, world.pid)],
+    human: /^Your own credentials work in this session again\.\n$/,
+    json: {},
+    refused: [[NOWHERE], 4, notFound("Session")],
+  },
   "sessions stop": {
     args: async () => [await runSession(world.service, world.pid)],
     human: new RegExp(`^${ID} stopped\n$`),
@@ -145,7 +151,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "triggers list": {
     args: () => [],
-    human: /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*error: broken, .*\n$/,
+    human: /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*error: broken, .*\nAgents have HOOK_SECRET, .*\n$/,
     json: "/triggers",
     refused: [["too-much"], 2, /^Unexpected argument/],
   },
@@ -201,7 +207,9 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   ...connectorRowsOf(world),
   "secrets list": {
     args: () => [],
-    human: new RegExp(`^NAME +CHANGED +MASKED IN LOGS +PREVIOUS UNTIL\n${SECRET_NAME} +\\d{4}-.* +yes`),
+    human: new RegExp(
+      `^NAME +CHANGED +FOR AGENTS +MASKED IN LOGS +PREVIOUS UNTIL\n${SECRET_NAME} +\\d{4}-.* +yes +yes`,
+    ),
     json: "/secrets",
     refused: [["--project", NOWHERE], 4, notFound("Project")],
   },

@@ -307,9 +307,17 @@ const checkSecrets = (check: Check): void => {
               createdAt: NOON + 2,
               updatedAt: NOON + 2,
               updatedBy: userId,
+              service: false,
               previousUntil: null,
             },
-            { name: "KEY", createdAt: NOON, updatedAt: NOON + 1, updatedBy: userId, previousUntil: null },
+            {
+              name: "KEY",
+              createdAt: NOON,
+              updatedAt: NOON + 1,
+              updatedBy: userId,
+              service: false,
+              previousUntil: null,
+            },
           ],
           revision: 3,
         });
@@ -318,6 +326,30 @@ const checkSecrets = (check: Check): void => {
           ["KEY", 2],
         ]);
         expect(yield* current(projectId)).toEqual({ sealed: yield* sealed(projectId), revision: 3 });
+      }),
+    );
+
+    check(
+      "stay the service's own until they are removed or delivered again",
+      Effect.gen(function* () {
+        const { projectId, userId } = yield* makeWorld(3);
+        const { put, list, nextVersion, remove, current } = yield* Secrets;
+        const { states } = yield* Projects;
+        const write = Effect.fnUntraced(function* (service?: boolean) {
+          const version = yield* nextVersion(projectId, "KEY");
+          const secret = { projectId, name: "KEY", version, envelope: Uint8Array.from([1]) };
+          yield* put(secret, { userId, now: NOON, service });
+          const [state] = yield* states([projectId]);
+          const [listed, sealed] = [(yield* list(projectId)).secrets, (yield* current(projectId)).sealed];
+          return [listed, sealed, state?.secrets ?? []].map(([one]) => one?.service);
+        });
+        expect(yield* write()).toEqual([false, false, false]);
+        expect(yield* write(true)).toEqual([true, true, true]);
+        expect(yield* write()).toEqual([true, true, true]);
+        expect(yield* write(false)).toEqual([false, false, false]);
+        yield* write(true);
+        yield* remove(projectId, "KEY", NOON);
+        expect(yield* write()).toEqual([false, false, false]);
       }),
     );
 

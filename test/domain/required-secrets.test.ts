@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { missingSecrets, missingSecretsMessage } from "../../src/domain/required-secrets.ts";
+import {
+  deliveredKeyMessage,
+  deliveredNames,
+  missingSecrets,
+  missingSecretsMessage,
+} from "../../src/domain/required-secrets.ts";
 
 describe("required secrets without a value", () => {
   test("are the missing ones, each once, in the manifest's order", () => {
@@ -13,5 +18,19 @@ describe("required secrets without a value", () => {
     [["A", "B", "C"], "the secrets A, B and C, but they have no values."],
   ])("%j are named in a sentence", (missing, says) => {
     expect(missingSecretsMessage(missing)).toContain(`The manifest requires ${says}`);
+  });
+});
+
+describe("secrets of the service", () => {
+  test("are not among those that sandboxes get", () => {
+    const secrets = [
+      { name: "HOOK", service: true },
+      { name: "KEY", service: false },
+    ];
+    expect(deliveredNames(secrets)).toEqual(["KEY"]);
+  });
+
+  test("are what a warning asks for, with the command", () => {
+    expect(deliveredKeyMessage("push", "HOOK")).toContain("`platform secrets set HOOK --service ");
   });
 });

@@ -80,6 +80,29 @@ describe("a secret that is deleted", () => {
   });
 });
 
+describe("a secret of the service", () => {
+  it("verifies webhooks, and no sandbox gets it; a trigger whose secret agents have is named [S12]", async () => {
+    const pid = await makeHookProject(service);
+    const warnings = async () =>
+      listOf(await service.request("GET", `/v1/projects/${pid}/triggers`), "warnings").map(
+        ({ code }) => code,
+      );
+    expect(await warnings()).toEqual(["webhook_secret_delivered"]);
+    const body = { value: SECRET, service: true };
+    const path = `/v1/projects/${pid}/secrets/${SECRET_NAME}`;
+    expect(fields(expectStatus(await service.request("PUT", path, { body }), 200))).toMatchObject({
+      service: true,
+    });
+    expect(await warnings()).toEqual([]);
+    expectStatus(await deliver(service, `${pid}/push`), 202);
+    const sid = await runSession(service, pid);
+    const all = await service.inside(Effect.flatMap(SimulatedSandboxes, ({ all: now }) => now));
+    const spec = [...all.values()].findLast((sandbox) => sandbox.spec.sessionId === sid)?.spec;
+    expect([spec?.secrets, spec?.environment["PLATFORM_PROJECT_SECRET_NAMES"]]).toEqual([{}, ""]);
+    await stopSession(service, pid, sid);
+  });
+});
+
 describe("a webhook's prompt", () => {
   /** All names by which a template could address a secret. */
   const PROBES = [

@@ -18,14 +18,15 @@ const list = command({
       params: { pid: await project() },
     });
     const { secrets, declared } = value;
-    const rows = secrets.map(({ name, updated_at: at, masked, unseen, previous_valid_until: until }) => [
+    const rows = secrets.map(({ name, updated_at: at, masked, unseen, service, previous_valid_until: until }) => [
       unseen.length === 0 ? name : `${name} (${unseen.join(", ")})`,
       time(at),
+      service ? "no" : "yes",
       masked ? "yes" : "no",
       timeOrDash(until),
     ]);
     const missing = declared.missing.map((name) => visible(`missing: ${name}`));
-    const columns = ["NAME", "CHANGED", "MASKED IN LOGS", "PREVIOUS UNTIL"];
+    const columns = ["NAME", "CHANGED", "FOR AGENTS", "MASKED IN LOGS", "PREVIOUS UNTIL"];
     return {
       json: text,
       text: [table(columns, rows, "No secrets."), ...missing].join("\n"),
@@ -45,10 +46,11 @@ const set = command({
       value: "TIME",
       about: "Keep the previous value valid for this long: 90s, 30m, 24h, up to 7d",
     },
+    service: { about: "Keep it to the service, which verifies webhooks with it; no agent gets it" },
   },
   notes:
     "One line end at the end of the file or of standard input is removed. At a terminal, the command asks for the value.",
-  run: async ({ given, options: { file, exact, "previous-valid": previous }, input, api, project }) => {
+  run: async ({ given, options: { file, exact, service, "previous-valid": previous }, input, api, project }) => {
     const name = segment(given.NAME, NAME);
     const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
     // The project comes first, so that an error in it comes before a person types the secret.
@@ -57,7 +59,11 @@ const set = command({
     if (value === "") throw usage("The value is empty.");
     const { value: stored, text } = await api().call("PUT /v1/projects/:pid/secrets/:name", {
       params: { pid, name },
-      payload: { value, ...(previousMs !== undefined && { previous_valid_ms: previousMs }) },
+      payload: {
+        value,
+        ...(service && { service }),
+        ...(previousMs !== undefined && { previous_valid_ms: previousMs }),
+      },
     });
     const until = stored.previous_valid_until;
     const also = until === null ? "" : `; its previous value stays valid until ${time(until)}`;

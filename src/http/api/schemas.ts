@@ -12,7 +12,7 @@ export const Instant = Schema.String.annotate({ format: "date-time" });
 
 /** A valid request that may not work as its project intends. `message` is a sentence that says what to do. */
 export const Warning = Schema.Struct({
-  code: Schema.Literals(["secret_missing"]),
+  code: Schema.Literals(["secret_missing", "webhook_secret_delivered"]),
   message: Schema.String,
 }).annotate({ identifier: "Warning" });
 

@@ -16,6 +16,9 @@ const SecretWire = Schema.Struct({
   created_at: Instant,
   updated_at: Instant,
   updated_by: Schema.NullOr(Uuid),
+  service: Schema.Boolean.annotate({
+    description: "Whether the secret is the service's own: it verifies webhooks, and sandboxes never get it.",
+  }),
   /** Until when the previous value verifies webhooks. Null: it does not. */
   previous_valid_until: Schema.NullOr(Instant),
   provider: Schema.NullOr(Schema.String).annotate({
@@ -39,6 +42,8 @@ const secretParams = { ...projectParams, name: Schema.String };
 const PREVIOUS_VALID_MAX_MS = 7 * 24 * 60 * 60 * 1000;
 const Value = Schema.Struct({
   value: Schema.String,
+  /** Whether it is the service's own. Absent: as it was, and false for a new name. */
+  service: Schema.optionalKey(Schema.Boolean),
   /** How long the replaced value still verifies webhooks. */
   previous_valid_ms: Schema.optionalKey(
     Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: PREVIOUS_VALID_MAX_MS })),

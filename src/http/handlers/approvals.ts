@@ -3,8 +3,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { shownArguments } from "../../domain/approval.ts";
-import { Redactor } from "../../domain/redactor.ts";
-import { openSecrets } from "../../duties/secrets.ts";
+import type { Redactor } from "../../domain/redactor.ts";
+import { projectRedactor } from "../../duties/secrets.ts";
 import { audited } from "../../services/audit.ts";
 import { openPart } from "../../services/approvals.ts";
 import { Approvals, type Approval, type ApprovalMove } from "../../store/ports/approvals.ts";
@@ -44,10 +44,6 @@ const approvalWire = Effect.fnUntraced(function* (approval: Approval, secrets: R
   };
 });
 
-const secretsOf = Effect.fnUntraced(function* (pid: string) {
-  return new Redactor(Object.values((yield* openSecrets(pid)).values));
-});
-
 const list = Effect.fnUntraced(function* (
   pid: string,
   query: Parameters<typeof pageOf>[0] & {
@@ -58,7 +54,7 @@ const list = Effect.fnUntraced(function* (
   yield* requireProject(yield* Caller, pid);
   const { session_id: sessionId, status } = query;
   const page = yield* (yield* Approvals).list(pid, { ...pageOf(query), sessionId, status });
-  const secrets = yield* secretsOf(pid);
+  const secrets = yield* projectRedactor(pid);
   const approvals = yield* Effect.forEach(page.items, (item) => approvalWire(item, secrets));
   return { approvals, next_cursor: page.nextCursor };
 });
@@ -89,7 +85,7 @@ export const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (b
     .move(id, move)
     .pipe(audited((result) => (result === null || isLate ? null : row)));
   if (moved === null || isLate) return yield* settled(moved ?? (yield* approvals.find(pid, id)) ?? found);
-  return yield* approvalWire(moved, yield* secretsOf(pid));
+  return yield* approvalWire(moved, yield* projectRedactor(pid));
 });
 
 type Decision =

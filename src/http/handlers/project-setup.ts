@@ -1,5 +1,6 @@
 /** `GET /v1/projects/{pid}/setup`: what a project still needs before its first session. */
 import * as Effect from "effect/Effect";
+import { deliveredNames } from "../../domain/required-secrets.ts";
 import { initialCommit } from "../../domain/git-ref.ts";
 import { MODEL_PROVIDERS } from "../../domain/model.ts";
 import { GitBackend } from "../../git/port.ts";
@@ -16,7 +17,7 @@ export const setupOf = Effect.fnUntraced(function* (pid: string) {
   const { publicUrl } = yield* Addresses;
   const { defaults } = yield* ModelPolicy;
   const { secrets } = yield* (yield* Secrets).list(project.id);
-  const names = secrets.map(({ name }) => name);
+  const names = deliveredNames(secrets);
   const git = yield* GitBackend;
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip({ projectId: project.id }, project.defaultBranch);

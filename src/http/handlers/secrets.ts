@@ -41,6 +41,7 @@ const secretWire = (
   created_at: instant(secret.createdAt),
   updated_at: instant(secret.updatedAt),
   updated_by: secret.updatedBy,
+  service: secret.service,
   previous_valid_until:
     secret.previousUntil === null || secret.previousUntil <= now ? null : instant(secret.previousUntil),
   provider: triedProvider(secret.name)?.id ?? null,
@@ -79,11 +80,13 @@ interface NewValue {
   readonly value: string;
   /** How long the replaced value still verifies webhooks. */
   readonly previous_valid_ms?: number;
+  /** Whether it is the service's own. Absent: as it was. */
+  readonly service?: boolean;
 }
 
 export const put = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly name: string },
-  { value, previous_valid_ms: previousValidMs = 0 }: NewValue,
+  { value, previous_valid_ms: previousValidMs = 0, service }: NewValue,
 ) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, params.pid);
@@ -110,6 +113,7 @@ export const put = Effect.fnUntraced(function* (
       {
         userId: caller.user.id,
         now,
+        service,
         ...(previousValidMs > 0 && { previousUntil: now + previousValidMs }),
       },
     )
@@ -117,7 +121,11 @@ export const put = Effect.fnUntraced(function* (
       audited((created) => ({
         action: "secret.set",
         target: params.name,
-        changes: { new: created, ...(previousValidMs > 0 && { previous_valid_ms: previousValidMs }) },
+        changes: {
+          new: created,
+          service,
+          ...(previousValidMs > 0 && { previous_valid_ms: previousValidMs }),
+        },
       })),
       Effect.catchTag("Fenced", () =>
         Effect.fail(

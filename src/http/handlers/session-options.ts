@@ -1,5 +1,6 @@
 /** `GET /v1/projects/{pid}/session-options`: what a person can choose from when she starts a session. */
 import * as Effect from "effect/Effect";
+import { deliveredNames } from "../../domain/required-secrets.ts";
 import { isAgentName } from "../../domain/agent.ts";
 import { parseManifest } from "../../domain/manifest.ts";
 import { MODEL_PROVIDERS } from "../../domain/model.ts";
@@ -43,7 +44,7 @@ export const sessionOptionsOf = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const repository = { projectId: project.id };
   const { defaults } = yield* ModelPolicy;
-  const names = (yield* (yield* Secrets).list(project.id)).secrets.map(({ name }) => name);
+  const names = deliveredNames((yield* (yield* Secrets).list(project.id)).secrets);
   const git = yield* GitBackend;
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip(repository, project.defaultBranch);

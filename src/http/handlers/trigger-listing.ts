@@ -13,7 +13,7 @@ import { Directory } from "../../services/directory.ts";
 import { Fires, type Fire } from "../../store/ports/fires.ts";
 import { Projects, type Project, type TriggerCursor } from "../../store/ports/projects.ts";
 import { Addresses } from "../limits.ts";
-import { warningsOf } from "./warnings.ts";
+import { deliveredKeys, warningsOf } from "./warnings.ts";
 import { instant, instantOrNull } from "./wire.ts";
 
 const UPCOMING = 5;
@@ -96,11 +96,12 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
       triggers.map(({ slug }) => slug),
     ),
   };
+  const memory = (yield* Directory).known(project.id);
   return {
     triggers: triggers.map((trigger) => triggerWire(trigger, known)),
     errors: read.errors,
     manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
-    warnings: warningsOf((yield* Directory).known(project.id)),
+    warnings: [...warningsOf(memory), ...deliveredKeys(memory)],
     triggers_paused: project.triggersPaused,
     scheduler: { ticked_at: instantOrNull(scheduler.tickedAt), late: scheduler.late },
   };

@@ -10,6 +10,11 @@ export interface SealedSecret {
   readonly envelope: Uint8Array;
 }
 
+export interface OwnedSecret extends SealedSecret {
+  /** Whether it is the service's own. Sandboxes and builds never get its value. */
+  readonly service: boolean;
+}
+
 /** The value before the current one. It verifies webhooks until an instant, and is never injected. */
 export interface PreviousSecret {
   readonly version: number;
@@ -18,7 +23,7 @@ export interface PreviousSecret {
 }
 
 /** A secret that verifies webhooks. */
-export interface VerifyingSecret extends SealedSecret {
+export interface VerifyingSecret extends OwnedSecret {
   readonly previous: PreviousSecret | null;
 }
 
@@ -27,6 +32,7 @@ export interface StoredSecret {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly updatedBy: string | null;
+  readonly service: boolean;
   /** Until when the previous value verifies webhooks. Null: it does not. */
   readonly previousUntil: number | null;
 }
@@ -37,13 +43,13 @@ export class Secrets extends Context.Service<
     readonly list: (
       projectId: string,
     ) => Stored<{ readonly secrets: readonly StoredSecret[]; readonly revision: number }>;
-    /** All of a project's sealed values, for injection and verification. */
-    readonly sealed: (projectId: string) => Stored<readonly SealedSecret[]>;
+    /** All of a project's sealed values. */
+    readonly sealed: (projectId: string) => Stored<readonly OwnedSecret[]>;
     /** The same, and the revision that names exactly these values. */
     readonly current: (
       projectId: string,
-    ) => Stored<{ readonly sealed: readonly SealedSecret[]; readonly revision: number }>;
-    readonly get: (projectId: string, name: string) => Stored<SealedSecret | null>;
+    ) => Stored<{ readonly sealed: readonly OwnedSecret[]; readonly revision: number }>;
+    readonly get: (projectId: string, name: string) => Stored<OwnedSecret | null>;
     /** The version under which the next value of this name must be sealed (it is authenticated with the value). */
     readonly nextVersion: (projectId: string, name: string) => Stored<number>;
     /** Fenced by version: `Fenced` if another value was written since `nextVersion`. True: the name was new. */
@@ -54,6 +60,8 @@ export class Secrets extends Context.Service<
         readonly now: number;
         /** Until when the replaced value verifies webhooks. Absent: it ends at once. */
         readonly previousUntil?: number;
+        /** Absent: as it was; a new name is delivered. */
+        readonly service?: boolean | undefined;
       },
     ) => Stored<boolean, Fenced>;
     /** Removes the secret's value, and the previous one. */

@@ -14,7 +14,7 @@ import {
   type TriggerCursor,
   type TriggerKey,
 } from "../ports/projects.ts";
-import type { SealedSecret, VerifyingSecret } from "../ports/secrets.ts";
+import type { OwnedSecret, VerifyingSecret } from "../ports/secrets.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { endWait } from "./fire-moves.ts";
@@ -98,7 +98,7 @@ interface ManifestRow {
   readonly line: number | null;
 }
 
-interface VerifyingRow extends SealedSecret {
+interface VerifyingRow extends OwnedSecret {
   readonly previousVersion: number | null;
   readonly previousEnvelope: Uint8Array | null;
   readonly previousUntil: number | null;
@@ -174,7 +174,7 @@ const makeManifests = Effect.gen(function* () {
       const rows = yield* sql<Row & ManifestRow & Pick<ProjectState, "tier">>`
         ${sql.literal(SELECT_STATE)} WHERE project.id = ANY(${[...ids]}::uuid[])`;
       const secrets = yield* sql<VerifyingRow>`
-        SELECT project_id AS "projectId", name, version, envelope, previous_version AS "previousVersion",
+        SELECT project_id AS "projectId", name, version, envelope, service, previous_version AS "previousVersion",
           previous_envelope AS "previousEnvelope", previous_until AS "previousUntil"
         FROM project_secrets WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
       const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
@@ -222,11 +222,13 @@ const makeCredentials = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   /** Replaces the stored credential. Null removes it. */
   const keepCredential = (id: string, envelope: Uint8Array | null) =>
-    envelope === null
-      ? sql`DELETE FROM project_credentials WHERE project_id = ${id}`
-      : sql`
-          INSERT INTO project_credentials (project_id, envelope) VALUES (${id}, ${Buffer.from(envelope)})
-          ON CONFLICT (project_id) DO UPDATE SET envelope = excluded.envelope`;
+    Effect.asVoid(
+      envelope === null
+        ? sql`DELETE FROM project_credentials WHERE project_id = ${id}`
+        : sql`
+            INSERT INTO project_credentials (project_id, envelope) VALUES (${id}, ${Buffer.from(envelope)})
+            ON CONFLICT (project_id) DO UPDATE SET envelope = excluded.envelope`,
+    );
   const credential: (typeof Projects)["Service"]["credential"] = (id) =>
     sql<{ readonly envelope: Uint8Array }>`
       SELECT envelope FROM project_credentials WHERE project_id = ${id}`.pipe(

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Fenced } from "../ports/journal.ts";
-import { Secrets, type SealedSecret, type StoredSecret } from "../ports/secrets.ts";
+import { Secrets, type OwnedSecret, type SealedSecret, type StoredSecret } from "../ports/secrets.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { shared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
@@ -22,24 +22,26 @@ const makePut = Effect.gen(function* () {
       changes.mark(projectId),
     );
 
-  type Writing = { readonly userId: string; readonly now: number; readonly previousUntil?: number };
+  type Writing = Parameters<(typeof Secrets)["Service"]["put"]>[1];
   const put = Effect.fnUntraced(function* (secret: SealedSecret, by: Writing) {
     const { projectId, name, version, envelope } = secret;
     // Locks the project's row first, so that two writes to one project wait for each other, and the second sees the
     // first.
     yield* bumpRevision(projectId);
-    const [former] = yield* sql<{ readonly version: number; readonly isSet: boolean }>`
-      SELECT version, envelope IS NOT NULL AS "isSet" FROM project_secrets
+    const [former] = yield* sql<Pick<OwnedSecret, "version" | "service"> & { readonly isSet: boolean }>`
+      SELECT version, service, envelope IS NOT NULL AS "isSet" FROM project_secrets
       WHERE project_id = ${projectId} AND name = ${name}`;
     if (version !== (former?.version ?? 0) + 1) return yield* new Fenced({ id: name });
     const isNew = former === undefined || !former.isSet;
+    const isService = by.service ?? (!isNew && former.service);
     const keepsFormer = !isNew && by.previousUntil !== undefined;
     yield* sql`
-      INSERT INTO project_secrets (project_id, name, version, envelope, created_at, updated_at, updated_by)
-      VALUES (${projectId}, ${name}, ${version}, ${Buffer.from(envelope)}, ${at(by.now)}, ${at(by.now)}, ${by.userId})
+      INSERT INTO project_secrets (project_id, name, version, envelope, created_at, updated_at, updated_by, service)
+      VALUES (${projectId}, ${name}, ${version}, ${Buffer.from(envelope)}, ${at(by.now)}, ${at(by.now)}, ${by.userId},
+        ${isService})
       ON CONFLICT (project_id, name) DO UPDATE SET
         version = excluded.version, envelope = excluded.envelope, updated_at = excluded.updated_at,
-        updated_by = excluded.updated_by,
+        updated_by = excluded.updated_by, service = excluded.service,
         previous_envelope = CASE WHEN ${keepsFormer} THEN project_secrets.envelope END,
         previous_version = CASE WHEN ${keepsFormer} THEN project_secrets.version END,
         previous_until = CASE WHEN ${keepsFormer} THEN ${at(by.previousUntil ?? null)}::timestamptz END,
@@ -80,15 +82,15 @@ const makePut = Effect.gen(function* () {
 const makeCurrent =
   (sql: SqlClient.SqlClient): (typeof Secrets)["Service"]["current"] =>
   (projectId) =>
-    sql<Pick<Nullable<SealedSecret>, "name" | "version" | "envelope"> & { readonly revision: number }>`
-      SELECT secrets_revision AS revision, held.name, held.version, held.envelope
+    sql<Nullable<Omit<OwnedSecret, "projectId">> & { readonly revision: number }>`
+      SELECT secrets_revision AS revision, held.name, held.version, held.envelope, held.service
       FROM projects LEFT JOIN project_secrets AS held ON held.project_id = projects.id AND held.envelope IS NOT NULL
       WHERE projects.id = ${projectId} ORDER BY held.name COLLATE "C"`.pipe(
       Effect.map((rows) => ({
-        sealed: rows.flatMap(({ name, version, envelope }) =>
-          name === null || version === null || envelope === null
+        sealed: rows.flatMap(({ name, version, envelope, service }) =>
+          name === null || version === null || envelope === null || service === null
             ? []
-            : [{ projectId, name, version, envelope }],
+            : [{ projectId, name, version, envelope, service }],
         ),
         revision: rows[0]?.revision ?? 0,
       })),
@@ -102,7 +104,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const { put, remove, prunePrevious } = yield* makePut;
-    const sealedColumns = sql.literal(`project_id AS "projectId", name, version, envelope`);
+    const sealedColumns = sql.literal(`project_id AS "projectId", name, version, envelope, service`);
     return {
       list: (projectId) =>
         Effect.gen(function* () {
@@ -111,19 +113,19 @@ export const layer = Layer.effect(
             SELECT secrets_revision AS revision FROM projects WHERE id = ${projectId}`;
           const secrets = yield* sql<StoredSecret>`
             SELECT name, created_at AS "createdAt", updated_at AS "updatedAt", updated_by AS "updatedBy",
-              previous_until AS "previousUntil"
+              service, previous_until AS "previousUntil"
             FROM project_secrets WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`;
           return { secrets, revision: project?.revision ?? 0 };
         }).pipe(stored("secrets.list")),
       sealed: (projectId) =>
-        sql<SealedSecret>`
+        sql<OwnedSecret>`
           SELECT ${sealedColumns} FROM project_secrets
           WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`.pipe(
           stored("secrets.sealed"),
         ),
       current: makeCurrent(sql),
       get: (projectId, name) =>
-        sql<SealedSecret>`
+        sql<OwnedSecret>`
           SELECT ${sealedColumns} FROM project_secrets
           WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL`.pipe(
           Effect.map(([row]) => row ?? null),

@@ -110,8 +110,8 @@ const states = (tables: TableSet, ids: readonly string[]): readonly ProjectState
     const row = tables.projects.get(id);
     if (row === undefined) return [];
     const secrets = [...(tables.secrets.get(id)?.values() ?? [])].flatMap(
-      ({ name, version, envelope, previous }) =>
-        envelope === null ? [] : [{ projectId: id, name, version, envelope, previous }],
+      ({ name, version, envelope, service, previous }) =>
+        envelope === null ? [] : [{ projectId: id, name, version, envelope, service, previous }],
     );
     const { record: project, manifest, manifestFailure } = row;
     const tier = tables.accounts.get(project.accountId)?.tier ?? "";

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Fenced } from "../../../src/store/ports/journal.ts";
-import { Secrets, type PreviousSecret, type SealedSecret } from "../../../src/store/ports/secrets.ts";
+import { Secrets, type OwnedSecret, type PreviousSecret } from "../../../src/store/ports/secrets.ts";
 import { Tables, type SecretRow, type TableSet } from "./tables.ts";
 
 const KEY_CHECK = "master_key_check";
@@ -13,8 +13,10 @@ const setOf = (tables: TableSet, projectId: string): readonly SecretRow[] =>
     .filter(({ envelope }) => envelope !== null)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
-const sealed = (projectId: string, { name, version, envelope }: SecretRow): readonly SealedSecret[] =>
-  envelope === null ? [] : [{ projectId, name, version, envelope }];
+const sealed = (projectId: string, row: SecretRow): readonly OwnedSecret[] => {
+  const { name, version, envelope, service } = row;
+  return envelope === null ? [] : [{ projectId, name, version, envelope, service }];
+};
 
 const bumpRevision = (tables: TableSet, projectId: string): void => {
   const row = tables.projects.get(projectId);
@@ -58,6 +60,7 @@ const put: (tables: TableSet) => (typeof Secrets)["Service"]["put"] = (tables) =
       createdAt: isNew ? by.now : former.createdAt,
       updatedAt: by.now,
       updatedBy: by.userId,
+      service: by.service ?? (!isNew && former.service),
       previous: previousOf(former, by.previousUntil),
     });
     return Effect.succeed(isNew);
@@ -70,13 +73,16 @@ export const layer = Layer.effect(
     return {
       list: (projectId) =>
         Effect.sync(() => ({
-          secrets: setOf(tables, projectId).map(({ name, createdAt, updatedAt, updatedBy, previous }) => ({
-            name,
-            createdAt,
-            updatedAt,
-            updatedBy,
-            previousUntil: previous?.until ?? null,
-          })),
+          secrets: setOf(tables, projectId).map(
+            ({ name, createdAt, updatedAt, updatedBy, service, previous }) => ({
+              name,
+              createdAt,
+              updatedAt,
+              updatedBy,
+              service,
+              previousUntil: previous?.until ?? null,
+            }),
+          ),
           revision: tables.projects.get(projectId)?.secretsRevision ?? 0,
         })),
       sealed: (projectId) =>

@@ -325,6 +325,7 @@ export const secret = {
   created_at: BEGAN,
   updated_at: BEGAN,
   updated_by: USER,
+  service: false,
   previous_valid_until: null,
   provider: "openai",
 };
