@@ -41,6 +41,7 @@ export const ACTION_WORDS = {
   "session.created": "asked to start a session",
   "session.updated": "changed a session",
   "session.stop": "asked to stop a session",
+  "session.credentials_given": "gave her own credentials back to a session",
   "session.restart": "asked to restart a session",
   "session.delete": "asked to delete a session",
   "preview.created": "made a preview link",

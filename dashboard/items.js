@@ -73,6 +73,7 @@ const messageView = (item, { agent, path }) => [
     h("strong", {}, item.role === "agent" ? agent : (item.author?.name ?? "Unknown author")),
     item.author?.kind === "trigger" && [" ", tag("trigger")],
     item.author?.kind === "service" && [" ", tag("service")],
+    item.author?.kind === "sandbox" && [" ", tag("not by a person", "warn")],
     " ",
     clockTime(item.created_at),
     !USUAL.has(item.status) && [" ", badge(item.status)],

@@ -21,6 +21,7 @@ import {
   time,
   trail,
 } from "./parts.js";
+import { suspendedView } from "./own-credentials.js";
 import { lastTurnView } from "./last-turn.js";
 import { followPorts, portButtons } from "./ports.js";
 import { bring } from "./later.js";
@@ -40,6 +41,7 @@ import { followWork, hasNewWork, workSummary, workView } from "./work.js";
  * @property {import("./wire.d.ts").Project} project
  * @property {Session} session
  * @property {Sandbox | null} sandbox
+ * @property {import("./wire.d.ts").OwnCredentials} own
  * @property {ChangeRequest[]} changes
  * @property {import("./wire.d.ts").Build | null} awaited the build for which the sandbox waits
  * @property {() => import("./dom.js").Child} asked the agent's calls that wait for a person
@@ -63,10 +65,11 @@ export const session = {
   load: async ([projectId = "", id = ""]) => {
     const project = projectPath(projectId);
     const path = `${project}/sessions/${encodeURIComponent(id)}`;
-    const [owner, found, sandbox, changes, asked] = await Promise.all([
+    const [owner, found, sandbox, own, changes, asked] = await Promise.all([
       getJson(project),
       getJson(path),
       getJsonOrNull(`${path}/sandbox`),
+      getJson(`${path}/own-credentials`),
       getJson(`${project}/change-requests?limit=200`),
       readAsked(projectId, id),
     ]);
@@ -76,6 +79,7 @@ export const session = {
       project: owner,
       session: found,
       sandbox,
+      own,
       asked,
       awaited: found.status === "provisioning" && build && !isOver(build) ? build : null,
       changes: changes.change_requests.filter(
@@ -129,15 +133,15 @@ export const session = {
   title: (data, live) =>
     `${data.session.pending_approvals > 0 || isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
 
-  /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
-  view: ({ project, session: found, sandbox, changes, awaited, asked }, _me, live) => [
+  /** @param {SessionPage} data @param {import("./wire.d.ts").Me | null} me @param {Following | null} live */
+  view: ({ project, session: found, sandbox, own, changes, awaited, asked }, me, live) => [
     h(
       "div",
       { class: "workspace", "data-key": "workspace" },
       h(
         "div",
         { class: "screen", "data-key": "screen" },
-        ...screenView({ project, session: found, changes, awaited, asked }, live),
+        ...screenView({ project, session: found, own, changes, awaited, asked }, me, live),
       ),
       workView(live?.work ?? null, reviewedBy(project, found)),
     ),
@@ -193,10 +197,11 @@ const showTree = (main, path) => {
  * The part above the fold.
  *
  * @param {Omit<SessionPage, "sandbox">} data
+ * @param {import("./wire.d.ts").Me | null} me
  * @param {Following | null} live
  * @returns {import("./dom.js").Child[]}
  */
-const screenView = ({ project, session: found, changes, awaited, asked }, live) => [
+const screenView = ({ project, session: found, own, changes, awaited, asked }, me, live) => [
   trail([
     ["Projects", "#/"],
     [project.name, projectLink(project.id)],
@@ -229,6 +234,7 @@ const screenView = ({ project, session: found, changes, awaited, asked }, live) 
       found.failure.code === "environment_failed" &&
         h("p", {}, h("a", { href: projectLink(project.id, "/environment") }, "Show the environment")),
     ),
+  suspendedView(found, own, me?.user.id),
   awaitedView(awaited),
   asked(),
   lastTurnView(found, live?.conversation ?? null),

@@ -25,6 +25,7 @@ export type {
   Machine,
   MachineDefinition,
   Member,
+  OwnCredentials,
   Person,
   Project,
   ProjectSetup,

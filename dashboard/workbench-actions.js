@@ -45,6 +45,7 @@ export const WORKBENCH_ACTIONS = {
     const value = newSecret();
     await put(`${projectPath(project)}/secrets/${encodeURIComponent(secret)}`, {
       value,
+      service: true,
       ...(rotates !== "" && { previous_valid_ms: DAY_MS }),
     });
     tell({
@@ -52,6 +53,17 @@ export const WORKBENCH_ACTIONS = {
       text: "Give it to the sender now. It is not shown again.",
       secret: value,
     });
+    page.refresh();
+  },
+
+  "give-credentials": async ({ project = "", session = "" }, page) => {
+    const sure = await ask({
+      title: "Give your own credentials back to this session?",
+      text: "The agent uses them again. What the other person said, and programs that she started in the sandbox, stay. Stop and restart the session first if you do not know them.",
+      confirm: "Give them back",
+    });
+    if (sure === null) return;
+    await post(`${projectPath(project)}/sessions/${session}/own-credentials/give-back`);
     page.refresh();
   },
 

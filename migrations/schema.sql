@@ -689,6 +689,7 @@ CREATE TABLE project_secrets (
   previous_envelope bytea,
   previous_version integer,
   previous_until timestamp with time zone,
+  service boolean NOT NULL DEFAULT false,
   CONSTRAINT project_secrets_pkey PRIMARY KEY (project_id, name),
   CONSTRAINT project_secrets_previous_whole CHECK (((num_nonnulls(previous_envelope, previous_version, previous_until) = ANY (ARRAY[0, 3])) AND ((previous_envelope IS NULL) OR (envelope IS NOT NULL)))),
   CONSTRAINT project_secrets_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
@@ -862,6 +863,18 @@ CREATE TABLE sign_in_links (
   CONSTRAINT sign_in_links_token_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE
 );
 CREATE INDEX sign_in_links_token_idx ON public.sign_in_links USING btree (token_id, created_at DESC, hash);
+
+CREATE TABLE suspended_credentials (
+  session_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  act text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT suspended_credentials_act_known CHECK ((act = ANY (ARRAY['message'::text, 'answer'::text, 'restart'::text, 'terminal'::text, 'runtime'::text, 'port'::text]))),
+  CONSTRAINT suspended_credentials_pkey PRIMARY KEY (session_id),
+  CONSTRAINT suspended_credentials_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
+  CONSTRAINT suspended_credentials_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX suspended_credentials_user_idx ON public.suspended_credentials USING btree (user_id);
 
 CREATE TABLE tokens (
   id uuid NOT NULL,

@@ -46,6 +46,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   conversation_outputs: "The whole output of a tool, where it is longer than its item shows.",
   conversation_attachments: "A file that a person attached to a message.",
   clone_credentials: "A sandbox's git password, as a hash.",
+  suspended_credentials:
+    "A session in which its person's own credentials do not work, since another person steered it.",
   previews: "A preview link, then the cookie that it became, as a hash.",
   change_requests: "A change request, its pull request if it has one, and the commits of its merge.",
   transitions:

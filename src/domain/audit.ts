@@ -53,6 +53,7 @@ export const AUDIT_ACTIONS = [
   "secret.removed",
   "secret.set",
   "session.created",
+  "session.credentials_given",
   "session.delete",
   "session.restart",
   "session.stop",

@@ -2,6 +2,7 @@
  * The permission table (api.md 1 "Caller", "Origin"): from the power that an endpoint requires to the tokens
  * and the roles that have it. test/http/access.test.ts checks every cell.
  */
+import type { SteeringAct } from "../domain/own-credential.ts";
 import { includesRole, type MergeRole, type ProjectRole } from "../domain/role.ts";
 import type { Principal, Reached } from "../store/ports/identity.ts";
 import type { Power } from "./api/access.ts";
@@ -74,13 +75,17 @@ export interface Entrance {
   readonly power: Power;
   /** The sessions whose sandboxes an agent enters this way: that of its token, and those that it started. */
   readonly agents: readonly ("own" | "started")[];
+  /** The act of a person who steers the session this way (domain/own-credential.ts). Null: the way steers nothing. */
+  readonly act: SteeringAct | null;
 }
 
 export const ENTRANCES = {
   /** The agent runtime with its controls. Who reaches it makes the agent act. */
-  runtime: { power: "converse", agents: ["own"] },
+  runtime: { power: "converse", agents: ["own"], act: "runtime" },
+  /** The runtime's end of a turn, and its new secrets. */
+  controls: { power: "converse", agents: ["own"], act: null },
   /** Where programs listen. */
-  ports: { power: "work", agents: ["own", "started"] },
+  ports: { power: "work", agents: ["own", "started"], act: "port" },
 } as const satisfies Readonly<Record<string, Entrance>>;
 
 /**
@@ -91,7 +96,7 @@ export const ENTRANCES = {
  */
 export const lackInto = (
   caller: Principal,
-  { power, agents }: Entrance,
+  { power, agents }: Pick<Entrance, "power" | "agents">,
   session: { readonly id: string; readonly parentSessionId: string | null } | null,
 ): Lack | null => {
   if (callerKind(caller) !== "session" || agents.length === 0) return lackOf(caller, power);

@@ -11,9 +11,10 @@ import { isShallow, isUsable, toolPin, toolsByShownName, type CatalogueTool } fr
 import { ruleFor, type Connector, type Executor, type SessionKind } from "../domain/connector.ts";
 import { originOf } from "../domain/connector-credential.ts";
 import { requestOf } from "../domain/http-operation.ts";
-import { Redactor } from "../domain/redactor.ts";
-import { openSecrets } from "../duties/secrets.ts";
+import { suspendedMessage } from "../domain/own-credential.ts";
+import type { Redactor } from "../domain/redactor.ts";
 import { Connectors } from "../store/ports/connectors.ts";
+import { Suspensions } from "../store/ports/suspensions.ts";
 import type { CallLimits, NewCall } from "../store/ports/executor-calls.ts";
 import { openCredential, type Credential } from "./connector-credentials.ts";
 import { catalogueFor, targetOf } from "./connectors.ts";
@@ -122,6 +123,9 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
   const misfit = misfitOf(connector, tool, given);
   if (misfit !== null) return refuse(misfit, about);
+  const suspension =
+    connector.credential === "user" ? yield* (yield* Suspensions).of(caller.sessionId) : null;
+  if (suspension !== null) return refuse(suspendedMessage(slug, suspension), about);
   const opened = yield* openCredential(caller.projectId, connector, caller.userId);
   if (opened.missing !== null) {
     const page = connector.credential === "user" ? yield* connectorPage(caller.projectId, slug) : "";
@@ -138,10 +142,6 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     protocol,
   } satisfies Decision;
 });
-
-/** The secrets of a project, to be masked in the record. */
-export const secretsIn = (projectId: string) =>
-  Effect.map(openSecrets(projectId), ({ values }) => new Redactor(Object.values(values)));
 
 /** The row of a call to a connector. */
 export const rowOf = ({ caller, connector, given }: Asked, decision: Decision, secrets: Redactor) => {

@@ -24,6 +24,7 @@ import { checkGrants } from "./store-grants.ts";
 import { checkPeople } from "./store-people.ts";
 import { checkBrowsers } from "./store-browsers.ts";
 import { checkDeviceLogins } from "./store-device-logins.ts";
+import { checkSuspensions } from "./store-suspensions.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkIdentities } from "./store-identities.ts";
@@ -74,6 +75,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkBrowsers(check);
     checkIdentities(check);
     checkDeviceLogins(check);
+    checkSuspensions(check);
     checkPreviews(check);
     checkLogs(check);
     checkNodes(check);

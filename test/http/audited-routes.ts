@@ -44,6 +44,10 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "POST /v1/projects/:pid/sessions/:sid/stop": on("session.stop"),
   "POST /v1/projects/:pid/sessions/:sid/restart": elsewhere("session.restart", "audit.test.ts"),
   "DELETE /v1/projects/:pid/sessions/:sid": on("session.delete"),
+  "POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back": elsewhere(
+    "session.credentials_given",
+    "own-credentials.test.ts",
+  ),
   "POST /v1/projects/:pid/sessions/:sid/preview": on("preview.created"),
   "POST /v1/projects/:pid/sessions/:sid/messages": "the conversation has it, with its author",
   "POST /v1/projects/:pid/sessions/:sid/attachments": "the conversation has it",

@@ -102,6 +102,14 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     },
     "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/changes": { target: inSession("/changes"), answers: [200] },
+    "GET /v1/projects/:pid/sessions/:sid/own-credentials": {
+      target: inSession("/own-credentials"),
+      answers: [200],
+    },
+    "POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back": {
+      target: inSession("/own-credentials/give-back"),
+      answers: [204, 403],
+    },
     "GET /v1/projects/:pid/sessions/:sid/diff": { target: inSession("/diff"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/terminal": { target: inSession("/terminal"), answers: [200] },
     "POST /v1/projects/:pid/sessions/:sid/preview": {

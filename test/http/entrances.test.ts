@@ -33,7 +33,7 @@ const SESSIONS = {
   sibling: { id: "sibling", parentSessionId: "parent" },
   stranger: { id: "stranger", parentSessionId: null },
 } as const;
-const TERMINAL: Entrance = { power: "converse", agents: [] };
+const TERMINAL: Entrance = { power: "converse", agents: [], act: "terminal" };
 
 /** The sessions whose sandboxes the caller may enter. */
 const entered = (caller: Principal, entrance: Entrance): readonly string[] =>
@@ -44,6 +44,7 @@ const entered = (caller: Principal, entrance: Entrance): readonly string[] =>
 describe("an agent", () => {
   it("reaches the agent runtime of its own session only [X23]", () => {
     expect(entered(AGENT, ENTRANCES.runtime)).toEqual(["own"]);
+    expect(entered(AGENT, ENTRANCES.controls)).toEqual(["own"]);
   });
 
   it("reaches the ports of its own session and of those that it started [X23]", () => {

@@ -1,4 +1,5 @@
 /** Connectors with `credential = "user"`: each person has a credential of her own, and only her sessions use it. */
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -20,6 +21,7 @@ import {
   SECRET,
   SECRET_NAME,
 } from "../support/service/requests.ts";
+import type { Answer } from "../support/service/service.ts";
 import { auditRows } from "./audit-rows.ts";
 import { Browser, ConnectorWorld, oauthManifest } from "./connector-sign-in-world.ts";
 import { manifest, textOf } from "./executor-world.ts";
@@ -122,6 +124,51 @@ describe("a credential of one's own", () => {
       expect(record).not.toContain(value);
       expect(JSON.stringify([await world.executor.calls(pid), world.service.logs])).not.toContain(value);
     }
+  });
+
+  it("is suspended when another person steers the session, until its person gives it back [K20]", async () => {
+    const { pid, ann, ben } = await connected();
+    const { sid, by } = await sessionOf(ann, pid);
+    const path = `/v1/projects/${pid}/sessions/${sid}`;
+    const ask = (method: string, target: string, token: string, body: unknown = undefined) =>
+      world.service.request(method, `${path}${target}`, { token, ...(body !== undefined && { body }) });
+    const suspended = async () => fields(await ask("GET", "/own-credentials", ben.token));
+    const steered: readonly [string, () => Promise<Answer>, string][] = [
+      [
+        "message",
+        () => ask("POST", "/messages", ben.token, { id: randomUUID(), text: "Go on" }),
+        "sent a message",
+      ],
+      ["runtime", () => ask("POST", "/runtime/session", ben.token, {}), "used the agent runtime"],
+      ["port", () => ask("POST", "/ports/3000/", ben.token, {}), "sent a request to a program"],
+    ];
+    for (const [act, steer, words] of steered) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, in one session
+      expect(textOf(await read(pid, by))).toBe("read ran");
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await steer();
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect(textOf(await read(pid, by))).toContain(`It is suspended here: Ben ${words}`);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect(await suspended()).toMatchObject({
+        connectors: ["wiki"],
+        suspended: { act, by: { name: "Ben" } },
+      });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expectStatus(await ask("POST", "/own-credentials/give-back", ben.token), 403);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expectStatus(await ask("POST", "/own-credentials/give-back", ann.token), 204);
+    }
+    await ask("GET", "/runtime/session", ben.token);
+    expectStatus(await ask("POST", "/messages", ann.token, { id: randomUUID(), text: "Go on" }), 201);
+    expect((await suspended())["suspended"]).toBe(null);
+    expectStatus(await ask("POST", "/stop", ben.token), 200);
+    expectStatus(await ask("POST", "/restart", ben.token), 202);
+    expect((await suspended())["suspended"]).toMatchObject({ act: "restart" });
+    const record = await auditRows(world.service, `&project=${pid}`);
+    expect(record.filter(({ action }) => action === "session.credentials_given")).toHaveLength(
+      steered.length,
+    );
   });
 
   it("does not open for another person whose row it is copied to [K20]", async () => {

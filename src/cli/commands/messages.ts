@@ -1,4 +1,4 @@
-/** `platform sessions send`, `interrupt` and `answer`. */
+/** `platform sessions send`, `interrupt`, `give-credentials` and `answer`. */
 import { randomUUID } from "node:crypto";
 import type { Answer, Request } from "../contract.ts";
 import { command } from "../command.ts";
@@ -68,6 +68,20 @@ export const interrupt = command({
       params: { pid: await project(), sid: sessionId(given.SESSION) },
     });
     return { json: text, text: value.interrupted ? "The agent's turn ends." : "The agent does not work." };
+  },
+});
+
+export const giveCredentials = command({
+  name: "sessions give-credentials",
+  about: "Give your own credentials back to your session that another person steered",
+  takes: ["SESSION"],
+  inProject: true,
+  notes: "Programs that the other person started in the sandbox stay. A restart ends them.",
+  run: async ({ given, api, project }) => {
+    const { text } = await api().call("POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back", {
+      params: { pid: await project(), sid: sessionId(given.SESSION) },
+    });
+    return { json: text, text: "Your own credentials work in this session again." };
   },
 });
 

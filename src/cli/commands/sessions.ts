@@ -7,7 +7,7 @@ import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } f
 import { count, oneOf, sessionId } from "../words.ts";
 import { transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
-import { answer, interrupt, NO_RESTORE, send } from "./messages.ts";
+import { answer, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
 import { shell } from "./shell.ts";
@@ -287,6 +287,7 @@ export const sessionCommands = [
   chat,
   send,
   interrupt,
+  giveCredentials,
   answer,
   stop,
   restart,

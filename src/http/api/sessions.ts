@@ -1,13 +1,22 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { LastTurn } from "../../domain/last-turn.ts";
+import { STEERING_ACTS, type SteeringAct } from "../../domain/own-credential.ts";
 import { Restored, Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { isInside, WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../../domain/workspace.ts";
 import { Access, Authorized } from "./access.ts";
 import { comparisonFields, diffQuery } from "./change-requests.ts";
 import { TurnWire, UsageWire } from "./conversation.ts";
-import { BadRequest, Conflict, GatewayTimeout, NotFound, TooMany, Unprocessable } from "./errors.ts";
+import {
+  BadRequest,
+  Conflict,
+  Forbidden,
+  GatewayTimeout,
+  NotFound,
+  TooMany,
+  Unprocessable,
+} from "./errors.ts";
 import {
   Instant,
   Metadata,
@@ -71,6 +80,20 @@ export const SessionWire = Schema.Struct({
   running_at: nullable(Instant),
   stopped_at: nullable(Instant),
 }).annotate({ identifier: "Session" });
+
+const OwnCredentialsWire = Schema.Struct({
+  connectors: Schema.Array(Schema.String).annotate({
+    description: "The project's connectors that use a person's own credential.",
+  }),
+  suspended: Schema.NullOr(
+    Schema.Struct({
+      session_id: Uuid.annotate({ description: "The session that was steered: this one, or one above it." }),
+      by: Schema.Struct({ id: Uuid, name: Schema.String }),
+      act: Schema.Literals(Object.keys(STEERING_ACTS) as SteeringAct[]),
+      at: Instant,
+    }),
+  ).annotate({ description: "The first act of another person. Null: the own credentials work." }),
+}).annotate({ identifier: "OwnCredentials" });
 
 /** A session at its start, with warnings about missing secrets. */
 const StartedSession = Schema.Struct({
@@ -229,6 +252,16 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: SessionWire,
       error: NotFound,
     }).annotate(Access, "work"),
+    HttpApiEndpoint.get("ownCredentials", "/:sid/own-credentials", {
+      params: sessionParams,
+      success: OwnCredentialsWire,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.post("giveOwnCredentials", "/:sid/own-credentials/give-back", {
+      params: sessionParams,
+      success: HttpApiSchema.NoContent,
+      error: [Forbidden, NotFound],
+    }).annotate(Access, "converse"),
     HttpApiEndpoint.post("restart", "/:sid/restart", {
       params: sessionParams,
       // Without a body, nothing is wished.

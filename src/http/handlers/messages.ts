@@ -22,6 +22,7 @@ import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
+import { noteSteering } from "../steering.ts";
 import { refuseSecrets } from "./message-secrets.ts";
 import { takesNoMessages } from "../refusals.ts";
 import { answering, opened, sessionFor } from "./answers.ts";
@@ -150,6 +151,7 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
     return isSame(former, wish, caller.user.id) ? { message: former, isNew: false } : yield* idTaken();
   yield* refuseSecretsIn(session.projectId, [wish.text ?? ""]);
   const files = yield* filesOf(session.id, wish.attachments ?? []);
+  yield* noteSteering(caller, session, "message");
   yield* awakened(session, params, wish);
   const { accepted } = yield* tell(session.id, {
     type: "message.posted",
@@ -232,11 +234,14 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
   if (asked.kind !== "request") return yield* notFound("request");
   if (isClosed(asked.status) || asked.answer !== null) return yield* settled(asked);
   yield* refuseSecretsIn(session.projectId, wordsIn(given));
+  const fits = yield* fitting(asked, given);
+  const caller = yield* Caller;
+  yield* noteSteering(caller, session, "answer");
   const { accepted } = yield* tell(session.id, {
     type: "answer.given",
     requestId: asked.id,
-    answer: yield* fitting(asked, given),
-    by: authorOf(yield* Caller),
+    answer: fits,
+    by: authorOf(caller),
   });
   const request = yield* itemOf(session.id, params.id, "request");
   // The request may be closed before the actor knows it. Then no answer is kept.

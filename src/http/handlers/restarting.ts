@@ -12,6 +12,7 @@ import { requireAllowed } from "../agent-rules.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { capReached, childrenFull, projectInactive } from "../refusals.ts";
+import { noteSteering } from "../steering.ts";
 import { projectFor, sessionFor } from "./answers.ts";
 
 /** Why a session does not start again, as the audit record says it. */
@@ -47,6 +48,7 @@ export const restarted = Effect.fnUntraced(function* (
   if (caller.sessionId !== null && parent !== null && !isLive(session.status))
     if ((yield* (yield* Sessions).liveChildren(parent)) >= CHILDREN_MAX)
       return yield* childrenFull({ limit: CHILDREN_MAX });
+  if (!isLive(session.status)) yield* noteSteering(caller, session, "restart");
   const actors = yield* Actors;
   const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
   const sandboxId = waiting ?? (yield* newUuid);

@@ -33,6 +33,7 @@ import { Api } from "../api/api.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
 import { badRequest, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
 import { capReached, childrenFull, gitFailed, projectInactive } from "../refusals.ts";
+import { giveOwnCredentials, ownCredentialsOf } from "./own-credentials.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
@@ -309,6 +310,8 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     )
     .handle("update", ({ params, payload }) => answering(update(params, payload)))
     .handle("stop", ({ params }) => answering(stop(params)))
+    .handle("ownCredentials", ({ params }) => answering(ownCredentialsOf(params)))
+    .handle("giveOwnCredentials", ({ params }) => answering(giveOwnCredentials(params)))
     .handle("restart", ({ params, payload }) => answering(restart(params, payload ?? {})))
     .handle("delete", ({ params }) => answering(remove(params)))
     .handle("changes", ({ params, query }) => answering(changesOf(params, query)))

@@ -63,7 +63,15 @@ import { answeredBy } from "../handlers/answers.ts";
 import { Addresses } from "../limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
 import { heldBy, Openings } from "../openings.ts";
-import { holdRequest, holdUpgrade, relayFailure, runningSession, upstreamOf, type Passage } from "./relay.ts";
+import {
+  holdRequest,
+  holdUpgrade,
+  noteRequest,
+  relayFailure,
+  runningSession,
+  upstreamOf,
+  type Passage,
+} from "./relay.ts";
 import { requestId } from "../respond.ts";
 import type { RawRoutes } from "../server.ts";
 import { instant } from "../handlers/wire.ts";
@@ -204,6 +212,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   const at = { pid: preview.projectId, sid: place.sessionId };
   const session = yield* runningSession(caller, at, ENTRANCES.ports);
   if (session.sandboxId !== preview.sandboxId) return yield* noAccess();
+  yield* noteRequest(caller, session, ENTRANCES.ports, request);
   const upstream = yield* upstreamOf(caller, session, {
     method: request.method,
     path: `/proxy/${place.port}${target}`,

@@ -11,6 +11,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { isSteeringRequest } from "../../domain/own-credential.ts";
 import { tokenHash, tokenKind, parseUuid } from "../../domain/ids.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../../domain/user-context.ts";
 import { Activity } from "../../services/activity.ts";
@@ -22,6 +23,7 @@ import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts"
 import { Identity, type Principal } from "../../store/ports/identity.ts";
 import type { Session } from "../../store/ports/sessions.ts";
 import { ENTRANCES, lackInto, type Entrance } from "../access.ts";
+import { noteSteering } from "../steering.ts";
 import type { Arrived } from "../api/access.ts";
 import {
   BadGateway,
@@ -89,9 +91,9 @@ export function relayTarget(target: string, method = "GET"): Target | null {
   const [, project = "", session = "", control, port, rest = ""] = RELAY.exec(target) ?? [];
   const [pid, sid] = [parseUuid(project), parseUuid(session)];
   if (pid === null || sid === null) return null;
-  const { runtime: entrance, ports } = ENTRANCES;
+  const { runtime: entrance, controls, ports } = ENTRANCES;
   if (control !== undefined)
-    return method === "POST" ? { pid, sid, path: `/platform/${control}`, entrance } : null;
+    return method === "POST" ? { pid, sid, path: `/platform/${control}`, entrance: controls } : null;
   const path = rest.startsWith("/") ? rest : `/${rest}`;
   // The daemon decides which spellings of a port are valid, so the port is passed on unchanged (threats.md X01).
   if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}`, entrance: ports };
@@ -171,6 +173,14 @@ export const upstreamOf = Effect.fnUntraced(function* (
   return upstream;
 });
 
+/** Notes a request with which another person may steer the session. */
+export const noteRequest = (
+  ...[caller, session, { act }, { method, headers }]: [Principal, Session, Entrance, IncomingMessage]
+) =>
+  act !== null && isSteeringRequest(method, headers.upgrade !== undefined)
+    ? noteSteering(caller, session, act)
+    : Effect.void;
+
 /** Where an authenticated request goes, and the grant that it depends on. */
 const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target: Target) {
   const request = response.req;
@@ -181,6 +191,7 @@ const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target
     runningSession(caller, target, target.entrance),
     recordLack(caller, asked, target.pid),
   );
+  yield* noteRequest(caller, session, target.entrance, request);
   const to = yield* upstreamOf(caller, session, { method, path: target.path });
   const { id, projectId, sandboxId } = session;
   const passage: Passage = {

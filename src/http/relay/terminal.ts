@@ -41,6 +41,7 @@ import { cookieIn } from "../pages/dashboard-sessions.ts";
 import { askedRaw, recordLack, tokenRefused } from "../refused-requests.ts";
 import { answerRaw, requestId } from "../respond.ts";
 import type { RawRoutes } from "../server.ts";
+import { noteSteering } from "../steering.ts";
 import { relayFailure, runningSession, upstreamOf } from "./relay.ts";
 
 interface Params {
@@ -72,7 +73,9 @@ const powerHere = Effect.gen(function* () {
 
 /** The session, if the caller may have a terminal in it now. */
 const sessionWithTerminal = (caller: Arrived, params: Params) =>
-  Effect.flatMap(powerHere, (power) => runningSession(caller, params, { power, agents: [] }));
+  Effect.flatMap(powerHere, (power) =>
+    runningSession(caller, params, { power, agents: [], act: "terminal" }),
+  );
 
 /** Handler of `GET …/terminal`: whether a terminal can be opened now, and what it keeps. */
 export const terminalOf = Effect.fnUntraced(function* (params: Params) {
@@ -122,6 +125,7 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
   );
   const wish = terminalWish(new URLSearchParams(target.query));
   if ("message" in wish) return yield* badRequest(wish.path, wish.message);
+  yield* noteSteering(caller, session, "terminal");
   const { id, projectId, sandboxId } = session;
   const toDaemon = (method: string) =>
     upstreamOf(caller, session, { method, path: `/platform/terminal?${target.query}` });

@@ -11,6 +11,7 @@ import type { Connectors } from "./connectors.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Counters } from "./counters.ts";
 import type { DeviceLogins } from "./device-logins.ts";
+import type { Suspensions } from "./suspensions.ts";
 import type { EnvironmentBases } from "./environment-bases.ts";
 import type { EnvironmentBuilds } from "./environment-builds.ts";
 import type { Events } from "./events.ts";
@@ -48,6 +49,7 @@ export type Store =
   | Conversations
   | Counters
   | DeviceLogins
+  | Suspensions
   | EnvironmentBases
   | EnvironmentBuilds
   | Events

@@ -73,7 +73,7 @@ export const layer = Layer.effect(
     recorded: (change, rowOf) =>
       Effect.tap(change, (made) => {
         const event = rowOf(made);
-        return event === null ? Effect.void : insert(sql, event);
+        return event === null ? Effect.void : Effect.asVoid(insert(sql, event));
       }).pipe(sql.withTransaction, stored("audit.recorded")),
     alone: (target) =>
       sql`SELECT pg_advisory_xact_lock(hashtextextended(${target}, ${TARGET_LOCKS}))`.pipe(

@@ -17,6 +17,7 @@ import * as Counters from "./counters.ts";
 import * as Endings from "./connection/endings.ts";
 import * as EventLog from "./event-log.ts";
 import * as DeviceLogins from "./device-logins.ts";
+import * as Suspensions from "./suspensions.ts";
 import * as EnvironmentBases from "./environment-bases.ts";
 import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
@@ -65,6 +66,7 @@ export const postgresStore = Layer.mergeAll(
   Conversations.layer,
   Counters.layer,
   DeviceLogins.layer,
+  Suspensions.layer,
   EnvironmentBases.layer,
   EnvironmentBuilds.layer,
   Events.layer,

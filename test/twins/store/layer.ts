@@ -14,6 +14,7 @@ import * as Connectors from "./connectors.ts";
 import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
 import * as DeviceLogins from "./device-logins.ts";
+import * as Suspensions from "./suspensions.ts";
 import * as EnvironmentBases from "./environment-bases.ts";
 import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
@@ -52,6 +53,7 @@ export const overTables = Layer.mergeAll(
   Conversations.layer,
   Counters.layer,
   DeviceLogins.layer,
+  Suspensions.layer,
   EnvironmentBases.layer,
   EnvironmentBuilds.layer,
   Events.layer,

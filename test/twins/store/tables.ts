@@ -23,6 +23,7 @@ import type { PlannedFire } from "../../../src/store/admission/plan.ts";
 import type { HearEnding } from "../../../src/store/ports/grants.ts";
 import type { Attachment, Conversation, Item } from "../../../src/store/ports/conversations.ts";
 import type { PendingCommand, Unsettled } from "../../../src/store/ports/journal.ts";
+import type { Suspension } from "../../../src/domain/own-credential.ts";
 import type { NewPreview } from "../../../src/store/ports/previews.ts";
 import type { ChangeRequest } from "../../../src/store/ports/change-requests.ts";
 import type { EnvironmentBuild, LogPiece } from "../../../src/store/ports/environment-builds.ts";
@@ -161,6 +162,10 @@ export interface PreviewRow extends Omit<NewPreview, "hash" | "now"> {
   /** False once a cookie has replaced the link. */
   readonly isOpen: boolean;
 }
+export interface SuspensionRow extends Pick<Suspension, "act" | "at"> {
+  readonly userId: string;
+}
+
 export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly version: number;
   /** Null: removed; the row keeps the version. */
@@ -297,6 +302,8 @@ export class TableSet {
   readonly cloneCredentials = new Map<string, CloneCredential>();
   /** By the hash of the present secret: the link's, then the cookie's. */
   readonly previews = new Map<string, PreviewRow>();
+  /** By session. */
+  readonly suspensions = new Map<string, SuspensionRow>();
   readonly endings = new Set<HearEnding>();
   /** By kind and id, the oldest first. */
   readonly transitions = new Map<string, readonly (NewTransition & { readonly number: number })[]>();

@@ -200,6 +200,14 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "Stop a session. Its sandbox saves its work and ends.",
     response: running,
   },
+  "sessions.ownCredentials": {
+    summary: "Show whether the own credentials of the session's person work in it.",
+    response: { connectors: ["mail"], suspended: null },
+  },
+  "sessions.giveOwnCredentials": {
+    summary:
+      "Give the own credentials back to a session that another person steered. For the session's person.",
+  },
   "sessions.restart": {
     summary: "Start an ended session again, in a new sandbox on the same branch.",
     request: { restore_saved: true },
