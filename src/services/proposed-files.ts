@@ -19,7 +19,7 @@ export interface FileMistake {
 }
 
 /** How many mistakes are listed, and how long a message may be, in UTF-16 units. The author corrects them one by one anyway. */
-const MISTAKES_MAX = 20;
+export const MISTAKES_MAX = 20;
 const MESSAGE_MAX = 500;
 
 interface Proposed {

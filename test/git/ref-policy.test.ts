@@ -106,6 +106,19 @@ const judgeOf = (
   };
 };
 
+/** The answer to a push of one ref in which the hooks found the text. */
+const answers = (found: string, ref: string) => {
+  const judge = pushJudge({
+    writer: session,
+    protection: Effect.succeed(main),
+    ownTokens: ["platform_pat_own"],
+  });
+  judge(`token ${found}`);
+  judge(`ref ${a} ${b} forward ${ref}`);
+  const answer = judge("end");
+  return Effect.isEffect(answer) ? Effect.runSync(answer) : answer;
+};
+
 describe("the push policy hook", () => {
   const branch = `refs/heads/${sessionId}`;
 
@@ -127,6 +140,15 @@ describe("the push policy hook", () => {
     expect(judge("end")).toBe("accept\n");
     expect(judge(`update ${a} ${b} other ${branch}`)).toBe("accept\n");
     expect(judge(`update ${absent} ${b} other refs/heads/main`)).toMatch(/^say .+\nrefuse\n$/);
+  });
+
+  it("refuses a sandbox's branch with its own token, and not its saved work or another token", () => {
+    expect(answers("platform_pat_own", branch)).toMatch(
+      /^say The push contains this sandbox's own token.+\nrefuse\n$/,
+    );
+    expect(answers("platform_pat_own-and-more", branch)).toMatch(/refuse\n$/);
+    expect(answers("platform_pat_other", branch)).toBe("accept\n");
+    expect(answers("platform_pat_own", `refs/wip/${sessionId}`)).toBe("accept\n");
   });
 
   it("refuses refs that were not announced exactly, and input that it cannot read", () => {

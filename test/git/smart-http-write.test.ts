@@ -9,7 +9,7 @@ import { absent } from "../../src/git/server/ref-policy.ts";
 import { smartHttp } from "../../src/git/server/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { startGitServer } from "./git-server.ts";
-import { policyOf } from "./policies.ts";
+import { policyOf, sessionPolicy } from "./policies.ts";
 import { backend, commit, freshDirectory, objects, scene, tip, url, useScene } from "./scene.ts";
 import { beginPush } from "./slow-push.ts";
 
@@ -54,6 +54,25 @@ describe("a write", () => {
       expect(await Promise.all(refs.map(tip))).toEqual([isAtomic ? "" : head, ""]);
     },
   );
+
+  it("of a sandbox's own token into its branch is refused, also where a save brought it before [S13]", async () => {
+    const token = `platform_pat_${"t".repeat(43)}`;
+    scene.policies.set(scene.session, { ...sessionPolicy(scene.session), ownTokens: [token] });
+    writeFileSync(join(scene.work, "env.txt"), `A=1\nPLATFORM_CLI_TOKEN=${token}\n`);
+    await gitOk(scene.work, "add", "env.txt");
+    const head = await commit("change.txt");
+    await gitOk(scene.work, "push", "--quiet", "origin", `HEAD:refs/wip/${scene.session}`);
+    const before = await tip(`refs/heads/${scene.session}`);
+    const pushed = await git(scene.work, "push", "origin", `HEAD:refs/heads/${scene.session}`);
+    expect(pushed.stderr).toContain("remote: The push contains this sandbox's own token");
+    expect(await tip(`refs/heads/${scene.session}`)).toBe(before);
+    scene.policies.set(scene.session, {
+      ...sessionPolicy(scene.session),
+      ownTokens: [`${token.slice(0, -1)}u`],
+    });
+    await gitOk(scene.work, "push", "--quiet", "origin", `HEAD:refs/heads/${scene.session}`);
+    expect(await tip(`refs/heads/${scene.session}`)).toBe(head);
+  });
 
   it("tells git why a ref was refused [G09]", async () => {
     await commit("change.txt");

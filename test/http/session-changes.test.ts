@@ -3,8 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   expectStatus,
   fields,
+  invitePerson,
   makeProject,
   commitTo,
+  putSecret,
+  SECRET,
   runSession,
   stopSession,
 } from "../support/service/requests.ts";
@@ -101,6 +104,32 @@ describe("the changes of a session", () => {
     expect(text).not.toContain("+one");
     expect(expectStatus(await service.request("GET", `${at}nothing`), 200).text).toBe("");
     expect((await service.request("GET", at)).status).toBe(400);
+  });
+
+  it("show viewers no secret, and a change request warns people who merge it [S13]", async () => {
+    const pid = await makeProject(service, { files: {} });
+    await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_role: null } });
+    const viewer = await invitePerson(service, "Vera", { roles: { [pid]: "viewer" } });
+    const member = await invitePerson(service, "Mia", { roles: { [pid]: "member" } });
+    await putSecret(service, pid, "KEY", SECRET);
+    const sid = await runSession(service, pid);
+    await commitTo(service, pid, { branch: sid, from: sid, files: { "env.txt": `KEY=${SECRET}\n` } });
+    const body = { session_id: sid, title: "Env" };
+    const request = fields(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body }));
+    const change = `/v1/projects/${pid}/change-requests/${String(request["number"])}`;
+    const read = async (path: string, token: string) =>
+      expectStatus(await service.request("GET", path, { token }), 200).text;
+    for (const path of [`/v1/projects/${pid}/sessions/${sid}/diff`, `${change}/diff`]) {
+      // oxlint-disable-next-line no-await-in-loop -- two
+      const [shown, masked] = await Promise.all([read(path, member.token), read(path, viewer.token)]);
+      expect([shown.includes(SECRET), masked.includes(SECRET), masked.includes("+KEY=")]).toEqual([
+        true,
+        false,
+        true,
+      ]);
+    }
+    const [warning] = JSON.parse(await read(change, viewer.token)).warnings;
+    expect(warning).toMatchObject({ file: "env.txt", message: expect.stringContaining("the secret KEY") });
   });
 
   it("are not found in another project", async () => {

@@ -134,8 +134,8 @@ export const setDefaultBranch = Effect.fnUntraced(function* (path: string, branc
 });
 
 /** When the default branch changes, a hosted repository's HEAD changes first, and the project's row a moment later. */
-export const protectionHere = ({ writer, protection }: WritePolicy, path: string): WritePolicy => ({
-  writer,
+export const protectionHere = ({ protection, ...policy }: WritePolicy, path: string): WritePolicy => ({
+  ...policy,
   protection: Effect.zipWith(protection, headBranch(path), (now, head) => ({
     ...now,
     defaultBranches: [...now.defaultBranches, head],

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { isOutOfSpace } from "../../domain/file-fault.ts";
 import { diskFull } from "../failure.ts";
 import { GitError } from "../port.ts";
+import type { WritePolicy } from "./ref-policy.ts";
 
 const listen = `hear() {
   while IFS= read -r word <&3; do
@@ -27,9 +28,23 @@ const listen = `hear() {
 }
 `;
 
+/**
+ * Names the texts in the new objects that have the form of a token. Only branches are searched: `refs/wip/` saves everything,
+ * and what a save brought is new to a branch.
+ */
+const search = `search() {
+  [ -n "$PLATFORM_SEARCH" ] && [ -n "$branches" ] || return 0
+  git rev-list --objects $branches --not --branches 2>/dev/null | cut -c 1-40 |
+    git cat-file --batch --buffer 2>/dev/null |
+    LC_ALL=C grep -a -o -E 'platform_(pat|sbx)_[A-Za-z0-9_-]+' | sort -u | head -n 1000 |
+    while read -r token; do printf 'token %s\\n' "$token" >&3; done
+}
+`;
+
 // Old and new come from the client, so they are checked to be plain hex before git sees them.
 const preReceive = `#!/bin/sh
-${listen}printf 'quarantine %s\\n' "\${GIT_QUARANTINE_PATH##*/}" >&3 || exit 1
+${listen}${search}branches=
+printf 'quarantine %s\\n' "\${GIT_QUARANTINE_PATH##*/}" >&3 || exit 1
 while read -r old new ref; do
   course=other
   case "$old$new" in
@@ -37,8 +52,13 @@ while read -r old new ref; do
     *0000000000000000000000000000000000000000*) ;;
     *) git merge-base --is-ancestor "$old" "$new" 2>/dev/null && course=forward ;;
   esac
+  case "$new" in
+    *[!0-9a-f]*|0000000000000000000000000000000000000000) ;;
+    *) case "$ref" in refs/heads/*) branches="$branches $new" ;; esac ;;
+  esac
   printf 'ref %s %s %s %s\\n' "$old" "$new" "$course" "$ref" >&3 || exit 1
 done
+search
 printf 'end\\n' >&3 || exit 1
 hear
 `;
@@ -62,6 +82,11 @@ done
 `;
 
 const hooks = { "pre-receive": preReceive, update, "post-receive": postReceive };
+
+/** Whether the hooks of a push search for tokens, as git's environment tells them. */
+export const searchVariables = ({ ownTokens = [] }: Pick<WritePolicy, "ownTokens">) => ({
+  PLATFORM_SEARCH: ownTokens.length > 0 ? "tokens" : "",
+});
 
 const broken = (cause: unknown): GitError =>
   isOutOfSpace(cause)

@@ -14,6 +14,9 @@
  *  W6 No ref is created under a name that domain/git-ref.ts refuses. A ref whose name is not UTF-8 cannot be written at
  *     all: its name would differ at the repository's server.
  *
+ *  W7 A sandbox's push of a branch is refused if its new objects contain one of the sandbox's own tokens, which everyone who reads the
+ *     repository could use. Its saved work, refs/wip, is not searched: a refused save would lose the work.
+ *
  * Reading is not limited here: every credential that reaches a repository may read all of it.
  */
 import * as Effect from "effect/Effect";
@@ -45,6 +48,8 @@ export interface WritePolicy {
   readonly writer: Writer;
   /** See W5. */
   readonly protection: Effect.Effect<Protection, GitError>;
+  /** The live tokens of the sandbox that pushes (W7). Absent: no sandbox pushes. */
+  readonly ownTokens?: readonly string[];
 }
 
 /** One ref of a push. Forty zeros mean "absent": as the old commit they make a creation, as the new one a deletion. */
@@ -191,6 +196,10 @@ const forwarded = (
   );
 };
 
+const TOKEN_PUSHED =
+  "The push contains this sandbox's own token: the value of PLATFORM_CLI_TOKEN or PLATFORM_TOKEN. Everyone who can read the repository could use " +
+  "it. Remove it from every commit that you push, for example with an amended commit, and push again.";
+
 /**
  * Answers the hooks of one push (hooks.ts), line by line. `quarantine …` names the directory where the objects wait.
  * `ref …` announces an update. `end` asks whether any update is allowed; if none is, git drops the push with its
@@ -202,12 +211,13 @@ const forwarded = (
  * @returns the answer to write back. Null if the line is not a question.
  */
 export const pushJudge = (
-  { writer, protection }: WritePolicy,
+  { writer, protection, ownTokens = [] }: WritePolicy,
   forward: Forward | null = null,
   isAtomic: () => boolean = () => false,
 ): ((line: string) => string | Effect.Effect<string> | null) => {
   const announced = new Map<string, Announced>();
   let quarantine: string | null = null;
+  let hasOwnToken = false;
   /** Answers by the current protection. If it cannot be read, nothing is written. */
   const judging = (
     entries: readonly Announced[],
@@ -216,7 +226,10 @@ export const pushJudge = (
     protection.pipe(
       Effect.flatMap((now) => {
         // A refusal is final.
-        for (const entry of entries) entry.refusal ??= judgeRefUpdate(writer, now, entry.update);
+        for (const entry of entries)
+          entry.refusal ??=
+            judgeRefUpdate(writer, now, entry.update) ??
+            (hasOwnToken && entry.update.ref.startsWith(branchPrefix) ? TOKEN_PUSHED : null);
         const said = answer();
         return typeof said === "string" ? Effect.succeed(said) : said;
       }),
@@ -238,6 +251,11 @@ export const pushJudge = (
     const place = /^quarantine ([\w-]*)$/.exec(line)?.[1];
     if (place !== undefined && announced.size === 0) {
       quarantine = place;
+      return null;
+    }
+    if (line.startsWith("token ")) {
+      // A text may go on behind the token.
+      hasOwnToken ||= ownTokens.some((token) => line.startsWith(token, "token ".length));
       return null;
     }
     const [, verb, oldCommit, newCommit, course, ref] = question.exec(line) ?? [];

@@ -19,7 +19,7 @@ import * as Stream from "effect/Stream";
 import { Readable, type Writable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { parseUuid } from "../../domain/ids.ts";
-import { checkHooks } from "./hooks.ts";
+import { checkHooks, searchVariables } from "./hooks.ts";
 import { GitError, type Repository } from "../port.ts";
 import { makePlaces, PLACES, type PlaceLimits, type TakePlace } from "../places.ts";
 import type { PushHeard } from "./pushed.ts";
@@ -191,7 +191,9 @@ const start = ({ call, path, options, args }: Exchange) => {
           "receive.denyDeleteCurrent": "ignore", // the policy decides what may be deleted
           "receive.denyCurrentBranch": "ignore",
         },
-    environment: fetching ? protocolOf(call) : { GIT_ALLOC_LIMIT: pushAllocation },
+    environment: fetching
+      ? protocolOf(call)
+      : { GIT_ALLOC_LIMIT: pushAllocation, ...searchVariables(call.policy) },
   });
 };
 

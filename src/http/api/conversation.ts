@@ -19,7 +19,7 @@ import { Instant, pageQuery, sessionParams, Uuid } from "./schemas.ts";
 const nullable = Schema.NullOr;
 
 const AuthorWire = Schema.Struct({
-  kind: Schema.Literals(["user", "trigger", "service", "agent"]),
+  kind: Schema.Literals(["user", "trigger", "service", "agent", "sandbox"]),
   user_id: nullable(Uuid),
   name: Schema.String,
   trigger_slug: nullable(Schema.String),

@@ -24,6 +24,8 @@ import {
 } from "../../git/server/smart-http.ts";
 import type { Standing } from "../../git/server/standing.ts";
 import { includesRole } from "../../domain/role.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { CloneCredentials } from "../../store/ports/clone-credentials.ts";
 import { Identity } from "../../store/ports/identity.ts";
@@ -164,7 +166,8 @@ const accessFor = Effect.fnUntraced(function* (
   const minted = yield* (yield* CloneCredentials).find(hash, now);
   if (minted === null) return yield* credentialsNeeded();
   if (minted.projectId !== route.projectId) return yield* notFound("repository");
-  const policy = yield* writePolicy(route.projectId, { kind: "session", sessionId: minted.sessionId });
+  const writes = yield* writePolicy(route.projectId, { kind: "session", sessionId: minted.sessionId });
+  const policy = { ...writes, ownTokens: yield* tokensOf(minted.sessionId) };
   const held: Held = {
     credential: { kind: "password", hash },
     projectId: minted.projectId,
@@ -174,6 +177,13 @@ const accessFor = Effect.fnUntraced(function* (
     expiresAt: minted.expiresAt,
   };
   return { policy, held };
+});
+
+/** The live tokens of a session's sandbox (ref-policy.ts W7). */
+const tokensOf = Effect.fnUntraced(function* (sessionId: string) {
+  const sandbox = yield* (yield* Sandboxes).newestOf(sessionId);
+  const { cliToken, serviceKey } = yield* Keyring;
+  return sandbox === null ? [] : [cliToken(sandbox.id), serviceKey(sandbox.id)];
 });
 
 const lookup = (message: string) => new GitError({ code: "unavailable", message });

@@ -4,13 +4,16 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { parseBranchName } from "../../domain/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
-import { proposedMistakes } from "../../services/proposed-files.ts";
+import { leakMessage, leaksIn } from "../../domain/leaked-secrets.ts";
+import { namedSecrets } from "../../duties/secrets.ts";
+import { MISTAKES_MAX, proposedMistakes } from "../../services/proposed-files.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { requireAllowed } from "../agent-rules.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, Forbidden, notFound } from "../api/errors.ts";
+import { shownWork } from "./shown-work.ts";
 import { answering, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { closeRequest, mergeRequest } from "./merging.ts";
 import { openRequest } from "./opening.ts";
@@ -69,20 +72,38 @@ const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
 const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
   status === "merged" && mergeSides !== null ? mergeSides : { base: baseRef, head: headRef };
 
+/** Warnings of secrets in the request's diff. */
+const leaks = Effect.fnUntraced(function* (request: ChangeRequest) {
+  const { projectId } = request;
+  const secrets = yield* namedSecrets(projectId);
+  if (secrets.length === 0) return [];
+  const part = { ...sides(request), maxBytes: DIFF_LIMIT_BYTES };
+  const diff = yield* (yield* GitBackend).diff({ projectId }, part);
+  return leaksIn(diff, secrets).map(({ file, secret }) => ({
+    file,
+    line: null,
+    message: leakMessage(secret),
+  }));
+});
+
 const detail = Effect.fnUntraced(function* (path: NumberPath) {
   const request = yield* found(path);
   const git = yield* GitBackend;
   const repository = { projectId: path.pid };
   const comparison = yield* git.compare(repository, sides(request));
-  return {
+  const warnings =
+    request.status === "open"
+      ? [...(yield* leaks(request)), ...(yield* proposedMistakes(repository, comparison))]
+      : [];
+  return yield* shownWork(path.pid, {
     ...changeRequestWire(request),
     base_commit: comparison.base,
     head_commit: comparison.head,
     mergeable: request.status === "open" && comparison.mergeable,
     conflicts: request.status === "open" ? comparison.conflicts : [],
-    warnings: request.status === "open" ? yield* proposedMistakes(repository, comparison) : [],
+    warnings: warnings.slice(0, MISTAKES_MAX),
     ...comparisonWire(comparison),
-  };
+  });
 });
 
 export const merge = Effect.fnUntraced(function* (
@@ -110,7 +131,8 @@ export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests"
           yield* requireProject(yield* Caller, params.pid);
           const request = { ...pageOf(query), status: query.status ?? null };
           const page = yield* (yield* ChangeRequests).list(params.pid, request);
-          return { change_requests: page.items.map(changeRequestWire), next_cursor: page.nextCursor };
+          const requests = yield* shownWork(params.pid, page.items.map(changeRequestWire));
+          return { change_requests: requests, next_cursor: page.nextCursor };
         }),
       ),
     )
@@ -123,7 +145,8 @@ export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests"
           const request = yield* found(params);
           const git = yield* GitBackend;
           const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
-          return yield* git.diff({ projectId: params.pid }, { ...sides(request), ...part });
+          const diff = yield* git.diff({ projectId: params.pid }, { ...sides(request), ...part });
+          return yield* shownWork(params.pid, diff);
         }),
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { Caller } from "../api/access.ts";
 import { projectFor, sessionFor } from "./answers.ts";
+import { shownWork } from "./shown-work.ts";
 import { refGone } from "../refusals.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES } from "./wire.ts";
 
@@ -75,7 +76,8 @@ export const changesOf = (path: SessionPath, query: WorkQuery) =>
       const { baseCommit, head, sides } = yield* sidesOf(path, query);
       const git = yield* GitBackend;
       const found = sides === null ? NO_CHANGES : yield* git.compare({ projectId: path.pid }, sides);
-      return { base_commit: baseCommit, head_commit: head, ...comparisonWire(found) };
+      const changes = { base_commit: baseCommit, head_commit: head, ...comparisonWire(found) };
+      return yield* shownWork(path.pid, changes);
     }),
   );
 
@@ -86,6 +88,7 @@ export const diffOf = (path: SessionPath, { of, ...query }: WorkQuery & { readon
       const { sides } = yield* sidesOf(path, of === undefined ? {} : { of });
       const git = yield* GitBackend;
       const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
-      return sides === null ? "" : yield* git.diff({ projectId: path.pid }, { ...sides, ...part });
+      const diff = sides === null ? "" : yield* git.diff({ projectId: path.pid }, { ...sides, ...part });
+      return yield* shownWork(path.pid, diff);
     }),
   );

@@ -1,0 +1,42 @@
+/** Secrets in pushed work: in what a person is about to merge, and in what people read who may not read secrets. */
+import { Redactor } from "./redactor.ts";
+
+/** The tokens of the service, of all kinds and owners. */
+const TOKENS = /platform_(?:pat|sbx)_[A-Za-z0-9_-]{27,}/g;
+const MASKED_TOKEN = "platform_***";
+
+/** Masks secrets and tokens in every text of an answer. */
+export const maskedWork = <A>(work: A, secrets: Pick<Redactor, "redact">): A =>
+  JSON.parse(JSON.stringify(work), (_key, value: unknown) =>
+    typeof value === "string" ? secrets.redact(value).replaceAll(TOKENS, MASKED_TOKEN) : value,
+  ) as A;
+
+export interface NamedSecret {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface Leak {
+  readonly file: string;
+  readonly secret: string;
+}
+
+/** The files to which a diff adds the value of a secret, each secret once a file. @param diff as `git diff` writes it */
+export const leaksIn = (diff: string, secrets: readonly NamedSecret[]): readonly Leak[] => {
+  const known = secrets.map(({ name, value }) => ({ name, redactor: new Redactor([value]) }));
+  const leaks = new Map<string, Leak>();
+  let file = "";
+  for (const line of diff.split("\n")) {
+    const [, path] = /^\+\+\+ (?:"?b\/)?(.*?)"?\t?$/.exec(line) ?? [];
+    if (path !== undefined) file = path;
+    else if (line.startsWith("+"))
+      for (const { name, redactor } of known)
+        if (redactor.redact(line) !== line) leaks.set(`${file}\0${name}`, { file, secret: name });
+  }
+  return [...leaks.values()];
+};
+
+/** What a person reads before she merges it. */
+export const leakMessage = (secret: string): string =>
+  `The change adds the value of the secret ${secret}. Everyone who can read the repository could use it, also after a later commit removes it. ` +
+  `Give ${secret} a new value, and take the old one out of the branch's history.`;

@@ -1,0 +1,19 @@
+/** Pushed work as the caller may see it. People without the power over secrets see no value of one (threats.md S13). */
+import * as Effect from "effect/Effect";
+import { maskedWork } from "../../domain/leaked-secrets.ts";
+import { projectRedactor } from "../../duties/secrets.ts";
+import { ModelPolicy } from "../../services/models.ts";
+import { lackAt, lackOf } from "../access.ts";
+import { Caller } from "../api/access.ts";
+
+/** Masks an answer about the project's pushed work, unless the caller works in the project, as its agents with the secrets do. */
+export const shownWork = Effect.fnUntraced(function* <A>(projectId: string, work: A) {
+  const caller = yield* Caller;
+  const reached = caller.reached ?? null;
+  if (lackOf(caller, "propose") === null && reached !== null && lackAt("propose", reached) === null)
+    return work;
+  const redactor = yield* projectRedactor(projectId);
+  const { gatewayKey } = yield* ModelPolicy;
+  if (gatewayKey !== null) redactor.add(gatewayKey);
+  return maskedWork(work, redactor);
+});
