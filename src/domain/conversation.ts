@@ -38,7 +38,7 @@ export const isClosed = (status: ItemStatus): boolean => !OPEN.has(status);
 
 /** Who said something. */
 export interface Author {
-  readonly kind: "user" | "trigger" | "service" | "agent";
+  readonly kind: "user" | "trigger" | "service" | "agent" | "sandbox";
   /** The user; for a trigger, the user who fired it. Null if no person is concerned. */
   readonly userId: string | null;
   /** The user's name, the trigger's slug, or the agent's name. */
@@ -52,6 +52,15 @@ export const SERVICE: Author = {
   kind: "service",
   userId: null,
   name: "platform",
+  triggerSlug: null,
+  fireId: null,
+};
+
+/** The author of a message that reached the agent runtime without the platform: no person is known to have sent it. */
+export const INSIDE: Author = {
+  kind: "sandbox",
+  userId: null,
+  name: "Sent from inside the sandbox",
   triggerSlug: null,
   fireId: null,
 };

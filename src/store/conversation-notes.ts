@@ -2,7 +2,7 @@
  * What a report, an ended sandbox and a new session mean for a conversation's items. Both adapters use it, so that they
  * cannot differ.
  */
-import { isClosed, NO_USAGE, type Author, type NativeItem } from "../domain/conversation.ts";
+import { INSIDE, isClosed, NO_USAGE, type Author, type NativeItem } from "../domain/conversation.ts";
 import { derivedUuid } from "../domain/ids.ts";
 import { storableText } from "../domain/text.ts";
 import type { ConversationDraft, ItemVersion } from "./conversation-draft.ts";
@@ -72,9 +72,9 @@ const accept = (
   );
 };
 
-const authorOf = ({ role, parent_id: parentId }: NativeItem, agentName: string): Author | null =>
+const authorOf = ({ role, parent_id: parentId }: NativeItem, agentName: string): Author =>
   role === "user" && parentId === null
-    ? null
+    ? INSIDE
     : { kind: "agent", userId: null, name: agentName, triggerSlug: null, fireId: null };
 
 const versionOf = (

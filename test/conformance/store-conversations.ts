@@ -183,6 +183,17 @@ const checkNotes = (check: Check): void => {
   );
 
   check(
+    "names a message for what it is that reached the runtime without the platform",
+    Effect.gen(function* () {
+      const { note } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const items = [nativeItem("x1", 2, { role: "user", turn_id: "x1" })];
+      const [message] = itemsOf(yield* note(sessionId, report(sandboxId, 3, { items, now: NOON })));
+      expect(message?.author).toMatchObject({ kind: "sandbox", userId: null });
+    }),
+  );
+
+  check(
     "replaces an item by its later versions, keeps its id and place, and counts its tokens once",
     Effect.gen(function* () {
       const { note, get } = yield* Conversations;
