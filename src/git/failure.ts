@@ -6,11 +6,23 @@ import { GitError } from "./port.ts";
  * Git's error message in one line: the last line that names a fault, otherwise the last line; at most 500 characters.
  */
 export const gitMessage = (stderr: string, repository: string | null): string => {
+  const damage = damagedObject(stderr);
+  if (damage !== null) return damage;
   const lines = stderr.split(/[\r\n]/).filter((line) => line.trim() !== ""); // progress ends with a carriage return
   const line =
     lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git printed nothing";
   const hidden = repository === null ? line : line.replaceAll(repository, "the repository");
   return cutText(storableText(hidden), 500);
+};
+
+const FSCK = /^(?:error: )?object ([0-9a-f]{40,64}): ([A-Za-z0-9]+): (.+)$/m;
+
+/** The object that git's check refused, with the fault's name. Git's last line says only that a program failed. */
+export const damagedObject = (stderr: string): string | null => {
+  const [, object, fault, words] = FSCK.exec(stderr) ?? [];
+  return object === undefined || words === undefined
+    ? null
+    : cutText(storableText(`The object ${object} has a fault that is not accepted: ${fault}, ${words}`), 500);
 };
 
 /** The disk that has the service's repositories is full. */

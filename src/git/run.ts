@@ -11,6 +11,7 @@ import { type Duplex, PassThrough, type Readable, type Writable } from "node:str
 import { failureOf } from "./failure.ts";
 import { listen } from "./server/channel.ts";
 import { GitError } from "./port.ts";
+import { toleratedFaults } from "./tolerated-faults.ts";
 import { StartError, type Program, startProgram } from "../starter/starter.ts";
 
 /** The description of one git process. */
@@ -113,6 +114,7 @@ const fixedConfig: Readonly<Record<string, string>> = {
   "core.packedRefsTimeout": "5000",
   "credential.helper": "",
   "transfer.fsckObjects": "true",
+  ...toleratedFaults,
   "fetch.recurseSubmodules": "false",
   "submodule.recurse": "false",
   "http.followRedirects": "false", // only the first address was checked, not a redirect's

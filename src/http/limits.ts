@@ -52,6 +52,10 @@ export class Addresses extends Context.Service<
   }
 >()("platform/http/Addresses") {}
 
+/** Where people clone a project and push. */
+export const repositoryUrl = ({ publicUrl }: { readonly publicUrl: string }, projectId: string): string =>
+  `${publicUrl}/v1/git/${projectId}.git`;
+
 /** Allowed sources of repository imports (api.md 2 "Repository sources"). */
 export class ImportPolicy extends Context.Service<
   ImportPolicy,

@@ -47,7 +47,7 @@ const refusedMerge = (value: unknown): string | null => {
   const paths = Array.isArray(fields["paths"])
     ? fields["paths"].filter((path) => typeof path === "string")
     : [];
-  return `conflicts in ${paths.length === 0 ? "the whole history" : paths.join(", ")}`;
+  return paths.length === 0 ? "the histories are unrelated" : `conflicts in ${paths.join(", ")}`;
 };
 
 const nextInstant = (value: unknown): string | null => {

@@ -1,6 +1,6 @@
 /** Merging in hosted repositories: what the twin cannot show (the rest is in conformance/git-merge.ts). */
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
@@ -10,7 +10,7 @@ import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { hostedPushes } from "../conformance/git-pushes.ts";
 import { type SimulatedEntry, SimulatedRepositories } from "../twins/git/repositories.ts";
-import { gitOk } from "./git-client.ts";
+import { git, gitOk } from "./git-client.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 
 const root = mkdtempSync(join(tmpdir(), "merge-"));
@@ -92,6 +92,83 @@ describe("a conflict", () => {
     const there = await gitOk(bare, "ls-tree", "-r", "-t", "--name-only", base);
     const here = await gitOk(bare, "ls-tree", "-r", "-t", "--name-only", head);
     for (const path of conflicts) expect(`${there}\n${here}\n`).toContain(`${path}\n`);
+  });
+});
+
+const fortyLines = (...changed: readonly number[]) =>
+  Array.from({ length: 40 }, (_, n) => `${changed.includes(n) ? "changed" : "line"} ${n}\n`).join("");
+const listOf = (...more: readonly string[]) => ["one", ...more].map((line) => `${line}\n`).join("");
+
+describe("the base's .gitattributes", () => {
+  it.each<[string, Record<string, string>, string, readonly [string, string, string], readonly string[]]>([
+    [
+      "-merge",
+      { ".gitattributes": "data.json -merge\n" },
+      "data.json",
+      [fortyLines(), fortyLines(2), fortyLines(30)],
+      ["data.json"],
+    ],
+    [
+      "binary",
+      { ".gitattributes": "*.lock binary\n" },
+      "a/x.lock",
+      [fortyLines(), fortyLines(2), fortyLines(30)],
+      ["a/x.lock"],
+    ],
+    [
+      "in a directory",
+      { "a/.gitattributes": "* -merge\n" },
+      "a/b/x",
+      [fortyLines(), fortyLines(2), fortyLines(30)],
+      ["a/b/x"],
+    ],
+    [
+      "of another directory",
+      { "b/.gitattributes": "* -merge\n" },
+      "a/x",
+      [fortyLines(), fortyLines(2), fortyLines(30)],
+      [],
+    ],
+    [
+      "merge=union",
+      { ".gitattributes": "CHANGES.md merge=union\n" },
+      "CHANGES.md",
+      [listOf(), listOf("ours"), listOf("theirs")],
+      [],
+    ],
+    [
+      "that name an unknown driver",
+      { ".gitattributes": "* merge=own\n" },
+      "x",
+      [fortyLines(), fortyLines(2), fortyLines(30)],
+      [],
+    ],
+  ])("%s hold as in git merge", async (_, attributes, file, [before, ours, theirs], paths) => {
+    fork = await write("main", null, { ...attributes, [file]: before });
+    base = await write("main", fork, { ...attributes, [file]: ours });
+    head = await write("work", fork, { ...attributes, [file]: theirs });
+    const clone = join(root, randomUUID());
+    await gitOk(root, "clone", "--quiet", bare, clone);
+    const merged = await git(
+      clone,
+      "-c",
+      "user.name=a",
+      "-c",
+      "user.email=a@b",
+      "merge",
+      "--quiet",
+      "-m",
+      "x",
+      head,
+    );
+    expect(merged.code === 0).toBe(paths.length === 0);
+    const { conflicts, mergeable } = await backend((hosted) => hosted.compare(repository, { base, head }));
+    expect([mergeable, conflicts]).toEqual([paths.length === 0, paths]);
+    const answer = await merge();
+    if (paths.length > 0) expect(answer).toMatchObject({ success: { outcome: "conflict", paths } });
+    else
+      expect(await gitOk(bare, "show", `${MAIN}:${file}`)).toBe(await gitOk(clone, "show", `HEAD:${file}`));
+    expect(readdirSync(directory).filter((name) => name.startsWith(".attributes-"))).toEqual([]);
   });
 });
 
@@ -190,7 +267,8 @@ describe("a merge that git makes without reporting it", () => {
 });
 
 /** Twenty lines like no others. */
-const lines = (from: number): string => Array.from({ length: 20 }, (_, n) => `line ${from + n}\n`).join("");
+const lines = (from: number): string =>
+  Array.from({ length: 20 }, (_, n) => `line ${from + n}\n`).join("");
 
 it("treats a directory that was moved to two places as a conflict, and names it", async () => {
   const [a, b, c] = [lines(0), lines(100), lines(200)];

@@ -15,6 +15,12 @@ import { beginPush } from "./slow-push.ts";
 
 useScene();
 
+/** A commit of exactly this text, which git itself would not make. */
+const commitText = async (text: string): Promise<string> => {
+  writeFileSync(join(scene.work, ".git", "text"), text);
+  return gitOk(scene.work, "hash-object", "--literally", "-w", "-t", "commit", ".git/text");
+};
+
 describe("a write", () => {
   it.each([
     ["refs/heads/a", "refs/heads/b"],
@@ -218,13 +224,28 @@ describe("a write", () => {
   it("refuses damaged objects and stores none [G06]", async () => {
     const stored = await objects();
     const tree = await gitOk(scene.work, "write-tree");
-    const text = `tree ${tree}\nauthor A <a@b> 1 +0000\ncommitter broken\n\nbad\n`;
-    writeFileSync(join(scene.work, ".git", "bad"), text);
-    const bad = await gitOk(scene.work, "hash-object", "--literally", "-w", "-t", "commit", ".git/bad");
+    const bad = await commitText(`tree ${tree}\n\nbad\n`);
     const pushed = await git(scene.work, "push", url(scene.person), `${bad}:refs/heads/bad`);
     expect(pushed.code).not.toBe(0);
-    expect(pushed.stderr).toMatch(/fsck error|missingEmail|badDate|missingSpace/);
+    expect(pushed.stderr).toMatch(new RegExp(`object ${bad}: missingAuthor`));
     expect(await objects()).toBe(stored);
+  });
+
+  it.each([
+    ["badTimezone", "A <a@b> 1 +051800"],
+    ["missingSpaceBeforeDate", "A <a@b>1 +0000"],
+    ["missingEmail", "A 1 +0000"],
+    ["missingSpaceBeforeEmail", "A<a@b> 1 +0000"],
+    ["missingNameBeforeEmail", "<a@b> 1 +0000"],
+    ["badEmail", "A <a<b> 1 +0000"],
+    ["badDate", "A <a@b> x +0000"],
+    ["badDateOverflow", "A <a@b> 99999999999999999999 +0000"],
+    ["zeroPaddedDate", "A <a@b> 01 +0000"],
+  ])("accepts an old tool's commit that git's check names %s", async (_, person) => {
+    const tree = await gitOk(scene.work, "write-tree");
+    const old = await commitText(`tree ${tree}\nauthor ${person}\ncommitter ${person}\n\nold\n`);
+    const pushed = await git(scene.work, "push", "--force", url(scene.person), `${old}:refs/heads/old`);
+    expect(pushed.code, pushed.stderr).toBe(0);
   });
 
   it("refuses a pack beyond the limit [G08]", async () => {

@@ -151,3 +151,30 @@ describe("readers of an open change request", () => {
     reader.close();
   });
 });
+
+describe("a branch that shares no commit with the empty default branch", () => {
+  it("is told the push that makes it the content, by its push and by the refused merge", async () => {
+    const own = await makeProject(service);
+    const clone = mkdtempSync(path.join(service.importRoot, "own-"));
+    const remote = `http://x:${service.token}@127.0.0.1:${service.port}/v1/git/${own}.git`;
+    await gitOk(clone, "init", "--quiet", "--initial-branch=master");
+    await gitOk(clone, "remote", "add", "origin", remote);
+    await commitFiles(clone, { "a.txt": "a\n" });
+    const command = `git push --force ${PUBLIC_URL}/v1/git/${own}.git master:main`;
+    expect(await push(clone, "master")).toEqual([
+      "master and main have unrelated histories, and main of this project is still empty.",
+      "To make master its content:",
+      `  ${command}`,
+    ]);
+    const requests = `/v1/projects/${own}/change-requests`;
+    const opened = await service.request("POST", requests, { body: { title: "It", head_ref: "master" } });
+    const { number } = fields(expectStatus(opened, 201));
+    const refused = await service.request("POST", `${requests}/${String(number)}/merge`, { body: {} });
+    expect([refused.status, fields(refused)["error"]]).toEqual([409, expect.stringContaining(command)]);
+    expect(fields(refused)["error"]).toContain("unrelated histories");
+    await gitOk(clone, "push", "--quiet", "--force", "origin", "master:main");
+    await gitOk(clone, "switch", "--quiet", "--orphan", "other");
+    await commitFiles(clone, { "b.txt": "b\n" });
+    expect(await push(clone, "other")).toContain("To merge other, open a change request:");
+  });
+});

@@ -4,13 +4,12 @@
  */
 import * as Effect from "effect/Effect";
 import { type CommitSummary, type Comparison, type DiffRequest, GitError, isTreePath } from "../port.ts";
+import { emptyTree, withAttributesOf } from "./attributes.ts";
 import { runGit } from "../run.ts";
 
 /** How many commits and files one comparison lists. `commitsTotal` and `filesTotal` give the total numbers. */
 export const maxCommits = 250;
 export const maxFiles = 3000;
-
-const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 interface Sides {
   readonly path: string;
@@ -19,6 +18,12 @@ interface Sides {
 }
 
 const fields = (output: Buffer): string[] => output.toString("utf8").split("\0").slice(0, -1);
+
+/** Git's seconds. An old tool's commit may have none, or more than a date holds. */
+const instantOf = (seconds: string): string => {
+  const date = new Date(Number(seconds) * 1000);
+  return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString();
+};
 
 /** The best common ancestor. Null if the histories have none. */
 export const mergeBaseOf = ({ path, base, head }: Sides): Effect.Effect<string | null, GitError> =>
@@ -31,7 +36,7 @@ const commitsOf = ({ path, base, head }: Sides): Effect.Effect<readonly CommitSu
   Effect.map(
     runGit({
       repository: path,
-      args: ["log", "-z", `--max-count=${maxCommits + 1}`, "--format=%H%n%an%n%cI%n%s", `${base}..${head}`],
+      args: ["log", "-z", `--max-count=${maxCommits + 1}`, "--format=%H%n%an%n%ct%n%s", `${base}..${head}`],
     }),
     ({ stdout }) =>
       `${stdout.toString("utf8")}\0`
@@ -39,7 +44,7 @@ const commitsOf = ({ path, base, head }: Sides): Effect.Effect<readonly CommitSu
         .filter((record) => record !== "")
         .map((record) => {
           const [sha = "", authorName = "", committedAt = "", subject = ""] = record.split("\n");
-          return { sha, subject, authorName, committedAt: new Date(committedAt).toISOString() };
+          return { sha, subject, authorName, committedAt: instantOf(committedAt) };
         }),
   );
 
@@ -127,11 +132,14 @@ const conflictPaths = (printed: readonly string[], { base, head }: Sides): reado
 export const mergeTrees = Effect.fnUntraced(function* (
   sides: Sides,
 ): Effect.fn.Return<MergedTrees, GitError> {
-  const { exitCode, stdout, truncated } = yield* runGit({
-    repository: sides.path,
-    args: ["merge-tree", "--write-tree", "--name-only", "-z", sides.base, sides.head],
-    expect: [0, 1],
-  });
+  const { exitCode, stdout, truncated } = yield* withAttributesOf(sides.path, sides.base, (options) =>
+    runGit({
+      repository: sides.path,
+      ...options,
+      args: [...options.args, "merge-tree", "--write-tree", "--name-only", "-z", sides.base, sides.head],
+      expect: [0, 1],
+    }),
+  );
   const [tree = "", ...printed] = fields(stdout);
   // If git was stopped in the middle of its list, its exit code is meaningless.
   if (exitCode === 0 && !truncated) return { tree, conflicts: [] };

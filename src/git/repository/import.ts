@@ -22,13 +22,6 @@ interface Import {
 /** How long one import may take, in milliseconds. */
 const importDeadlineMs = 30 * 60_000;
 
-/** Harmless faults of old tools that are common in the history of sound repositories. */
-export const toleratedFaults: Readonly<Record<string, string>> = {
-  "fetch.fsck.zeroPaddedFilemode": "ignore",
-  "fetch.fsck.badTimezone": "ignore",
-  "fetch.fsck.missingSpaceBeforeDate": "ignore",
-};
-
 // Git's ownership check protects people who enter a directory. Here an operator has named the directory.
 const uploadPack = "--upload-pack=git -c 'safe.directory=*' upload-pack";
 
@@ -55,7 +48,7 @@ const fromSource = (
 ): Effect.Effect<Buffer, GitError> =>
   runGit({
     ...request,
-    config: { ...toleratedFaults, ...source.config },
+    config: source.config,
     environment: { GIT_ALLOW_PROTOCOL: source.protocol },
     deadlineMs: importDeadlineMs,
   }).pipe(

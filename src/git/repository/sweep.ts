@@ -13,8 +13,8 @@ const lockAgeMs = 10_000;
 /** Limits how many directories are open at once at the start. */
 const concurrency = 8;
 
-/** `.key-`: files that ssh needs while it runs (remote.ts). */
-const isAside = (name: string): boolean => /^\.(?:building|removing|key)-/.test(name);
+/** `.key-`: files that ssh needs while it runs (remote.ts). `.attributes-`: a merge's (attributes.ts). */
+const isAside = (name: string): boolean => /^\.(?:building|removing|key|attributes)-/.test(name);
 
 const removeTree = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
 

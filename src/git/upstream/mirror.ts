@@ -19,7 +19,6 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { builtInPlace, filesystem, initBare, removeRepository } from "../repository/building.ts";
 import { makeFreshness } from "./freshness.ts";
-import { toleratedFaults } from "../repository/import.ts";
 import { GitError, type Repository } from "../port.ts";
 import { pointHead } from "../repository/read.ts";
 import { branchTip } from "../repository/refs.ts";
@@ -105,7 +104,6 @@ const fetchInto = (path: string, remote: Remote, options: FetchOptions): Effect.
       ...(options.required === undefined ? [] : [`+${options.required}:${options.required}`]),
       ...(options.except ?? []).map((ref) => `^${ref}`),
     ],
-    config: toleratedFaults,
     deadlineMs: fetchDeadlineMs,
     bounds: options.bounds,
   }).pipe(

@@ -18,7 +18,7 @@ import { join } from "node:path";
 import type { RepositoryCredential } from "../../domain/repository-credential.ts";
 import { filesystem } from "../repository/building.ts";
 import { GitError } from "../port.ts";
-import { diskFull, gitMessage, isDiskFull } from "../failure.ts";
+import { damagedObject, diskFull, gitMessage, isDiskFull } from "../failure.ts";
 import { type GitBounds, type GitRequest, runGit } from "../run.ts";
 import { checkRemote, type SshAddress } from "./source.ts";
 
@@ -208,6 +208,9 @@ const unconnected =
 /** R4, by git's message. @param dialled the address that git was told to dial */
 export const remoteError = (stderr: string, repository: string | null, dialled: string): GitError => {
   if (isDiskFull(stderr)) return diskFull();
+  const damage = damagedObject(stderr);
+  if (damage !== null)
+    return refused(`The repository was read, but git refuses a part of its history. ${damage}.`);
   if (/info\/refs not valid: is this a git repository/.test(stderr)) return notGit();
   const [, status] = halfWay.exec(stderr) ?? [];
   if (status === "401" || status === "403") {

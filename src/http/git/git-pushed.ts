@@ -4,12 +4,13 @@
  */
 import * as Effect from "effect/Effect";
 import { RequestBranches } from "../../duties/change-requests.ts";
-import { isSessionBranch } from "../../domain/git-ref.ts";
+import { initialCommit, isSessionBranch } from "../../domain/git-ref.ts";
+import { GitBackend } from "../../git/port.ts";
 import { isDeleted, type PushHeard } from "../../git/server/pushed.ts";
 import type { WritePolicy } from "../../git/server/ref-policy.ts";
 import { ChangeRequests } from "../../store/ports/change-requests.ts";
 import { Faults } from "../../store/ports/faults.ts";
-import { Addresses } from "../limits.ts";
+import { Addresses, repositoryUrl } from "../limits.ts";
 
 /** How many branches of one push get a message. The pusher of more branches gets none for the others. */
 const BRANCHES_TOLD = 3;
@@ -46,6 +47,31 @@ const proposal = (
   ];
 };
 
+/** For a branch that shares no commit with the empty default branch of a new project: a change request could not be merged. */
+const beginning = (place: Place, branch: string, defaultBranch: string): readonly string[] => [
+  "",
+  `${branch} and ${defaultBranch} have unrelated histories, and ${defaultBranch} of this project is still empty.`,
+  ...(PLAIN_NAME.test(branch)
+    ? [
+        `To make ${branch} its content:`,
+        `  git push --force ${repositoryUrl(place, place.projectId)} ${branch}:${defaultBranch}`,
+      ]
+    : []),
+  "",
+];
+
+/** Whether the branch began elsewhere than the new project. Only a new project is asked: its comparison is short. */
+const isUnrelated = Effect.fnUntraced(function* (
+  projectId: string,
+  branch: string,
+  base: string | undefined,
+) {
+  if (base === undefined) return false;
+  const git = yield* GitBackend;
+  if ((yield* git.branchTip({ projectId }, base)) !== initialCommit) return false;
+  return (yield* git.compare({ projectId }, { base, head: branch })).mergeBase === null;
+});
+
 /** Listens to one caller's pushes to one project. */
 export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy: WritePolicy) {
   const { moved } = yield* RequestBranches;
@@ -53,20 +79,30 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
   const { publicUrl } = yield* Addresses;
   const faults = yield* Faults;
   const place = { publicUrl, projectId };
+  const context = yield* Effect.context<GitBackend>();
+  const advice = (branch: string, base: string | undefined) =>
+    isUnrelated(projectId, branch, base).pipe(
+      Effect.provideContext(context),
+      Effect.orElseSucceed(() => false),
+      Effect.map((is) =>
+        is && base !== undefined ? beginning(place, branch, base) : proposal(place, branch, policy),
+      ),
+    );
   const heard: PushHeard = Effect.fnUntraced(function* (written) {
     faults("push.written");
     yield* moved(projectId);
     const protection = yield* Effect.orElseSucceed(policy.protection, () => ({
       defaultBranches: [] as readonly string[],
     }));
+    const [base] = protection.defaultBranches;
     const branches = written
       .filter((target) => target.ref.startsWith("refs/heads/") && !isDeleted(target))
       .map(({ ref }) => ref.slice("refs/heads/".length))
       .filter((branch) => !protection.defaultBranches.includes(branch));
     const told = yield* Effect.forEach(branches.slice(0, BRANCHES_TOLD), (branch) =>
       openOf(projectId, branch).pipe(
-        Effect.map((request) =>
-          request === null ? proposal(place, branch, policy) : opened(place, branch, request.number),
+        Effect.flatMap((request) =>
+          request === null ? advice(branch, base) : Effect.succeed(opened(place, branch, request.number)),
         ),
         // The push has succeeded, and a database outage must not make it look failed.
         Effect.orElseSucceed(() => []),

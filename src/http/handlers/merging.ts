@@ -1,12 +1,14 @@
 /** How a change request ends: its actor merges or closes it (actors/change-request.ts), and the answer says what came of it. */
 import * as Effect from "effect/Effect";
 import type { MergeRefusal } from "../../domain/merge.ts";
-import { GitError } from "../../git/port.ts";
+import { initialCommit } from "../../domain/git-ref.ts";
+import { GitBackend, GitError } from "../../git/port.ts";
 import { askedFor, type Said } from "../../services/audit.ts";
 import { askToClose, askToMerge, type CloseAnswer, type MergeAnswer } from "../../services/merging.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
+import { Addresses, repositoryUrl } from "../limits.ts";
 import { refGone } from "../refusals.ts";
 
 /** As many paths as a sentence bears; all of them are in the details. */
@@ -20,6 +22,22 @@ const noChanges = ({ headRef, baseRef }: ChangeRequest): Unprocessable =>
     error: `There is nothing to merge. The branch ${headRef} has no commits that are not on ${baseRef}.`,
     code: "no_changes",
   });
+
+/** The sides have no common commit. In a new project, the pushed work can take the place of its empty commit. */
+const unrelatedHistories = Effect.fnUntraced(function* ({ projectId, headRef, baseRef }: ChangeRequest) {
+  const base = yield* (yield* GitBackend)
+    .branchTip({ projectId }, baseRef)
+    .pipe(Effect.orElseSucceed(() => null));
+  const remedy =
+    base === initialCommit
+      ? `${baseRef} of this project is still empty. To make ${headRef} its content: git push --force ${repositoryUrl(yield* Addresses, projectId)} ${headRef}:${baseRef}`
+      : `Make the commits again on top of ${baseRef} (git rebase --root --onto origin/${baseRef}), or join the histories once (git merge --allow-unrelated-histories origin/${baseRef}), push, and try again.`;
+  return new Conflict({
+    error: `${headRef} and ${baseRef} have unrelated histories: they have no commit in common. ${remedy}`,
+    code: "merge_conflict",
+    details: { paths: [] },
+  });
+});
 
 const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly string[]): Conflict => {
   const told = paths.slice(0, PATHS_TOLD).join(", ");
@@ -35,16 +53,18 @@ const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly stri
 const mergeFailed = (error: GitError) =>
   error.code === "ref_moved" ? new Unavailable({ error: error.message, code: "busy" }) : refGone(error);
 
-const refusedMerge = (request: ChangeRequest, refusal: MergeRefusal) => {
+const refusedMerge = Effect.fnUntraced(function* (request: ChangeRequest, refusal: MergeRefusal) {
   switch (refusal.because) {
     case "no_changes":
       return noChanges(request);
     case "conflict":
-      return mergeConflict(request, refusal.paths);
+      return refusal.paths.length > 0
+        ? mergeConflict(request, refusal.paths)
+        : yield* unrelatedHistories(request);
     case "git":
       return mergeFailed(new GitError(refusal));
   }
-};
+});
 
 const unfinished = ({ number }: ChangeRequest): Conflict =>
   new Conflict({
@@ -78,7 +98,7 @@ export const mergeRequest = Effect.fnUntraced(function* (
   const answer = yield* askToMerge(request, { by: user.id, message: message ?? null }).pipe(
     askedFor(rowOf("change_request.merge", request), notEnded("merged")),
   );
-  if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
+  if (answer.outcome === "refused") return yield* yield* refusedMerge(request, answer.refusal);
   const merged = yield* reread(request);
   return answer.outcome === "merged" ? merged : yield* notOpen(merged);
 });

@@ -26,7 +26,7 @@ export const setupOf = Effect.fnUntraced(function* (pid: string) {
   const { commit, model } = yield* Effect.catchTag(read, "GitError", (error) => gitFailed(error));
   return {
     repository: {
-      url: `${publicUrl}/v1/git/${project.id}.git`,
+      url: repositoryUrl({ publicUrl }, project.id),
       branch: project.defaultBranch,
       commit,
       empty: commit === null || commit === initialCommit,
