@@ -1,19 +1,26 @@
 /** Reads the Dockerfile of a context that a stranger wrote. */
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { type Dockerfile, DOCKERFILE_BYTES_MAX, parseDockerfile } from "../domain/dockerfile.ts";
+import {
+  type Dockerfile,
+  DOCKERFILE_BYTES_MAX,
+  hereDocumentLine,
+  parseDockerfile,
+} from "../domain/dockerfile.ts";
+import { type BuildahVersion, noHereDocuments, readsHereDocuments } from "./buildah-version.ts";
 import { BuildError, type BuildRequest } from "./port.ts";
 
 const failed = (failure: BuildError["failure"]): BuildError => new BuildError({ failure });
 
 /**
  * Reads the Dockerfile of a request. The context may have symbolic links to anywhere: a file outside is not read.
+ * @param version of the buildah that will read it. Null: unknown, so nothing is refused because of it.
  * @throws BuildError `context_missing` or `syntax`
  */
-export const readDockerfile = async ({
-  contextDirectory,
-  dockerfile,
-}: Pick<BuildRequest, "contextDirectory" | "dockerfile">): Promise<Dockerfile> => {
+export const readDockerfile = async (
+  { contextDirectory, dockerfile }: Pick<BuildRequest, "contextDirectory" | "dockerfile">,
+  { version }: { readonly version: BuildahVersion | null } = { version: null },
+): Promise<Dockerfile> => {
   const missing = failed({ code: "context_missing", path: dockerfile });
   const context = await realpath(contextDirectory).catch(() => null);
   const path = await realpath(join(contextDirectory, dockerfile)).catch(() => null);
@@ -22,7 +29,10 @@ export const readDockerfile = async ({
   if (!found.isFile()) throw missing;
   if (found.size > DOCKERFILE_BYTES_MAX)
     throw failed({ code: "syntax", line: 1, problem: "the Dockerfile is larger than 1 MiB" });
-  const parsed = parseDockerfile(await readFile(path, "utf8"));
+  const source = await readFile(path, "utf8");
+  const parsed = parseDockerfile(source);
   if (parsed.kind === "error") throw failed({ code: "syntax", line: parsed.line, problem: parsed.problem });
+  const here = version === null || readsHereDocuments(version) ? null : hereDocumentLine(source);
+  if (here !== null) throw failed({ code: "syntax", line: here, problem: noHereDocuments(version) });
   return parsed;
 };

@@ -110,6 +110,8 @@ export interface BuilderReport {
   /** False if no image could be built. `problem` gives the reason and the remedy. */
   readonly usable: boolean;
   readonly problem: string | null;
+  /** A limit of this builder's version, as part of a sentence. */
+  readonly note?: string;
 }
 
 export class EnvironmentBuilder extends Context.Service<

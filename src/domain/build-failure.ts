@@ -1,5 +1,6 @@
 /** Why the build of an environment failed: for programs by its code, and for people in one sentence. */
 import * as Schema from "effect/Schema";
+import { cutText } from "./text.ts";
 
 /** How much of a failed step's output a failure has, in bytes. */
 export const TAIL_BYTES = 64 * 1024;
@@ -63,6 +64,13 @@ const PASSING: ReadonlySet<BuildFailureCode> = new Set([
 
 export const mayPass = ({ code }: BuildFailure): boolean => PASSING.has(code);
 
+const WORDS_MAX = 300;
+/** The builder's own last line, which says why. */
+const lastWords = (tail: string): string => {
+  const line = tail.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  return line === "" ? "" : `: ${cutText(line, WORDS_MAX)}`;
+};
+
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
 
 const TOO_LARGE: Readonly<
@@ -84,7 +92,7 @@ export const describeBuildFailure = (failure: BuildFailure): string => {
     case "step_failed":
       return `step ${failure.step} on line ${failure.line} failed${failure.exit === null ? "" : ` with exit code ${failure.exit}`}`;
     case "base_unavailable":
-      return `the base image ${failure.reference} is not available`;
+      return `the base image ${failure.reference} is not available${lastWords(failure.tail)}`;
     case "context_missing":
       return `the build needs ${failure.path}, which is not in the repository or not in the context`;
     case "egress_denied":

@@ -50,8 +50,15 @@ const escapeOf = (lines: readonly string[]): string => {
 
 const isComment = (line: string): boolean => line.trimStart().startsWith("#");
 
-/** Reads one instruction that begins at `start`. @returns it, and the index of the line behind it */
-const readInstruction = (lines: readonly string[], start: number, escape: string): [Instruction, number] => {
+interface ReadInstruction {
+  readonly instruction: Instruction;
+  /** The index of the line behind it. */
+  readonly next: number;
+  readonly hasHereDocument: boolean;
+}
+
+/** Reads one instruction that begins at `start`. */
+const readInstruction = (lines: readonly string[], start: number, escape: string): ReadInstruction => {
   const parts: string[] = [];
   let next = start;
   for (let more = true; more && next < lines.length; next += 1) {
@@ -63,27 +70,33 @@ const readInstruction = (lines: readonly string[], start: number, escape: string
   }
   const text = parts.join(" ").trim();
   const keyword = (/^\S+/.exec(text)?.[0] ?? "").toUpperCase();
+  let hasHereDocument = false;
   if (HERE_DOCUMENTS.has(keyword)) {
     for (const [, , word = ""] of text.matchAll(HERE)) {
       const end = lines.findIndex((line, index) => index >= next && line.replace(/^\t+/, "") === word);
-      if (end !== -1) next = end + 1;
+      if (end === -1) continue;
+      next = end + 1;
+      hasHereDocument = true;
     }
   }
-  return [{ line: start + 1, keyword, text: text.slice(0, INSTRUCTION_MAX) }, next];
+  const instruction = { line: start + 1, keyword, text: text.slice(0, INSTRUCTION_MAX) };
+  return { instruction, next, hasHereDocument };
 };
 
-const instructionsOf = (lines: readonly string[]): readonly Instruction[] => {
+const linesOf = (source: string): readonly string[] => source.replace(/^\uFEFF/, "").split(/\r?\n/);
+
+const instructionsOf = (lines: readonly string[]): readonly ReadInstruction[] => {
   const escape = escapeOf(lines);
-  const found: Instruction[] = [];
+  const found: ReadInstruction[] = [];
   for (let at = 0; at < lines.length;) {
     const line = (lines[at] ?? "").trim();
     if (line === "" || isComment(line)) {
       at += 1;
       continue;
     }
-    const [instruction, next] = readInstruction(lines, at, escape);
-    found.push(instruction);
-    at = next;
+    const read = readInstruction(lines, at, escape);
+    found.push(read);
+    at = read.next;
   }
   return found;
 };
@@ -98,10 +111,9 @@ const problemOf = ({ keyword, text }: Instruction, stages: number): string | nul
 
 /** Parses a Dockerfile. The first problem wins. */
 export const parseDockerfile = (source: string): Parsed => {
-  const lines = source.replace(/^\uFEFF/, "").split(/\r?\n/);
   const stages: [Instruction, ...Instruction[]][] = [];
   const globals: Instruction[] = [];
-  for (const instruction of instructionsOf(lines)) {
+  for (const { instruction } of instructionsOf(linesOf(source))) {
     const problem = problemOf(instruction, stages.length);
     if (problem !== null) return { kind: "error", line: instruction.line, problem };
     if (instruction.keyword === "FROM") stages.push([instruction]);
@@ -110,6 +122,10 @@ export const parseDockerfile = (source: string): Parsed => {
   if (stages.length === 0) return { kind: "error", line: 1, problem: "there is no FROM" };
   return { kind: "stages", globals, stages };
 };
+
+/** The line of the first instruction with a here-document. Null without one. */
+export const hereDocumentLine = (source: string): number | null =>
+  instructionsOf(linesOf(source)).find(({ hasHereDocument }) => hasHereDocument)?.instruction.line ?? null;
 
 /** The image that a FROM names, without its flags. */
 export const referenceOf = ({ text }: Instruction): string =>

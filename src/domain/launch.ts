@@ -22,6 +22,15 @@ export const FORWARDER_PORT = 3128;
 const FORWARDER = `http://127.0.0.1:${FORWARDER_PORT}`;
 const NOT_FORWARDED = "127.0.0.1,localhost";
 
+/** A JVM reads no variable of the others. It separates hosts by a bar. */
+const JAVA_PROXY = [
+  ...["http", "https"].flatMap((scheme) => [
+    `-D${scheme}.proxyHost=127.0.0.1`,
+    `-D${scheme}.proxyPort=${FORWARDER_PORT}`,
+  ]),
+  `-Dhttp.nonProxyHosts=${NOT_FORWARDED.replaceAll(",", "|")}`,
+].join(" ");
+
 /** How programs of a sandbox find the forwarder. Both cases, because programs differ in which one they read. */
 export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
   HTTP_PROXY: FORWARDER,
@@ -33,6 +42,9 @@ export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
   // Yarn 2 and later reads its own variables alone.
   YARN_HTTP_PROXY: FORWARDER,
   YARN_HTTPS_PROXY: FORWARDER,
+  // Node's own fetch and http, from version 24 on.
+  NODE_USE_ENV_PROXY: "1",
+  JAVA_TOOL_OPTIONS: JAVA_PROXY,
 };
 /** The agent runtime's port, on 127.0.0.1 (spec 4.5). */
 export const RUNTIME_PORT = 4096;

@@ -46,6 +46,19 @@ export const refusalOf = (error: unknown): Refusal => {
     : new Refusal(502, "the host could not be reached");
 };
 
+const PHRASE_MAX = 200;
+/**
+ * The cause as the status line's phrase, in printable ASCII. A runtime that asked for a tunnel shows this alone: it drops
+ * the body.
+ */
+export const reasonPhrase = ({ message }: Refusal, host: string | null): string => {
+  const whole = host === null || message.includes(host) ? message : `${host}: ${message}`;
+  return `Refused: ${whole}`
+    .replaceAll(/[^\x20-\x7E]+/g, "?")
+    .slice(0, PHRASE_MAX)
+    .trim();
+};
+
 /** The answer's body, as JSON. */
 export const refusalBody = (refusal: Refusal): string =>
   `${JSON.stringify({ error: `egress proxy: ${refusal.message}`, code: refusal.status === 403 ? "egress_refused" : "egress_failed" })}\n`;

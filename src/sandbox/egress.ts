@@ -21,7 +21,7 @@ import { type Allowances, unbracketed } from "../ground/net/address.ts";
 import { ownAddresses } from "../ground/net/own-addresses.ts";
 import { type Connect, type Destination, dial, type Network } from "../ground/net/dial.ts";
 import { toFault } from "../ground/net/fault.ts";
-import { Refusal, endToEndHeaders, refusalBody, refusalOf } from "./egress-messages.ts";
+import { Refusal, endToEndHeaders, reasonPhrase, refusalBody, refusalOf } from "./egress-messages.ts";
 import {
   SERVICE_HOST,
   type EgressPolicy,
@@ -228,10 +228,11 @@ const follow = (from: Duplex, to: Duplex): void => {
   });
 };
 
-const refuseTunnel = (client: Duplex, refusal: Refusal): void => {
+/** @param host as the client asked for it. Null: it asked for no tunnel. */
+const refuseTunnel = (client: Duplex, refusal: Refusal, host: string | null = null): void => {
   const body = refusalBody(refusal);
   client.end(
-    `HTTP/1.1 ${refusal.status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${refusal.status} ${reasonPhrase(refusal, host)}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 };
 
@@ -296,7 +297,9 @@ const egressServer = (options: EgressOptions): Server => {
         (error: unknown) => {
           if (outgoing.headersSent) return outgoing.destroy();
           const refusal = refusalOf(error);
-          outgoing.writeHead(refusal.status, { "content-type": "application/json", connection: "close" });
+          const host = URL.parse(`${prefix}${incoming.url ?? ""}`)?.hostname ?? null;
+          const headers = { "content-type": "application/json", connection: "close" };
+          outgoing.writeHead(refusal.status, reasonPhrase(refusal, host), headers);
           return outgoing.end(refusalBody(refusal));
         },
       );
@@ -308,14 +311,14 @@ const egressServer = (options: EgressOptions): Server => {
       const url = new URL(`${SERVICE}${path}`);
       return (await reach(options, { host: url.hostname, port: 80 }, { url, method, path })).socket;
     },
-    refuse: (client, error) => refuseTunnel(client, refusalOf(error)),
+    refuse: (client, error) => refuseTunnel(client, refusalOf(error), SERVICE_HOST),
   });
   service.server.timeout = idleMs;
   server.on("connect", (incoming, client, head) => {
     client.on("error", () => client.destroy());
     if (head.length > 0) client.unshift(head);
     tunnel({ options, service }, incoming.url ?? "", client).catch((error: unknown) =>
-      refuseTunnel(client, refusalOf(error)),
+      refuseTunnel(client, refusalOf(error), (incoming.url ?? "").replace(/:\d+$/, "")),
     );
   });
   // Upgrades use CONNECT. In absolute form, the proxy would have to take part in them.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseDockerfile, referenceOf } from "../../src/domain/dockerfile.ts";
+import { hereDocumentLine, parseDockerfile, referenceOf } from "../../src/domain/dockerfile.ts";
 
 /** Line and keyword of each instruction, by stage. */
 const outline = (source: string): readonly string[][] => {
@@ -45,6 +45,16 @@ describe("a Dockerfile", () => {
     ["FROM\n", 1, "FROM needs an argument"],
   ])("is refused with the line of the first problem: %j", (source, line, problem) => {
     expect(parseDockerfile(source)).toEqual({ kind: "error", line, problem });
+  });
+
+  it.each([
+    ["FROM a\n\nRUN <<EOF\nset -e\nEOF\n", 3],
+    ["FROM a\nCOPY <<-'X' /etc/x\nFROM nothing\n\tX\n", 2],
+    ["FROM a\nRUN cat <<< word\n", null],
+    ["FROM a\nRUN echo $((1<<A))\nCOPY a b\n", null],
+    ["FROM a\nRUN echo '<<EOF'\n", null],
+  ])("has its first here-document at a line: %j", (source, line) => {
+    expect(hereDocumentLine(source)).toBe(line);
   });
 
   it("names its base without flags", () => {

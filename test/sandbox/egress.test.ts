@@ -197,6 +197,18 @@ describe("the egress proxy to the service", () => {
     expect([status, JSON.parse(body)]).toMatchObject([502, { code: "egress_failed" }]);
   });
 
+  it.each([
+    ["a host that is not allowed", "secret.example:443", /^Refused: .*secret\.example/],
+    ["a host that cannot be reached", "nowhere.example:443", /^Refused: .*nowhere\.example/],
+    ["an address that is none", "nowhere", /^Refused: nowhere: CONNECT needs host:port$/],
+  ])("names the host and the cause in the status line of a refused tunnel: %s", async (_, target, phrase) => {
+    const proxy = await openProxy({ allow: ["nowhere.example"] });
+    const outgoing = request({ socketPath: proxy.socketPath, method: "CONNECT", path: target });
+    outgoing.end();
+    const [incoming] = (await once(outgoing, "connect")) as [IncomingMessage];
+    expect(incoming.statusMessage).toMatch(phrase);
+  });
+
   it("joins a tunnel's WebSocket to the service once the service agreed", async () => {
     const server = createServer();
     server.on("upgrade", (_incoming, socket: Socket) => {

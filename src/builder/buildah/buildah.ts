@@ -5,9 +5,11 @@
  * A build takes its project's layer store (layer-stores.ts), runs its two phases (run.ts), and gives the store back. Builds
  * of different stores run side by side.
  */
+import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
@@ -17,6 +19,13 @@ import { removeGroupNow } from "../../sandbox/machine/cgroup.ts";
 import { removeTree } from "../../sandbox/machine/run-directory.ts";
 import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
 import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
+import {
+  type BuildahVersion,
+  noHereDocuments,
+  parseBuildahVersion,
+  readsHereDocuments,
+} from "../buildah-version.ts";
+import { findProgram } from "../../sandbox/machine/tools.ts";
 import { readDockerfile } from "../context-file.ts";
 import { buildError } from "./failure.ts";
 import {
@@ -43,6 +52,7 @@ class Builds {
   readonly #installation: Installation;
   readonly #stores: LayerStores;
   readonly #running = new Set<Running>();
+  #version: Promise<BuildahVersion | null> | null = null;
 
   private constructor(options: BuildahOptions, installation: Installation, stores: LayerStores) {
     this.#options = options;
@@ -56,6 +66,17 @@ class Builds {
     return new Builds(options, installation, stores);
   }
 
+  /** Null: the program is missing, or names its version in another form. */
+  async version(): Promise<BuildahVersion | null> {
+    const program = findProgram("buildah", this.#options.path);
+    if (program === null) return null;
+    this.#version ??= promisify(execFile)(program, ["--version"]).then(
+      ({ stdout }) => parseBuildahVersion(stdout),
+      () => null,
+    );
+    return this.#version;
+  }
+
   get directory(): string {
     return this.#options.directory;
   }
@@ -65,9 +86,10 @@ class Builds {
     let run: BuildRun | null = null;
     const work = async (): Promise<void> => {
       await checkRequest(request);
-      const { stages } = await readDockerfile(request);
       const { path, installationId } = this.#options;
       const found = findBuildTools(path, firstBlockUid(installationId));
+      const version = "tools" in found ? await this.version() : null;
+      const { stages } = await readDockerfile(request, { version });
       if ("problem" in found) throw buildError({ code: "builder_unavailable", problem: found.problem });
       const store = await this.#take(request.layerStore, stopped.promise);
       const installation = this.#installation;
@@ -172,7 +194,14 @@ const examine = Effect.fnUntraced(function* (builds: Builds) {
     ),
     Effect.ensuring(Effect.promise(() => removeTree(place))),
   );
-  return { builder: "buildah", usable: problem === null, problem };
+  const version = yield* Effect.promise(() => builds.version());
+  const isOld = version !== null && !readsHereDocuments(version);
+  return {
+    builder: "buildah",
+    usable: problem === null,
+    problem,
+    ...(isOld && { note: noHereDocuments(version) }),
+  };
 });
 
 /**

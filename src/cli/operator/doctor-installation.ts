@@ -37,8 +37,9 @@ const MIN_FREE_BYTES = 5 * GIB;
 export const builderFinding = (report: BuilderReport | null): Finding => {
   const name = "environments";
   if (report === null) return ok(name, "Dockerfiles have no effect: PLATFORM_BUILDER=none");
-  const { builder, problem } = report;
-  if (problem === null) return ok(name, `${builder} built an image from a Dockerfile`);
+  const { builder, problem, note } = report;
+  const age = note === undefined ? "" : `, but ${note}`;
+  if (problem === null) return ok(name, `${builder} built an image from a Dockerfile${age}`);
   return warn(
     name,
     `${builder} cannot build images, so sessions of projects with a Dockerfile fail`,

@@ -60,7 +60,8 @@ const refusal = (sentence: string, said: string): Trouble => ({
 
 /** A status that is neither a success nor one that the caller handles. */
 export const refusalOf = (status: number, said: string): Trouble => {
-  if (status >= 500 || status === 408) return troubleOf(`failed with status ${status}`);
+  if (status >= 500 || status === 408)
+    return troubleOf(`failed with status ${status}${said === "" ? "" : ` and says: ${said}`}`);
   switch (status) {
     case 401:
       return refusal("rejects the credential (401). It is wrong, expired or revoked.", said);

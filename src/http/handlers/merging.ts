@@ -8,7 +8,6 @@ import { askToClose, askToMerge, type CloseAnswer, type MergeAnswer } from "../.
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
-import { Addresses, repositoryUrl } from "../limits.ts";
 import { refGone } from "../refusals.ts";
 
 /** As many paths as a sentence bears; all of them are in the details. */
@@ -30,7 +29,7 @@ const unrelatedHistories = Effect.fnUntraced(function* ({ projectId, headRef, ba
     .pipe(Effect.orElseSucceed(() => null));
   const remedy =
     base === initialCommit
-      ? `${baseRef} of this project is still empty. To make ${headRef} its content: git push --force ${repositoryUrl(yield* Addresses, projectId)} ${headRef}:${baseRef}`
+      ? `${baseRef} of this project is still empty. To make ${headRef} its content: git push --force origin ${headRef}:${baseRef}`
       : `Make the commits again on top of ${baseRef} (git rebase --root --onto origin/${baseRef}), or join the histories once (git merge --allow-unrelated-histories origin/${baseRef}), push, and try again.`;
   return new Conflict({
     error: `${headRef} and ${baseRef} have unrelated histories: they have no commit in common. ${remedy}`,
@@ -56,13 +55,13 @@ const mergeFailed = (error: GitError) =>
 const refusedMerge = Effect.fnUntraced(function* (request: ChangeRequest, refusal: MergeRefusal) {
   switch (refusal.because) {
     case "no_changes":
-      return noChanges(request);
+      return yield* noChanges(request);
     case "conflict":
-      return refusal.paths.length > 0
+      return yield* refusal.paths.length > 0
         ? mergeConflict(request, refusal.paths)
         : yield* unrelatedHistories(request);
     case "git":
-      return mergeFailed(new GitError(refusal));
+      return yield* mergeFailed(new GitError(refusal));
   }
 });
 
@@ -98,7 +97,7 @@ export const mergeRequest = Effect.fnUntraced(function* (
   const answer = yield* askToMerge(request, { by: user.id, message: message ?? null }).pipe(
     askedFor(rowOf("change_request.merge", request), notEnded("merged")),
   );
-  if (answer.outcome === "refused") return yield* yield* refusedMerge(request, answer.refusal);
+  if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
   const merged = yield* reread(request);
   return answer.outcome === "merged" ? merged : yield* notOpen(merged);
 });

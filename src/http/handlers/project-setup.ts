@@ -7,7 +7,7 @@ import { GitBackend } from "../../git/port.ts";
 import { ModelPolicy, projectModel } from "../../services/models.ts";
 import { Secrets } from "../../store/ports/secrets.ts";
 import { Caller } from "../api/access.ts";
-import { Addresses } from "../limits.ts";
+import { Addresses, repositoryUrl } from "../limits.ts";
 import { gitFailed } from "../refusals.ts";
 import { projectFor } from "./answers.ts";
 

@@ -31,6 +31,9 @@ if (unpacked.status === 0) {
     "--registries-conf",
     "/etc/containers/registries.conf",
     "build",
+    // The other format drops SHELL, HEALTHCHECK and ONBUILD.
+    "--format",
+    "docker",
     "--signature-policy",
     "/etc/containers/policy.json",
     "--layers",
