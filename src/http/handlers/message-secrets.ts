@@ -1,7 +1,7 @@
 /** Secrets in what people give to the agent (conversation.md, limits). */
 import * as Effect from "effect/Effect";
 import { isMasked } from "../../domain/secret.ts";
-import { openSecrets } from "../../duties/secrets.ts";
+import { namedSecrets } from "../../duties/secrets.ts";
 import { Unprocessable } from "../api/errors.ts";
 
 /**
@@ -14,8 +14,7 @@ export const refuseSecrets = Effect.fnUntraced(function* (
   what: string,
   contains: (value: string) => boolean,
 ) {
-  const { values } = yield* openSecrets(projectId);
-  for (const [name, value] of Object.entries(values))
+  for (const { name, value } of yield* namedSecrets(projectId))
     if (isMasked(Buffer.byteLength(value)) && contains(value))
       return yield* new Unprocessable({
         error: `${what} contains the value of the secret ${name}. Name the secret instead of its value.`,
