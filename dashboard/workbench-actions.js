@@ -60,7 +60,7 @@ export const WORKBENCH_ACTIONS = {
     const sure = await ask({
       title: "Give your own credentials back to this session?",
       text: "The agent uses them again. What the other person said, and programs that she started in the sandbox, stay. Stop and restart the session first if you do not know them.",
-      confirm: "Give them back",
+      confirm: "Give my credentials back",
     });
     if (sure === null) return;
     await post(`${projectPath(project)}/sessions/${session}/own-credentials/give-back`);

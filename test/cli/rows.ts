@@ -151,7 +151,8 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "triggers list": {
     args: () => [],
-    human: /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*error: broken, .*\nAgents have HOOK_SECRET, .*\n$/,
+    human:
+      /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*error: broken, .*\nAgents have HOOK_SECRET, .*\n$/,
     json: "/triggers",
     refused: [["too-much"], 2, /^Unexpected argument/],
   },

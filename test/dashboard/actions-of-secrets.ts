@@ -19,6 +19,19 @@ export const SECRET_ACTIONS: readonly Action[] = [
     tells: "NPM_TOKEN is set.",
   },
   {
+    name: "keeps a secret to the service",
+    hash: `${PROJECT}/secrets`,
+    shows: "form",
+    does: async ({ write, press }, page) => {
+      await write("Name", "HOOK_SECRET");
+      await write("Value", "a long value");
+      await page.getByLabel("Keep it to the service").check();
+      await press("Add the secret");
+    },
+    writes: `PUT ${API}/secrets/HOOK_SECRET {"value":"a long value","service":true}`,
+    tells: "HOOK_SECRET is set.",
+  },
+  {
     name: "replaces a secret by its name, after a warning",
     hash: `${PROJECT}/secrets`,
     shows: ".row",

@@ -23,7 +23,34 @@ const withHeldQueue = (world: World): void => {
   world.conversation.held = true;
 };
 
+const withSuspension = (world: World): void => {
+  const [session = {}] = world.sessions;
+  const me = world.me["user"] as { readonly id: string };
+  session["created_by"] = me.id;
+  world.ownCredentials = {
+    connectors: ["mail"],
+    suspended: {
+      session_id: SESSION_ID,
+      by: { id: "0193b3c4-0000-7000-8000-000000000009", name: "Ben" },
+      act: "terminal",
+      at: session["created_at"],
+    },
+  };
+};
+
 export const TALK_ACTIONS: readonly Action[] = [
+  {
+    name: "gives her own credentials back",
+    hash: SESSION,
+    shows,
+    change: withSuspension,
+    does: async ({ press }, page) => {
+      await page.getByText("Ben opened a terminal").waitFor();
+      await press("Give them back");
+      await press("Give my credentials back");
+    },
+    writes: `POST ${API}/own-credentials/give-back {}`,
+  },
   {
     name: "queues a message",
     hash: SESSION,

@@ -73,6 +73,8 @@ const secretsOf = (world: FakeSettings, at: unknown): Json => {
     secrets: world.secrets.map((name) => ({
       name,
       masked: !world.shortSecrets.includes(name),
+      service: false,
+      unseen: [],
       updated_at: at,
       previous_valid_until: name === world.secrets[0] ? world.previousValidUntil : null,
       provider: PROVIDERS[name] ?? null,

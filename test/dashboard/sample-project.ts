@@ -224,6 +224,7 @@ export const makeWorld = (now: number): World => ({
       stopped_at: ago(now, 6600),
     }),
   ],
+  ownCredentials: { connectors: [], suspended: null },
   sandbox: {
     id: "s",
     session_id: SESSION_ID,

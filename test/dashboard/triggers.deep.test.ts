@@ -210,8 +210,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Make a new value" }).click();
     await page.getByRole("dialog").getByText("It is not shown again.").waitFor();
     expect(fake.writes).toEqual([
-      `PUT /v1/projects/${PROJECT_ID}/secrets/GITHUB_WEBHOOK_SECRET {"value":"${value}"}`,
-      expect.stringMatching(/ \{"value":"[0-9a-f]{64}","previous_valid_ms":86400000\}$/),
+      `PUT /v1/projects/${PROJECT_ID}/secrets/GITHUB_WEBHOOK_SECRET {"value":"${value}","service":true}`,
+      expect.stringMatching(/ \{"value":"[0-9a-f]{64}","service":true,"previous_valid_ms":86400000\}$/),
     ]);
   });
 

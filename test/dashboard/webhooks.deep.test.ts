@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByLabel("Hours").fill("24");
     await dialog.getByRole("button", { name: "Replace" }).click();
     await page.getByText("The previous value stays valid until 21 Nov 2126, 08:00:00.").waitFor();
-    expect(fake.writes).toEqual([`${PUT} {"value":" kept as typed ","previous_valid_ms":86400000}`]);
+    expect(fake.writes).toEqual([`${PUT} {"value":" kept as typed ","previous_valid_ms":86400000,"service":true}`]);
   });
 
   it("get their first secret without a question about the previous one", async () => {
@@ -132,6 +132,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByLabel("New value").fill("first");
     await page.keyboard.press("Control+Enter");
     await page.getByText(`${SECRET} is set.`).waitFor();
-    expect(fake.writes).toEqual([`${PUT} {"value":"first","previous_valid_ms":0}`]);
+    expect(fake.writes).toEqual([`${PUT} {"value":"first","previous_valid_ms":0,"service":true}`]);
   });
 });

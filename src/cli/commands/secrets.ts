@@ -18,13 +18,15 @@ const list = command({
       params: { pid: await project() },
     });
     const { secrets, declared } = value;
-    const rows = secrets.map(({ name, updated_at: at, masked, unseen, service, previous_valid_until: until }) => [
-      unseen.length === 0 ? name : `${name} (${unseen.join(", ")})`,
-      time(at),
-      service ? "no" : "yes",
-      masked ? "yes" : "no",
-      timeOrDash(until),
-    ]);
+    const rows = secrets.map(
+      ({ name, updated_at: at, masked, unseen, service, previous_valid_until: until }) => [
+        unseen.length === 0 ? name : `${name} (${unseen.join(", ")})`,
+        time(at),
+        service ? "no" : "yes",
+        masked ? "yes" : "no",
+        timeOrDash(until),
+      ],
+    );
     const missing = declared.missing.map((name) => visible(`missing: ${name}`));
     const columns = ["NAME", "CHANGED", "FOR AGENTS", "MASKED IN LOGS", "PREVIOUS UNTIL"];
     return {
@@ -50,7 +52,13 @@ const set = command({
   },
   notes:
     "One line end at the end of the file or of standard input is removed. At a terminal, the command asks for the value.",
-  run: async ({ given, options: { file, exact, service, "previous-valid": previous }, input, api, project }) => {
+  run: async ({
+    given,
+    options: { file, exact, service, "previous-valid": previous },
+    input,
+    api,
+    project,
+  }) => {
     const name = segment(given.NAME, NAME);
     const previousMs = previous === undefined ? undefined : duration(previous, "--previous-valid");
     // The project comes first, so that an error in it comes before a person types the secret.
