@@ -45,8 +45,6 @@ export interface World
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
-  /** Whether the own credentials of every session's person work. */
-  ownCredentials: Json;
   /** What every session's log says. */
   logs: Json[];
   /** Every session's conversation. */
@@ -303,7 +301,6 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
-  if (group === "sessions" && part === "own-credentials") return world.ownCredentials;
   if (group === "sessions" && part === "ports") return { ports: world.ports };
   if (group === "sessions" && part === "workspace") return workspaceAnswer(world, rest, query);
   if (group === "triggers") return world.listing;

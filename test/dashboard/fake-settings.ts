@@ -10,6 +10,8 @@ export interface FakeSettings {
   tokens: Json[];
   /** What a project still needs before its first session. Null: its repository cannot be read. */
   setup: Json | null;
+  /** Whether the own credentials of every session's person work. */
+  ownCredentials: Json;
   /** Names of secrets that have a value. */
   secrets: string[];
   /** Those that are too short to be masked in logs. */
@@ -95,6 +97,7 @@ const changeSecret = (world: FakeSettings, method: string, name: string): Answer
 const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>, body: Json): Answer => {
   const { method = "", id = "", rest = "" } = groups;
   const [, group, name = "", part] = rest.split("/");
+  if (part === "own-credentials" && method === "GET") return world.ownCredentials;
   if (rest === "" && method === "PATCH") return changeProject(world, id, body);
   if (rest === "/setup") return world.setup;
   if (rest === "/secrets") return secretsOf(world, world.projects[0]?.["created_at"]);

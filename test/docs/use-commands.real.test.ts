@@ -62,6 +62,7 @@ const UNTESTED = [
   "connector-sign-in.md: platform connectors authorize linear",
   "connector-sign-in.md: platform connectors delete-credential linear",
   'own-credentials.md: printf %s "$MAIL_TOKEN" | platform connectors set-credential mail',
+  "own-credentials.md: platform sessions give-credentials SESSION",
   "approvals.md: platform approvals approve 0193b3c4-0000-7000-8000-000000000001",
   'environments.md: platform environment build "$PROJECT" --wait',
   "environments.md: platform images build greeter-tools ~/greeter --file .platform/Dockerfile",

@@ -218,12 +218,10 @@ describe("the egress proxy to the service", () => {
     const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${await listen(server)}` });
     const { socket } = await tunnel(proxy, "platform.internal:80");
     const headers = { connection: "upgrade", upgrade: "x" };
-    const outgoing = request({ createConnection: () => socket as Socket, path: "/v1/live", headers });
-    outgoing.end();
+    const outgoing = request({ createConnection: () => socket as Socket, path: "/v1/live", headers }).end();
     const [, joined] = (await once(outgoing, "upgrade")) as [IncomingMessage, Socket];
     joined.write("hello");
-    const [echoed] = (await once(joined, "data")) as [Buffer];
-    expect(echoed.toString()).toBe("hello");
+    expect(String(await once(joined, "data"))).toBe("hello");
     joined.destroy();
   });
 
@@ -236,22 +234,12 @@ describe("the egress proxy to the service", () => {
     const proxy = await openProxy({ serviceUrl: `http://127.0.0.1:${port}` });
     const path = "/v1/webhooks/projects/p/hook";
     const plain = await send(proxy, `http://platform.internal${path}`, { method: "POST", body: "{}" });
-    expect([plain.status, JSON.parse(plain.body)]).toEqual([
-      403,
-      {
-        error: "egress proxy: webhooks come from outside: a sandbox cannot send one",
-        code: "egress_refused",
-      },
-    ]);
+    const error = "egress proxy: webhooks come from outside: a sandbox cannot send one";
+    expect([plain.status, JSON.parse(plain.body)]).toEqual([403, { error, code: "egress_refused" }]);
     const inTunnel = async (to: string, headers: OutgoingHttpHeaders = {}) => {
       const { socket } = await tunnel(proxy, "platform.internal:80");
-      const outgoing = request({
-        createConnection: () => socket as Socket,
-        method: "POST",
-        path: to,
-        headers,
-      });
-      outgoing.end();
+      const wish = { createConnection: () => socket as Socket, method: "POST", path: to, headers };
+      const outgoing = request(wish).end();
       const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
       answer.resume();
       return answer.statusCode;
@@ -307,6 +295,14 @@ const openPublic = async (policy: Partial<EgressOptions["policy"]>, addresses: r
   return { proxy: await openProxy(policy, { network }), network };
 };
 
+/** A tunnel to a public host, which leads to this server. */
+const openTunnel = async (accept: (socket: Socket) => void) => {
+  const port = await listen(createTcpServer({ allowHalfOpen: true }, accept));
+  const network = new NetworkDouble([["93.184.216.34"]], () => port);
+  const proxy = await openProxy({ allow: ["example.org"] }, { network });
+  return { proxy, ...(await tunnel(proxy, "example.org:443")) };
+};
+
 describe("the egress proxy to public hosts", () => {
   it("reaches a host at its next address if one refuses, by a request and by a tunnel", async () => {
     const { proxy, network } = await openPublic({ allow: ["example.org"] }, [
@@ -324,14 +320,9 @@ describe("the egress proxy to public hosts", () => {
   });
 
   it("tunnels both ways, to the last byte after a half-close", async () => {
-    const port = await listen(
-      createTcpServer({ allowHalfOpen: true }, (socket) => {
-        socket.on("data", () => undefined).on("end", () => socket.end("y".repeat(5_000_000)));
-      }),
-    );
-    const network = new NetworkDouble([["93.184.216.34"]], () => port);
-    const proxy = await openProxy({ allow: ["example.org"] }, { network });
-    const { socket } = await tunnel(proxy, "example.org:443");
+    const { socket } = await openTunnel((accepted) => {
+      accepted.on("data", () => undefined).on("end", () => accepted.end("y".repeat(5_000_000)));
+    });
     socket?.end("done");
     let received = 0;
     socket?.on("data", (chunk: Buffer) => (received += chunk.length));
@@ -340,10 +331,7 @@ describe("the egress proxy to public hosts", () => {
   });
 
   it("ends open tunnels when the proxy is closed", async () => {
-    const port = await listen(createTcpServer(() => undefined));
-    const network = new NetworkDouble([["93.184.216.34"]], () => port);
-    const proxy = await openProxy({ allow: ["example.org"] }, { network });
-    const { socket } = await tunnel(proxy, "example.org:443");
+    const { proxy, socket } = await openTunnel(() => undefined);
     const closed = once(socket as Socket, "close");
     proxy.egress.close();
     await closed;
