@@ -24,9 +24,9 @@ const withHeldQueue = (world: World): void => {
 };
 
 const withSuspension = (world: World): void => {
-  const [session = {}] = world.sessions;
+  const [session = {}, ...others] = world.sessions;
   const me = world.me["user"] as { readonly id: string };
-  session["created_by"] = me.id;
+  world.sessions = [{ ...session, created_by: me.id }, ...others];
   world.ownCredentials = {
     connectors: ["mail"],
     suspended: {
