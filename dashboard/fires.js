@@ -39,6 +39,7 @@ const REASONS = new Map([
   ["own_push", "The delivery is a push to a session's own branch."],
   ["own_request", "The delivery is about a pull request that the service opened or updated."],
   ["own_comment", "The delivery is a comment of the service itself."],
+  ["same_delivery", "The delivery came again. A replay runs the first one's request again."],
   ["queue_ttl", "The run waited too long for a free session."],
   ["project_archived", "The project was archived."],
   ["prompt_too_large", "The rendered prompt was too large."],
@@ -252,8 +253,8 @@ export const fire = {
 /** @param {string} projectId @param {FireDetail} found */
 const actions = (projectId, found) => {
   const target = { "data-project": projectId, "data-fire": found.id, "data-title": found.trigger_slug };
-  // A replay of a cron or manual fire needs no stored request. A webhook's prompt is rendered from it.
-  const isLost = found.kind === "webhook" && found.request === null;
+  // A replay of a cron or manual fire needs no stored request. A webhook's prompt is rendered from it, a duplicate's from the first one's.
+  const isLost = found.kind === "webhook" && found.request === null && !found.duplicate_of;
   return h(
     "p",
     { class: "actions" },
@@ -308,6 +309,11 @@ const fireFacts = (projectId, found) =>
     [
       "Replay of",
       found.replay_of && h("a", { href: fireLink(projectId, found.replay_of) }, idTail(found.replay_of)),
+    ],
+    [
+      "Duplicate of",
+      found.duplicate_of &&
+        h("a", { href: fireLink(projectId, found.duplicate_of) }, idTail(found.duplicate_of)),
     ],
     // The text is above; this is the code to search for.
     ["Reason", found.reason && REASONS.has(found.reason) && code(found.reason)],

@@ -203,7 +203,7 @@ const failing = (
         if (!isNext) return isSilent && later !== code ? Effect.fail(error) : git.merge(...given);
         isNext = false;
         isSilent = true;
-        return Effect.andThen(isMade ? git.merge(...given) : Effect.void, Effect.fail(lost));
+        return Effect.andThen(isMade ? Effect.asVoid(git.merge(...given)) : Effect.void, Effect.fail(lost));
       }),
     compare: (...given) => Effect.suspend(() => (isSilent ? Effect.fail(error) : git.compare(...given))),
   };

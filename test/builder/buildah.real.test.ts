@@ -75,6 +75,18 @@ ln -s /nowhere /link && mkdir '/name with \\n' && mkdir -m 755 /own && chown 100
     expect(image?.files).toBe(Number(execFileSync("find", [root, "-printf", "x"]).length));
   });
 
+  it("obeys SHELL, so that a failed pipe ends the build", async () => {
+    const Dockerfile = `${BASE}SHELL ["/bin/sh", "-ec"]\nRUN false; echo reached > /reached\n`;
+    const { failure } = await real.build({ Dockerfile }, { layerStore: "shell" });
+    expect(failure).toMatchObject({ code: "step_failed", line: 4 });
+  });
+
+  it("reads a here-document, or refuses it at its line", async () => {
+    const Dockerfile = `${BASE}\nRUN <<EOF\necho here > /here\nEOF\n`;
+    const { failure } = await real.build({ Dockerfile }, { layerStore: "here" });
+    if (failure !== null) expect(failure).toMatchObject({ code: "syntax", line: 4 });
+  });
+
   it("runs no step again whose inputs are the same, and only those after a change [E27]", async () => {
     const files = { Dockerfile: `${BASE}COPY one /one\nRUN echo stamp > /stamp\nCOPY two /two\n`, one: "1" };
     const first = await real.build({ ...files, two: "2" }, { layerStore: "cached" });
