@@ -1,0 +1,60 @@
+/** Which deliveries are the service's own acts, by the project's rows. */
+import { randomUUID } from "node:crypto";
+import { expect, it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import type { RequestClue } from "../../src/domain/event-skip.ts";
+import { confirmedSkip } from "../../src/services/own-events.ts";
+import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { admitSession } from "../support/world/sessions.ts";
+import { addProject, makeWorld, NOON } from "../support/world/world.ts";
+import { memoryStore } from "../twins/store/layer.ts";
+
+const URL = "https://host.example/octo/hello/pull/7";
+const NO_CLUE: RequestClue = { sessionId: null, changeRequestId: null, number: null, url: null };
+
+it.effect("a pull request is the service's by its session, its mark, or its number and address", () =>
+  Effect.gen(function* () {
+    const world = yield* makeWorld(3);
+    const { projectId } = world;
+    const other = yield* addProject(world);
+    const sessionId = yield* admitSession(world);
+    const { open, recordPull } = yield* ChangeRequests;
+    const { id } = yield* open({
+      id: randomUUID(),
+      projectId,
+      sessionId: null,
+      headRef: "topic",
+      baseRef: "main",
+      title: "It",
+      description: "",
+      createdBy: world.userId,
+      tips: { base: null, head: null },
+      now: NOON,
+    });
+    yield* recordPull(projectId, 1, { status: "open", number: 7, url: URL });
+    const skip = (clue: Partial<RequestClue>, project = projectId) =>
+      confirmedSkip(project, [{ reason: "own_request", request: { ...NO_CLUE, ...clue } }]);
+    for (const clue of [
+      { sessionId },
+      { changeRequestId: id },
+      { number: 7, url: URL.replace("octo", "Octo") },
+      { number: 7 },
+    ]) {
+      expect(yield* skip(clue)).toBe("own_request");
+      expect(yield* skip(clue, other)).toBe(null);
+    }
+    for (const clue of [
+      {},
+      { sessionId: randomUUID() },
+      { changeRequestId: randomUUID() },
+      { number: 8, url: URL },
+      { number: 7, url: "https://host.example/octo/another/pull/7" },
+    ])
+      expect(yield* skip(clue)).toBe(null);
+    const both = yield* confirmedSkip(projectId, [
+      { reason: "own_push", sessionIds: [sessionId, randomUUID()] },
+      { reason: "deletion" },
+    ]);
+    expect(both).toBe("deletion");
+  }).pipe(Effect.provide(memoryStore)),
+);
