@@ -9,8 +9,8 @@ import { readDockerfile } from "../../src/builder/context-file.ts";
 const directories: string[] = [];
 afterEach(() => directories.splice(0).forEach((directory) => rmSync(directory, { recursive: true })));
 
-const OLD = parseBuildahVersion("buildah version 1.28.2 (image-spec 1.1.0-rc2, runtime-spec 1.0.2-dev)\n");
-const NEW = parseBuildahVersion("buildah version 1.35.0 (image-spec 1.1.0, runtime-spec 1.2.0)");
+const OLD = parseBuildahVersion("buildah version 1.28.2 (of a package)\n");
+const NEW = parseBuildahVersion("buildah version 1.35.0 (of a package)");
 
 const read = (source: string, version: typeof OLD) => {
   const contextDirectory = mkdtempSync(path.join(tmpdir(), "dockerfile-"));

@@ -1,4 +1,4 @@
-/** What a failed call to a repository's server means (R4), by git's and ssh's own words. */
+/** The meaning of a failed call to a repository's server, by git's and ssh's own words. */
 import { expect, it } from "vitest";
 import { remoteError } from "../../src/git/upstream/remote.ts";
 

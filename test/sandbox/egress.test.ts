@@ -85,14 +85,12 @@ const send = async (
 };
 
 /** Opens a tunnel; the socket is null where the proxy refused. */
-const tunnel = async (
-  { socketPath }: Proxy,
-  target: string,
-): Promise<{ readonly status: number | undefined; readonly socket: Socket | null }> => {
+const tunnel = async ({ socketPath }: Proxy, target: string) => {
   const outgoing = request({ socketPath, method: "CONNECT", path: target });
   outgoing.end();
   const [incoming, socket] = (await once(outgoing, "connect")) as [IncomingMessage, Socket];
-  return { status: incoming.statusCode, socket: incoming.statusCode === 200 ? socket : null };
+  const { statusCode: status, statusMessage: phrase } = incoming;
+  return { status, phrase, socket: status === 200 ? socket : null };
 };
 
 const echo: RequestListener = (incoming, outgoing) => {
@@ -195,18 +193,6 @@ describe("the egress proxy to the service", () => {
     const proxy = await openProxy({ serviceUrl: "http://127.0.0.1:1" });
     const { status, body } = await send(proxy, "http://platform.internal/");
     expect([status, JSON.parse(body)]).toMatchObject([502, { code: "egress_failed" }]);
-  });
-
-  it.each([
-    ["a host that is not allowed", "secret.example:443", /^Refused: .*secret\.example/],
-    ["a host that cannot be reached", "nowhere.example:443", /^Refused: .*nowhere\.example/],
-    ["an address that is none", "nowhere", /^Refused: nowhere: CONNECT needs host:port$/],
-  ])("names the host and the cause in the status line of a refused tunnel: %s", async (_, target, phrase) => {
-    const proxy = await openProxy({ allow: ["nowhere.example"] });
-    const outgoing = request({ socketPath: proxy.socketPath, method: "CONNECT", path: target });
-    outgoing.end();
-    const [incoming] = (await once(outgoing, "connect")) as [IncomingMessage];
-    expect(incoming.statusMessage).toMatch(phrase);
   });
 
   it("joins a tunnel's WebSocket to the service once the service agreed", async () => {
@@ -347,7 +333,7 @@ describe("the egress proxy to public hosts", () => {
     const { status, body } = await send(proxy, "http://Platform.example.org./");
     expect([status, body]).toEqual([403, expect.stringContaining("sandboxes use http://platform.internal")]);
     expect((await tunnel(proxy, "platform.example.org:443")).status).toBe(403);
-    expect((await tunnel(proxy, "other.example.org:443")).status).toBe(403);
+    expect((await tunnel(proxy, "other.example.org:443")).phrase).toMatch(/^Refused: .*other\.example\.org/);
   });
 
   it("tells which hosts it refuses for their address", async () => {
