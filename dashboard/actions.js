@@ -194,6 +194,11 @@ export const ACTIONS = {
     const { usable } = await post("/v1/operator/doctor", {}, EXAMINE_TIMEOUT_MS);
     page.notice(usable ? "A sandbox started." : "No sandbox can be started on this node.");
   },
+  "resume-installation": async (_input, page) => {
+    await post("/v1/operator/resume", {});
+    page.notice("The pause has ended.");
+    page.refresh();
+  },
   palette: () => openPalette(),
   shortcuts: () => showShortcuts(),
   "allow-notifications": async (_input, page) => {

@@ -14,7 +14,7 @@ import { followPrompts } from "./new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
-import { complain, dismissNotice, notice } from "./notices.js";
+import { complain, dismissNotice, notice, pausedBanner } from "./notices.js";
 import { accountView } from "./overview.js";
 import { formOf, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
@@ -102,6 +102,7 @@ const draw = () => {
   document.title = `${countMark(waiting.length)}${data === null ? "" : `${visible(page.title(data, visit.live))} · `}Platform`;
   keepingPlace(() =>
     morph(region("main"), [
+      me?.paused === true && pausedBanner(me),
       error !== null && problem(error, data !== null),
       ...(data === null
         ? [error === null && h("p", { class: "loading" }, "Loading…")]

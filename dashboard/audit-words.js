@@ -56,6 +56,7 @@ export const ACTION_WORDS = {
   "account.created": "made an account",
   "account.tier_set": "changed an account's tier",
   "branches.pruned": "removed merged branches",
+  "installation.resumed": "let the restored copy go",
   "master_key.rotated": "replaced the master key",
 };
 

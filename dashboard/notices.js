@@ -43,6 +43,16 @@ export const complain = (text, code = "") => {
 
 export const dismissNotice = () => show(null);
 
+/** Above every page of a restored copy until it is let go. @param {import("./wire.d.ts").Me} reader */
+export const pausedBanner = ({ account }) =>
+  h(
+    "div",
+    { role: "status", "data-key": "paused", class: "paused" },
+    h("strong", {}, "This installation is a restored copy and is paused. "),
+    "Schedules, queues, webhooks and pushes to other servers wait, so that it does not repeat what its original does.",
+    account.operator === true && h("p", { class: "actions" }, button("resume-installation", "Resume")),
+  );
+
 /** It stays while the reader points at it or has the focus in it. */
 const fade = () => {
   if (!region().matches(":hover, :focus-within")) dismissNotice();

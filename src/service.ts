@@ -41,6 +41,7 @@ import { pullRequestsLayer } from "./duties/pull-requests.ts";
 import { outboundLayer } from "./services/outbound.ts";
 import { outboundWebhooksLayer } from "./duties/outbound-webhooks.ts";
 import { PageAddress } from "./services/page-address.ts";
+import { pausingLayer } from "./services/pausing.ts";
 import { pullMirrorLayer } from "./services/pull-mirror.ts";
 import { orphansLayer } from "./duties/orphans.ts";
 import { peopleLayer } from "./duties/people.ts";
@@ -240,6 +241,7 @@ export const actorLayers = <E>({
     ),
     Layer.provideMerge(Doubts.layer),
     Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
+    Layer.provideMerge(pausingLayer),
     Layer.provideMerge(ports),
   );
 };

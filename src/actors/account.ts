@@ -7,6 +7,7 @@ import {
   type AccountEvent,
   type AccountSnapshot,
 } from "../machines/account.ts";
+import { Pause } from "../ground/pause.ts";
 import { ROOT } from "../domain/span.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { Admissions } from "../store/ports/admissions.ts";
@@ -67,7 +68,10 @@ const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: A
   const doubt = yield* Doubt;
   const actors = yield* Actors;
   const traces = yield* Traces;
+  const pause = yield* Pause;
   const drain = Effect.gen(function* () {
+    // The recovery signals every queue again, also after the pause.
+    if (pause.isOn) return { type: "drain.finished" as const, more: false };
     const sessionIds = yield* Effect.replicateEffect(newUuid, DRAIN_BATCH);
     const now = yield* Clock.currentTimeMillis;
     const { admitted, more } = yield* admissions.drain(id, { sessionIds, now, bootTimeoutMs });

@@ -37,6 +37,7 @@ export const AUDIT_ACTIONS = [
   "invitation.accepted",
   "invitation.created",
   "invitation.revoked",
+  "installation.resumed",
   "master_key.rotated",
   "member.removed",
   "member.set",

@@ -18,6 +18,8 @@ export interface Duty {
   readonly signal: string | null;
   /** Which nodes run it, and over what. */
   readonly owner: "each node" | "actor's node" | "sandbox's node" | "repository's node";
+  /** It acts outside the installation: its rounds do nothing while a restored copy is paused (ground/pause.ts). */
+  readonly actsOutside?: true;
 }
 
 export const DUTIES = {
@@ -90,6 +92,7 @@ export const DUTIES = {
     periodMs: 30 * SECOND,
     signal: "change request changed",
     owner: "each node",
+    actsOutside: true,
   },
   outbound_webhooks: {
     about: "tells receivers of events",
@@ -97,6 +100,7 @@ export const DUTIES = {
     periodMs: SECOND,
     signal: "event written, request ended",
     owner: "each node",
+    actsOutside: true,
   },
   retention: {
     about: "removes rows that are old enough",
@@ -109,6 +113,7 @@ export const DUTIES = {
     periodMs: 10 * MINUTE,
     signal: null,
     owner: "each node",
+    actsOutside: true,
   },
   approvals: {
     about: "makes approved calls, tells agents",
@@ -116,6 +121,7 @@ export const DUTIES = {
     periodMs: 5 * SECOND,
     signal: "event written",
     owner: "each node",
+    actsOutside: true,
   },
   environments: {
     about: "makes room for images of builds",

@@ -15,7 +15,8 @@ import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import { waitOutOutage } from "../actors/supervisor.ts";
 import type { StoreError } from "../store/ports/journal.ts";
-import { DUTY_NAMES, type DutyName } from "./duties.ts";
+import { Pause } from "../ground/pause.ts";
+import { DUTIES, DUTY_NAMES, type DutyName } from "./duties.ts";
 
 /** How many of its periods a round may take. */
 const LATE_PERIODS = 10;
@@ -128,12 +129,16 @@ export interface WaitingRounds<R, R2 = never> extends Pick<Rounds<R, R2>, "round
   readonly wait: Effect.Effect<unknown, never, R2>;
 }
 
+/** A restored copy begins with a pause, in which it does nothing outside by itself. */
+const unlessPaused = <E, R>(name: DutyName, round: Effect.Effect<void, E, R>): Effect.Effect<void, E, R> =>
+  "actsOutside" in DUTIES[name] ? Effect.flatMap(Pause, ({ isOn }) => (isOn ? Effect.void : round)) : round;
+
 /** Runs a duty in the caller's scope. */
 export const runDuty = <R, R2 = never>(
   name: DutyName,
   options: Rounds<R, R2> | WaitingRounds<R, R2>,
 ): Effect.Effect<void, never, R | R2 | Scope.Scope> => {
-  const round = dutyRound(name, options.round);
+  const round = dutyRound(name, unlessPaused(name, options.round));
   const rounds = Effect.forever(
     "wait" in options
       ? Effect.andThen(round, options.wait)

@@ -17,6 +17,7 @@ import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
 import * as Semaphore from "effect/Semaphore";
 import type { CronTriggerDefinition } from "../domain/trigger.ts";
+import { Pause } from "../ground/pause.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { Placement } from "../actors/actors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
@@ -121,8 +122,9 @@ const makeTakeUp = Effect.gen(function* () {
   const placement = yield* Placement;
   const timers = yield* Timers;
   const turns = yield* Semaphore.make(TAKEN_UP_AT_ONCE);
+  const pause = yield* Pause;
   const underWay = yield* FiberMap.make<string, void>();
-  /** Projects whose change is under way, or has crashed. */
+  /** Projects whose change is under way, has crashed, or waits for the end of the pause. */
   const left = new Set<string>();
 
   const takeUp = Effect.fnUntraced(function* (known: KnownProject) {
@@ -152,6 +154,8 @@ const makeTakeUp = Effect.gen(function* () {
       const known = directory.known(id);
       if (known === null) return Effect.void;
       left.add(id);
+      // The polls after the pause apply it.
+      if (pause.isOn) return Effect.void;
       // A project that waits for the database holds no turn meanwhile. A newer version interrupts the wait of an older
       // one.
       const round = dutyPart("scheduler", turns.withPermit(takeUp(known)));
@@ -159,7 +163,7 @@ const makeTakeUp = Effect.gen(function* () {
     });
   return {
     project,
-    /** Projects whose change has crashed. */
+    /** Projects whose change has crashed or waited. */
     again: Effect.suspend(() =>
       Effect.forEach(
         [...left].filter((id) => !FiberMap.hasUnsafe(underWay, id)),

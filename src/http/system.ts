@@ -6,6 +6,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http";
 import type { DutyName } from "../duties/duties.ts";
 import { DutyRuns } from "../duties/duty.ts";
 import { Scheduler } from "../duties/scheduler.ts";
+import { Pause } from "../ground/pause.ts";
 import { StoreHealth } from "../store/ports/health.ts";
 import { ThisNode } from "./limits.ts";
 
@@ -25,6 +26,8 @@ interface Seen {
   readonly lateDuties: readonly DutyName[];
   /** On the data directory's disk. Null if the system does not say. */
   readonly freeBytes: number | null;
+  /** A restored copy is ready during its pause, and says so. */
+  readonly isPaused: boolean;
 }
 
 /** The answer of `/readyz`. */
@@ -38,7 +41,8 @@ export const readiness = (seen: Seen) => {
     disk: (seen.freeBytes ?? Infinity) >= MIN_FREE_BYTES,
   };
   const isReady = Object.values(checks).every(Boolean);
-  return { status: isReady ? "ready" : "not_ready", checks, late_duties: seen.lateDuties } as const;
+  const status = isReady ? "ready" : "not_ready";
+  return { status, checks, late_duties: seen.lateDuties, paused: seen.isPaused } as const;
 };
 
 /** It reads what heartbeats and duties have shown lately, and sends no statement. */
@@ -51,6 +55,7 @@ const ready = Effect.gen(function* () {
     isSchedulerLate,
     lateDuties: (yield* DutyRuns).late(yield* Clock.currentTimeMillis, periods),
     freeBytes: yield* diskFreeBytes,
+    isPaused: (yield* Pause).isOn,
   });
   return HttpServerResponse.jsonUnsafe(answer, { status: answer.status === "ready" ? 200 : 503 });
 });

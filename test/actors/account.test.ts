@@ -9,6 +9,7 @@ import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { Doubt } from "../../src/duties/recovery.ts";
+import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
@@ -82,6 +83,20 @@ describe("an account's actor", () => {
       expect(yield* drains).toBe(2);
     }),
   );
+
+  it.effect("drains nothing while a restored copy is paused", () => {
+    const pause = new PauseSwitch();
+    pause.since = 0;
+    return Effect.gen(function* () {
+      const { signal, isDraining, drains } = yield* scene;
+      yield* signal;
+      yield* TestClock.adjust("10 seconds");
+      expect(yield* drains).toBe(0);
+      pause.since = null;
+      yield* signal;
+      yield* isDraining(1);
+    }).pipe(Effect.provideService(Pause, pause));
+  });
 
   it.effect("drains again as long as more fires wait", () =>
     Effect.gen(function* () {

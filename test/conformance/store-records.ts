@@ -4,6 +4,7 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { StoreHealth } from "../../src/store/ports/health.ts";
 import { Identity, type NewToken } from "../../src/store/ports/identity.ts";
+import { Pauses } from "../../src/store/ports/pauses.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { type Check } from "./store-fixture.ts";
@@ -96,6 +97,18 @@ const checkIdentity = (check: Check): void => {
         expect(yield* deleteToken({ accountId: world.accountId, userId: null }, token.id, NOON)).toBe(true);
         expect(yield* deleteToken({ accountId: world.accountId, userId: null }, token.id, NOON)).toBe(false);
         expect(yield* authenticate(token.hash, NOON)).toBe(null);
+      }),
+    );
+
+    check(
+      "keeps the pause of a restored copy until it ends",
+      Effect.gen(function* () {
+        const { since, begin, end } = yield* Pauses;
+        expect(yield* since).toBe(null);
+        yield* begin(NOON);
+        yield* begin(NOON + 1);
+        expect(yield* since).toBe(NOON);
+        expect([yield* end, yield* end, yield* since]).toEqual([true, false, null]);
       }),
     );
 

@@ -10,6 +10,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { DUTIES } from "../../src/duties/duties.ts";
 import { DutyRuns, dutyPart, runDuty, RunRecord } from "../../src/duties/duty.ts";
+import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 
 const MINUTE_MS = 60_000;
@@ -92,6 +93,24 @@ describe("a background duty", () => {
       expect(yield* late).toEqual(["orphans"]);
       yield* TestClock.adjust(MINUTE_MS);
       expect(yield* late).toEqual([]);
+    }),
+  );
+
+  it.effect.each([
+    ["outbound_webhooks", [0, 1]],
+    ["orphans", [1, 2]],
+  ] as const)("%s does its rounds during a restored copy's pause if it acts inside only", ([name, counts]) =>
+    Effect.gen(function* () {
+      const pause = new PauseSwitch();
+      pause.since = 0;
+      let rounds = 0;
+      const round = Effect.sync(() => void (rounds += 1));
+      yield* Effect.provideService(runDuty(name, { round, periodMs: HOUR_MS }), Pause, pause);
+      yield* TestClock.adjust(0);
+      const during = rounds;
+      pause.since = null;
+      yield* TestClock.adjust(HOUR_MS);
+      expect([during, rounds]).toEqual(counts);
     }),
   );
 
@@ -178,6 +197,7 @@ const FIBERS: Readonly<Record<string, string>> = {
   "git/server/smart-http.ts": "one request; it ends",
   "http/raw/executor.ts": "one answer; it ends with its request",
   "services/merging.ts": "one call; it ends",
+  "services/pausing.ts": "waits for the end of a restored copy's pause",
   "services/building.ts": "one build and the writer of its log; they end",
   "services/environments.ts": "one look for all who wait for a build; it ends",
 };

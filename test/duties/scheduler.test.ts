@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
+import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import {
   begin,
@@ -29,6 +30,24 @@ describe("a due instant", () => {
         assert.deepStrictEqual(yield* seconds, [600, 1200]);
       }).pipe((test) => over(test, (event, nth) => (isTimer(event) && nth <= 4 ? "fails" : "arrives"))),
   );
+
+  it.effect("is not delivered while a restored copy is paused, and counts from the end of the pause", () => {
+    const pause = new PauseSwitch();
+    pause.since = 0;
+    const test = Effect.gen(function* () {
+      yield* begin(trigger("tick", "0 */10 * * * *"), 100);
+      yield* advance(605);
+      assert.deepStrictEqual(yield* seconds, []);
+      pause.since = null;
+      yield* advance(600);
+      assert.deepStrictEqual(yield* seconds, [1200]);
+    });
+    return Effect.provideService(
+      over(test, () => "arrives"),
+      Pause,
+      pause,
+    );
+  });
 
   it.effect("is delivered by the next poll if its message was lost", () =>
     Effect.gen(function* () {

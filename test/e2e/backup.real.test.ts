@@ -33,6 +33,7 @@ import { Installation, type Life } from "../support/service/process-service.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { type RequestLog, WebhookSender } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { pausedSince } from "../support/service/paused-since.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
@@ -149,6 +150,11 @@ describe("a backup of a running service under load", () => {
       const { stdout } = await platform(["restore", file], { dataDir: place.dataDir });
       expect(stdout).toContain("1 repositories");
       life = await place.start(SETTINGS);
+      expect(JSON.parse(await life.text("/readyz"))).toMatchObject({ paused: true });
+      expect((await fetch(hook(life), { method: "POST", body: "{}" })).status).toBe(503);
+      const resumed = await platform(["admin", "resume"], { dataDir: place.dataDir });
+      expect(resumed.stdout).toContain("The pause has ended.");
+      await eventually(async () => expect(await life.text("/readyz")).toContain('"paused":false'));
       const repository = path.join(place.dataDir, "repositories", `${projectId}.git`);
       const listed = await gitOk(repository, "for-each-ref", "--format=%(refname:short)", "refs/heads/");
       const branches = new Set(listed.split("\n"));
@@ -237,6 +243,7 @@ describe("a backup of a running service under load", () => {
       const { rows } = await Effect.runPromise(restore({ dataDir, file: second, takeOver: true }));
       expect(rows).toBeGreaterThan(DELIVERIES);
       expect(await installationId(dataDir)).toBe(await installationId(old.dataDir));
+      expect(await pausedSince(dataDir)).toBe(null);
     },
     TEST_MS,
   );

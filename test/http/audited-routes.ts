@@ -96,6 +96,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   ),
   "POST /v1/projects/:pid/fires/:id/replay": "the ledger of fires has it",
   "DELETE /v1/projects/:pid/fires/:id": "the ledger of fires has it",
+  "POST /v1/operator/resume": elsewhere("installation.resumed", "paused.test.ts"),
   "POST /v1/operator/doctor": "starts a sandbox of its own, and changes nothing",
   "POST /v1/projects/:pid/change-requests": elsewhere("change_request.opened", "audit.test.ts"),
   "POST /v1/projects/:pid/change-requests/:number/merge": on("change_request.merge"),

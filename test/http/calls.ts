@@ -248,6 +248,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     // It does not wait.
     "DELETE /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [409] },
     "GET /v1/operator": at("/v1/operator", 200),
+    "POST /v1/operator/resume": at("/v1/operator/resume", 200),
     "POST /v1/operator/doctor": at("/v1/operator/doctor", 200),
     "GET /v1/queue": at("/v1/queue", 200),
     "POST /v1/projects/:pid/change-requests": {

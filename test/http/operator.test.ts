@@ -81,6 +81,7 @@ describe("the service's state", () => {
     expect([refused.status, fields(refused)["code"]]).toEqual([403, "forbidden"]);
     expect((await service.request("POST", "/v1/operator/doctor", { token })).status).toBe(403);
     expect((await service.request("GET", "/metrics", { token })).status).toBe(403);
+    expect((await service.request("POST", "/v1/operator/resume", { token })).status).toBe(403);
     const operators = await Promise.all(
       [service.token, token].map(
         async (shown) =>

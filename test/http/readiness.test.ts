@@ -8,6 +8,7 @@ const WELL = {
   isSchedulerLate: false,
   lateDuties: [],
   freeBytes: null,
+  isPaused: false,
 } as const;
 
 describe("readiness", () => {

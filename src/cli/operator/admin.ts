@@ -247,6 +247,19 @@ every service with the new key. Run the command on the service's machine, as its
   },
 });
 
+const resume = command({
+  name: "admin resume",
+  about: "Let a restored copy go: schedules, queues, webhooks and pushes begin",
+  notes: `A restored installation begins with a pause, because its original may still run. ${NOTES}`,
+  run: async ({ environment }) => {
+    const { perform } = await import("./perform.ts");
+    const work = await import("./resume.ts");
+    const wasPaused = await perform(work.resume(environment));
+    const text = wasPaused ? "The pause has ended." : "The installation was not paused.";
+    return { json: JSON.stringify({ was_paused: wasPaused }), text };
+  },
+});
+
 export const adminCommands: readonly Command[] = [
   accountList,
   accountCreate,
@@ -257,4 +270,5 @@ export const adminCommands: readonly Command[] = [
   tokenDelete,
   tierSet,
   masterKeyRotate,
+  resume,
 ];

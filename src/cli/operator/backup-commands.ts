@@ -43,11 +43,12 @@ const restore = command({
   takes: ["FILE"],
   options: {
     "take-over": {
-      about: "The old installation no longer exists. Take over its sandboxes on this machine",
+      about:
+        "The old installation no longer exists. Take over its sandboxes on this machine, and begin without a pause",
     },
   },
   notes:
-    "The data directory is PLATFORM_DATA_DIR. Sessions that ran when the backup was made fail with sandbox_lost.",
+    "The data directory is PLATFORM_DATA_DIR. Sessions that ran when the backup was made fail with sandbox_lost. The restored installation begins paused: no schedule, no queue, no webhook, no push to another server. `platform admin resume` lets it go.",
   run: async ({ given, options, environment }) => {
     const [{ perform, ofEmbedded }, work] = await Promise.all([load(), import("./restore.ts")]);
     const file = path.resolve(given.FILE);
@@ -58,6 +59,7 @@ const restore = command({
     );
     const { dataDir, createdAt, rows, repositories, includesKey } = made;
     const key = includesKey ? "" : "Start it with the PLATFORM_MASTER_KEY of the old installation. ";
+    const paused = options["take-over"] ? "" : "It begins paused: `platform admin resume` lets it go.";
     return {
       json: JSON.stringify({
         data_dir: dataDir,
@@ -67,7 +69,7 @@ const restore = command({
         includes_key: includesKey,
       }),
       text: visible(
-        `${dataDir}: ${rows} rows and ${repositories} repositories as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost.`,
+        `${dataDir}: ${rows} rows and ${repositories} repositories as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${paused}`,
       ),
     };
   },

@@ -18,6 +18,8 @@ import { examineMasterKey } from "../../master-keys.ts";
 import { directoryFault, livingOwner } from "../../store/data-directory.ts";
 import { hasEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import { examineDatabase, type DatabaseState } from "../../store/postgres/examine.ts";
+import { Pauses as PausesPort } from "../../store/ports/pauses.ts";
+import * as Pauses from "../../store/postgres/pauses.ts";
 import * as ProjectChanges from "../../store/postgres/project-changes.ts";
 import * as Secrets from "../../store/postgres/secrets.ts";
 import { installedDatabase } from "./database.ts";
@@ -123,13 +125,29 @@ const keyFinding = ({ dataDir, ...settings }: Config) =>
     Effect.provide(Layer.provide(Secrets.layer, ProjectChanges.layer)),
   );
 
+/** Only a restored copy has a pause. */
+const pauseFindings = Effect.flatMap(PausesPort, ({ since }) => since).pipe(
+  Effect.map((since) =>
+    since === null
+      ? []
+      : [
+          warn(
+            "restored copy",
+            `paused since ${new Date(since).toISOString()}: no schedule, no queue, no webhook, no push to another server`,
+            "Run `platform admin resume` when the original does not run any more.",
+          ),
+        ],
+  ),
+  Effect.provide(Pauses.layer),
+);
+
 /** The embedded database runs only as long as this looks, if no service runs it. */
 const databaseLook = (config: Config) =>
   Effect.gen(function* () {
     const state = yield* examineDatabase;
     const findings = databaseFindings(state);
     const isReadable = state.faults.length === 0 && state.pending === 0;
-    return isReadable ? [...findings, yield* keyFinding(config)] : findings;
+    return isReadable ? [...findings, yield* keyFinding(config), ...(yield* pauseFindings)] : findings;
   }).pipe(
     Effect.timeout("30 seconds"),
     Effect.provide(Layer.unwrap(installedDatabase(config))),

@@ -6,13 +6,16 @@
  *  E3 It is a new installation with its own id, unless the operator states that the old one is gone for good: two
  *     services with one id on one machine would take each other's sandboxes. The node keeps its id, because rows name
  *     it.
+ *  E4 It begins with a pause (ground/pause.ts), unless the old one is gone.
  */
 import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, mkdtemp, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { thrownText } from "../../ground/thrown.ts";
@@ -20,6 +23,8 @@ import { unbundleInto } from "../../git/repository/bundle.ts";
 import { repositoryPath } from "../../git/repository/repository-path.ts";
 import { DataDirectoryUnusable, livingOwner } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
+import { Pauses as PausesPort } from "../../store/ports/pauses.ts";
+import * as Pauses from "../../store/postgres/pauses.ts";
 import { startEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import {
   loadMigrations,
@@ -159,8 +164,15 @@ const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promis
   return { rows, repositories };
 };
 
+/** E4 */
+const hold = Effect.gen(function* () {
+  yield* (yield* PausesPort).begin(yield* Clock.currentTimeMillis);
+});
+/** The backup may be of a copy that was paused itself. */
+const letGo = Effect.flatMap(PausesPort, ({ end }) => end);
+
 /** Builds the installation in `draft`. When this completes, its database is stopped. */
-const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Migration[]) {
+const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Migration[], takeOver: boolean) {
   const { repositories, rows } = yield* Effect.scoped(
     Effect.gen(function* () {
       const { url } = yield* startEmbedded(place.draft);
@@ -169,6 +181,10 @@ const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Mig
       yield* fillTables(url, async (filling) => {
         unpacked = await unpack(place, filling);
       });
+      yield* Effect.provide(
+        takeOver ? letGo : hold,
+        Layer.provide(Pauses.layer, Client.layer({ url, maxConnections: 1 })),
+      );
       return unpacked;
     }),
   );
@@ -229,7 +245,7 @@ export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }:
   yield* step(file, () =>
     Promise.all([place.draft, place.bundles].map((made) => mkdir(made, { mode: 0o700 }))),
   );
-  const { rows, repositories } = yield* make(place, known.slice(0, manifest.migrations.length));
+  const { rows, repositories } = yield* make(place, known.slice(0, manifest.migrations.length), takeOver);
   yield* step(file, async () => {
     // Without the file, the first start creates a new id.
     if (takeOver) await writeFile(path.join(place.draft, TAKEN_OVER), "", { mode: 0o600, flush: true });

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { parseBranchName } from "../../domain/git-ref.ts";
+import { Pause, PAUSED } from "../../ground/pause.ts";
 import { cutText, storableText } from "../../domain/text.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import { GitError } from "../port.ts";
@@ -129,6 +130,7 @@ const settle = Effect.fnUntraced(function* (
 /** Pushes. Every update gets an outcome. */
 export const pushRefs = Effect.fnUntraced(function* (remote: Remote, push: Push) {
   const faults = yield* Faults;
+  if ((yield* Pause).isOn) return yield* new GitError({ code: "refused", message: PAUSED });
   faults("upstream.begun");
   const run = yield* Effect.result(
     runRemote(remote, {

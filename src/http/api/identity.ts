@@ -29,6 +29,10 @@ export const Me = Schema.Struct({
   terminals: Schema.Literals(TERMINAL_USERS).annotate({
     description: "Who may open terminals in a project's sandboxes (`PLATFORM_TERMINALS`).",
   }),
+  paused: Schema.Boolean.annotate({
+    description:
+      "Whether the installation is a restored copy whose pause has not ended: no schedule, no queue, no webhook, no push to another server.",
+  }),
 });
 
 export const TokenWire = Schema.Struct({

@@ -23,6 +23,10 @@ const DoctorWire = Schema.Struct({
   ),
 }).annotate({ identifier: "SandboxExamination" });
 
+const Resumed = Schema.Struct({
+  was_paused: Schema.Boolean.annotate({ description: "False: it was not paused. Nothing changed." }),
+});
+
 const ServiceWire = Schema.Struct({
   version: Schema.String,
   runtime_version: Schema.String,
@@ -100,6 +104,7 @@ const ServiceWire = Schema.Struct({
 export class OperatorGroup extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("show", "/operator", { success: ServiceWire }).annotate(Access, "operate"),
+    HttpApiEndpoint.post("resume", "/operator/resume", { success: Resumed }).annotate(Access, "operate"),
     HttpApiEndpoint.post("examine", "/operator/doctor", { success: DoctorWire, error: Conflict }).annotate(
       Access,
       "operate",

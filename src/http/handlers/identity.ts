@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { audited } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
+import { Pause } from "../../ground/pause.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { SignInProviders, type SignInProvider } from "../../sign-in/port.ts";
 import { BrowserSessions, type BrowserSession } from "../../store/ports/browser-sessions.ts";
@@ -36,6 +37,7 @@ const me = Effect.gen(function* () {
     },
     token: { id: caller.openedBy ?? caller.tokenId, origin: caller.origin, project_id: caller.projectId },
     terminals: (yield* Limits).terminals,
+    paused: (yield* Pause).isOn,
   };
 });
 

@@ -9,6 +9,7 @@ import { Scheduler } from "../../duties/scheduler.ts";
 import { SandboxProvider, type DoctorReport } from "../../sandbox/port.ts";
 import { BootPlaces } from "../../services/boot-places.ts";
 import { Directory } from "../../services/directory.ts";
+import { endPause } from "../../services/pausing.ts";
 import { Nodes } from "../../store/ports/nodes.ts";
 import { Operations, type Backlog, type Spread } from "../../store/ports/operations.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
@@ -187,6 +188,15 @@ const examine = Effect.gen(function* () {
   return doctorWire(found);
 });
 
+/** Every node notices within a second. */
+const resume = Effect.gen(function* () {
+  yield* operatorOnly;
+  return { was_paused: yield* endPause };
+});
+
 export const operatorHandlers = HttpApiBuilder.group(Api, "operator", (handlers) =>
-  handlers.handle("show", () => answering(show)).handle("examine", () => answering(examine)),
+  handlers
+    .handle("show", () => answering(show))
+    .handle("examine", () => answering(examine))
+    .handle("resume", () => answering(resume)),
 );

@@ -25,6 +25,13 @@ export type Answer =
 /** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */
 export const noSuchTrigger = () => new NotFound({ error: "Webhook trigger not found.", code: "not_found" });
 
+/** A restored copy during its pause. The sender tries again. */
+export const held = () =>
+  new Unavailable({
+    error: "This installation is a restored copy and is paused. Try again later.",
+    code: "paused",
+  });
+
 export const badAddress = () =>
   new BadRequest({
     error: "Invalid webhook address. It must be /v1/webhooks/projects/<project id>/<trigger slug>.",

@@ -33,6 +33,7 @@ import { HUB_SIGNATURE_HEADER, PLATFORM_SIGNATURE_HEADER, verifySignature } from
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger.ts";
 import { eventName, isPing } from "../../domain/webhook-event.ts";
 import { isFiltered } from "../../domain/webhook-filter.ts";
+import { Pause } from "../../ground/pause.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../../store/ports/fires.ts";
@@ -49,6 +50,7 @@ import {
   failureFor,
   noSuchTrigger,
   notAuthentic,
+  held,
   notConfigured,
   PONG,
   refusedWith,
@@ -327,6 +329,7 @@ export const makeReceiver = Effect.gen(function* () {
   const proxies = yield* Proxies;
   const respond = responder({ directory, record: yield* WebhookRecord, proxies });
   const run = Effect.runForkWith(yield* Effect.context());
+  const pause = yield* Pause;
   let missing = 0;
 
   /** The trigger at the address after one more look: another node may just have created it. */
@@ -337,6 +340,7 @@ export const makeReceiver = Effect.gen(function* () {
 
   const take = (asked: Asked) => {
     const { pid, slug } = asked;
+    if (pause.isOn) return respond(asked, refusedWith(held()), null);
     const found = listening(directory, pid, slug);
     if (Result.isSuccess(found)) return read(asked);
     const { failure: error } = found;

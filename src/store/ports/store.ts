@@ -24,6 +24,7 @@ import type { Nodes } from "./nodes.ts";
 import type { Operations } from "./operations.ts";
 import type { OutboundDeliveries } from "./outbound-deliveries.ts";
 import type { OutboundWebhooks } from "./outbound-webhooks.ts";
+import type { Pauses } from "./pauses.ts";
 import type { People } from "./people.ts";
 import type { Previews } from "./previews.ts";
 import type { ProjectUsage } from "./project-usage.ts";
@@ -61,6 +62,7 @@ export type Store =
   | Operations
   | OutboundDeliveries
   | OutboundWebhooks
+  | Pauses
   | People
   | Previews
   | ProjectUsage

@@ -48,6 +48,7 @@ import { providersOf } from "../../../src/sign-in/providers.ts";
 import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
+import { Pauses } from "../../../src/store/ports/pauses.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
 import { Measures, SILENT, type MeasuresApi } from "../../../src/telemetry/port.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
@@ -118,6 +119,8 @@ export interface TestOptions {
   readonly faults?: (point: FaultPoint) => void;
   /** Gets the service's metrics. Default: none are kept. */
   readonly measures?: MeasuresApi;
+  /** It begins as a restored copy does. */
+  readonly isPaused?: boolean;
   /** Where the service's spans go. Default: nowhere. */
   readonly traces?: Layer.Layer<never>;
 }
@@ -219,7 +222,7 @@ const renamed = (provider: ReturnType<typeof simulatedProvider>, isRenamed: bool
 const stage = Effect.fnUntraced(function* (
   config: Config,
   daemon: Layer.Layer<never> | DaemonScript["layer"],
-  { link, needsModel = false, signIn, site = new SimulatedSite().service }: TestOptions,
+  { link, needsModel = false, signIn, site = new SimulatedSite().service, isPaused = false }: TestOptions,
 ) {
   const databaseUrl = yield* freshDatabase("migrated");
   const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
@@ -240,6 +243,11 @@ const stage = Effect.fnUntraced(function* (
       Layer.succeed(SignInProviders, signIn ?? providersOf(config.signIn)),
     ),
   );
+  if (isPaused)
+    yield* Effect.provideContext(
+      Effect.flatMap(Pauses, ({ begin }) => begin(1)),
+      context,
+    );
   return { databaseUrl, context };
 });
 

@@ -24,6 +24,7 @@ import * as Identities from "./identities.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
+import * as Pauses from "./pauses.ts";
 import * as People from "./people.ts";
 import * as OutboundDeliveries from "./outbound-deliveries.ts";
 import * as OutboundWebhooks from "./outbound-webhooks.ts";
@@ -63,6 +64,7 @@ export const overTables = Layer.mergeAll(
   Identity.layer,
   Nodes.layer,
   Operations.layer,
+  Pauses.layer,
   People.layer,
   OutboundDeliveries.layer,
   OutboundWebhooks.layer,

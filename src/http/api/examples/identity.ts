@@ -17,6 +17,7 @@ export const IDENTITY_EXAMPLES = {
       },
       token: { id: TOKEN, origin: "user", project_id: null },
       terminals: "members",
+      paused: false,
     },
   },
   "identity.listTokens": {

@@ -125,6 +125,10 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "Start one real sandbox on this node, probe its isolation, and remove it.",
     response: examination,
   },
+  "operator.resume": {
+    summary: "Let a restored copy go: schedules, queues, webhooks and pushes to other servers begin.",
+    response: { was_paused: true },
+  },
   "sessions.create": {
     summary: "Start a session with its own branch, sandbox and agent.",
     request: { initial_prompt: session.initial_prompt, name: session.name },

@@ -1,0 +1,23 @@
+/**
+ * Whether this installation holds back what would act outside by itself. A restored copy begins so, because its original
+ * may still run: both would fire the same schedules, tell the same receivers and push to the same servers.
+ */
+import * as Context from "effect/Context";
+
+export class PauseSwitch {
+  /** Since when, in ms since the epoch. Null: nothing is held back. */
+  since: number | null = null;
+
+  get isOn(): boolean {
+    return this.since !== null;
+  }
+}
+
+/** One for each service. */
+export const Pause = Context.Reference<PauseSwitch>("platform/ground/Pause", {
+  defaultValue: () => new PauseSwitch(),
+});
+
+/** The reason, for people. */
+export const PAUSED =
+  "This installation is a restored copy and is paused, so that it does not repeat what its original does. `platform admin resume` lets it go.";
