@@ -22,6 +22,7 @@ import {
   ResponseBodyError,
   tokenRevocation,
   WWWAuthenticateChallengeError,
+  type ClientAuth,
   type CustomFetchOptions,
   type TokenEndpointResponse,
 } from "openid-client";
@@ -88,8 +89,15 @@ const bodyText = (body: CustomFetchOptions["body"]): string | null => {
   return body instanceof URLSearchParams ? body.toString() : null;
 };
 
-const authenticationOf = (server: SignInServer, { secret }: OAuthClient) => {
+/** Basic authentication as RFC 7617 has it. The id and the secret stay as they are. */
+const clientSecretPlain =
+  (secret: string): ClientAuth =>
+  (...[, { client_id: id }, , headers]: Parameters<ClientAuth>) =>
+    headers.set("authorization", `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`);
+
+const authenticationOf = (server: SignInServer, { secret, isPlain }: OAuthClient): ClientAuth => {
   if (secret === null) return None();
+  if (isPlain === true) return clientSecretPlain(secret);
   return authMethod(server.token_endpoint_auth_methods_supported) === "client_secret_post"
     ? ClientSecretPost(secret)
     : ClientSecretBasic(secret);
@@ -122,7 +130,8 @@ const begin = async (
   if (server.code_challenge_methods_supported?.includes("S256") !== true)
     throw new SignInRefusal("unsupported", `${host} does not offer PKCE with S256`);
   const scope = wish.scope ?? challenged;
-  const client = wish.client ?? (await register(ask, server, { redirectUri: wish.redirectUri, scope }));
+  const registered = () => register(ask, server, { redirectUri: wish.redirectUri, scope });
+  const client = wish.client ?? { ...(await registered()), ...(wish.isPlain && { isPlain: true as const }) };
   const url = buildAuthorizationUrl(configurationOf(ask, server, client), {
     redirect_uri: wish.redirectUri,
     state: wish.state,

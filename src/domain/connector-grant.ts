@@ -38,6 +38,8 @@ export const OAuthClient = Schema.Struct({
   id: Schema.String,
   /** Null: a client without a secret, which PKCE protects. */
   secret: Schema.NullOr(Schema.String),
+  /** It proves itself by Basic authentication without the form encoding of RFC 6749, which some servers do not undo. */
+  isPlain: Schema.optionalKey(Schema.Literal(true)),
 });
 export type OAuthClient = typeof OAuthClient.Type;
 

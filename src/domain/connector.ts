@@ -53,6 +53,8 @@ export interface OAuthConnector {
   readonly scope: string | null;
   /** The authorization server, as the manifest names it. Null: the connector's server says which one it is. */
   readonly issuer: string | null;
+  /** How a client with a secret proves itself. Null: as the standard says, by what the server's metadata offer. */
+  readonly clientAuth: "basic_plain" | null;
 }
 
 export interface ToolRule {
@@ -123,6 +125,7 @@ const FIELDS = [
   "client_id",
   "scope",
   "issuer",
+  "client_auth",
   "credential",
   "sessions",
   "direct",
@@ -258,7 +261,7 @@ const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
   const kind = entry["auth"] ?? "none";
   const name = entry["auth_name"];
   if (kind === "oauth" || kind === "client_credentials") return readOAuth(kind, entry, refuse);
-  for (const field of ["client_id", "scope", "issuer"])
+  for (const field of ["client_id", "scope", "issuer", "client_auth"])
     if (entry[field] !== undefined)
       refuse(field, `${field} is only for auth "oauth" and "client_credentials".`);
   if (kind === "header" || kind === "query") return readNamedAuth(kind, name, refuse);
@@ -273,7 +276,7 @@ const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
 };
 
 const readOAuth = (kind: OAuthConnector["kind"], entry: Table, refuse: Refuse): ConnectorAuth => {
-  const { client_id: clientId, scope, issuer, auth_name: name } = entry;
+  const { client_id: clientId, scope, issuer, client_auth: clientAuth, auth_name: name } = entry;
   if (name !== undefined) refuse("auth_name", `auth_name is only for auth "header" and "query".`);
   if (clientId !== undefined && !isClientId(clientId))
     refuse("client_id", `client_id must have 1 to ${CLIENT_ID_LIMIT} visible ASCII characters.`);
@@ -284,7 +287,16 @@ const readOAuth = (kind: OAuthConnector["kind"], entry: Table, refuse: Refuse): 
       "issuer",
       "issuer must be the https URL of the authorization server, without a user, a query and a fragment.",
     );
-  else return { kind, clientId: clientId ?? null, scope: scope ?? null, issuer: issuer ?? null };
+  else if (clientAuth !== undefined && clientAuth !== "basic_plain")
+    refuse("client_auth", `client_auth must be "basic_plain", or absent.`);
+  else
+    return {
+      kind,
+      clientId: clientId ?? null,
+      scope: scope ?? null,
+      issuer: issuer ?? null,
+      clientAuth: clientAuth ?? null,
+    };
   return { kind: "none" };
 };
 

@@ -91,6 +91,10 @@ const openStored = Effect.fnUntraced(function* (holder: CredentialHolder, connec
   };
 });
 
+/** Whether the manifest says that the server does not undo the encoding of Basic authentication. */
+export const isPlain = (auth: Connector["auth"]): boolean =>
+  "clientAuth" in auth && auth.clientAuth === "basic_plain";
+
 /** V3. The client that an owner stored for a connector, or that the manifest names. Null: the connector has none. */
 export const storedClient = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
   const { auth } = connector;
@@ -98,7 +102,8 @@ export const storedClient = Effect.fnUntraced(function* (projectId: string, conn
   const client = value === null ? null : readClient(value);
   const named = "clientId" in auth ? auth.clientId : null;
   // A secret is of no use to another client.
-  if (client !== null && (named === null || named === client.id)) return client;
+  if (client !== null && (named === null || named === client.id))
+    return isPlain(auth) ? { ...client, isPlain: true as const } : client;
   return auth.kind === "oauth" && auth.clientId !== null
     ? ({ id: auth.clientId, secret: null } satisfies OAuthClient)
     : null;

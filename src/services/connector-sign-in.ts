@@ -22,7 +22,7 @@ import { ConnectorGrants, type Flow } from "../store/ports/connector-grants.ts";
 import { People } from "../store/ports/people.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { audited, type Said } from "./audit.ts";
-import { openGrant, storedClient } from "./connector-credentials.ts";
+import { openGrant, storedClient, isPlain } from "./connector-credentials.ts";
 import { sealGrant } from "./connector-renewal.ts";
 import { refreshAfter } from "./connector-catalogues.ts";
 import { executorOf } from "./connectors.ts";
@@ -68,6 +68,7 @@ export const beginSignIn = Effect.fnUntraced(function* (
       issuer,
       scope,
       client,
+      isPlain: isPlain(auth),
       redirectUri,
       state,
       verifier,

@@ -174,6 +174,8 @@ test.each([
   [{ auth: "oauth", scope: "a  b" }, "scope must be words"],
   [{ auth: "oauth", client_id: "" }, "client_id must have"],
   [{ auth: "bearer", issuer: "https://login.example.com" }, "issuer is only for"],
+  [{ auth: "bearer", client_auth: "basic_plain" }, "client_auth is only for"],
+  [{ auth: "oauth", client_auth: "basic" }, 'client_auth must be "basic_plain"'],
   [{ auth: "oauth", issuer: "login.example.com" }, "issuer must be the https URL"],
   [{ auth: "oauth", issuer: "https://a@login.example.com" }, "issuer must be the https URL"],
   [{ auth: "oauth", issuer: "https://login.example.com/?" }, "issuer must be the https URL"],

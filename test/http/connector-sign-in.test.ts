@@ -194,6 +194,16 @@ describe("a connector with client credentials", () => {
     ]);
   });
 
+  it("proves itself in plain Basic authentication if the manifest says so, to a server that does not decode", async () => {
+    world.login.metadata = { token_endpoint_auth_methods_supported: ["client_secret_basic"] };
+    const encoded = await world.project(auth());
+    await world.storeClient(encoded, { value: world.login.client.secret });
+    expect(await world.connector(encoded)).toMatchObject({ state: "needs_credential" });
+    const plain = await world.project(`${auth()}\nclient_auth = "basic_plain"`);
+    await world.storeClient(plain, { value: world.login.client.secret });
+    expect(await world.connector(plain)).toMatchObject({ state: "needs_acceptance" });
+  });
+
   it("needs another secret when the server refuses the client", async () => {
     const project = await world.project(auth());
     const stored = await world.storeClient(project, { value: "not-the-secret" });

@@ -27,7 +27,7 @@ const CONNECTOR: Connector = {
   source: { from: "server" },
   headers: {},
   url: "https://wiki.example.com/mcp",
-  auth: { kind: "oauth", clientId: null, scope: null, issuer: null },
+  auth: { kind: "oauth", clientId: null, scope: null, issuer: null, clientAuth: null },
   credential: "project",
   sessions: ["user"],
   direct: [],

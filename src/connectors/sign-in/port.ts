@@ -38,6 +38,8 @@ interface SignInAt {
 export interface NewSignIn extends SignInAt {
   /** Null: the service registers itself. */
   readonly client: OAuthClient | null;
+  /** How a client that registers itself proves itself (OAuthClient). */
+  readonly isPlain: boolean;
   readonly redirectUri: string;
   readonly state: string;
   /** Of PKCE. */

@@ -43,6 +43,17 @@ const answer = (response: ServerResponse, status: number, json: Json): void => {
   response.end(JSON.stringify(json));
 };
 
+/** The client of a Basic header, which this server does not decode, as many do not. */
+const withBasic = (form: URLSearchParams, header = ""): URLSearchParams => {
+  const [, coded] = /^Basic (.+)$/.exec(header) ?? [];
+  if (coded === undefined) return form;
+  const [, id = "", secret = ""] = /^([^:]*):(.*)$/.exec(Buffer.from(coded, "base64").toString()) ?? [];
+  const known = new URLSearchParams(form);
+  known.set("client_id", id);
+  known.set("client_secret", secret);
+  return known;
+};
+
 export class OAuthServer {
   readonly issuer: string;
   /** Path of each request. */
@@ -180,7 +191,7 @@ export class OAuthServer {
       case "/authorize":
         return this.#authorize(url.searchParams, response);
       case "/token":
-        return this.#token(form, response);
+        return this.#token(withBasic(form, request.headers.authorization), response);
       case "/revoke":
         return this.#revoke(form.get("token") ?? "", response);
       default:
