@@ -144,7 +144,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
       ] as readonly Json[];
     const left = (await orphans()).filter(({ kind }) => kind === "sandbox");
     expect(left.map(({ what }) => what)).toContain(sandbox.slice(-36));
-    const ended = await orphans("--end");
+    const ended = await orphans("--end", "--yes");
     expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
     expect(containers()).toEqual([]);
     expect(existsSync(runDirectoryOf(installationId))).toBe(false);

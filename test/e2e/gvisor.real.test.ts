@@ -178,7 +178,7 @@ onlyDeep(() => {
         async () => {
           const left = (await orphans()).find(({ kind }) => kind === "sandbox");
           expect(left).toMatchObject({ what: sandboxId, pids: processesOfSandbox(sandboxId) });
-          const ended = await orphans("--end");
+          const ended = await orphans("--end", "--yes");
           expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
           expect(processesOfSandbox(sandboxId)).toEqual([]);
           expect(existsSync(runDir)).toBe(false);

@@ -110,8 +110,8 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     it(
       "does not list or end anything of a running service",
       async () => {
-        expect(await orphans(installation.dataDir, "--end")).toEqual([]);
-        expect(await orphans(runDir, "--end")).toEqual([]);
+        expect(await orphans(installation.dataDir, "--end", "--yes")).toEqual([]);
+        expect(await orphans(runDir, "--end", "--yes")).toEqual([]);
         expect(processesOfSandbox(sandboxId)).not.toEqual([]);
         expect(await life.text("/readyz")).not.toBe("");
       },
@@ -127,7 +127,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         expect(kinds(left)).toEqual(["postgres", "run_directory", "sandbox"]);
         expect(left.find(({ kind }) => kind === "sandbox")?.pids).toEqual(processesOfSandbox(sandboxId));
         expect([isRunning(server), processesOfSandbox(sandboxId).length > 0]).toEqual([true, true]);
-        const ended = await orphans(installation.dataDir, "--end");
+        const ended = await orphans(installation.dataDir, "--end", "--yes");
         expect(ended.map(({ problem }) => problem)).toEqual([null, null, null]);
         expect(processesOfSandbox(sandboxId)).toEqual([]);
         expect([isRunning(server), existsSync(runDir), groupsOf(sandboxId)]).toEqual([false, false, ""]);
@@ -143,7 +143,7 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
         const server = postmaster(installation);
         await life.end("SIGKILL");
         rmSync(installation.dataDir, { recursive: true });
-        const ended = await orphans(installation.dataDir, "--end");
+        const ended = await orphans(installation.dataDir, "--end", "--yes");
         expect(kinds(ended)).toContain("postgres");
         expect(isRunning(server)).toBe(false);
       },

@@ -2,7 +2,7 @@
  * The operator's commands, which work on the service's own machine. Their implementation is loaded only when it is
  * needed, so that the other commands start without it.
  */
-import { command, type Command, type Outcome } from "../command.ts";
+import { command, type Call, type Command, type Outcome } from "../command.ts";
 import type { Environment } from "../configuration.ts";
 import { EXIT, usage } from "../failure.ts";
 import { table } from "../terminal.ts";
@@ -10,18 +10,9 @@ import { anyId } from "../words.ts";
 import { adminCommands } from "./admin.ts";
 import { backupCommands } from "./backup-commands.ts";
 import { imageCommands } from "./image-commands.ts";
-import type { OrphanWish } from "./orphans.ts";
+import type { Orphan } from "./orphans.ts";
 
-const orphans = async (
-  environment: Environment,
-  given: Omit<OrphanWish, "engine" | "cluster">,
-): Promise<Outcome> => {
-  const { perform } = await import("./perform.ts");
-  const { clusterOf, engineOf, findOrphans } = await import("./orphans.ts");
-  const wish = { ...given, engine: engineOf(environment), cluster: clusterOf(environment) };
-  const found = await perform(findOrphans(wish));
-  if (found.some(({ problem }) => problem !== null)) process.exitCode = EXIT.refused;
-  const done = wish.end ? "ended" : "left";
+const orphanTable = (found: readonly Orphan[], done: string): string => {
   const rows = found.map((orphan) => [
     orphan.kind.replace("_", " "),
     orphan.what,
@@ -29,8 +20,45 @@ const orphans = async (
     orphan.data_dir ?? orphan.installation_id ?? "-",
     orphan.problem === null ? done : `stays: ${orphan.problem}`,
   ]);
-  const text = table(["KIND", "WHAT", "PROCESSES", "BELONGED TO", "STATE"], rows, "No leftovers.");
-  return { json: JSON.stringify({ orphans: found, ended: wish.end }), text };
+  return table(["KIND", "WHAT", "PROCESSES", "BELONGED TO", "STATE"], rows, "No leftovers.");
+};
+
+/** `--of all`: those of every installation on this machine. */
+const ALL = "all";
+
+interface OrphanOptions {
+  readonly end: boolean;
+  readonly yes: boolean;
+  readonly of: string | undefined;
+}
+
+const orphans = async (
+  { environment, input, note }: Pick<Call<unknown, unknown>, "environment" | "input" | "note">,
+  { end, yes, of }: OrphanOptions,
+): Promise<Outcome> => {
+  const { perform } = await import("./perform.ts");
+  const { clusterOf, engineOf, findOrphans, ownDataDirectory } = await import("./orphans.ts");
+  const named = of ?? (end ? ownDataDirectory(environment) : null);
+  const wish = {
+    of: named === ALL ? null : named,
+    engine: engineOf(environment),
+    cluster: clusterOf(environment),
+  };
+  if (end && !yes) {
+    if (!input.isTerminal)
+      throw usage("Add --yes: --end asks before it ends anything, and this is no terminal.");
+    const left = await perform(findOrphans({ ...wish, end: false }));
+    note(orphanTable(left, "will end"));
+    const isMeant = left.length > 0 && /^y(?:es)?$/i.test((await input.line("End them? [y/N] ")).trim());
+    if (!isMeant)
+      return { json: JSON.stringify({ orphans: left, ended: false }), text: "Nothing was ended." };
+  }
+  const found = await perform(findOrphans({ ...wish, end }));
+  if (found.some(({ problem }) => problem !== null)) process.exitCode = EXIT.refused;
+  return {
+    json: JSON.stringify({ orphans: found, ended: end }),
+    text: orphanTable(found, end ? "ended" : "left"),
+  };
 };
 
 const tree = async (environment: Environment): Promise<Outcome> => {
@@ -49,11 +77,12 @@ const doctor = command({
       about:
         "List leftovers of services that do not run: sandboxes, databases, control groups, containers, Pods",
     },
-    end: { about: "With --orphans: stop and remove them" },
+    end: { about: "With --orphans: list those of this installation, ask, then stop and remove them" },
+    yes: { about: "With --end: do not ask" },
     of: {
       value: "DIR|ID",
       about:
-        "With --orphans: only leftovers of this data directory or run directory, or Pods of the installation with this id",
+        "With --orphans: only leftovers of this data directory or run directory, or Pods of the installation with this id. With --end it is PLATFORM_DATA_DIR. `all`: those of every installation on this machine",
     },
   },
   notes: `--tree asks no database and no running service. It shows the settings of this environment.
@@ -61,13 +90,14 @@ const doctor = command({
 The exit code is 1 if no sandbox can start, if its isolation has a problem, if a check of the installation fails, or if a leftover cannot be removed.
 
 --orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
-you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
+you answer the question of --end. --orphans never lists anything of a
 running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker. Pods of the
 namespace are listed with PLATFORM_SANDBOX_PROVIDER=kubernetes, once their service was silent for an hour, whatever machine it ran on. Run the command as the service's user, or as root to include all users.`,
-  run: async ({ environment, options }) => {
+  run: async ({ environment, options, input, note }) => {
     if (options.tree) return tree(environment);
-    if (options.orphans) return orphans(environment, { end: options.end, of: options.of ?? null });
-    if (options.end || options.of !== undefined) throw usage("Use --end and --of only with --orphans.");
+    if (options.orphans) return orphans({ environment, input, note }, options);
+    if (options.end || options.yes || options.of !== undefined)
+      throw usage("Use --end, --yes and --of only with --orphans.");
     const { perform } = await import("./perform.ts");
     const { examine, readable } = await import("./doctor.ts");
     const report = await perform(examine(environment));

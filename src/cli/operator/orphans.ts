@@ -1,5 +1,5 @@
 /**
- * `platform doctor --orphans`: lists and removes leftovers of stopped services on this machine. A running service owns
+ * `platform doctor --orphans`: lists leftovers of stopped services on this machine, and removes those of one installation. A running service owns
  * its run directory and its data directory. This command owns both while it removes something of them, so that no
  * service starts meanwhile.
  */
@@ -24,6 +24,7 @@ import {
   removeRunDirectory,
   runDirectories,
 } from "../../sandbox/machine/leftovers.ts";
+import { runDirectoryOf } from "../../sandbox/machine/run-directory.ts";
 import { acquire, livingOwner } from "../../store/data-directory.ts";
 import { endServer, leftLinks, leftServers, removeLink } from "../../store/postgres/embedded/leftovers.ts";
 import { homeOf } from "../../store/run-directory-claim.ts";
@@ -41,7 +42,7 @@ export interface Orphan {
   readonly problem: string | null;
 }
 
-export interface OrphanWish {
+interface OrphanWish {
   readonly end: boolean;
   /** Only leftovers of this data directory or run directory, or Pods of this installation. Null: all. */
   readonly of: string | null;
@@ -181,12 +182,16 @@ export const clusterOf = (environment: Environment): ClusterOptions | null => {
   return kubernetes && { kubeconfig: kubernetes.kubeconfig, namespace: kubernetes.namespace };
 };
 
-/** What `of` selects: a directory, and an installation by its id or by its data directory. */
+/** What `of` selects: a directory, and an installation by its id or by its data directory, with its run directory. */
 const selected = async (of: string): Promise<readonly string[]> => {
   const directory = path.resolve(of);
-  const id = await readFile(path.join(directory, "installation-id"), "utf8").catch(() => "");
-  return [directory, of, ...(id.trim() === "" ? [] : [id.trim()])];
+  const id = (await readFile(path.join(directory, "installation-id"), "utf8").catch(() => "")).trim();
+  return [directory, of, ...(id === "" ? [] : [id, runDirectoryOf(id)])];
 };
+
+/** The data directory of these settings: other installations' leftovers are theirs to end. */
+export const ownDataDirectory = (environment: Environment): string =>
+  readConfig(environment, process.cwd()).dataDir;
 
 /** Lists the leftovers, and removes them if requested. */
 export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine, cluster }: OrphanWish) {

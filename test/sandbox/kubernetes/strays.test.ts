@@ -177,8 +177,8 @@ it(
     const own = [leave({ heardMs: 0, installationId }), leave({ heardMs: 0, installationId })];
     const living = leave({ heardMs: now, installationId });
     const elsewhere = leave({ heardMs: 0, installationId: other });
-    const doctor = async (of: string, ...more: readonly string[]) => {
-      const args = [CLI, "doctor", "--orphans", "--json", "--of", of, ...more];
+    const doctor = async (of: string | null, ...more: readonly string[]) => {
+      const args = [CLI, "doctor", "--orphans", "--json", ...(of === null ? [] : ["--of", of]), ...more];
       const env = {
         ...process.env,
         PLATFORM_DATA_DIR: directory,
@@ -204,12 +204,15 @@ it(
     expect(names("pods")).toHaveLength(4);
     // The data directory of a service names its installation.
     writeFileSync(path.join(directory, "installation-id"), `${installationId}\n`);
-    expect(await doctor(directory, "--end")).toEqual(expected);
+    await expect(doctor(null, "--end")).rejects.toThrow("Add --yes");
+    expect(names("pods")).toHaveLength(4);
+    // Without --of: those of its own installation alone.
+    expect(await doctor(null, "--end", "--yes")).toEqual(expected);
     expect([names("pods"), names("secrets")]).toEqual([
       [living, elsewhere],
       [living, elsewhere],
     ]);
-    expect(await doctor(installationId, "--end")).toEqual([]);
+    expect(await doctor(installationId, "--end", "--yes")).toEqual([]);
   },
   TEST_MS,
 );
