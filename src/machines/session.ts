@@ -10,6 +10,8 @@
  *  S5 Only a restart moves a terminal session, and nothing moves a deleted one. Deleting a terminal session does not
  *     change its state.
  *  S6 A restart needs a slot. If the account has none, the session stays as it is.
+ *  S7 A restart that is asked for while a running session is about to stop waits, and keeps the slot. When the sandbox has
+ *     ended, it takes place, once. A deletion, a deactivation or another stop takes the wish back.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -27,6 +29,12 @@ export interface SessionContext {
   readonly deleted: boolean;
   /** Why a running session is about to stop. Null if no stop is requested. */
   readonly ending: StopReason | null;
+  /** The restart that follows the stop (S7). Snapshots from before S7 lack it. */
+  readonly next: NextSandbox | null;
+}
+export interface NextSandbox {
+  readonly sandboxId: string;
+  readonly restoreSaved: boolean;
 }
 export type SessionSnapshot = Snapshot<WrittenSessionStatus, SessionContext>;
 
@@ -78,6 +86,17 @@ const provision = {
   }),
 };
 
+/** S7: the sandbox that the wish named. */
+const provisionNext = {
+  type: "provisionSandbox" as const,
+  params: ({ context }: { context: SessionContext }) => ({ sandboxId: sandboxOf(context) }),
+};
+const restartNext = {
+  guard: "isNextCurrent" as const,
+  target: "provisioning" as const,
+  actions: ["adoptNext" as const, provisionNext],
+};
+
 const restart = {
   "restart.requested": [
     {
@@ -101,6 +120,11 @@ export const sessionMachine = setup({
     isRestartableBranched: ({ context }) => !context.deleted && context.branched,
     hasSandbox: ({ context }) => context.sandboxId !== null,
     isWanted: ({ context }) => context.ending === null,
+    isStopping: ({ context }) =>
+      context.ending !== null && context.ending !== "user_deactivated" && !context.deleted,
+    isNext: ({ context }) => context.next != null,
+    isNextCurrent: ({ context, event }) =>
+      context.next != null && "sandboxId" in event && event.sandboxId === context.sandboxId,
     isCurrentSandbox: ({ context, event }) => "sandboxId" in event && event.sandboxId === context.sandboxId,
   },
   actions: {
@@ -112,6 +136,17 @@ export const sessionMachine = setup({
       branched: true,
       sandboxId: ({ event, context }) => ("sandboxId" in event ? event.sandboxId : context.sandboxId),
     }),
+    wishNext: assign(({ context, event }) =>
+      event.type === "restart.requested" && context.next == null
+        ? { next: { sandboxId: event.sandboxId, restoreSaved: event.restoreSaved === true } }
+        : {},
+    ),
+    forgetNext: assign({ next: null }),
+    adoptNext: assign(({ context }) => ({
+      ending: null,
+      sandboxId: context.next?.sandboxId ?? context.sandboxId,
+      next: null,
+    })),
     markDeleted: assign({ deleted: true }),
     stopSoon: assign({ ending: "requested" }),
     deleteSoon: assign({ ending: "deleted" }),
@@ -144,7 +179,7 @@ export const sessionMachine = setup({
       signalFreeSlot: "tell the queue that a slot is free",
     },
   },
-  context: { sandboxId: null, branched: false, deleted: false, ending: null },
+  context: { sandboxId: null, branched: false, deleted: false, ending: null, next: null },
   initial: "provisioning",
   // Creation starts with the branch. A restart of a session that has a branch enters by its own transition below.
   entry: "createBranch",
@@ -187,8 +222,15 @@ export const sessionMachine = setup({
       description: "The session runs in its sandbox.",
       meta: {
         next: {
-          "sandbox.lost": "If the sandbox ends by itself, the session fails.",
-          "sandbox.ended": "When the sandbox has saved its work and ended, the session is stopped.",
+          "sandbox.lost": {
+            failed: "If the sandbox ends by itself, the session fails.",
+            provisioning: "If a restart waits for the stop, a new sandbox boots on the same branch.",
+          },
+          "sandbox.ended": {
+            stopped: "When the sandbox has saved its work and ended, the session is stopped.",
+            provisioning: "If a restart waits for the stop, a new sandbox boots on the same branch.",
+          },
+          "restart.requested": "During a stop, a restart waits until the sandbox has ended.",
           "stop.requested": "After a stop, the sandbox saves its work and ends. Then the session is stopped.",
           "delete.requested":
             "A deletion removes the session from the list. Its sandbox saves its work and ends.",
@@ -199,15 +241,22 @@ export const sessionMachine = setup({
         },
       },
       on: {
-        "sandbox.lost": { guard: "isCurrentSandbox", target: "failed", actions: "settle" },
-        "sandbox.ended": { guard: "isCurrentSandbox", target: "stopped", actions: "settle" },
-        "stop.requested": { guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] },
+        "sandbox.lost": [restartNext, { guard: "isCurrentSandbox", target: "failed", actions: "settle" }],
+        "sandbox.ended": [restartNext, { guard: "isCurrentSandbox", target: "stopped", actions: "settle" }],
+        "restart.requested": { guard: "isStopping", actions: "wishNext" },
+        "stop.requested": [
+          { guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] },
+          { guard: "isNext", actions: "forgetNext" },
+        ],
         "delete.requested": [
           { guard: "isWanted", actions: ["markDeleted", "deleteSoon", tearDown("archived")] },
-          { actions: "markDeleted" },
+          { actions: ["markDeleted", "forgetNext"] },
         ],
         "idle.elapsed": { guard: "isWanted", actions: ["hibernateSoon", tearDown("archived")] },
-        "user.deactivated": { guard: "isWanted", actions: ["dismissSoon", tearDown("stopped")] },
+        "user.deactivated": [
+          { guard: "isWanted", actions: ["dismissSoon", tearDown("stopped")] },
+          { guard: "isNext", actions: "forgetNext" },
+        ],
       },
     },
     stopped: {

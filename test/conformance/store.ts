@@ -41,6 +41,7 @@ import { checkRepeats } from "./store-repeats.ts";
 import { checkRequests } from "./store-requests.ts";
 import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkGivenSecrets } from "./store-secrets.ts";
+import { checkRestarts } from "./store-restarts.ts";
 import { checkSessionLists } from "./store-session-lists.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTransitions } from "./store-transitions.ts";
@@ -53,6 +54,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
   describe(`the store in ${name}`, () => {
     const check = checkWith(layer);
     checkSessions(check);
+    checkRestarts(check);
     checkSessionLists(check);
     checkOutcomes(check);
     checkSandboxes(check);

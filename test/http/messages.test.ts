@@ -225,6 +225,25 @@ describe("a message", () => {
     await eventually(async () => expect(await statusOf(sid, id)).toBe("accepted"));
   });
 
+  it("during a stop waits for it, restarts the session once, and goes out then", async () => {
+    const sid = await working();
+    service.daemon.saves.closeUnsafe();
+    const stopped = stopSession(service, pid, sid);
+    await eventually(async () => expect(service.daemon.saving()).toBe(1));
+    const { id } = await posted(sid, "Go on.");
+    const { id: second } = await posted(sid, "And this.");
+    expect(await queueOf(sid)).toEqual([id, second]);
+    service.daemon.saves.openUnsafe();
+    await stopped;
+    await reached(service, pid, sid, "running");
+    report(sid, "idle", 0);
+    await eventually(async () => expect(await statusOf(sid, id)).toBe("accepted"));
+    expect(handedTexts()).toEqual(["Begin.", "Go on."]);
+    const audit = await service.request("GET", `/v1/projects/${pid}/audit?action=session.restart`);
+    const rows = (fields(audit)["events"] as readonly Fields[]).filter(({ target: of }) => of === sid);
+    expect(rows.map(({ outcome }) => outcome).toSorted()).toContain("done");
+  });
+
   it("to a stopped session is not kept if the account has no free slot", async () => {
     const token = await makeAccount(service, 1);
     const project = await makeProject(service, { token });

@@ -72,7 +72,9 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
       ({ commands, snapshot, past, event }) => {
         for (const { sandboxId } of commanded(commands, "provisionSandbox")) {
           expect([...past, event].map(({ type }) => type)).toContain("branch.created");
-          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted: false, ending: null });
+          const { deleted } = snapshot.context;
+          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted, ending: null, next: null });
+          expect(deleted).toBe(false);
         }
       },
     ),
@@ -93,7 +95,28 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         if (snapshot.context.ending !== null) expect(snapshot.state).toBe("running");
         if (before.state !== "running" || snapshot.state === "running") return;
         expect(["sandbox.ended", "sandbox.lost"]).toContain(event.type);
-        expect(snapshot.state).toBe(event.type === "sandbox.ended" ? "stopped" : "failed");
+        const end = event.type === "sandbox.ended" ? "stopped" : "failed";
+        expect(snapshot.state).toBe(before.context.next === null ? end : "provisioning");
+      },
+    ),
+    "S7: a restart during a stop waits for it, the first one counts, and it takes place once": everyStep(
+      ({ before, event, snapshot, commands, accepted }) => {
+        const { next, ending, deleted } = before.context;
+        if (snapshot.context.next !== null) expect([snapshot.state, deleted]).toEqual(["running", false]);
+        if (before.state !== "running") return;
+        if (event.type === "restart.requested") {
+          const waits = ending !== null && ending !== "user_deactivated" && !deleted;
+          const wish = { sandboxId: event.sandboxId, restoreSaved: false };
+          expect([accepted, snapshot.context.next, commands]).toEqual([
+            waits,
+            waits ? (next ?? wish) : next,
+            [],
+          ]);
+        }
+        if (["stop.requested", "delete.requested", "user.deactivated"].includes(event.type))
+          expect(snapshot.context.next).toBe(null);
+        if (snapshot.state === "provisioning")
+          expect(commands).toEqual([{ type: "provisionSandbox", sandboxId: next?.sandboxId }]);
       },
     ),
     "S5: a terminal session moves by a restart alone": everyStep(

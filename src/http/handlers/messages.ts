@@ -128,9 +128,12 @@ const queueFull = () =>
     details: { limit: QUEUE_MAX },
   });
 
-/** A message to a session that has ended starts it again. The message waits until its new sandbox runs. */
+/**
+ * A message to a session that has ended, or is about to stop, starts it again. The message waits until its new sandbox
+ * runs.
+ */
 const awakened = Effect.fnUntraced(function* (session: Session, params: SessionPath, wish: RestartWish) {
-  if (isLive(session.status)) return;
+  if (isLive(session.status) && session.ending === null) return;
   // Another request may have restarted it meanwhile.
   yield* restarted(params, wish).pipe(
     Effect.catchIf(

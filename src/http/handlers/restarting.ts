@@ -26,7 +26,7 @@ export interface RestartWish {
   readonly restore_saved?: boolean;
 }
 
-/** @returns the session as it was before. It begins to boot. */
+/** @returns the session as it was before. It begins to boot, after its stop if one is under way. */
 export const restarted = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly sid: string },
   { restore_saved: restoreSaved = false }: RestartWish = {},
@@ -42,7 +42,8 @@ export const restarted = Effect.fnUntraced(function* (
         "The person who started this session is deactivated. Start a new session, with this session's branch as its base.",
       code: "user_deactivated",
     });
-  if (!isLive(session.status)) yield* requireAllowed(caller, params.pid, "start_session");
+  const isWorking = isLive(session.status) && session.ending === null;
+  if (!isWorking) yield* requireAllowed(caller, params.pid, "start_session");
   // Against an agent that stops its sessions to start others, and then starts the first ones again.
   const { parentSessionId: parent } = session;
   if (caller.sessionId !== null && parent !== null && !isLive(session.status))
@@ -64,7 +65,7 @@ export const restarted = Effect.fnUntraced(function* (
     "CapReached",
     (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );
-  const { told, cap } = yield* isLive(session.status) ? asked : asked.pipe(askedFor(row, refusedFor));
+  const { told, cap } = yield* isWorking ? asked : asked.pipe(askedFor(row, refusedFor));
   if (told === null) return yield* capReached(cap);
   // Deleted while this request was under way.
   if (told.snapshot.context.deleted) return yield* notFound("session");

@@ -184,12 +184,15 @@ const ENDED_POLL = "250 millis";
 /** How long the actors may take in addition to the save. */
 const ENDING_GRACE_MS = 10_000;
 
-/** A running session ends when its work is saved, or the save has failed. */
-const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
+/** A running session ends when its work is saved, or the save has failed. A message may restart it at once. */
+const untilEnded = Effect.fnUntraced(function* ({ id, projectId, sandboxId }: Session) {
   const sessions = yield* Sessions;
   const events = yield* Events;
   const { saveTimeoutMs } = yield* Limits;
-  const isLiveStill = Effect.map(sessions.get(id), (row) => row !== null && isLive(row.status));
+  const isLiveStill = Effect.map(
+    sessions.get(id),
+    (row) => row !== null && isLive(row.status) && row.sandboxId === sandboxId,
+  );
   const news = Effect.raceFirst(events.changed(projectId), Effect.sleep(ENDED_POLL));
   const ended = Effect.gen(function* () {
     while (yield* isLiveStill) yield* news;

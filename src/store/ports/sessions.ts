@@ -56,6 +56,8 @@ export interface Session {
   readonly lastTurn: NotedTurn | null;
   /** The id of its current sandbox (the machine's context). */
   readonly sandboxId: string | null;
+  /** Why a running session is about to stop (the machine's context). Null: no stop is under way. */
+  readonly ending: StopReason | null;
   readonly bootDeadlineAt: number;
   readonly bootstrapAcceptedAt: number | null;
   readonly createdAt: number;

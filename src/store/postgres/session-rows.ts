@@ -14,7 +14,7 @@ export const SESSION_COLUMNS = `
   initial_prompt AS "initialPrompt", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
   parent_session_id AS "parentSessionId", created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved,
   restore_saved AS "restoreSaved", restored, last_turn AS "lastTurn",
-  state_context ->> 'sandboxId' AS "sandboxId", boot_deadline_at AS "bootDeadlineAt",
+  state_context ->> 'sandboxId' AS "sandboxId", state_context ->> 'ending' AS ending, boot_deadline_at AS "bootDeadlineAt",
   bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
   running_at AS "runningAt", stopped_at AS "stoppedAt", deleted_at AS "deletedAt"`;
 

@@ -1,6 +1,7 @@
 /** The daemon of every simulated sandbox, with the answers that a test chooses. */
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
@@ -138,6 +139,10 @@ export interface DaemonScript {
   readonly become: (mood: DaemonMood) => void;
   /** How often health was requested. */
   readonly asked: () => number;
+  /** While it is closed, saves wait. */
+  readonly saves: Latch.Latch;
+  /** How many saves wait. */
+  readonly saving: () => number;
   /** Changes of the environment, oldest first. */
   readonly envs: readonly AskedEnv[];
   /** Begins `envs` anew. */
@@ -150,6 +155,8 @@ export const scriptedDaemon = (): DaemonScript => {
   let mood: DaemonMood = "ready";
   let lost = 0;
   let asked = 0;
+  let saving = 0;
+  const saves = Latch.makeUnsafe(true);
   const envs: AskedEnv[] = [];
   const env = (context: string, change: EnvironmentChange) =>
     Effect.suspend(() => {
@@ -186,7 +193,17 @@ export const scriptedDaemon = (): DaemonScript => {
       ports: () => Effect.succeed([3000]),
       workspace: emptyWorkspace,
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
-      save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
+      save: () =>
+        Effect.suspend(() => {
+          saving += 1;
+          return Effect.ensuring(
+            saves.await,
+            Effect.sync(() => (saving -= 1)),
+          );
+        }).pipe(
+          Effect.andThen(Effect.suspend(() => answerOf(mood))),
+          Effect.as({ wip: null, skipped: [], error: null }),
+        ),
     }),
     log,
     conversation,
@@ -195,6 +212,8 @@ export const scriptedDaemon = (): DaemonScript => {
       mood = next;
     },
     asked: () => asked,
+    saves,
+    saving: () => saving,
     envs,
     forgetEnvs: () => void envs.splice(0),
     loseAnswers: (count) => {

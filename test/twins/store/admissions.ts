@@ -43,6 +43,7 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
     restored: null,
     lastTurn: null,
     sandboxId: START.snapshot.context.sandboxId,
+    ending: null,
     bootstrapAcceptedAt: null,
     createdAt: now,
     updatedAt: now,

@@ -1,0 +1,50 @@
+/** Conformance: sessions that boot again. */
+import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { describe, expect } from "vitest";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { type Check } from "./store-fixture.ts";
+import { admitSession, tellSession } from "../support/world/sessions.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+
+const branched = (sandboxId: string) =>
+  ({ type: "branch.created", commit: "a".repeat(40), sandboxId }) as const;
+const SAVED = { wip: "c0ffee", skipped: [], error: null } as const;
+
+export const checkRestarts = (check: Check): void => {
+  describe("a session", () => {
+    check(
+      "boots again after a stop during which a restart was asked for, in its slot and with a deadline of its own",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { get } = yield* Sessions;
+        const { account } = yield* Identity;
+        const id = yield* admitSession(world);
+        const [first, second] = [randomUUID(), randomUUID()];
+        yield* tellSession(id, branched(first), NOON);
+        yield* tellSession(id, { type: "sandbox.live", sandboxId: first }, NOON + 1);
+        const before = yield* get(id);
+        yield* tellSession(id, { type: "stop.requested" }, NOON + 2);
+        expect(yield* get(id)).toMatchObject({ status: "running", ending: "requested" });
+        const wish = { type: "restart.requested", sandboxId: second, restoreSaved: true } as const;
+        yield* tellSession(id, wish, NOON + 3);
+        yield* tellSession(id, { ...wish, sandboxId: randomUUID() }, NOON + 3);
+        yield* tellSession(id, { type: "sandbox.ended", sandboxId: first, saved: SAVED }, NOON + 60_000);
+        expect(yield* get(id)).toMatchObject({
+          status: "provisioning",
+          sandboxId: second,
+          ending: null,
+          stopReason: null,
+          runningAt: null,
+          saved: SAVED,
+          restoreSaved: true,
+          bootDeadlineAt: (before?.bootDeadlineAt ?? 0) + 60_000,
+        });
+        expect((yield* account(world.accountId))?.activeSessions).toBe(1);
+        yield* tellSession(id, { type: "sandbox.live", sandboxId: second }, NOON + 60_001);
+        expect(yield* get(id)).toMatchObject({ status: "running", sandboxId: second });
+      }),
+    );
+  });
+};
