@@ -190,7 +190,7 @@ const examine = Effect.gen(function* () {
 
 /** Every node notices within a second. */
 const resume = Effect.gen(function* () {
-  yield* operatorOnly;
+  yield* requireOperatorAccount(yield* Caller);
   return { was_paused: yield* endPause };
 });
 
