@@ -59,7 +59,7 @@ export const WORKBENCH_ACTIONS = {
   "give-credentials": async ({ project = "", session = "" }, page) => {
     const sure = await ask({
       title: "Give your own credentials back to this session?",
-      text: "The agent uses them again. What the other person said, and programs that she started in the sandbox, stay. Stop and restart the session first if you do not know them.",
+      text: "The agent uses them again. What the other person said, her open terminals and the programs that she started in the sandbox stay. Stop and restart the session first, if you are not sure.",
       confirm: "Give my credentials back",
     });
     if (sure === null) return;

@@ -76,7 +76,8 @@ export const giveCredentials = command({
   about: "Give your own credentials back to your session that another person steered",
   takes: ["SESSION"],
   inProject: true,
-  notes: "Programs that the other person started in the sandbox stay. A restart ends them.",
+  notes:
+    "The other person's open terminals, and programs that she started in the sandbox, stay. A restart ends them.",
   run: async ({ given, api, project }) => {
     const { text } = await api().call("POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back", {
       params: { pid: await project(), sid: sessionId(given.SESSION) },
