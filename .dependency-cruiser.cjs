@@ -13,7 +13,7 @@ const PORTS =
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
-const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
+const COMPOSITION = `${PROGRAMS}|^src/(adapters|database-refusal)\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|connectors|sign-in|telemetry)/";
 /** Through which a program reaches the world; crypto, path, buffer, util, streams and questions about addresses do not count. */
 const SOCKETS =
@@ -184,7 +184,7 @@ module.exports = {
       to: {
         path: "^src/http/handlers/",
         pathNot:
-          "^src/http/handlers/(answers|connector-credentials|connector-wire|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-options|session-ports|session-workspace|token-grant|trigger-listing|warnings|wire)\\.ts$",
+          "^src/http/handlers/(answers|connector-credentials|connector-wire|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|own-credentials|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-options|session-ports|session-workspace|shown-work|token-grant|trigger-listing|warnings|wire)\\.ts$",
       },
     },
     {

@@ -7,5 +7,5 @@ registerHooks({
     next(specifier === "./markdown-it.js" ? import.meta.resolve("markdown-it/browser") : specifier, context),
 });
 
-// Workers are killed at a run's end, and would keep nothing of what they have compiled for those that start later.
+// Workers are killed at the end of a run. Without this, those that start later compile everything again.
 afterAll(() => flushCompileCache());
