@@ -113,11 +113,13 @@ const idleFaults = (
   ];
 };
 
-/** I4, I5: an accepted delivery has its row, and one delivery has one session. */
+/**
+ * I4, I5: an accepted delivery has its row, and one delivery has one session, and one more for each session that was lost
+ * before its first turn.
+ */
 export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readonly string[] => {
-  const rows = [...tables.fires.values()].filter(
-    ({ kind, replayOf }) => kind === "webhook" && replayOf === null,
-  );
+  const webhooks = [...tables.fires.values()].filter(({ kind }) => kind === "webhook");
+  const rows = webhooks.filter(({ replayOf }) => replayOf === null);
   const sent = new Set(deliveries.map(({ id }) => id));
   return [
     ...rows.flatMap(({ id, deliveryId }) =>
@@ -135,13 +137,19 @@ export const deliveryFaults = (tables: TableSet, { deliveries }: Ledger): readon
         accepted.length > 0 && own.length === 0 ? [`I4 ${delivery.id} was accepted and has no row`] : [];
       if (spanOf(delivery) >= DAY_MS) return faults;
       const answers = new Set(accepted.flatMap(({ sessionId }) => sessionId ?? []));
+      const again = webhooks.filter(
+        ({ deliveryId, replayOf, projectId }) =>
+          deliveryId === delivery.id && projectId === delivery.projectId && replayOf !== null,
+      );
       return [
         ...faults,
         ...idleFaults(delivery, own),
         ...(own.length > 1 ? [`I5 ${delivery.id} has ${own.length} rows`] : []),
-        ...(answers.size > 1 ? [`I5 ${delivery.id} was answered with ${answers.size} sessions`] : []),
+        ...(answers.size > 1 + again.length
+          ? [`I5 ${delivery.id} was answered with ${answers.size} sessions`]
+          : []),
         ...[...answers].flatMap((id) =>
-          own.some(({ sessionId }) => sessionId === id)
+          [...own, ...again].some(({ sessionId }) => sessionId === id)
             ? []
             : [`I4 ${delivery.id} has no row of session ${id}`],
         ),

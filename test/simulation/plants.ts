@@ -204,8 +204,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-dedupe",
     file: "src/store/admission/plan.ts",
-    find: '    return { is: isRetried(known.status) ? "retry" : "answer", fire: known };',
-    put: '    return { is: "none" };',
+    find: '    return { is: "answer", fire: known };',
+    put: '    return { is: "none", rows: {} };',
     seed: 2,
   },
   {
