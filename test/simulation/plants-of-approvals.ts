@@ -31,8 +31,8 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
     more: [
       {
         file: "src/http/handlers/approvals.ts",
-        find: "  return yield* approvalWire(moved, yield* secretsOf(pid));",
-        put: "  return yield* approvalWire(moved ?? found, yield* secretsOf(pid));",
+        find: "  return yield* approvalWire(moved, yield* projectRedactor(pid));",
+        put: "  return yield* approvalWire(moved ?? found, yield* projectRedactor(pid));",
       },
     ],
     seed: 2_000_001,
