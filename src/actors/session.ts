@@ -90,6 +90,18 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
       perform: ({ sandboxId, as }) =>
         told(actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" })),
     },
+    restartAfterStop: {
+      supersedes: ["restartAfterStop"],
+      perform: (wish) =>
+        told(
+          actors
+            .session(id, { ...wish, type: "restart.requested", afterStop: true })
+            .pipe(
+              Effect.retry({ while: ({ _tag }) => _tag === "CapReached", schedule: SLOT_AGAIN }),
+              Effect.catchTag("CapReached", Effect.die),
+            ),
+        ),
+    },
     signalFreeSlot: {
       perform: () =>
         Effect.gen(function* () {
@@ -103,6 +115,9 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   };
   return handlers;
 });
+
+/** How often a restart that waited for a stop asks for a slot. */
+const SLOT_AGAIN = Schedule.spaced("1 second");
 
 /** The operator's log has one line for each failed session: which one, why, and what to do. */
 const logFailure = ({ id, projectId, sandboxId, runningAt, status, failure: reason }: Session) =>

@@ -10,8 +10,8 @@
  *  S5 Only a restart moves a terminal session, and nothing moves a deleted one. Deleting a terminal session does not
  *     change its state.
  *  S6 A restart needs a slot. If the account has none, the session stays as it is.
- *  S7 A restart that is asked for while a running session is about to stop waits, and keeps the slot. When the sandbox has
- *     ended, it takes place, once. A deletion, a deactivation or another stop takes the wish back.
+ *  S7 A restart that is asked for while a running session is about to stop waits. When the sandbox has ended, it takes
+ *     place, once, as soon as there is a slot. A deletion, a deactivation or another stop takes the wish back.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -51,7 +51,13 @@ export type SessionEvent =
   /** The person who started it was deactivated. */
   | { readonly type: "user.deactivated" }
   /** `restoreSaved`: the new sandbox brings saved work back. Absent: it does not. */
-  | { readonly type: "restart.requested"; readonly sandboxId: string; readonly restoreSaved?: boolean }
+  | {
+      readonly type: "restart.requested";
+      readonly sandboxId: string;
+      readonly restoreSaved?: boolean;
+      /** It waited for a stop (S7). Absent: somebody asks now. */
+      readonly afterStop?: true;
+    }
   /** The account had no slot for a restart, so the restart was not saved. */
   | { readonly type: "slot.refused" };
 
@@ -61,7 +67,9 @@ export type SessionCommand =
   | { readonly type: "provisionSandbox"; readonly sandboxId: string }
   | { readonly type: "tearDownSandbox"; readonly sandboxId: string; readonly as: "stopped" | "archived" }
   /** The save that ended the session has freed the slot already (store/ports/journal.ts D3). This command signals the queue. */
-  | { readonly type: "signalFreeSlot" };
+  | { readonly type: "signalFreeSlot" }
+  /** Asks for the restart that waited for the stop (S7). */
+  | ({ readonly type: "restartAfterStop" } & NextSandbox);
 
 type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type">;
 
@@ -86,16 +94,21 @@ const provision = {
   }),
 };
 
-/** S7: the sandbox that the wish named. */
-const provisionNext = {
-  type: "provisionSandbox" as const,
-  params: ({ context }: { context: SessionContext }) => ({ sandboxId: sandboxOf(context) }),
+/** S7: the wish takes place after the stop. */
+const restartAfterStop = {
+  type: "restartAfterStop" as const,
+  params: ({ context }: { context: SessionContext }): NextSandbox => ({
+    sandboxId: context.next?.sandboxId ?? "",
+    restoreSaved: context.next?.restoreSaved === true,
+  }),
 };
-const restartNext = {
+const wishedEnd = <State extends "stopped" | "failed">(target: State) => ({
   guard: "isNextCurrent" as const,
-  target: "provisioning" as const,
-  actions: ["adoptNext" as const, provisionNext],
-};
+  target,
+  actions: ["settle" as const, restartAfterStop],
+});
+/** S7: after the stop, too. */
+const takeBack = { guard: "isNext" as const, actions: "forgetNext" as const };
 
 const restart = {
   "restart.requested": [
@@ -108,6 +121,10 @@ const restart = {
   ],
 };
 
+/** A restart that waited for a stop counts only if nothing took it back. */
+const isWished = ({ next }: SessionContext, event: SessionEvent): boolean =>
+  !(event.type === "restart.requested" && event.afterStop === true) || next?.sandboxId === event.sandboxId;
+
 export const sessionMachine = setup({
   types: {
     context: {} as SessionContext,
@@ -116,8 +133,9 @@ export const sessionMachine = setup({
   },
   guards: {
     isBranchPending: ({ context }) => !context.branched,
-    isRestartable: ({ context }) => !context.deleted,
-    isRestartableBranched: ({ context }) => !context.deleted && context.branched,
+    isRestartable: ({ context, event }) => !context.deleted && isWished(context, event),
+    isRestartableBranched: ({ context, event }) =>
+      !context.deleted && context.branched && isWished(context, event),
     hasSandbox: ({ context }) => context.sandboxId !== null,
     isWanted: ({ context }) => context.ending === null,
     isStopping: ({ context }) =>
@@ -129,24 +147,21 @@ export const sessionMachine = setup({
   },
   actions: {
     signalFreeSlot: () => undefined,
+    restartAfterStop: (_, _params: NextSandbox) => undefined,
     createBranch: () => undefined,
     provisionSandbox: (_, _params: { readonly sandboxId: string }) => undefined,
     tearDownSandbox: (_, _params: TearDown) => undefined,
     adoptSandbox: assign({
       branched: true,
       sandboxId: ({ event, context }) => ("sandboxId" in event ? event.sandboxId : context.sandboxId),
+      next: null,
     }),
     wishNext: assign(({ context, event }) =>
       event.type === "restart.requested" && context.next == null
         ? { next: { sandboxId: event.sandboxId, restoreSaved: event.restoreSaved === true } }
         : {},
     ),
-    forgetNext: assign({ next: null }),
-    adoptNext: assign(({ context }) => ({
-      ending: null,
-      sandboxId: context.next?.sandboxId ?? context.sandboxId,
-      next: null,
-    })),
+    forgetNext: assign(({ context }) => (context.next == null ? {} : { next: null })),
     markDeleted: assign({ deleted: true }),
     stopSoon: assign({ ending: "requested" }),
     deleteSoon: assign({ ending: "deleted" }),
@@ -177,6 +192,7 @@ export const sessionMachine = setup({
       provisionSandbox: "order the sandbox",
       tearDownSandbox: "end the sandbox",
       signalFreeSlot: "tell the queue that a slot is free",
+      restartAfterStop: "restart the session after its stop",
     },
   },
   context: { sandboxId: null, branched: false, deleted: false, ending: null, next: null },
@@ -222,14 +238,8 @@ export const sessionMachine = setup({
       description: "The session runs in its sandbox.",
       meta: {
         next: {
-          "sandbox.lost": {
-            failed: "If the sandbox ends by itself, the session fails.",
-            provisioning: "If a restart waits for the stop, a new sandbox boots on the same branch.",
-          },
-          "sandbox.ended": {
-            stopped: "When the sandbox has saved its work and ended, the session is stopped.",
-            provisioning: "If a restart waits for the stop, a new sandbox boots on the same branch.",
-          },
+          "sandbox.lost": "If the sandbox ends by itself, the session fails.",
+          "sandbox.ended": "When the sandbox has saved its work and ended, the session is stopped.",
           "restart.requested": "During a stop, a restart waits until the sandbox has ended.",
           "stop.requested": "After a stop, the sandbox saves its work and ends. Then the session is stopped.",
           "delete.requested":
@@ -241,22 +251,22 @@ export const sessionMachine = setup({
         },
       },
       on: {
-        "sandbox.lost": [restartNext, { guard: "isCurrentSandbox", target: "failed", actions: "settle" }],
-        "sandbox.ended": [restartNext, { guard: "isCurrentSandbox", target: "stopped", actions: "settle" }],
-        "restart.requested": { guard: "isStopping", actions: "wishNext" },
-        "stop.requested": [
-          { guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] },
-          { guard: "isNext", actions: "forgetNext" },
+        "sandbox.lost": [
+          wishedEnd("failed"),
+          { guard: "isCurrentSandbox", target: "failed", actions: "settle" },
         ],
+        "sandbox.ended": [
+          wishedEnd("stopped"),
+          { guard: "isCurrentSandbox", target: "stopped", actions: "settle" },
+        ],
+        "restart.requested": { guard: "isStopping", actions: "wishNext" },
+        "stop.requested": [{ guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] }, takeBack],
         "delete.requested": [
           { guard: "isWanted", actions: ["markDeleted", "deleteSoon", tearDown("archived")] },
           { actions: ["markDeleted", "forgetNext"] },
         ],
         "idle.elapsed": { guard: "isWanted", actions: ["hibernateSoon", tearDown("archived")] },
-        "user.deactivated": [
-          { guard: "isWanted", actions: ["dismissSoon", tearDown("stopped")] },
-          { guard: "isNext", actions: "forgetNext" },
-        ],
+        "user.deactivated": [{ guard: "isWanted", actions: ["dismissSoon", tearDown("stopped")] }, takeBack],
       },
     },
     stopped: {
@@ -264,6 +274,8 @@ export const sessionMachine = setup({
       meta: {
         next: {
           "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",
+          "stop.requested": "Another stop takes back a restart that waited for the first one.",
+          "user.deactivated": "If the person who started it is deactivated, a waiting restart is taken back.",
           "delete.requested": "A deletion removes the session from the list.",
         },
       },
@@ -271,7 +283,9 @@ export const sessionMachine = setup({
       on: {
         ...restart,
         "slot.refused": { guard: "isRestartable", target: "stopped" },
-        "delete.requested": { target: "stopped", actions: "markDeleted" },
+        "stop.requested": takeBack,
+        "user.deactivated": takeBack,
+        "delete.requested": { target: "stopped", actions: ["markDeleted", "forgetNext"] },
       },
     },
     failed: {
@@ -279,6 +293,8 @@ export const sessionMachine = setup({
       meta: {
         next: {
           "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",
+          "stop.requested": "Another stop takes back a restart that waited for the first one.",
+          "user.deactivated": "If the person who started it is deactivated, a waiting restart is taken back.",
           "delete.requested": "A deletion removes the session from the list.",
         },
       },
@@ -286,7 +302,9 @@ export const sessionMachine = setup({
       on: {
         ...restart,
         "slot.refused": { guard: "isRestartable", target: "failed" },
-        "delete.requested": { target: "failed", actions: "markDeleted" },
+        "stop.requested": takeBack,
+        "user.deactivated": takeBack,
+        "delete.requested": { target: "failed", actions: ["markDeleted", "forgetNext"] },
       },
     },
   },

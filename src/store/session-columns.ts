@@ -63,11 +63,8 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
         stopReason: null,
         runningAt: null,
         stoppedAt: null,
-        restoreSaved:
-          before.context.next?.restoreSaved ??
-          (event.type === "restart.requested" && event.restoreSaved === true),
+        restoreSaved: event.type === "restart.requested" && event.restoreSaved === true,
         restored: null,
-        ...(event.type === "sandbox.ended" && { saved: event.saved }),
       };
   }
 };
@@ -77,10 +74,6 @@ export const slotMove = (step: Pick<Step<SessionSnapshot, SessionEvent>, "before
   const [was, is] = [isLive(step.before.state), isLive(step.after.state)];
   return was === is ? "keep" : is ? "reserve" : "release";
 };
-
-/** Whether the session boots again. */
-export const isRestart = ({ before, after }: Pick<Step<SessionSnapshot, SessionEvent>, "before" | "after">) =>
-  after.state === "provisioning" && before.state !== "provisioning";
 
 /** After a restart, the deadline is as far from now as the former one was from the former start. */
 export const restartDeadline = (

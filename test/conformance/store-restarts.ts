@@ -15,7 +15,7 @@ const SAVED = { wip: "c0ffee", skipped: [], error: null } as const;
 export const checkRestarts = (check: Check): void => {
   describe("a session", () => {
     check(
-      "boots again after a stop during which a restart was asked for, in its slot and with a deadline of its own",
+      "keeps a restart that was asked for during a stop until it takes place, once",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
         const { get } = yield* Sessions;
@@ -31,15 +31,19 @@ export const checkRestarts = (check: Check): void => {
         yield* tellSession(id, wish, NOON + 3);
         yield* tellSession(id, { ...wish, sandboxId: randomUUID() }, NOON + 3);
         yield* tellSession(id, { type: "sandbox.ended", sandboxId: first, saved: SAVED }, NOON + 60_000);
+        expect(yield* get(id)).toMatchObject({ status: "stopped", ending: null, saved: SAVED });
+        expect((yield* account(world.accountId))?.activeSessions).toBe(0);
+        const { memory } = yield* Sessions;
+        const wishes = Effect.map(memory.load(id), (loaded) =>
+          loaded?.pending.flatMap(({ command }) => (command.type === "restartAfterStop" ? [command] : [])),
+        );
+        expect(yield* wishes).toEqual([{ type: "restartAfterStop", sandboxId: second, restoreSaved: true }]);
+        yield* tellSession(id, { ...wish, afterStop: true }, NOON + 60_001);
         expect(yield* get(id)).toMatchObject({
           status: "provisioning",
           sandboxId: second,
-          ending: null,
-          stopReason: null,
-          runningAt: null,
-          saved: SAVED,
           restoreSaved: true,
-          bootDeadlineAt: (before?.bootDeadlineAt ?? 0) + 60_000,
+          bootDeadlineAt: (before?.bootDeadlineAt ?? 0) + 60_001,
         });
         expect((yield* account(world.accountId))?.activeSessions).toBe(1);
         yield* tellSession(id, { type: "sandbox.live", sandboxId: second }, NOON + 60_001);

@@ -24,7 +24,6 @@ const ofSandbox = (sandboxId: string): SessionEvent[] => [
   { type: "sandbox.failed", sandboxId, failure },
   { type: "sandbox.lost", sandboxId, failure },
   { type: "sandbox.ended", sandboxId, saved },
-  { type: "restart.requested", sandboxId },
 ];
 
 const events: SessionEvent[] = [
@@ -32,6 +31,8 @@ const events: SessionEvent[] = [
   { type: "branch.failed", failure },
   ...ofSandbox("first"),
   ...ofSandbox("second"),
+  { type: "restart.requested", sandboxId: "second" },
+  { type: "restart.requested", sandboxId: "second", afterStop: true },
   { type: "stop.requested" },
   { type: "delete.requested" },
   { type: "idle.elapsed" },
@@ -95,14 +96,15 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         if (snapshot.context.ending !== null) expect(snapshot.state).toBe("running");
         if (before.state !== "running" || snapshot.state === "running") return;
         expect(["sandbox.ended", "sandbox.lost"]).toContain(event.type);
-        const end = event.type === "sandbox.ended" ? "stopped" : "failed";
-        expect(snapshot.state).toBe(before.context.next === null ? end : "provisioning");
+        expect(snapshot.state).toBe(event.type === "sandbox.ended" ? "stopped" : "failed");
       },
     ),
-    "S7: a restart during a stop waits for it, the first one counts, and it takes place once": everyStep(
+    "S7: a restart during a stop waits for it, and the first one counts": everyStep(
       ({ before, event, snapshot, commands, accepted }) => {
         const { next, ending, deleted } = before.context;
-        if (snapshot.context.next !== null) expect([snapshot.state, deleted]).toEqual(["running", false]);
+        if (snapshot.context.next !== null) expect(snapshot.context.deleted).toBe(false);
+        if (["stop.requested", "delete.requested", "user.deactivated"].includes(event.type))
+          expect(snapshot.context.next).toBe(null);
         if (before.state !== "running") return;
         if (event.type === "restart.requested") {
           const waits = ending !== null && ending !== "user_deactivated" && !deleted;
@@ -113,20 +115,31 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
             [],
           ]);
         }
-        if (["stop.requested", "delete.requested", "user.deactivated"].includes(event.type))
-          expect(snapshot.context.next).toBe(null);
-        if (snapshot.state === "provisioning")
-          expect(commands).toEqual([{ type: "provisionSandbox", sandboxId: next?.sandboxId }]);
+        const isOver = snapshot.state === "stopped" || snapshot.state === "failed";
+        expect(commanded(commands, "restartAfterStop")).toEqual(
+          isOver && next !== null ? [{ type: "restartAfterStop", ...next }] : [],
+        );
+      },
+    ),
+    "S7: it takes place once, unless something took it back": everyStep(
+      ({ before, event, snapshot, accepted }) => {
+        if (event.type !== "restart.requested" || event.afterStop !== true || !isTerminal(before)) return;
+        const isWished = before.context.next?.sandboxId === event.sandboxId;
+        expect(accepted).toBe(isWished && !before.context.deleted);
+        if (accepted) expect([snapshot.state, snapshot.context.next]).toEqual(["provisioning", null]);
       },
     ),
     "S5: a terminal session moves by a restart alone": everyStep(
       ({ before, event, snapshot, commands, accepted }) => {
         if (!isTerminal(before) || event.type === "restart.requested") return;
         const deleted = before.context.deleted || event.type === "delete.requested";
-        expect(snapshot).toEqual({ ...before, context: { ...before.context, deleted } });
+        const takesBack = ["stop.requested", "user.deactivated", "delete.requested"].includes(event.type);
+        const next = takesBack ? null : before.context.next;
+        expect(snapshot).toEqual({ ...before, context: { ...before.context, deleted, next } });
         expect(commands).toEqual([]);
         const isTaken = event.type === "slot.refused" && !before.context.deleted;
-        expect(accepted).toBe(event.type === "delete.requested" || isTaken);
+        const isTakenBack = takesBack && before.context.next !== null;
+        expect(accepted).toBe(event.type === "delete.requested" || isTaken || isTakenBack);
       },
     ),
     "S6: a refused slot changes nothing, and only a session that may restart takes the event": everyStep(

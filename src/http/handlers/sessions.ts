@@ -184,7 +184,7 @@ const ENDED_POLL = "250 millis";
 /** How long the actors may take in addition to the save. */
 const ENDING_GRACE_MS = 10_000;
 
-/** A running session ends when its work is saved, or the save has failed. A message may restart it at once. */
+/** A running session ends when its work is saved, or the save has failed. A message may restart it soon. */
 const untilEnded = Effect.fnUntraced(function* ({ id, projectId, sandboxId }: Session) {
   const sessions = yield* Sessions;
   const events = yield* Events;

@@ -18,7 +18,7 @@ import {
   type SessionFilter,
   type SessionRequest,
 } from "../ports/sessions.ts";
-import { isRestart, sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
+import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
@@ -74,11 +74,7 @@ const isFailureNew = ({ before, after: { state } }: SessionChange): boolean =>
 const changesMore = (change: SessionChange): boolean => {
   const { saved, deletedAt } = sessionColumns(change);
   return (
-    saved !== undefined ||
-    deletedAt !== undefined ||
-    slotMove(change) !== "keep" ||
-    isRestart(change) ||
-    isFailureNew(change)
+    saved !== undefined || deletedAt !== undefined || slotMove(change) !== "keep" || isFailureNew(change)
   );
 };
 
@@ -109,8 +105,7 @@ const makeMemory = Effect.gen(function* () {
         yield* sql`DELETE FROM conversations WHERE session_id = ${id}`;
         yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
       }
-      if (columns.deletedAt !== undefined || !isLive(snapshot.state) || isRestart(change))
-        yield* endings.say([id]);
+      if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
       if (isMoved) yield* events.wake(projectId);
       // The account's row is locked last and for the shortest time, since every session of the account needs it.
       if (slot === "release") yield* releaseSlot(sql, accountId);
@@ -120,7 +115,7 @@ const makeMemory = Effect.gen(function* () {
     return {
       columns: assignments(columns, now),
       // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
-      ...(isRestart(change) && {
+      ...(slot === "reserve" && {
         assignments: sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`,
       }),
       event: isMoved ? sessionStatusEvent({ at: now }, { ...columns, previous: before.state }) : null,

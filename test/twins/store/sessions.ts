@@ -18,7 +18,7 @@ import {
   type SessionRequest,
   type ShownSession,
 } from "../../../src/store/ports/sessions.ts";
-import { isRestart, restartDeadline, sessionColumns, slotMove } from "../../../src/store/session-columns.ts";
+import { restartDeadline, sessionColumns, slotMove } from "../../../src/store/session-columns.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type SessionRow, type TableSet } from "./tables.ts";
@@ -38,7 +38,7 @@ const stepped = (row: SessionRow, change: SessionChange): Session => ({
   sandboxId: change.after.context.sandboxId,
   ending: change.after.context.ending,
   updatedAt: change.now,
-  ...(isRestart(change) && {
+  ...(slotMove(change) === "reserve" && {
     bootDeadlineAt: restartDeadline({ ...row.record, provisionedAt: row.provisionedAt }, change.now),
   }),
 });
@@ -64,7 +64,7 @@ const memoryOf = (tables: TableSet) =>
       Effect.as(moveSlot(tables, row.record.accountId, change), {
         ...row,
         record: stepped(row, change),
-        provisionedAt: isRestart(change) ? change.now : row.provisionedAt,
+        provisionedAt: slotMove(change) === "reserve" ? change.now : row.provisionedAt,
       }),
     finish: ({ record: { projectId, status, deletedAt } }, change) => {
       const { id, before, after, now } = change;
