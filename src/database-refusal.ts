@@ -3,11 +3,10 @@
  * password.
  */
 import path from "node:path";
+import { isTagged } from "effect/Predicate";
 import * as Schema from "effect/Schema";
 import { thrownText } from "./ground/thrown.ts";
 import type { Config } from "./config.ts";
-import { DatabaseUnfit } from "./store/postgres/examine.ts";
-import { MigrationRefused } from "./store/postgres/migrate.ts";
 
 /** The start is refused: the database cannot be reached, created or opened. */
 export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("DatabaseRefused", {
@@ -24,7 +23,7 @@ const placeOf = (url: string): string => {
 
 /** The reason with its remedy, which some errors bring. */
 const remedied = (error: unknown, why: string): string => {
-  if (error instanceof DatabaseUnfit || error instanceof MigrationRefused) return why;
+  if (isTagged(error, "DatabaseUnfit") || isTagged(error, "MigrationRefused")) return why;
   return /unsupported startup parameter/.test(why)
     ? `${why}. Let DATABASE_URL name the server itself, or let the pooler pass the parameter on.`
     : `${why}. Start it, or correct DATABASE_URL.`;
