@@ -38,6 +38,7 @@ const idle: Handlers<SessionEvent, SessionCommand> = {
   provisionSandbox: { perform: () => Effect.never },
   tearDownSandbox: { perform: () => Effect.succeed(undefined) },
   signalFreeSlot: { perform: () => Effect.succeed(undefined) },
+  restartAfterStop: { perform: () => Effect.never },
 };
 
 const startSession = (

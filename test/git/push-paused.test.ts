@@ -8,7 +8,7 @@ it.effect("a restored copy that is paused pushes nothing to another server, and 
   Effect.gen(function* () {
     const pause = new PauseSwitch();
     pause.since = 0;
-    const remote = { address: "/nowhere", dialled: "nowhere", config: [], environment: {}, stallMs: 1 };
+    const remote = { address: "/nowhere", dialled: "nowhere", config: {}, environment: {}, stallMs: 1 };
     const updates = [{ ref: "refs/heads/main", oldCommit: "0".repeat(40), newCommit: "1".repeat(40) }];
     const error = yield* Effect.flip(
       pushRefs(remote, { repository: "/nowhere", updates, atomic: true }),
