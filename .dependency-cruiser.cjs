@@ -13,7 +13,7 @@ const PORTS =
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
-const COMPOSITION = `${PROGRAMS}|^src/(adapters|database-refusal)\\.ts$`;
+const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|connectors|sign-in|telemetry)/";
 /** Through which a program reaches the world; crypto, path, buffer, util, streams and questions about addresses do not count. */
 const SOCKETS =
