@@ -116,8 +116,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   return handlers;
 });
 
-/** How often a restart that waited for a stop asks for a slot. */
-const SLOT_AGAIN = Schedule.spaced("1 second");
+/** How often a restart that waited for a stop asks for a slot, while the account has none. */
+const SLOT_AGAIN = backoff("1 second", "15 seconds");
 
 /** The operator's log has one line for each failed session: which one, why, and what to do. */
 const logFailure = ({ id, projectId, sandboxId, runningAt, status, failure: reason }: Session) =>

@@ -48,21 +48,23 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect("refuses a restart before that, and one save serves all requests to end", () =>
-    Effect.gen(function* () {
-      const { id, actors, answers, untilAsked, session, untilSession, asked } = yield* begun;
-      answers.saved = Effect.delay(Effect.succeed(WORK), "10 seconds");
-      yield* answered(actors.session(id, { type: "idle.elapsed" }));
-      yield* untilAsked(1);
-      const restart = { type: "restart.requested", sandboxId: FRESH } as const;
-      expect(yield* answered(actors.session(id, restart))).toMatchObject({ accepted: false });
-      yield* answered(actors.session(id, STOP));
-      yield* answered(actors.session(id, { type: "delete.requested" }));
-      yield* untilSession(id, "stopped");
-      expect(yield* session(id)).toMatchObject({ stopReason: "idle", saved: WORK });
-      expect((yield* session(id))?.deletedAt).not.toBeNull();
-      expect(asked()).toBe(1);
-    }),
+  it.effect(
+    "takes back a restart that waits if it is stopped again, and one save serves all requests to end",
+    () =>
+      Effect.gen(function* () {
+        const { id, actors, answers, untilAsked, session, untilSession, asked } = yield* begun;
+        answers.saved = Effect.delay(Effect.succeed(WORK), "10 seconds");
+        yield* answered(actors.session(id, { type: "idle.elapsed" }));
+        yield* untilAsked(1);
+        const restart = { type: "restart.requested", sandboxId: FRESH } as const;
+        expect(yield* answered(actors.session(id, restart))).toMatchObject({ accepted: true });
+        yield* answered(actors.session(id, STOP));
+        yield* answered(actors.session(id, { type: "delete.requested" }));
+        yield* untilSession(id, "stopped");
+        expect(yield* session(id)).toMatchObject({ stopReason: "idle", saved: WORK });
+        expect((yield* session(id))?.deletedAt).not.toBeNull();
+        expect(asked()).toBe(1);
+      }),
   );
 
   it.effect("ends in time even if its daemon hangs, and reports that nothing was saved", () =>

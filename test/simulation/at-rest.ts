@@ -44,6 +44,12 @@ const REST_LOOKED_AT = 3;
 /** Statements a second and node at rest: of all duties together. A sandbox that is watched asks for nothing. */
 const QUIET_RATE = 4.5;
 
+/** Whether a session's restart waits for a slot, which its account does not have. */
+const waitsForSlot = (tables: TableSet, id: string): boolean => {
+  const account = tables.accounts.get(tables.sessions.get(id)?.record.accountId ?? "");
+  return account !== undefined && account.activeSessions >= account.cap;
+};
+
 /** I7, I13, I19: work that is still in progress and should have ended. */
 export const unrest = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions].flatMap(([id, { record }]) =>
@@ -56,7 +62,10 @@ export const unrest = (tables: TableSet): readonly string[] => [
     return isOwned || !isLive(record.status) ? [] : [`I7 session ${id} has no commands left`];
   }),
   ...[...tables.sessionOutbox.actors()].flatMap((id) =>
-    tables.sessionOutbox.of(id).map(({ command }) => `I19 session ${id} has ${command.type} left to do`),
+    tables.sessionOutbox
+      .of(id)
+      .filter(({ command }) => command.type !== "restartAfterStop" || !waitsForSlot(tables, id))
+      .map(({ command }) => `I19 session ${id} has ${command.type} left to do`),
   ),
   ...[...tables.sandboxOutbox.actors()].flatMap((id) => {
     const isActive = tables.sandboxes.get(id)?.record.status === "active";

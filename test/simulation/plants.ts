@@ -106,8 +106,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
-    find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
-    put: "    isRestartableBranched: ({ context }) => context.branched,",
+    find: "      !context.deleted && context.branched && isWished(context, event),",
+    put: "      context.branched && isWished(context, event),",
     seed: 4,
   },
   {
