@@ -102,7 +102,10 @@ const PROVIDERS = [
 ] as const;
 
 /** @param now ms since the epoch that the instants stand around */
-export const sampleSettings = (now: number, projectId: string): Omit<FakeSettings, "ownCredentials" | "projects"> => {
+export const sampleSettings = (
+  now: number,
+  projectId: string,
+): Omit<FakeSettings, "ownCredentials" | "projects"> => {
   const at = (seconds: number) => new Date(now - seconds * 1000).toISOString();
   const token = (id: string, name: string, rest: Readonly<Record<string, unknown>>) => ({
     id,

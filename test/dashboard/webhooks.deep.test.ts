@@ -120,7 +120,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByLabel("Hours").fill("24");
     await dialog.getByRole("button", { name: "Replace" }).click();
     await page.getByText("The previous value stays valid until 21 Nov 2126, 08:00:00.").waitFor();
-    expect(fake.writes).toEqual([`${PUT} {"value":" kept as typed ","previous_valid_ms":86400000,"service":true}`]);
+    expect(fake.writes).toEqual([
+      `${PUT} {"value":" kept as typed ","previous_valid_ms":86400000,"service":true}`,
+    ]);
   });
 
   it("get their first secret without a question about the previous one", async () => {

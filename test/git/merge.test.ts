@@ -267,8 +267,7 @@ describe("a merge that git makes without reporting it", () => {
 });
 
 /** Twenty lines like no others. */
-const lines = (from: number): string =>
-  Array.from({ length: 20 }, (_, n) => `line ${from + n}\n`).join("");
+const lines = (from: number): string => Array.from({ length: 20 }, (_, n) => `line ${from + n}\n`).join("");
 
 it("treats a directory that was moved to two places as a conflict, and names it", async () => {
   const [a, b, c] = [lines(0), lines(100), lines(200)];

@@ -46,7 +46,10 @@ describe("a server that becomes read-only", () => {
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient;
-        const backend = Effect.map(sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`, ([row]) => row?.pid);
+        const backend = Effect.map(
+          sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`,
+          ([row]) => row?.pid,
+        );
         const two = Effect.all([backend, backend], { concurrency: 2 });
         const pulse = yield* DatabasePulse;
         const { listen } = yield* Notifications;
