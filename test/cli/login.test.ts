@@ -24,7 +24,7 @@ afterAll(async () => {
 
 /** The command at a terminal of its own, which util-linux' script makes. */
 const start = (url: string, more = "") => {
-  const command = `${process.execPath} ${line.bundle} login --url ${url} ${more}`;
+  const command = `"${process.execPath}" ${line.bundle} login --url ${url} ${more}`;
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     env: { HOME: line.directory, PATH: process.env["PATH"] },
   });

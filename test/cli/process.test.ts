@@ -194,7 +194,7 @@ describe("the address and the token", () => {
     // util-linux' script gives it a terminal of its own.
     const child = spawn(
       "script",
-      ["-qec", `${process.execPath} ${line.bundle} login --with-token`, "/dev/null"],
+      ["-qec", `"${process.execPath}" ${line.bundle} login --with-token`, "/dev/null"],
       {
         env: { HOME: line.directory, PATH: process.env["PATH"] },
       },

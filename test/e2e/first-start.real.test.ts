@@ -34,7 +34,7 @@ describe.runIf(missing.length === 0)(title, () => {
   beforeAll(async () => {
     model = await startScriptedModel();
     const { DATABASE_URL: _ours, ...environment } = process.env;
-    child = spawn(SCRIPT, ["-qfec", `${process.execPath} ${MAIN}`, "/dev/null"], {
+    child = spawn(SCRIPT, ["-qfec", `"${process.execPath}" "${MAIN}"`, "/dev/null"], {
       cwd: guarded.directory,
       env: {
         ...environment,
