@@ -20,7 +20,7 @@ import {
   type Fields,
 } from "../support/service/requests.ts";
 import type { TestService } from "../support/service/service.ts";
-import { shareService } from "../support/service/shared.ts";
+import { asOperator, shareService } from "../support/service/shared.ts";
 import { nativeItem, nativeTool, tokens } from "../support/world/conversations.ts";
 
 let service: TestService;
@@ -123,9 +123,10 @@ describe("a session's conversation", () => {
   });
 
   it("adds what it used to its project's day, and to the metrics", async () => {
-    const own = await makeProject(service);
-    const usage = (query = "") => service.request("GET", `/v1/projects/${own}/usage${query}`);
-    const sid = await runSession(service, own, { initial_prompt: "Begin" });
+    const operator = asOperator(service);
+    const own = await makeProject(operator);
+    const usage = (query = "") => operator.request("GET", `/v1/projects/${own}/usage${query}`);
+    const sid = await runSession(operator, own, { initial_prompt: "Begin" });
     expect(fields(expectStatus(await usage(), 200))).toMatchObject({ days: [], total: tokens(0, 0) });
     const item = nativeItem("m", 1, { model: "anthropic/large", usage: tokens(12, 0.25) });
     service.daemon.conversation.say(sid, { type: "item", item });
@@ -142,7 +143,7 @@ describe("a session's conversation", () => {
     });
     expect(Date.parse(String(answer["to"])) - Date.parse(String(answer["from"]))).toBe(29 * 86_400_000);
     expect(fields(await usage("?from=2020-01-01&to=2020-12-31"))).toMatchObject({ days: [] });
-    const { text } = expectStatus(await service.request("GET", "/metrics"), 200);
+    const { text } = expectStatus(await operator.request("GET", "/metrics"), 200);
     expect(text).toContain(`platform_agent_tokens_total{project="${own}",kind="input"} 12\n`);
     expect(text).toContain(`platform_agent_cost_usd_total{project="${own}"} 0.25\n`);
   });

@@ -237,6 +237,7 @@ describe("a manual fire", () => {
       outcome: { state: expect.any(String), code: null },
       attempts: 1,
       replay_of: null,
+      duplicate_of: null,
       verified_with: null,
     });
     expect(session).toMatchObject({ trigger_slug: "push", name: "On push", agent_name: "default" });

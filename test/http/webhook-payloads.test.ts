@@ -42,12 +42,14 @@ const PAYLOADS = EVENTS.flatMap(({ name, examples }) => {
 });
 
 const EVENTS_WANTED = ["push", "pull_request.opened", "check_run"];
+/** Some of the examples are of deleted branches. */
 const MANIFEST = (prompt: string) =>
   [
     webhookEntry("push", prompt),
     webhookEntry("form", prompt),
     webhookEntry("some"),
-    `[webhooks.some]\nevents = ${JSON.stringify(EVENTS_WANTED)}\n`,
+    "[webhooks.push]\ndeletions = true\n\n[webhooks.form]\ndeletions = true\n",
+    `[webhooks.some]\nevents = ${JSON.stringify(EVENTS_WANTED)}\ndeletions = true\n`,
   ].join("\n");
 
 let service: TestService;

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer, TestService } from "../support/service/service.ts";
-import { shareService } from "../support/service/shared.ts";
+import { asOperator, shareService } from "../support/service/shared.ts";
 import { rounds } from "../support/vitest/rings.ts";
 import {
   deliver,
@@ -233,7 +233,7 @@ describe("the record of refused webhooks", () => {
       }
     };
     const counted = async (): Promise<number> => {
-      const { text } = await service.request("GET", "/metrics");
+      const { text } = await asOperator(service).request("GET", "/metrics");
       return Number(/platform_webhooks_total\{[^}]*answer="not_found"[^}]*\} (\d+)/.exec(text)?.[1] ?? 0);
     };
     const before = await counted();
@@ -255,7 +255,7 @@ describe("the record of refused webhooks", () => {
     await deliver(service, `${own}/push`);
     await deliver(service, `${own}/push`, { headers });
     await deliver(service, `${own}/push`, { headers: { "x-platform-signature": hmac("{}", `${SECRET}.`) } });
-    const { text } = await service.request("GET", "/metrics");
+    const { text } = await asOperator(service).request("GET", "/metrics");
     for (const [status, answer] of [
       [202, "fired"],
       [200, "pong"],

@@ -13,6 +13,12 @@ it("Node's fetch and http ask the proxy, but not for the sandbox itself", async 
     asked.push(request.url ?? "");
     response.end("proxied");
   }).listen(0, "127.0.0.1");
+  // fetch opens a tunnel for plain http, too.
+  proxy.on("connect", ({ url = "" }, socket) => {
+    asked.push(`CONNECT ${url}`);
+    socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    proxy.emit("connection", socket);
+  });
   await once(proxy, "listening");
   const { port } = proxy.address() as AddressInfo;
   const env = Object.fromEntries(
@@ -28,12 +34,13 @@ it("Node's fetch and http ask the proxy, but not for the sandbox itself", async 
       const there = [await text("http://platform.internal/a"), await got("http://platform.internal/b")];
       console.log(JSON.stringify([...there, await text("http://127.0.0.1:${port}/c")]));
     };
-    all();`;
+    all().then(() => process.exit());`;
   const { stdout } = await promisify(execFile)(process.execPath, ["-e", program], { env });
+  proxy.closeAllConnections();
   proxy.close();
   expect(JSON.parse(stdout)).toEqual(["proxied", 200, "proxied"]);
-  // The last one came without the proxy: it has no absolute address.
-  expect(asked).toEqual(["http://platform.internal/a", "http://platform.internal/b", "/c"]);
+  // The last one came without the proxy: it has no absolute address and no tunnel.
+  expect(asked).toEqual(["CONNECT platform.internal:80", "/a", "http://platform.internal/b", "/c"]);
 });
 
 it("a JVM gets the proxy for both schemes, and the hosts that it reaches itself", () => {

@@ -85,6 +85,8 @@ export interface TestService {
   readonly databaseUrl: string;
   /** The bootstrap account's account-wide user token. */
   readonly token: string;
+  /** The same one, also in a service that is shared: its account alone is the operator. */
+  readonly operatorToken: string;
   readonly daemon: DaemonScript;
   /** The log so far, one line for each entry. */
   readonly logs: readonly string[];
@@ -333,6 +335,7 @@ export async function startTestService(
     port,
     databaseUrl,
     token,
+    operatorToken: token,
     daemon,
     logs,
     importRoot: place.importRoot,

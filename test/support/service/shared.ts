@@ -16,25 +16,31 @@ const SESSION_CAP = 1000;
 /** Files that share a worker share its modules (vitest.config.ts, `isolate: false`), so this is one for each worker. */
 let shared: Promise<TestService> | null = null;
 
+/** The service as the owner of that token sees it: requests without a token of their own send it. */
+const actingAs = (service: TestService, token: string): TestService => ({
+  ...service,
+  token,
+  request: (method, target, options = {}) =>
+    service.request(method, target, {
+      ...options,
+      token: options.token === undefined ? token : options.token,
+    }),
+});
+
+/** The service as its operator sees it. She sees what the others do in what all share, such as counters. */
+export const asOperator = (service: TestService): TestService => actingAs(service, service.operatorToken);
+
 /**
- * The shared service, as an owner of a new account sees it: `token` is hers, and requests without a token of their own send it.
- * `logs`, `daemon` and `inside` are everybody's. `close` leaves the service to the next file, with daemons that
- * are ready; it ends with the worker.
+ * The shared service, as an owner of a new account sees it. `logs`, `daemon` and `inside` are everybody's. `close` leaves the
+ * service to the next file, with daemons that are ready; it ends with the worker.
  *
  * @param cap how many sessions the account may run at once.
  */
 export const shareService = async (cap: number = SESSION_CAP): Promise<TestService> => {
   shared ??= startTestService(SETTINGS);
   const service = await shared;
-  const token = await makeAccount(service, cap, "admin");
   return {
-    ...service,
-    token,
-    request: (method, target, options = {}) =>
-      service.request(method, target, {
-        ...options,
-        token: options.token === undefined ? token : options.token,
-      }),
+    ...actingAs(service, await makeAccount(service, cap, "admin")),
     close: async () => {
       service.daemon.become("ready");
     },
