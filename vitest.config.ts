@@ -24,6 +24,7 @@ export const DEEP = "test/**/*.deep.test.ts";
 export const REAL = "test/**/*.real.test.ts";
 /** Files of which `npm test` or `npm run test:real` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
 export const WHOLE_IN_DEEP = [
+  "test/actors/warm-boot.test.ts",
   "test/builder/buildah.real.test.ts",
   "test/builder/egress.real.test.ts",
   "test/builder/hostile.real.test.ts",
@@ -80,6 +81,7 @@ export const WHOLE_IN_DEEP = [
   "test/http/sessions.test.ts",
   "test/http/webhook-payloads.test.ts",
   "test/http/webhook-refusals.test.ts",
+  "test/machines/session.test.ts",
   "test/proxy/uploads.real.test.ts",
   "test/sandbox/docker-engine.real.test.ts",
   "test/sandbox/docker.real.test.ts",

@@ -15,6 +15,7 @@ import { Secrets } from "../../src/store/ports/secrets.ts";
 import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
 import { openActorsWorld, SPEC_OPTIONS, until } from "../support/world/actors.ts";
 import { NOON } from "../support/world/world.ts";
+import { rounds } from "../support/vitest/rings.ts";
 
 const silent = Effect.fail(new DaemonUnreachable({ message: "no answer" }));
 
@@ -51,9 +52,12 @@ const open = Effect.fnUntraced(function* (recipe?: string) {
 /** After how many claims the secret changes. */
 const ROTATED_AFTER = 20;
 
-/** 1,000 sessions come at once where 50 sandboxes wait, and a secret changes after some claims. Ends when all of them run. */
-const thousand = Effect.gen(function* () {
-  const world = yield* openActorsWorld({ isWarm: true, cap: 1000 });
+/** How many sessions come at once. */
+const SESSIONS = rounds(100, 1_000);
+
+/** So many sessions come at once where 50 sandboxes wait, and a secret changes after some claims. Ends when all of them run. */
+const crowd = Effect.gen(function* () {
+  const world = yield* openActorsWorld({ isWarm: true, cap: SESSIONS });
   const { projectId, userId } = world.world;
   const change = Effect.fnUntraced(function* (value: string) {
     const secrets = yield* Secrets;
@@ -71,7 +75,7 @@ const thousand = Effect.gen(function* () {
       claims.push(claim) === ROTATED_AFTER ? Effect.orDie(world.inPorts(change("new"))) : Effect.void,
     );
   const { actors } = yield* world.begin;
-  const sessions = yield* Effect.forEach(Array.from({ length: 1000 }), () => world.admit);
+  const sessions = yield* Effect.forEach(Array.from({ length: SESSIONS }), () => world.admit);
   yield* Effect.forEach(sessions, (id) => actors.wake("session", id), { concurrency: "unbounded" });
   yield* until(
     Effect.map(Effect.forEach(sessions, world.statusOf), (all) =>
@@ -124,10 +128,10 @@ describe("a session that finds a waiting sandbox", () => {
   );
 
   it.effect(
-    "is one of 50 for 1,000 sessions at once; if a secret changes meanwhile, each has the new value or gets it next [E17] [E18]",
+    `is one of 50 for ${SESSIONS} sessions at once; if a secret changes meanwhile, each has the new value or gets it next [E17] [E18]`,
     () =>
       Effect.gen(function* () {
-        const { sessions, waiting, claims, revisionNow, specs, session, outdated } = yield* thousand;
+        const { sessions, waiting, claims, revisionNow, specs, session, outdated } = yield* crowd;
         expect(new Set(claims.map((claim) => claim.session_id)).size).toBe(claims.length);
         // The secret changed after this many claims. No later session took a sandbox from before the change.
         expect(claims.length).toBeGreaterThanOrEqual(ROTATED_AFTER);

@@ -13,6 +13,7 @@ import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";
 import { describeModel, everyStep } from "./model.ts";
+import { isDeep } from "../support/vitest/rings.ts";
 
 const failure = { code: "clone_failed", message: "the repository could not be cloned" } as const;
 
@@ -49,6 +50,8 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
     machine: session,
     definition: sessionMachine,
     events,
+    // Thousands of simple paths differ only in what a waiting restart goes through.
+    isDense: !isDeep,
     memory: Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(10));
       return { id, memory: (yield* Sessions).memory };
