@@ -23,7 +23,9 @@ const checkLooks = (check: Check): void => {
       const references = [B, A, C];
       const asked = { references, now: NOON, until: NOON + 1000, limit: 2 };
       const [one, two] = yield* Effect.all([take(asked), take(asked)], { concurrency: 2 });
-      expect([...one, ...two].map(({ reference }) => reference).toSorted()).toEqual([A, B, C]);
+      // Two at one moment may want the same ones. Then one of them gets none, and what is left is for the next.
+      const rest = yield* take(asked);
+      expect(names([...one, ...two, ...rest])).toEqual([A, B, C]);
       expect(yield* take(asked)).toEqual([]);
       expect(names(yield* take({ ...asked, now: NOON + 1000, limit: 9 }))).toEqual([A, B, C]);
       expect(yield* get([B, A, "images.example.com/unknown:1"])).toEqual(
