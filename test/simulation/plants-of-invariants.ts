@@ -42,7 +42,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/secrets.ts",
     find: "const names = Object.keys(change.env);",
     put: "const names = Object.entries(change.env);",
-    seed: 12,
+    seed: 10,
   },
   {
     name: "work-merged-at-stop",

@@ -42,7 +42,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_031,
+    seed: 1_000_039,
   },
   {
     name: "request-answered-twice",
@@ -56,7 +56,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return request.answer !== null ?",
-    seed: 1_000_004,
+    seed: 1_000_006,
   },
   {
     name: "trigger-waits-for-a-person",
@@ -105,7 +105,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "",
-    seed: 1_000_031,
+    seed: 1_000_040,
   },
   {
     name: "conversation-fence-forgotten",
@@ -126,7 +126,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_017,
+    seed: 1_000_037,
   },
   {
     name: "sent-message-taken-back",

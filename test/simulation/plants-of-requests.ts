@@ -21,6 +21,6 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
     file: "test/twins/store/actor-memory.ts",
     find: "row.version !== change.version",
     put: '(kind !== "change_request" && row.version !== change.version)',
-    seed: 62,
+    seed: 22,
   },
 ];

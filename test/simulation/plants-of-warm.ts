@@ -28,7 +28,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "test/twins/store/warm-sandboxes.ts",
     find: "Math.abs(now - row.claim.at) > ABANDONED_MS",
     put: "row.claim.at > now",
-    seed: 3_000_000_003,
+    seed: 3_000_000_005,
   },
   {
     name: "waiting-sandbox-of-a-former-life-kept",

@@ -80,7 +80,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 90,
+    seed: 61,
   },
   {
     name: "teardown-forgotten-at-stop",
@@ -108,7 +108,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: "      !context.deleted && context.branched && isWished(context, event),",
     put: "      context.branched && isWished(context, event),",
-    seed: 4,
+    seed: 9,
   },
   {
     name: "sandbox-lost-not-reported",
