@@ -14,6 +14,7 @@ import { waitOf } from "../../src/git/github/limits.ts";
 import { makeAccesses } from "../../src/git/github/tokens.ts";
 import { makeWire } from "../../src/git/github/wire.ts";
 import type { GitError } from "../../src/git/port.ts";
+import { Pause, PAUSED, PauseSwitch } from "../../src/ground/pause.ts";
 import type { ApiFault, Heard } from "./github-host.ts";
 import { gitOk } from "./git-client.ts";
 import { OWNER } from "./github-host-pulls.ts";
@@ -54,6 +55,22 @@ const fail = (start: string, times: number, fault: ApiFault): void => {
     return fault;
   };
 };
+
+describe("a restored copy that is paused", () => {
+  it("reads at the host, as an app, too, and changes nothing there", async () => {
+    const pause = new PauseSwitch();
+    pause.since = 0;
+    world.credential = asApp(host);
+    const paused = Effect.provideService(Pause, pause);
+    expect(await run(paused(backend.branchTip(repository, "main")))).toBe(tip);
+    const refused = await failure(
+      paused(backend.createBranch(repository, { branch: "held-back", commit: tip })),
+    );
+    expect(refused).toMatchObject({ code: "refused", message: PAUSED });
+    expect(host.heard.filter(({ call }) => call === refs)).toEqual([]);
+    expect(await tipOf("held-back")).toBe(null);
+  });
+});
 
 describe("a branch's tip", () => {
   it("costs nothing if it did not change, and is read again if it did", async () => {

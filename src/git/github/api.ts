@@ -6,12 +6,14 @@
  *  A2 A token that the host no longer accepts is renewed once in each call.
  *  A3 A schema reads each answer. An error contains the host's own sentence, but no other part of the answer and no
  *     token.
+ *  A4 A restored copy that is paused reads, and changes nothing at the host.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Random from "effect/Random";
 import * as Schema from "effect/Schema";
 import { BoundedMap } from "../../ground/bounded-map.ts";
+import { Pause, PAUSED } from "../../ground/pause.ts";
 import type { CodeHost } from "../../domain/code-host.ts";
 import { GitError } from "../port.ts";
 import { isLimited, makeLimits } from "./limits.ts";
@@ -38,6 +40,8 @@ export interface ApiCall<A> {
   readonly known?: readonly number[];
   /** Whether the call may be repeated. Reading always may. */
   readonly repeatable?: boolean;
+  /** Of a call that is not GET: whether it leaves the repository as it is (A4). */
+  readonly onlyReads?: boolean;
   readonly maxBytes?: number;
 }
 
@@ -183,7 +187,12 @@ export const makeApi = (wire: Wire, options: ApiOptions = {}): Api => {
           );
         }),
       );
-    return attempt(TRIES, options.backoffMs ?? BACKOFF_MS);
+    const isChange = call.method !== "GET" && call.onlyReads !== true;
+    return Effect.flatMap(Pause, ({ isOn }) =>
+      isOn && isChange
+        ? Effect.fail(new GitError({ code: "refused", message: PAUSED }))
+        : attempt(TRIES, options.backoffMs ?? BACKOFF_MS),
+    );
   };
 };
 

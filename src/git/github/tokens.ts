@@ -87,6 +87,7 @@ export const asInstallation = (api: Api, { app, name, host }: Installation) => {
     answer: Minted,
     known: [401, 404, 422],
     repeatable: true, // a lost one expires unused
+    onlyReads: true,
   });
 };
 
