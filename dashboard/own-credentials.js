@@ -4,16 +4,6 @@ import { button, callout, projectLink, time } from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").OwnCredentials} OwnCredentials */
 
-/** @type {Record<NonNullable<OwnCredentials["suspended"]>["act"], string>} */
-const ACTS = {
-  message: "sent a message to the agent",
-  answer: "answered the agent",
-  restart: "restarted the session",
-  terminal: "opened a terminal",
-  runtime: "used the agent runtime",
-  port: "sent a request to a program in the sandbox",
-};
-
 /**
  * @param {import("./wire.d.ts").Session} session
  * @param {OwnCredentials} own
@@ -27,7 +17,7 @@ export const suspendedView = (session, { connectors, suspended }, reader) =>
     h(
       "p",
       {},
-      `${suspended.by.name} ${ACTS[suspended.act]} (`,
+      `${suspended.by.name} ${suspended.words} (`,
       time(suspended.at),
       `). The own credentials of the person who started this session no longer work in it: ${connectors.join(", ")}.`,
     ),

@@ -70,7 +70,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: A
   const traces = yield* Traces;
   const pause = yield* Pause;
   const drain = Effect.gen(function* () {
-    // The recovery signals every queue again, also after the pause.
+    // After the pause, recovery signals every queue again.
     if (pause.isOn) return { type: "drain.finished" as const, more: false };
     const sessionIds = yield* Effect.replicateEffect(newUuid, DRAIN_BATCH);
     const now = yield* Clock.currentTimeMillis;

@@ -87,7 +87,7 @@ const linesOf = (source: string): readonly string[] => source.replace(/^\uFEFF/,
 
 const instructionsOf = (lines: readonly string[]): readonly ReadInstruction[] => {
   const escape = escapeOf(lines);
-  const found: ReadInstruction[] = [];
+  const instructions: ReadInstruction[] = [];
   for (let at = 0; at < lines.length;) {
     const line = (lines[at] ?? "").trim();
     if (line === "" || isComment(line)) {
@@ -95,10 +95,10 @@ const instructionsOf = (lines: readonly string[]): readonly ReadInstruction[] =>
       continue;
     }
     const read = readInstruction(lines, at, escape);
-    found.push(read);
+    instructions.push(read);
     at = read.next;
   }
-  return found;
+  return instructions;
 };
 
 const problemOf = ({ keyword, text }: Instruction, stages: number): string | null => {

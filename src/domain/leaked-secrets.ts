@@ -38,5 +38,5 @@ export const leaksIn = (diff: string, secrets: readonly NamedSecret[]): readonly
 
 /** What a person reads before she merges it. */
 export const leakMessage = (secret: string): string =>
-  `The change adds the value of the secret ${secret}. Everyone who can read the repository could use it, also after a later commit removes it. ` +
+  `This change contains the value of the secret ${secret}. Everyone who can read the repository can use it, even after a later commit removes it. ` +
   `Give ${secret} a new value, and take the old one out of the branch's history.`;

@@ -98,9 +98,9 @@ const claimsOf = async (
   const isWhole = hasGroups && typeof claims["email"] === "string" && typeof claims["name"] === "string";
   const isVerifiedSaid = allowedDomains.length === 0 || claims["email_verified"] !== undefined;
   if (isWhole && isVerifiedSaid) return claims;
-  const asked: Promise<Claims> = fetchUserInfo(configuration, tokens.access_token, claims.sub);
+  const userInfo: Promise<Claims> = fetchUserInfo(configuration, tokens.access_token, claims.sub);
   // A person with an identity here needs no verified address.
-  const info = await (isWhole ? asked.catch((): Claims => ({})) : asked);
+  const info = await (isWhole ? userInfo.catch((): Claims => ({})) : userInfo);
   // The ID token is signed, the user info is not. An address and its verification come from the same of the two.
   const { email } = claims;
   const isOfInfo = email === undefined || (claims["email_verified"] === undefined && info["email"] === email);

@@ -33,6 +33,7 @@ const withSuspension = (world: World): void => {
       session_id: SESSION_ID,
       by: { id: "0193b3c4-0000-7000-8000-000000000009", name: "Ben" },
       act: "terminal",
+      words: "opened a terminal",
       at: session["created_at"],
     },
   };

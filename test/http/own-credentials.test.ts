@@ -164,7 +164,10 @@ describe("a credential of one's own", () => {
     expect((await suspended())["suspended"]).toBe(null);
     expectStatus(await ask("POST", "/stop", ben.token), 200);
     expectStatus(await ask("POST", "/restart", ben.token), 202);
-    expect((await suspended())["suspended"]).toMatchObject({ act: "restart" });
+    expect((await suspended())["suspended"]).toMatchObject({
+      act: "restart",
+      words: "restarted the session",
+    });
     const record = await auditRows(world.service, `&project=${pid}`);
     expect(record.filter(({ action }) => action === "session.credentials_given")).toHaveLength(
       steered.length,

@@ -47,17 +47,17 @@ const orphans = async (
   if (end && !yes) {
     if (!input.isTerminal)
       throw usage("Add --yes: --end asks before it ends anything, and this is no terminal.");
-    const left = await perform(findOrphans({ ...wish, end: false }));
-    note(orphanTable(left, "will end"));
-    const isMeant = left.length > 0 && /^y(?:es)?$/i.test((await input.line("End them? [y/N] ")).trim());
+    const leftovers = await perform(findOrphans({ ...wish, end: false }));
+    note(orphanTable(leftovers, "will end"));
+    const isMeant = leftovers.length > 0 && /^y(?:es)?$/i.test((await input.line("End them? [y/N] ")).trim());
     if (!isMeant)
-      return { json: JSON.stringify({ orphans: left, ended: false }), text: "Nothing was ended." };
+      return { json: JSON.stringify({ orphans: leftovers, ended: false }), text: "Nothing was ended." };
   }
-  const found = await perform(findOrphans({ ...wish, end }));
-  if (found.some(({ problem }) => problem !== null)) process.exitCode = EXIT.refused;
+  const all = await perform(findOrphans({ ...wish, end }));
+  if (all.some(({ problem }) => problem !== null)) process.exitCode = EXIT.refused;
   return {
-    json: JSON.stringify({ orphans: found, ended: end }),
-    text: orphanTable(found, end ? "ended" : "left"),
+    json: JSON.stringify({ orphans: all, ended: end }),
+    text: orphanTable(all, end ? "ended" : "left"),
   };
 };
 

@@ -90,6 +90,7 @@ const OwnCredentialsWire = Schema.Struct({
       session_id: Uuid.annotate({ description: "The session that was steered: this one, or one above it." }),
       by: Schema.Struct({ id: Uuid, name: Schema.String }),
       act: Schema.Literals(Object.keys(STEERING_ACTS) as SteeringAct[]),
+      words: Schema.String.annotate({ description: "The act, in words that follow the person's name." }),
       at: Instant,
     }),
   ).annotate({ description: "The first act of another person. Null: the own credentials work." }),

@@ -1,5 +1,6 @@
 /** Handlers of `…/own-credentials` in api/sessions.ts: whether the own credentials of a session's person work there. */
 import * as Effect from "effect/Effect";
+import { STEERING_ACTS } from "../../domain/own-credential.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { audited } from "../../services/audit.ts";
 import { Suspensions } from "../../store/ports/suspensions.ts";
@@ -21,6 +22,7 @@ export const ownCredentialsOf = Effect.fnUntraced(function* (params: Params) {
       session_id: suspension.sessionId,
       by: suspension.by,
       act: suspension.act,
+      words: STEERING_ACTS[suspension.act],
       at: instant(suspension.at),
     },
   };

@@ -26,7 +26,7 @@ export type Answer =
 export const noSuchTrigger = () => new NotFound({ error: "Webhook trigger not found.", code: "not_found" });
 
 /** A restored copy during its pause. The sender tries again. */
-export const held = () =>
+export const pausedCopy = () =>
   new Unavailable({
     error: "This installation is a restored copy and is paused. Try again later.",
     code: "paused",

@@ -50,7 +50,7 @@ import {
   failureFor,
   noSuchTrigger,
   notAuthentic,
-  held,
+  pausedCopy,
   notConfigured,
   PONG,
   refusedWith,
@@ -340,7 +340,7 @@ export const makeReceiver = Effect.gen(function* () {
 
   const take = (asked: Asked) => {
     const { pid, slug } = asked;
-    if (pause.isOn) return respond(asked, refusedWith(held()), null);
+    if (pause.isOn) return respond(asked, refusedWith(pausedCopy()), null);
     const found = listening(directory, pid, slug);
     if (Result.isSuccess(found)) return read(asked);
     const { failure: error } = found;

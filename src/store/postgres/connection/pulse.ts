@@ -3,8 +3,8 @@
  * statement that writes a row and sends a notification, which this process hears itself.
  *
  *  B1 Nothing here sends a statement.
- *  B2 A server that refuses a write as read-only was a primary once: all connections to it end, also those that only
- *     read or listen, and new ones find the new primary.
+ *  B2 A server that refuses a write as read-only is no primary any more. All connections to it end, even those that only
+ *     read or listen, and new ones reach the new primary.
  *  B3 A notification that does not come back ends all connections too: the listening one may be at another server.
  */
 import * as Context from "effect/Context";
