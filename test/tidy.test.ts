@@ -201,7 +201,6 @@ test("has the golden files that others rely on, within 3,000 lines together", ()
     "docs/operate/entities.md",
     "test/golden/openapi.json",
     "test/golden/routes.json",
-    "test/golden/open-routes.json",
   ];
   expect(goldens.filter((file) => !FILES.includes(file))).toEqual([]);
   expect(inFolder("test/golden/environment").length).toBeGreaterThan(0);

@@ -11,12 +11,15 @@ import * as Option from "effect/Option";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
+import { Directory } from "../services/directory.ts";
 import { Identity, type Path, type Principal } from "../store/ports/identity.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./access.ts";
 import { actingAs } from "./acting.ts";
+import { requireAllowed } from "./agent-rules.ts";
 import { answering } from "./handlers/answers.ts";
-import { Access, Authorized, Caller, type Arrived, type Power } from "./api/access.ts";
+import { ruleOf, type Privilege } from "../domain/privileges.ts";
+import { Access, Authorized, Caller, type Arrived } from "./api/access.ts";
 import {
   type BadRequest,
   Forbidden,
@@ -118,7 +121,7 @@ const sandboxEnded = (): Forbidden =>
 const hashOfBearer = (token: string | undefined): string | null =>
   token === undefined || tokenKind(token) === null ? null : tokenHash(token);
 
-const powerOf = (endpoint: HttpApiEndpoint.Top): Power | null =>
+const privilegeOf = (endpoint: HttpApiEndpoint.Top): Privilege | null =>
   Option.getOrNull(Context.getOption(endpoint.annotations, Access));
 
 /** The middleware of every authenticated endpoint. */
@@ -127,13 +130,14 @@ export const authorizedLayer = Layer.effect(
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
     const { ending } = yield* Openings;
+    const directory = yield* Directory;
     const context = yield* Effect.context<Effect.Services<ReturnType<ReturnType<typeof recordLack>>>>();
     /** If the token or its role ends while the body still arrives, the request is refused. */
-    const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Arrived, power: Power) =>
+    const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Arrived, privilege: Privilege) =>
       Effect.scoped(
         Effect.gen(function* () {
           const { path, mergeRole = "owner" } = caller.reached ?? {};
-          const needs = neededRole(power, mergeRole);
+          const needs = neededRole(privilege, mergeRole);
           const projectId = needs === null ? null : (path?.projectId ?? null);
           const ended = yield* ending(heldBy(caller, { projectId, needs: needs ?? "viewer", session: null }));
           yield* Effect.raceFirst(
@@ -142,17 +146,21 @@ export const authorizedLayer = Layer.effect(
           );
         }),
       );
-    const callerOf = (request: HttpServerRequest.HttpServerRequest, power: Power | null, path: Path | null) =>
+    const callerOf = (
+      request: HttpServerRequest.HttpServerRequest,
+      privilege: Privilege | null,
+      path: Path | null,
+    ) =>
       answering(authenticate(request, path)).pipe(
         // An ended sandbox's key gets the same answer as any other token here (api.md 6: anything else 403).
         Effect.mapError((error) =>
-          error instanceof Unauthorized && power === "clone" && isServiceKey(request)
+          error instanceof Unauthorized && privilege === "get_clone_credential" && isServiceKey(request)
             ? sandboxEnded()
             : error,
         ),
       );
     return Authorized.of((handle, { endpoint }) => {
-      const power = powerOf(endpoint);
+      const privilege = privilegeOf(endpoint);
       const hasBody = endpoint.payload.size > 0;
       const answered = inOneShape(handle);
       return Effect.gen(function* () {
@@ -162,14 +170,15 @@ export const authorizedLayer = Layer.effect(
         const projectId = parseUuid(params["pid"] ?? "");
         // A session that is read now would be old when a body has arrived.
         const path = projectId === null ? null : pathOf(projectId, hasBody ? undefined : params["sid"]);
-        const caller = yield* callerOf(request, power, path);
+        const caller = yield* callerOf(request, privilege, path);
         const permitted = Effect.gen(function* () {
-          // An endpoint without a declared power is closed to all callers.
-          const lack = power === null ? { by: "token" as const } : lackOf(caller, power);
-          if (power === null || lack !== null) return yield* forbidden(caller, lack ?? { by: "token" });
-          if (projectId !== null && power !== "clone") yield* requireRole(caller, power);
+          // An endpoint without a privilege is closed to all callers.
+          const lack = privilege === null ? { by: "token" as const } : lackOf(caller, privilege);
+          if (privilege === null || lack !== null) return yield* forbidden(caller, lack ?? { by: "token" });
+          if (projectId !== null)
+            yield* Effect.provideService(requireHere(caller, privilege), Directory, directory);
           // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
-          if (hasBody) yield* bodyOf(request, caller, power);
+          if (hasBody) yield* bodyOf(request, caller, privilege);
           return yield* Effect.provideService(answered, Caller, caller).pipe(actingAs(caller, request));
         });
         const asked = yield* askedHere;
@@ -181,13 +190,26 @@ export const authorizedLayer = Layer.effect(
   }),
 );
 
-/** Fails with 404 if the project of the path does not exist for the caller, and with 403 if her role lacks the power. */
-export const requireRole = Effect.fnUntraced(function* (caller: Arrived, power: Power) {
+/**
+ * Fails with 404 if the project of the path does not exist for the caller, and with 403 if her role lacks the privilege. It passes what
+ * does not depend on a role.
+ */
+export const requireRole = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
   const { reached } = caller;
+  if (neededRole(privilege, "owner") === null) return;
   if (reached === undefined || reached.role === null || !reaches(caller, reached.path.projectId))
     return yield* noProject(caller);
-  const lack = lackAt(power, reached);
+  const lack = lackAt(privilege, reached);
   if (lack !== null) return yield* forbidden(caller, lack);
+});
+
+/** The same, and fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
+const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
+  yield* requireRole(caller, privilege);
+  const { tool } = ruleOf(privilege);
+  const { reached } = caller;
+  if (tool !== undefined && reached !== undefined)
+    yield* requireAllowed(caller, reached.path.projectId, tool);
 });
 
 const pathOf = (projectId: string, sid: string | undefined): Path => ({

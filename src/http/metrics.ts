@@ -144,7 +144,7 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
 const expose = Effect.gen(function* () {
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
-  const lack = lackOf(caller, "operate");
+  const lack = lackOf(caller, "operate_service");
   if (lack !== null) return yield* forbidden(caller, lack);
   yield* requireOperatorAccount(caller);
   // A registry for each request, so that two concurrent scrapes do not overwrite each other.

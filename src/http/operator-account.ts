@@ -12,7 +12,7 @@ const isOperatorAccount = ({ accountId }: Principal) =>
 
 /** Whether the caller may see the service itself. */
 export const mayOperate = (caller: Principal) =>
-  lackOf(caller, "operate") === null ? isOperatorAccount(caller) : Effect.succeed(false);
+  lackOf(caller, "operate_service") === null ? isOperatorAccount(caller) : Effect.succeed(false);
 
 /** Fails with 403 for an owner of another account. */
 export const requireOperatorAccount = Effect.fnUntraced(function* (caller: Principal) {

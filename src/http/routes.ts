@@ -1,29 +1,22 @@
 /** All routes, by method and pattern: for the answer to a wrong method, and for the golden list of routes. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import * as Option from "effect/Option";
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApi } from "effect/http-api";
 import { parseUuid } from "../domain/ids.ts";
-import { Access, type Power } from "./api/access.ts";
+import type { Privilege } from "../domain/privileges.ts";
+import { Access } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
 import { pagesWith } from "./pages/look.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
-
-/**
- * A route's required authentication, beyond the powers of api/access.ts: `git`: see git.ts; `person`: any token that a
- * user created; `node`: a credential of the nodes (nodes/endpoint.ts), never a token.
- */
-export type RoutePower = Power | "git" | "person" | "node";
 
 export interface Route {
   /** `*`: any. */
   readonly method: string;
   /** `:name` is one segment. A final `*` matches the rest. */
   readonly pattern: string;
-  /** Null: no token is needed. */
-  readonly power: RoutePower | null;
+  readonly privilege: Privilege;
 }
 
 const apiRoutes = (): readonly Route[] => {
@@ -34,60 +27,65 @@ const apiRoutes = (): readonly Route[] => {
       routes.push({
         method: endpoint.method,
         pattern: endpoint.path,
-        power: Option.getOrNull(Context.getOption(endpoint.annotations, Access)),
+        // It throws at once for an endpoint without one.
+        privilege: Context.getUnsafe(endpoint.annotations, Access),
       });
     },
   });
   return routes;
 };
 
-/** Raw routes beside the API's definitions. Each checks its own authentication. */
+/** Raw routes beside the API's definitions. Each checks its own privilege. */
 export const RAW_ROUTES: readonly Route[] = [
-  { method: "GET", pattern: "/healthz", power: null },
-  { method: "GET", pattern: "/readyz", power: null },
-  { method: "GET", pattern: "/metrics", power: "operate" },
-  { method: "GET", pattern: "/openapi.json", power: null },
-  { method: "GET", pattern: "/docs", power: null },
-  { method: "GET", pattern: "/docs/guide", power: null },
-  { method: "GET", pattern: "/docs/guide/:page", power: null },
-  { method: "GET", pattern: "/docs/guide/:kind/:page", power: null },
-  { method: "GET", pattern: "/docs/guide/:kind/:group/:page", power: null },
-  { method: "POST", pattern: "/v1/device-logins", power: null },
-  { method: "POST", pattern: "/v1/device-logins/token", power: null },
-  { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },
-  { method: "GET", pattern: "/v1/projects/:pid/executor/mcp", power: "execute" },
-  { method: "POST", pattern: "/v1/projects/:pid/executor/mcp", power: "execute" },
-  { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
-  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },
-  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/logs", power: "read" },
-  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation/events", power: "read" },
-  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.json", power: "read" },
-  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.md", power: "read" },
-  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/attachments", power: "converse" },
-  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/attachments/:id", power: "read" },
-  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/abort", power: "converse" },
-  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/refresh", power: "converse" },
-  { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/runtime/*", power: "converse" },
-  { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/ports/:port/*", power: "work" },
-  { method: "GET", pattern: "/v1/git/:repository/info/refs", power: "git" },
-  { method: "POST", pattern: "/v1/git/:repository/git-upload-pack", power: "git" },
-  { method: "POST", pattern: "/v1/git/:repository/git-receive-pack", power: "git" },
-  { method: "*", pattern: "/v1/nodes/*", power: "node" },
-  { method: "GET", pattern: "/", power: null },
-  { method: "GET", pattern: "/dashboard/open", power: null },
-  { method: "POST", pattern: "/dashboard/open", power: null },
-  { method: "POST", pattern: "/dashboard/session", power: null },
-  { method: "GET", pattern: "/dashboard/session", power: null },
-  { method: "DELETE", pattern: "/dashboard/session", power: null },
-  { method: "POST", pattern: "/dashboard/links", power: "person" },
-  { method: "GET", pattern: "/dashboard/providers", power: null },
-  { method: "GET", pattern: "/dashboard/login/:provider", power: null },
-  { method: "POST", pattern: "/dashboard/login/:provider", power: null },
-  { method: "GET", pattern: "/dashboard/callback/:provider", power: null },
-  { method: "GET", pattern: "/dashboard/callback/connector", power: null },
-  { method: "GET", pattern: "/dashboard/connectors/:ticket", power: null },
-  { method: "POST", pattern: "/dashboard/invitations/look", power: null },
-  { method: "POST", pattern: "/dashboard/invitations/accept", power: null },
+  { method: "GET", pattern: "/healthz", privilege: "see_health" },
+  { method: "GET", pattern: "/readyz", privilege: "see_health" },
+  { method: "GET", pattern: "/metrics", privilege: "operate_service" },
+  { method: "GET", pattern: "/openapi.json", privilege: "read_documents" },
+  { method: "GET", pattern: "/docs", privilege: "read_documents" },
+  { method: "GET", pattern: "/docs/guide", privilege: "read_documents" },
+  { method: "GET", pattern: "/docs/guide/:page", privilege: "read_documents" },
+  { method: "GET", pattern: "/docs/guide/:kind/:page", privilege: "read_documents" },
+  { method: "GET", pattern: "/docs/guide/:kind/:group/:page", privilege: "read_documents" },
+  { method: "POST", pattern: "/v1/device-logins", privilege: "sign_in" },
+  { method: "POST", pattern: "/v1/device-logins/token", privilege: "sign_in" },
+  { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", privilege: "sign_for_trigger" },
+  { method: "GET", pattern: "/v1/projects/:pid/executor/mcp", privilege: "call_tool" },
+  { method: "POST", pattern: "/v1/projects/:pid/executor/mcp", privilege: "call_tool" },
+  { method: "GET", pattern: "/v1/projects/:pid/events", privilege: "read_project" },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", privilege: "read_project" },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/logs", privilege: "read_project" },
+  {
+    method: "GET",
+    pattern: "/v1/projects/:pid/sessions/:sid/conversation/events",
+    privilege: "read_project",
+  },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.json", privilege: "read_project" },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.md", privilege: "read_project" },
+  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/attachments", privilege: "manage_messages" },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/attachments/:id", privilege: "read_project" },
+  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/abort", privilege: "control_runtime" },
+  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/refresh", privilege: "control_runtime" },
+  { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/runtime/*", privilege: "use_runtime" },
+  { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/ports/:port/*", privilege: "enter_port" },
+  { method: "GET", pattern: "/v1/git/:repository/info/refs", privilege: "read_repository" },
+  { method: "POST", pattern: "/v1/git/:repository/git-upload-pack", privilege: "read_repository" },
+  { method: "POST", pattern: "/v1/git/:repository/git-receive-pack", privilege: "write_ref" },
+  { method: "*", pattern: "/v1/nodes/*", privilege: "join_nodes" },
+  { method: "GET", pattern: "/", privilege: "read_documents" },
+  { method: "GET", pattern: "/dashboard/open", privilege: "sign_in" },
+  { method: "POST", pattern: "/dashboard/open", privilege: "sign_in" },
+  { method: "POST", pattern: "/dashboard/session", privilege: "sign_in" },
+  { method: "GET", pattern: "/dashboard/session", privilege: "sign_in" },
+  { method: "DELETE", pattern: "/dashboard/session", privilege: "sign_in" },
+  { method: "POST", pattern: "/dashboard/links", privilege: "link_browser" },
+  { method: "GET", pattern: "/dashboard/providers", privilege: "sign_in" },
+  { method: "GET", pattern: "/dashboard/login/:provider", privilege: "sign_in" },
+  { method: "POST", pattern: "/dashboard/login/:provider", privilege: "sign_in" },
+  { method: "GET", pattern: "/dashboard/callback/:provider", privilege: "sign_in" },
+  { method: "GET", pattern: "/dashboard/callback/connector", privilege: "sign_in" },
+  { method: "GET", pattern: "/dashboard/connectors/:ticket", privilege: "sign_in" },
+  { method: "POST", pattern: "/dashboard/invitations/look", privilege: "sign_in" },
+  { method: "POST", pattern: "/dashboard/invitations/accept", privilege: "sign_in" },
 ];
 
 /** As long as the longest secret name, so that a route's handler itself refuses a segment that is too long. */

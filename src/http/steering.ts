@@ -1,7 +1,8 @@
 /** Another person steers a session: its person's own credentials are suspended before the act takes effect (domain/own-credential.ts). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { steersForAnother, type SteeringAct } from "../domain/own-credential.ts";
+import { steersForAnother } from "../domain/own-credential.ts";
+import { PRIVILEGES, type SteeringPrivilege } from "../domain/privileges.ts";
 import type { Principal } from "../store/ports/identity.ts";
 import type { Session } from "../store/ports/sessions.ts";
 import { Suspensions } from "../store/ports/suspensions.ts";
@@ -9,9 +10,9 @@ import { Suspensions } from "../store/ports/suspensions.ts";
 export const noteSteering = Effect.fnUntraced(function* (
   { user }: Principal,
   session: Pick<Session, "id" | "origin" | "createdBy">,
-  act: SteeringAct,
+  privilege: SteeringPrivilege,
 ) {
   if (!steersForAnother(session, user.id)) return;
-  const by = { userId: user.id, act, now: yield* Clock.currentTimeMillis };
+  const by = { userId: user.id, act: PRIVILEGES[privilege].act, now: yield* Clock.currentTimeMillis };
   yield* (yield* Suspensions).suspend(session.id, by);
 });

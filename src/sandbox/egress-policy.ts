@@ -1,8 +1,7 @@
 /**
  * The hosts to which a sandbox may connect (api.md 8), decided by name. The proxy checks the address behind a name.
  *
- *  E1 `platform.internal` is this service, on port 80 only, without its receiver of webhooks: a secret that signs them may be the agent's,
- *     and an agent of a trigger starts no session. The name never means another machine, and the service's other names are closed.
+ *  E1 `platform.internal` is this service, on port 80 only, without the doors that are closed inside (domain/privileges.ts). The name never means another machine, and the service's other names are closed.
  *  E2 `llm.platform.internal` is the managed model gateway, if the account has one: what the API of a model needs below the configured
  *     path, and nothing else of that host.
  *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host and
@@ -46,6 +45,7 @@ export type EgressDecision =
   /** Trusted and set by the operator: dialled without checks. `name`: the Host header; null: the client's. */
   | {
       readonly kind: "origin";
+      readonly privilege: "reach_service" | "reach_model";
       readonly origin: URL;
       readonly name: string | null;
       readonly rule: RequestRule;
@@ -53,7 +53,12 @@ export type EgressDecision =
       readonly tunnel: "refused" | "read";
     }
   /** Public: resolved, checked, then dialled. */
-  | { readonly kind: "public"; readonly host: string; readonly port: number }
+  | {
+      readonly kind: "public";
+      readonly privilege: "reach_host";
+      readonly host: string;
+      readonly port: number;
+    }
   | { readonly kind: "refused"; readonly reason: string };
 
 /** Why a request is refused. Null: it is not. @param path as the client wrote it */
@@ -75,9 +80,15 @@ const onlyOpen =
       ? null
       : `${host} is open to sandboxes for ${[...opening.methods].join(" and ")} below ${opening.below} only`;
 
+/** Where the doors are that domain/privileges.ts closes inside (`closedInside`). */
+const CLOSED_INSIDE = [
+  { below: "/v1/webhooks/", reason: "webhooks come from outside: a sandbox cannot send one" },
+  { below: "/v1/nodes/", reason: "only nodes ask each other: a sandbox cannot" },
+] as const;
+
 /** The service reads exactly one spelling of a path (threats.md W28). */
-const noWebhooks: RequestRule = (_method, path) =>
-  path.startsWith("/v1/webhooks/") ? "webhooks come from outside: a sandbox cannot send one" : null;
+const onlyInside: RequestRule = (_method, path) =>
+  CLOSED_INSIDE.find(({ below }) => path.startsWith(below))?.reason ?? null;
 
 /** What clients of a model's API use. */
 const MODEL_METHODS: ReadonlySet<string> = new Set(["GET", "POST"]);
@@ -110,15 +121,16 @@ const internal = (policy: EgressPolicy, host: string, port: number): EgressDecis
   if (host === SERVICE_HOST && policy.serviceUrl !== null)
     return {
       kind: "origin",
+      privilege: "reach_service",
       origin: new URL(policy.serviceUrl),
       name: null,
-      rule: noWebhooks,
+      rule: onlyInside,
       tunnel: "read",
     };
   if (host === MODEL_GATEWAY_HOST && policy.llmUpstream !== null) {
     const origin = new URL(policy.llmUpstream);
     const rule = onlyOpen(host, { methods: MODEL_METHODS, below: origin.pathname });
-    return { kind: "origin", origin, name: origin.host, rule, tunnel: "refused" };
+    return { kind: "origin", privilege: "reach_model", origin, name: origin.host, rule, tunnel: "refused" };
   }
   return { kind: "refused", reason: `${host} is not available` };
 };
@@ -132,7 +144,7 @@ export const decideEgress = (policy: EgressPolicy, name: string, port: number): 
   if (!PORTS.has(port)) return { kind: "refused", reason: `port ${port} is not open to sandboxes` };
   const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS.get(secret) ?? []);
   return [...policy.allow, ...models].some((pattern) => matches(pattern, host))
-    ? { kind: "public", host, port }
+    ? { kind: "public", privilege: "reach_host", host, port }
     : { kind: "refused", reason: `${host} is not on the list of allowed hosts` };
 };
 

@@ -1,9 +1,10 @@
-/** Every power × every kind of token × every role (api.md 1 "Caller", "Origin"). routes.test.ts tries the routes. */
+/** Every privilege × every kind of token × every role (api.md 1 "Caller", "Origin"). routes.test.ts tries the routes. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
 import { lackOf, neededRole } from "../../src/http/access.ts";
-import type { Arrived, Power } from "../../src/http/api/access.ts";
+import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/privileges.ts";
+import type { Arrived } from "../../src/http/api/access.ts";
 import { forbidden, requireRole } from "../../src/http/authorize.ts";
 import type { MergeRole, ProjectRole } from "../../src/domain/role.ts";
 import type { Principal } from "../../src/store/ports/identity.ts";
@@ -44,35 +45,37 @@ const CALLERS: Readonly<Record<Good, readonly [Principal, ProjectRole | null]>> 
   sandbox: [{ ...AGENT, kind: "sandbox" }, "owner"],
 };
 
-/** As the middleware does it: first the token, then the role in the project, if the power depends on one. */
-const fateOf = (kind: Good, power: Power, mergeRole: MergeRole): Fate => {
+/** As the middleware does it: first the token, then the role in the project, if the privilege depends on one. */
+const fateOf = (kind: Good, privilege: Privilege, mergeRole: MergeRole): Fate => {
   const [caller, role] = CALLERS[kind];
   const path = { projectId: "here", sessionId: null };
   const arrived: Arrived = { ...caller, reached: { path, role, mergeRole, session: null } };
-  if (lackOf(caller, power) !== null) return 403;
-  if (neededRole(power, mergeRole) === null) return "in";
-  return Result.match(Effect.runSync(Effect.result(requireRole(arrived, power))), {
+  if (lackOf(caller, privilege) !== null) return 403;
+  if (neededRole(privilege, mergeRole) === null) return "in";
+  return Result.match(Effect.runSync(Effect.result(requireRole(arrived, privilege))), {
     onSuccess: (): Fate => "in",
     onFailure: ({ code }): Fate => (code === "not_found" ? 404 : 403),
   });
 };
 
-const fates = (power: Power, mergeRole: MergeRole = "member") =>
-  Object.fromEntries(GOOD.map((kind) => [kind, fateOf(kind, power, mergeRole)]));
+const fates = (privilege: Privilege, mergeRole: MergeRole = "member") =>
+  Object.fromEntries(GOOD.map((kind) => [kind, fateOf(kind, privilege, mergeRole)]));
 
-/** The powers of routes that check their tokens themselves, and of no token. */
-const OTHERS = new Set(["nothing", "git", "node", "person"]);
-const POWERS = Object.keys(FATES).filter((power) => !OTHERS.has(power)) as Power[];
+/** Which are not of the API: nodes have a credential of their own, and inside a sandbox the egress proxy decides. */
+const ELSEWHERE = new Set<string>(["node", "inside"]);
+const OF_TOKENS = (Object.keys(PRIVILEGES) as Privilege[]).filter(
+  (name) => !ELSEWHERE.has(ruleOf(name).power),
+);
 
-describe("the power", () => {
-  it.each(POWERS)("%s is for the intended tokens and roles [T01] [T02] [T05] [T11]", (power) => {
+describe("the privilege", () => {
+  it.each(OF_TOKENS)("%s is for the intended tokens and roles [T01] [T02] [T05] [T11]", (privilege) => {
     // Which account is the operator's, its handlers ask the store.
-    const { foreign, ...others } = fates(power);
-    expect(FATES[power]).toMatchObject(power === "operate" ? others : { foreign, ...others });
+    const { foreign, ...others } = fates(privilege);
+    expect(FATES[privilege]).toMatchObject(privilege === "operate_service" ? others : { foreign, ...others });
   });
 
   it("to merge is the owners' where the project says so", () => {
-    expect(fates("merge", "owner")).toEqual({ ...fates("merge"), member: 403 });
+    expect(fates("merge_change_request", "owner")).toEqual({ ...fates("merge_change_request"), member: 403 });
   });
 });
 

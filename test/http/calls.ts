@@ -321,7 +321,6 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       headers: { "content-type": "application/x-git-receive-pack-request" },
       body: () => "0000",
       answers: [200],
-      fates: { viewer: 403 },
     },
     "* /v1/nodes/*": { target: () => `/v1/nodes/sandboxes/${randomUUID()}/client/`, answers: [] },
     "GET /healthz": at("/healthz", 200),

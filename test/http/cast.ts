@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
+import { visitor } from "../support/service/preview-setup.ts";
 import { startTestService, type TestOptions, type TestService } from "../support/service/service.ts";
 import {
   deliver,
@@ -26,6 +27,8 @@ export type TokenKind =
   | "unknown"
   | "expired"
   | "revoked"
+  /** Without a token, with the cookie of an opened preview. */
+  | "preview"
   /** A user's, account-wide. */
   | "user"
   /** Of people of the same account, by their role in the project that is called for. The account's role is `member`. */
@@ -50,6 +53,8 @@ export type TokenKind =
 export interface Cast {
   readonly service: TestService;
   readonly tokens: Readonly<Record<TokenKind, string | null>>;
+  /** Of a browser that opened a preview of the session. */
+  readonly previewCookie: string;
   /** The project, its running sessions, and another project of the same account. */
   readonly pid: string;
   readonly sid: string;
@@ -112,6 +117,21 @@ const castPeople = async (service: TestService, pid: string) => {
   };
 };
 
+/** Follows a link to a port of the session. @returns the cookie */
+const openPreview = async (
+  service: TestService,
+  { pid, sid }: Pick<Cast, "pid" | "sid">,
+): Promise<string> => {
+  const made = await service.request("POST", `/v1/projects/${pid}/sessions/${sid}/preview`, {
+    body: { port: 3000 },
+  });
+  const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
+  const opened = await visitor(service)(host, `${pathname}${search}`);
+  const [cookie = ""] = String(opened.headers["set-cookie"]).split(";");
+  if (!cookie.startsWith("platform_preview=")) throw new Error(`the link set no cookie: ${opened.status}`);
+  return cookie;
+};
+
 /** @param options where a daemon is reached, for example */
 export const startCast = async (options: TestOptions = {}): Promise<Cast> => {
   const service = await startTestService({}, options);
@@ -129,6 +149,7 @@ export const startCast = async (options: TestOptions = {}): Promise<Cast> => {
     unknown: newToken(),
     expired: await makeExpired(service),
     revoked: await makeRevoked(service),
+    preview: null,
     user: service.token,
     ...people,
     bound: (await makeUserToken(service, { project_id: pid })).token,
@@ -138,5 +159,15 @@ export const startCast = async (options: TestOptions = {}): Promise<Cast> => {
     trigger: (await sandboxEnvironment(service, triggerSid))["PLATFORM_CLI_TOKEN"] ?? "",
     sandbox: person.serviceKey,
   };
-  return { service, tokens, pid, sid: person.sid, triggerSid, fireId: String(fireId), elsewhere };
+  const previewCookie = await openPreview(service, { pid, sid: person.sid });
+  return {
+    service,
+    tokens,
+    previewCookie,
+    pid,
+    sid: person.sid,
+    triggerSid,
+    fireId: String(fireId),
+    elsewhere,
+  };
 };

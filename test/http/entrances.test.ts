@@ -1,6 +1,7 @@
 /** Who enters the sandbox of a session, and how (src/http/access.ts `lackInto`). */
 import { describe, expect, it } from "vitest";
-import { ENTRANCES, lackInto, type Entrance } from "../../src/http/access.ts";
+import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/privileges.ts";
+import { lackInto } from "../../src/http/access.ts";
 import type { Principal } from "../../src/store/ports/identity.ts";
 
 const CALLER: Principal = {
@@ -33,46 +34,47 @@ const SESSIONS = {
   sibling: { id: "sibling", parentSessionId: "parent" },
   stranger: { id: "stranger", parentSessionId: null },
 } as const;
-const TERMINAL: Entrance = { power: "converse", agents: [], act: "terminal" };
+const ENTRANCES = (Object.keys(PRIVILEGES) as Privilege[]).filter(
+  (name) => ruleOf(name).agents !== undefined,
+);
 
 /** The sessions whose sandboxes the caller may enter. */
-const entered = (caller: Principal, entrance: Entrance): readonly string[] =>
+const entered = (caller: Principal, entrance: Privilege): readonly string[] =>
   Object.entries(SESSIONS).flatMap(([name, session]) =>
     lackInto(caller, entrance, session) === null ? [name] : [],
   );
 
 describe("an agent", () => {
   it("reaches the agent runtime of its own session only [X23]", () => {
-    expect(entered(AGENT, ENTRANCES.runtime)).toEqual(["own"]);
-    expect(entered(AGENT, ENTRANCES.controls)).toEqual(["own"]);
+    expect(entered(AGENT, "use_runtime")).toEqual(["own"]);
+    expect(entered(AGENT, "control_runtime")).toEqual(["own"]);
   });
 
   it("reaches the ports of its own session and of those that it started [X23]", () => {
-    expect(entered(AGENT, ENTRANCES.ports)).toEqual(["own", "child"]);
+    expect(entered(AGENT, "enter_port")).toEqual(["own", "child"]);
   });
 
   it("hears that the session is the reason, once the session is known", () => {
-    expect(lackInto(AGENT, ENTRANCES.ports, null)).toBe(null);
-    expect(lackInto(AGENT, ENTRANCES.ports, SESSIONS.stranger)).toEqual({ by: "session" });
+    expect(lackInto(AGENT, "enter_port", null)).toBe(null);
+    expect(lackInto(AGENT, "enter_port", SESSIONS.stranger)).toEqual({ by: "session" });
   });
 
   it("gets no terminal, also not in its own session", () => {
-    expect(entered(AGENT, TERMINAL)).toEqual([]);
+    expect(entered(AGENT, "open_terminal")).toEqual([]);
   });
 
   it("reaches nothing with a trigger's token, or with one that names no session", () => {
     for (const caller of [agent("trigger", "own"), agent("session", null)])
-      for (const entrance of Object.values(ENTRANCES)) expect(entered(caller, entrance)).toEqual([]);
+      for (const entrance of ENTRANCES) expect(entered(caller, entrance)).toEqual([]);
   });
 });
 
 describe("a person", () => {
   it("enters every session of a project in which her role has the power", () => {
-    for (const entrance of [...Object.values(ENTRANCES), TERMINAL])
-      expect(entered(CALLER, entrance)).toEqual(Object.keys(SESSIONS));
+    for (const entrance of ENTRANCES) expect(entered(CALLER, entrance)).toEqual(Object.keys(SESSIONS));
   });
 
   it("needs the power to converse for the agent runtime, as for a message", () => {
-    expect(ENTRANCES.runtime.power).toBe("converse");
+    expect(ruleOf("use_runtime").power).toBe(ruleOf("instruct_agent").power);
   });
 });

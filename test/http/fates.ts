@@ -1,4 +1,5 @@
 /** api.md 1 "Caller", "Origin" as a table: what each kind of token and each role gets where a power is needed. */
+import type { Privilege } from "../../src/domain/privileges.ts";
 import type { Fate } from "./call.ts";
 import type { TokenKind } from "./cast.ts";
 
@@ -16,7 +17,7 @@ export const GOOD = [
   "trigger",
   "sandbox",
 ] as const satisfies readonly TokenKind[];
-const BAD = ["none", "unknown", "expired", "revoked"] as const satisfies readonly TokenKind[];
+const BAD = ["none", "unknown", "expired", "revoked", "preview"] as const satisfies readonly TokenKind[];
 export const KINDS: readonly TokenKind[] = [...BAD, ...GOOD];
 
 /** A row of the table: the fate of each good token. All others get a 401. */
@@ -33,11 +34,12 @@ const row = (cells: string): Readonly<Record<TokenKind, Fate>> => {
 const everyone = Object.fromEntries(KINDS.map((kind) => [kind, "in"])) as Record<TokenKind, Fate>;
 
 // prettier-ignore
-/** api.md 1 as a table: the power that a route requires → the answer to each kind of token and each role. */
-export const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
-  nothing: everyone,
+/** api.md 1 as a table: the power → the answer to each kind of token and each role. */
+const POWERS = {
+  ask: everyone,
   //               user owner member viewer outsider bound elsewhere foreign session trigger sandbox
   self:       row("in   in    in     in     in       in    in        in      in      403     403"),
+  person:     row("in   in    in     in     in       in    in        in      403     403     403"),
   account:    row("in   in    in     in     in       403   403       in      403     403     403"),
   administer: row("in   403   403    403    403      403   403       in      403     403     403"),
   read:       row("in   in    in     in     404      in    404       404     in      in      403"),
@@ -50,8 +52,57 @@ export const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> 
   govern:     row("in   in    403    403    404      in    404       404     403     403     403"),
   operate:    row("in   403   403    403    403      403   403       403     403     403     403"),
   clone:      row("403  403   403    403    403      403   403       403     403     403     in"),
-  git:        row("in   in    in     in     404      in    404       404     403     403     403"),
-  // A token is never a node's credential (test/http/nodes.test.ts has those that are).
+  fetch:      row("in   in    in     in     404      in    404       404     403     403     403"),
+  push:       row("in   in    in     403    404      in    404       404     403     403     403"),
+  // A token is never a node's credential (test/http/nodes.test.ts has those that are), and no door of the API asks for `inside`.
   node:       row("401  401   401    401    401      401   401       401     401     401     401"),
-  person:     row("in   in    in     in     in       in    in        in      403     403     403"),
+} as const;
+
+/** The privileges of each power, once more: one that moves to another power must be moved here, too. */
+const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
+  ask: ["see_health", "read_documents", "sign_in", "sign_for_trigger"],
+  self: ["know_itself"],
+  person: ["link_browser"],
+  account: ["manage_own_access", "see_people", "see_queue", "create_project"],
+  administer: ["govern_account"],
+  operate: ["operate_service"],
+  read: ["read_project"],
+  work: [
+    "start_session",
+    "restart_session",
+    "stop_session",
+    "name_session",
+    "enter_port",
+    "close_change_request",
+    "build_environment",
+    "try_triggers",
+  ],
+  converse: [
+    "instruct_agent",
+    "manage_messages",
+    "interrupt_agent",
+    "settle_request",
+    "approve_call",
+    "use_runtime",
+    "control_runtime",
+    "open_terminal",
+    "give_back_credentials",
+  ],
+  propose: ["open_change_request"],
+  merge: ["merge_change_request"],
+  execute: ["call_tool"],
+  contribute: ["use_own_credential", "see_secret_names", "propose_trigger"],
+  govern: ["write_secret", "govern_project", "open_owners_terminal"],
+  fetch: ["read_repository"],
+  push: ["write_ref"],
+  clone: ["get_clone_credential"],
+  node: ["join_nodes"],
 };
+
+/** Privilege → the answer to each kind of token and each role. */
+export const FATES: Readonly<Partial<Record<Privilege, Readonly<Record<TokenKind, Fate>>>>> =
+  Object.fromEntries(
+    (Object.keys(HELD_BY) as (keyof typeof POWERS)[]).flatMap((power) =>
+      HELD_BY[power].map((privilege) => [privilege, POWERS[power]]),
+    ),
+  );

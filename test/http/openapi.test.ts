@@ -1,6 +1,5 @@
 /**
- * What others rely on: the OpenAPI document of the running service, the routes with their power, and the list of those
- * that need no token. `vitest -u` writes them again; read the difference afterwards.
+ * What others rely on: the OpenAPI document of the running service, and the routes with their privilege. `vitest -u` writes them again; read the difference afterwards.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -62,14 +61,10 @@ const operations = (): readonly (readonly [string, string, Operation])[] =>
   );
 
 describe("the routes", () => {
-  const lines = ROUTES.map(({ method, pattern, power }) => `${method} ${pattern}: ${power ?? "no token"}`);
+  const lines = ROUTES.map(({ method, pattern, privilege }) => `${method} ${pattern}: ${privilege}`);
 
-  it("and their requirements match the recorded ones", async () => {
+  it("and their privileges match the recorded ones", async () => {
     await expectGolden("routes.json", lines.toSorted());
-  });
-
-  it("that need no token match the recorded ones", async () => {
-    await expectGolden("open-routes.json", lines.filter((line) => line.endsWith(": no token")).toSorted());
   });
 });
 
@@ -170,12 +165,12 @@ describe("the OpenAPI document", () => {
   it("contains every route except the page's, the nodes' and its own", () => {
     const told = new Set(operations().map(([path, method]) => `${method.toUpperCase()} ${path}`));
     const own = /^\/(?:docs(?:\/.*)?|dashboard\/.*|openapi\.json)?$/;
-    const expected = ROUTES.filter(({ pattern, power }) => !own.test(pattern) && power !== "node").map(
-      ({ method, pattern }) => {
-        const path = pattern.replaceAll(/:([a-z]+)/gi, "{$1}").replace(/\*$/, "{path}");
-        return `${method === "*" ? "X-ANY-METHOD" : method} ${path}`;
-      },
-    );
+    const expected = ROUTES.filter(
+      ({ pattern, privilege }) => !own.test(pattern) && privilege !== "join_nodes",
+    ).map(({ method, pattern }) => {
+      const path = pattern.replaceAll(/:([a-z]+)/gi, "{$1}").replace(/\*$/, "{path}");
+      return `${method === "*" ? "X-ANY-METHOD" : method} ${path}`;
+    });
     expect(expected.toSorted()).toEqual([...told].toSorted());
   });
 

@@ -24,7 +24,7 @@ it.each([
 });
 
 const methodsOf = Map.groupBy(
-  ROUTES.filter(({ method, power }) => method !== "*" && power !== "git"),
+  ROUTES.filter(({ method, pattern }) => method !== "*" && !pattern.startsWith("/v1/git/")),
   ({ pattern }) => pattern,
 );
 

@@ -86,6 +86,7 @@ const EXPECTED: Readonly<Record<TokenKind, readonly [number, string | null]>> = 
   unknown: [401, "unauthorized"],
   expired: [401, "unauthorized"],
   revoked: [401, "unauthorized"],
+  preview: [401, "unauthorized"],
 };
 
 describe("a terminal", () => {
@@ -128,7 +129,8 @@ describe("a terminal", () => {
   it.each(Object.keys(EXPECTED) as TokenKind[])("is open or refused with the token: %s", async (kind) => {
     const token = cast.tokens[kind];
     const [id, before] = [randomUUID(), world.started];
-    const opened = await open(token === null ? {} : bearer(token), { id });
+    const cookie = kind === "preview" ? { cookie: cast.previewCookie } : {};
+    const opened = await open(token === null ? cookie : bearer(token), { id });
     expect(seen(opened)).toEqual(EXPECTED[kind]);
     if (opened.status !== 101) return expect(world.started).toBe(before);
     await run(id);

@@ -54,12 +54,12 @@ export class ApprovalsGroup extends HttpApiGroup.make("approvals")
       },
       success: ApprovalPage,
       error: NotFound,
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "approve_call"),
     HttpApiEndpoint.post("approve", "/approvals/:id/approve", {
       params: approvalParams,
       success: ApprovalWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "approve_call"),
     HttpApiEndpoint.post("deny", "/approvals/:id/deny", {
       params: approvalParams,
       payload: Schema.Struct({
@@ -67,7 +67,7 @@ export class ApprovalsGroup extends HttpApiGroup.make("approvals")
       }),
       success: ApprovalWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "approve_call"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid") {}

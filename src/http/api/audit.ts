@@ -62,13 +62,13 @@ export class AuditGroup extends HttpApiGroup.make("audit")
       query: { ...filters, project: Schema.optionalKey(Uuid) },
       success: AuditPage,
       error: BadRequest,
-    }).annotate(Access, "administer"),
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.get("listOfProject", "/projects/:pid/audit", {
       params: projectParams,
       query: filters,
       success: AuditPage,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

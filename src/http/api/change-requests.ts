@@ -101,7 +101,7 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       payload: OpenRequest,
       success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "propose"),
+    }).annotate(Access, "open_change_request"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,
       query: { ...pageQuery, status: Schema.optionalKey(ChangeRequestSummary.fields.status) },
@@ -110,32 +110,32 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
         next_cursor: nullable(Schema.String),
       }),
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("get", "/:number", {
       params: numberParams,
       success: Detail,
       error: [NotFound, Conflict],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("diff", "/:number/diff", {
       params: numberParams,
       query: diffQuery,
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     // Only for people: a person reviews an agent's work before it reaches the default branch (api.md 1).
     HttpApiEndpoint.post("merge", "/:number/merge", {
       params: numberParams,
       payload: MergeRequest,
       success: ChangeRequestSummary,
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "merge"),
+    }).annotate(Access, "merge_change_request"),
     // Also for a session's token, which may do everything that its user may do except merge. Not for a trigger's token:
     // it may open and update its own request (api.md 1), but closing one would take it away from its reviewer.
     HttpApiEndpoint.post("close", "/:number/close", {
       params: numberParams,
       success: ChangeRequestSummary,
       error: [NotFound, Conflict],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "close_change_request"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/change-requests") {}

@@ -151,7 +151,7 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
       params: projectParams,
       success: Listing,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.put("putCredential", "/connectors/:slug/credential", {
       params: slugParams,
       payload: Schema.Struct({
@@ -163,7 +163,7 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
       }),
       success: ConnectorWire,
       error: [BadRequest, Forbidden, NotFound, Conflict],
-    }).annotate(Access, "contribute"),
+    }).annotate(Access, "use_own_credential"),
     HttpApiEndpoint.post("authorize", "/connectors/:slug/authorize", {
       params: slugParams,
       success: Schema.Struct({
@@ -173,23 +173,23 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
         expires_at: Instant,
       }),
       error: [BadRequest, Forbidden, NotFound, Conflict, BadGateway],
-    }).annotate(Access, "contribute"),
+    }).annotate(Access, "use_own_credential"),
     HttpApiEndpoint.delete("deleteCredential", "/connectors/:slug/credential", {
       params: slugParams,
       success: HttpApiSchema.NoContent,
       error: [BadRequest, Forbidden, NotFound],
-    }).annotate(Access, "contribute"),
+    }).annotate(Access, "use_own_credential"),
     HttpApiEndpoint.get("catalogue", "/connectors/:slug/catalogue", {
       params: slugParams,
       success: CatalogueWire,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("changeCatalogue", "/connectors/:slug/catalogue", {
       params: slugParams,
       payload: CatalogueAction,
       success: CatalogueWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.get("calls", "/executor/calls", {
       params: projectParams,
       query: {
@@ -199,7 +199,7 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
       },
       success: CallPage,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid") {}

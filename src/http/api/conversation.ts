@@ -108,12 +108,12 @@ export class ConversationGroup extends HttpApiGroup.make("conversation")
       query: { before: pageQuery.cursor, limit: pageQuery.limit },
       success: ConversationWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("output", "/items/:id/output", {
       params: { ...sessionParams, id: Uuid },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/sessions/:sid") {}

@@ -25,7 +25,7 @@ export class DeviceLoginsGroup extends HttpApiGroup.make("deviceLogins")
       payload: Schema.Struct({ code: Code }),
       success: DeviceLoginWire,
       error: [NotFound, TooMany],
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
     HttpApiEndpoint.post("approveDeviceLogin", "/device-logins/approve", {
       payload: Schema.Struct({
         code: Code,
@@ -34,12 +34,12 @@ export class DeviceLoginsGroup extends HttpApiGroup.make("deviceLogins")
       }),
       success: DeviceLoginWire,
       error: [NotFound, TooMany],
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
     HttpApiEndpoint.post("denyDeviceLogin", "/device-logins/deny", {
       payload: Schema.Struct({ code: Code }),
       success: HttpApiSchema.NoContent,
       error: [NotFound, TooMany],
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

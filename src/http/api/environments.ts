@@ -180,7 +180,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       params: projectParams,
       success: EnvironmentWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("warm", "/warm", {
       params: projectParams,
       success: Schema.Struct({
@@ -189,7 +189,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
         }),
       }).pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "build_environment"),
     HttpApiEndpoint.get("builds", "/builds", {
       params: projectParams,
       query: pageQuery,
@@ -198,28 +198,28 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
         next_cursor: nullable(Schema.String),
       }),
       error: [BadRequest, NotFound],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("build", "/builds", {
       params: projectParams,
       success: BuildWire.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "build_environment"),
     HttpApiEndpoint.get("getBuild", "/builds/:bid", {
       params: buildParams,
       success: BuildWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("log", "/builds/:bid/log", {
       params: buildParams,
       query: logQuery,
       success: LogWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("cancel", "/builds/:bid/cancel", {
       params: buildParams,
       success: BuildWire.pipe(HttpApiSchema.status(202)),
       error: NotFound,
-    }).annotate(Access, "work"),
+    }).annotate(Access, "build_environment"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/environment") {}

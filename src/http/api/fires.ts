@@ -92,32 +92,32 @@ export class FiresGroup extends HttpApiGroup.make("fires")
       query: { ...statusQuery, slug: Schema.optionalKey(Slug) },
       success: FirePage,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("ofTrigger", "/projects/:pid/triggers/:slug/fires", {
       params: triggerParams,
       query: statusQuery,
       success: FirePage,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("get", "/projects/:pid/fires/:id", {
       params: fireParams,
       success: FireDetail,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("replay", "/projects/:pid/fires/:id/replay", {
       params: fireParams,
       success: FiredWire,
       error: [NotFound, Conflict, Unprocessable, TooMany, Internal],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "start_session"),
     HttpApiEndpoint.delete("cancel", "/projects/:pid/fires/:id", {
       params: fireParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "stop_session"),
     HttpApiEndpoint.get("queue", "/queue", {
       query: pageQuery,
       success: Schema.Struct({ queue: Schema.Array(QueueWire), next_cursor: nullable(Schema.String) }),
-    }).annotate(Access, "account"),
+    }).annotate(Access, "see_queue"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -83,21 +83,21 @@ const CreateToken = Schema.Struct({
 /** The caller's identity, and the account's tokens (api.md 2). */
 export class IdentityGroup extends HttpApiGroup.make("identity")
   .add(
-    HttpApiEndpoint.get("me", "/me", { success: Me }).annotate(Access, "self"),
+    HttpApiEndpoint.get("me", "/me", { success: Me }).annotate(Access, "know_itself"),
     HttpApiEndpoint.get("listTokens", "/tokens", {
       query: pageQuery,
       success: Schema.Struct({ tokens: Schema.Array(TokenWire), next_cursor: Schema.NullOr(Schema.String) }),
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
     HttpApiEndpoint.post("createToken", "/tokens", {
       payload: CreateToken,
       success: Schema.Struct({ ...TokenWire.fields, token: Schema.String }).pipe(HttpApiSchema.status(201)),
       error: NotFound,
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
     HttpApiEndpoint.delete("deleteToken", "/tokens/:id", {
       params: { id: Uuid },
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
   )
   .add(
     HttpApiEndpoint.get("listBrowsers", "/me/browsers", {
@@ -106,26 +106,26 @@ export class IdentityGroup extends HttpApiGroup.make("identity")
         browsers: Schema.Array(BrowserWire),
         next_cursor: Schema.NullOr(Schema.String),
       }),
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
     HttpApiEndpoint.delete("endBrowsers", "/me/browsers", { success: HttpApiSchema.NoContent }).annotate(
       Access,
-      "account",
+      "manage_own_access",
     ),
     HttpApiEndpoint.delete("endBrowser", "/me/browsers/:id", {
       params: { id: Uuid },
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
   )
   .add(
     HttpApiEndpoint.get("listIdentities", "/me/identities", {
       success: Schema.Struct({ identities: Schema.Array(IdentityWire) }),
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
     HttpApiEndpoint.delete("removeIdentity", "/me/identities/:id", {
       params: { id: Uuid },
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "account"),
+    }).annotate(Access, "manage_own_access"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

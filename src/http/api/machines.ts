@@ -83,38 +83,41 @@ export class MachinesGroup extends HttpApiGroup.make("machines")
   .add(
     HttpApiEndpoint.get("list", "/machines", {
       success: Schema.Struct({ machines: Schema.Array(Definition) }),
-    }).annotate(Access, "self"),
-    HttpApiEndpoint.get("account", "/account/machine", { query, success, error }).annotate(Access, "account"),
+    }).annotate(Access, "know_itself"),
+    HttpApiEndpoint.get("account", "/account/machine", { query, success, error }).annotate(
+      Access,
+      "see_queue",
+    ),
     HttpApiEndpoint.get("session", "/projects/:pid/sessions/:sid/machine", {
       params: sessionParams,
       query,
       success,
       error,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("sandbox", "/projects/:pid/sessions/:sid/sandbox/machine", {
       params: sessionParams,
       query,
       success,
       error,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("conversation", "/projects/:pid/sessions/:sid/conversation/machine", {
       params: sessionParams,
       query,
       success,
       error,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("trigger", "/projects/:pid/triggers/:slug/machine", {
       params: triggerParams,
       query,
       success,
       error,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("changeRequest", "/projects/:pid/change-requests/:number/machine", {
       params: numberParams,
       query,
       success,
       error,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

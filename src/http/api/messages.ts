@@ -60,33 +60,33 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       payload: PostMessage,
       success: [Posted, Posted.pipe(HttpApiSchema.status(201))],
       error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "instruct_agent"),
     HttpApiEndpoint.delete("cancel", "/messages/:id", {
       params: itemParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "manage_messages"),
     HttpApiEndpoint.post("interrupt", "/interrupt", {
       params: sessionParams,
       success: Schema.Struct({ interrupted: Schema.Boolean }),
       error: [NotFound, Conflict],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "interrupt_agent"),
     HttpApiEndpoint.post("resume", "/queue/resume", {
       params: sessionParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "manage_messages"),
     HttpApiEndpoint.post("answer", "/requests/:id/answer", {
       params: itemParams,
       payload: AnswerRequest,
       success: Schema.Struct({ request: ItemWire }),
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "settle_request"),
     HttpApiEndpoint.get("models", "/models", {
       params: sessionParams,
       success: RuntimeOffers,
       error: [NotFound, Conflict, Unavailable],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/sessions/:sid") {}

@@ -103,11 +103,14 @@ const ServiceWire = Schema.Struct({
 /** The service itself, for its operator (api.md 9). */
 export class OperatorGroup extends HttpApiGroup.make("operator")
   .add(
-    HttpApiEndpoint.get("show", "/operator", { success: ServiceWire }).annotate(Access, "operate"),
-    HttpApiEndpoint.post("resume", "/operator/resume", { success: Resumed }).annotate(Access, "operate"),
+    HttpApiEndpoint.get("show", "/operator", { success: ServiceWire }).annotate(Access, "operate_service"),
+    HttpApiEndpoint.post("resume", "/operator/resume", { success: Resumed }).annotate(
+      Access,
+      "operate_service",
+    ),
     HttpApiEndpoint.post("examine", "/operator/doctor", { success: DoctorWire, error: Conflict }).annotate(
       Access,
-      "operate",
+      "operate_service",
     ),
   )
   .middleware(Authorized)

@@ -107,51 +107,51 @@ export class OutboundWebhooksGroup extends HttpApiGroup.make("outboundWebhooks")
       query: pageQuery,
       success: WebhookPage,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("create", "/", {
       params: projectParams,
       payload: Wish,
       success: NewWebhookWire.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.get("get", "/:id", {
       params: webhookParams,
       success: WebhookWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.patch("change", "/:id", {
       params: webhookParams,
       payload: Change,
       success: WebhookWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.delete("delete", "/:id", {
       params: webhookParams,
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.post("test", "/:id/test", {
       params: webhookParams,
       success: Tested,
       error: NotFound,
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params: webhookParams,
       payload: Rotation,
       success: Rotated,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.get("deliveries", "/:id/deliveries", {
       params: webhookParams,
       query: pageQuery,
       success: DeliveryPage,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("replay", "/:id/deliveries/:did/replay", {
       params: deliveryParams,
       success: DeliveryWire.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/webhooks") {}

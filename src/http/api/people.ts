@@ -54,7 +54,7 @@ export class PeopleGroup extends HttpApiGroup.make("people")
         people: Schema.Array(PersonWire),
         next_cursor: Schema.NullOr(Schema.String),
       }),
-    }).annotate(Access, "account"),
+    }).annotate(Access, "see_people"),
     HttpApiEndpoint.patch("update", "/people/:id", {
       params: id,
       payload: Schema.Struct({
@@ -63,24 +63,24 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       }),
       success: PersonWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "administer"),
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.post("deactivate", "/people/:id/deactivate", {
       params: id,
       success: PersonWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "administer"),
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.post("reactivate", "/people/:id/reactivate", {
       params: id,
       success: PersonWire,
       error: NotFound,
-    }).annotate(Access, "administer"),
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.get("invitations", "/invitations", {
       query: pageQuery,
       success: Schema.Struct({
         invitations: Schema.Array(InvitationWire),
         next_cursor: Schema.NullOr(Schema.String),
       }),
-    }).annotate(Access, "administer"),
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.post("invite", "/invitations", {
       payload: Schema.Struct({
         name: text(NAME_MAX),
@@ -92,28 +92,28 @@ export class PeopleGroup extends HttpApiGroup.make("people")
         url: Schema.String.annotate({ description: "The link. It is shown only once." }),
       }).pipe(HttpApiSchema.status(201)),
       error: Unprocessable,
-    }).annotate(Access, "administer"),
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.delete("revoke", "/invitations/:id", {
       params: id,
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "administer"),
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.get("members", "/projects/:pid/members", {
       params: projectParams,
       success: Schema.Struct({ members: Schema.Array(MemberWire) }),
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.put("grant", "/projects/:pid/members/:id", {
       params: member,
       payload: Schema.Struct({ role: ProjectRoleWire }),
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.delete("revokeGrant", "/projects/:pid/members/:id", {
       params: member,
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

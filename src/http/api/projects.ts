@@ -146,65 +146,65 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
         projects: Schema.Array(ProjectWire),
         next_cursor: Schema.NullOr(Schema.String),
       }),
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("create", "/projects", {
       payload: CreateProject,
       success: ProjectWire.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, Unprocessable],
-    }).annotate(Access, "account"),
+    }).annotate(Access, "create_project"),
     HttpApiEndpoint.get("get", "/projects/:pid", {
       params: projectParams,
       success: ProjectWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.patch("update", "/projects/:pid", {
       params: projectParams,
       payload: PatchProject,
       success: ProjectWire,
       error: [NotFound, Unprocessable, Forbidden],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.put("replaceCredential", "/projects/:pid/repository/credential", {
       params: projectParams,
       payload: CredentialRequest,
       success: ProjectWire,
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.delete("removeCredential", "/projects/:pid/repository/credential", {
       params: projectParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.post("checkRepository", "/repository-checks", {
       payload: CheckRepository,
       success: CheckWire,
       error: [BadRequest, Unprocessable],
-    }).annotate(Access, "account"),
+    }).annotate(Access, "create_project"),
     HttpApiEndpoint.post("checkConnection", "/projects/:pid/repository/check", {
       params: projectParams,
       success: CheckWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.get("usage", "/projects/:pid/usage", {
       params: projectParams,
       query: { from: Schema.optionalKey(Day), to: Schema.optionalKey(Day) },
       success: UsageWire,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("setup", "/projects/:pid/setup", {
       params: projectParams,
       success: SetupWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "govern_project"),
     HttpApiEndpoint.get("sessionOptions", "/projects/:pid/session-options", {
       params: projectParams,
       success: SessionOptionsWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
       params: projectParams,
       success: TriggerListing,
       error: [NotFound, Conflict],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "try_triggers"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

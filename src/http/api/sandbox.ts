@@ -18,6 +18,6 @@ export class SandboxGroup extends HttpApiGroup.make("sandbox")
       params: projectParams,
       success: CloneCredential,
       error: Forbidden,
-    }).annotate(Access, "clone"),
+    }).annotate(Access, "get_clone_credential"),
   )
   .middleware(Authorized) {}

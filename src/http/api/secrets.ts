@@ -62,24 +62,24 @@ export class SecretsGroup extends HttpApiGroup.make("secrets")
   .add(
     HttpApiEndpoint.get("list", "/", { params: projectParams, success: Listing, error: NotFound }).annotate(
       Access,
-      "contribute",
+      "see_secret_names",
     ),
     HttpApiEndpoint.put("put", "/:name", {
       params: secretParams,
       payload: Value,
       success: [SecretWire, SecretWire.pipe(HttpApiSchema.status(201))],
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "write_secret"),
     HttpApiEndpoint.post("try", "/:name/try", {
       params: secretParams,
       success: Tried,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "write_secret"),
     HttpApiEndpoint.delete("delete", "/:name", {
       params: secretParams,
       success: HttpApiSchema.NoContent,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "write_secret"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/secrets") {}

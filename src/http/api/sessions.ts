@@ -230,107 +230,107 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       payload: CreateSession,
       success: StartedSession.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "start_session"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,
       query: listQuery,
       success: SessionPage,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("get", "/:sid", {
       params: sessionParams,
       success: SessionWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.patch("update", "/:sid", {
       params: sessionParams,
       payload: PatchSession,
       success: SessionWire,
       error: NotFound,
-    }).annotate(Access, "work"),
+    }).annotate(Access, "name_session"),
     HttpApiEndpoint.post("stop", "/:sid/stop", {
       params: sessionParams,
       success: SessionWire,
       error: NotFound,
-    }).annotate(Access, "work"),
+    }).annotate(Access, "stop_session"),
     HttpApiEndpoint.get("ownCredentials", "/:sid/own-credentials", {
       params: sessionParams,
       success: OwnCredentialsWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("giveOwnCredentials", "/:sid/own-credentials/give-back", {
       params: sessionParams,
       success: HttpApiSchema.NoContent,
       error: [Forbidden, NotFound],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "give_back_credentials"),
     HttpApiEndpoint.post("restart", "/:sid/restart", {
       params: sessionParams,
       // Without a body, nothing is wished.
       payload: [RestartSession, Schema.Null],
       success: StartedSession.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict, TooMany],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "restart_session"),
     HttpApiEndpoint.delete("delete", "/:sid", {
       params: sessionParams,
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "work"),
+    }).annotate(Access, "stop_session"),
     HttpApiEndpoint.get("sandbox", "/:sid/sandbox", {
       params: sessionParams,
       success: SandboxWire,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("changes", "/:sid/changes", {
       params: sessionParams,
       query: workQuery,
       success: SessionChanges,
       error: [NotFound, Conflict],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("diff", "/:sid/diff", {
       params: sessionParams,
       query: { ...diffQuery, ...workQuery },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("workspaceChanges", "/:sid/workspace/changes", {
       params: sessionParams,
       success: WorkspaceChanges,
       error: [NotFound, Conflict, GatewayTimeout],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("workspaceDiff", "/:sid/workspace/diff", {
       params: sessionParams,
       query: workspaceQuery,
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict, GatewayTimeout],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("workspaceFiles", "/:sid/workspace/files", {
       params: sessionParams,
       query: workspaceQuery,
       success: Schema.Union([WorkspaceDirectory, WorkspaceFile]),
       error: [BadRequest, NotFound, Conflict, GatewayTimeout],
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("ports", "/:sid/ports", {
       params: sessionParams,
       success: Schema.Struct({ ports: Schema.Array(Schema.Finite) }),
       error: [NotFound, Conflict],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "enter_port"),
     HttpApiEndpoint.get("terminal", "/:sid/terminal", {
       params: sessionParams,
       success: TerminalOffer,
       error: [NotFound, Conflict],
-    }).annotate(Access, "converse"),
+    }).annotate(Access, "open_terminal"),
     HttpApiEndpoint.post("preview", "/:sid/preview", {
       params: sessionParams,
       payload: CreatePreview,
       success: Schema.Struct({ url: Schema.String, expires_at: Instant }).pipe(HttpApiSchema.status(201)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "enter_port"),
   )
   .prefix("/v1/projects/:pid/sessions")
   .add(
     HttpApiEndpoint.get("listAll", "/v1/sessions", {
       query: listQuery,
       success: SessionPage,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
   )
   .middleware(Authorized) {}

@@ -44,14 +44,14 @@ export class TriggerWishesGroup extends HttpApiGroup.make("triggerWishes")
       payload: TriggerWish,
       success: Draft,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "try_triggers"),
     // The commit is a person's, so an agent's token cannot make it.
     HttpApiEndpoint.post("propose", "/proposals", {
       params: projectParams,
       payload: TriggerWish,
       success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "contribute"),
+    }).annotate(Access, "propose_trigger"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/triggers") {}

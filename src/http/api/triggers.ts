@@ -86,7 +86,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
       params: projectParams,
       success: TriggerListing,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("fire", "/projects/:pid/triggers/:slug/fire", {
       params: triggerParams,
       payload: HandMessage,
@@ -94,7 +94,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
         HttpApiSchema.status(202),
       ),
       error: [NotFound, Conflict, TooMany, Internal, Unprocessable],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "start_session"),
     HttpApiEndpoint.post("preview", "/projects/:pid/triggers/:slug/preview", {
       params: triggerParams,
       payload: PreviewRequest,
@@ -104,7 +104,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
         outcome: Schema.Literals(["fires", "pong", "filtered", ...EVENT_SKIPS]),
       }),
       error: [BadRequest, NotFound, Internal],
-    }).annotate(Access, "work"),
+    }).annotate(Access, "try_triggers"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

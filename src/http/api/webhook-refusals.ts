@@ -34,7 +34,7 @@ export class WebhookRefusalsGroup extends HttpApiGroup.make("webhookRefusals")
       query: pageQuery,
       success: RefusalPage,
       error: NotFound,
-    }).annotate(Access, "read"),
+    }).annotate(Access, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

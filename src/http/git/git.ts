@@ -23,15 +23,15 @@ import {
   type SmartHttp,
 } from "../../git/server/smart-http.ts";
 import type { Standing } from "../../git/server/standing.ts";
-import { includesRole } from "../../domain/role.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
+import type { Privilege } from "../../domain/privileges.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { CloneCredentials } from "../../store/ports/clone-credentials.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
-import { reaches } from "../access.ts";
+import { lackAt, lackOf, neededRole, reaches } from "../access.ts";
 import type { Arrived } from "../api/access.ts";
 import { forbidden } from "../authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
@@ -141,6 +141,9 @@ const standingOf = Effect.fnUntraced(function* (held: Held) {
 const respond = ({ status, headers, body }: GitResponse): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.stream(body, { status, headers, contentType: headers["content-type"] ?? "text/plain" });
 
+const privilegeOf = (service: GitRoute["service"]): Privilege =>
+  service === "git-receive-pack" ? "write_ref" : "read_repository";
+
 /** The caller's write policy, and the grant that the request depends on. */
 const accessFor = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -154,12 +157,16 @@ const accessFor = Effect.fnUntraced(function* (
   if (tokenKind(password) !== null) {
     const path = { projectId: route.projectId, sessionId: null };
     const arrival = yield* (yield* Identity).arrive(hash, now, path);
-    const isPush = route.service === "git-receive-pack";
-    const asked = { ...(yield* askedHere), isChange: isPush };
+    const privilege = privilegeOf(route.service);
+    const asked = { ...(yield* askedHere), isChange: privilege === "write_ref" };
     if (arrival === null) return yield* passwordRefused(hash, asked);
     const caller = { ...arrival.caller, reached: arrival.reached };
     const { projectId } = route;
-    const held = heldBy(caller, { projectId, needs: isPush ? "member" : "viewer", session: null });
+    const held = heldBy(caller, {
+      projectId,
+      needs: neededRole(privilege, "owner") ?? "owner",
+      session: null,
+    });
     const policy = userPolicy(caller, route).pipe(Effect.tapError(recordLack(caller, asked, projectId)));
     return { policy: yield* policy, held };
   }
@@ -219,18 +226,20 @@ export const writePolicy = Effect.fnUntraced(function* (
  * Tokens in sandboxes do not use git. Sandboxes use the minted credential, which has its own write policy (api.md 1).
  */
 const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, service }: GitRoute) {
-  if (caller.kind !== "access" || caller.origin !== "user") {
+  const isPush = service === "git-receive-pack";
+  const privilege = privilegeOf(service);
+  if (lackOf(caller, privilege) !== null) {
     return yield* new Forbidden({
       error: "This token cannot be used for git. In a sandbox, use the clone credential.",
       code: "forbidden",
     });
   }
-  const { role = null } = caller.reached ?? {};
-  if (role === null || !reaches(caller, projectId)) return yield* notFound("repository");
-  const isPush = service === "git-receive-pack";
-  if (isPush && !includesRole(role, "member"))
-    return yield* forbidden(caller, { by: "role", needed: "member", role });
-  const isOwner = isPush && caller.projectId === null && role === "owner";
+  const { reached } = caller;
+  if (reached === undefined || reached.role === null || !reaches(caller, projectId))
+    return yield* notFound("repository");
+  const lack = lackAt(privilege, reached);
+  if (lack !== null) return yield* forbidden(caller, lack);
+  const isOwner = isPush && caller.projectId === null && reached.role === "owner";
   return yield* writePolicy(projectId, { kind: "user" }, isOwner);
 });
 

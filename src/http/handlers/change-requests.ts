@@ -9,7 +9,6 @@ import { namedSecrets } from "../../duties/secrets.ts";
 import { MISTAKES_MAX, proposedMistakes } from "../../services/proposed-files.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { Principal } from "../../store/ports/identity.ts";
-import { requireAllowed } from "../agent-rules.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, Forbidden, notFound } from "../api/errors.ts";
@@ -30,7 +29,6 @@ interface OpenRequest {
 export const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
-  yield* requireAllowed(caller, pid, "open_change_request");
   const head = yield* headOf(caller, pid, request);
   const { title, description = "" } = request;
   return changeRequestWire(yield* openRequest(project, { head, title, description }));

@@ -63,11 +63,11 @@ const atOnce = () =>
 
 /** Whether the caller governs the project. */
 const isOwner = ({ reached }: Arrived): boolean =>
-  reached !== undefined && lackAt("govern", reached) === null;
+  reached !== undefined && lackAt("govern_project", reached) === null;
 
 /** A credential of the project is its owners'. */
 const requireOwner = Effect.fnUntraced(function* (caller: Arrived) {
-  const lack = caller.reached === undefined ? null : lackAt("govern", caller.reached);
+  const lack = caller.reached === undefined ? null : lackAt("govern_project", caller.reached);
   if (lack !== null) return yield* forbidden(caller, lack);
 });
 

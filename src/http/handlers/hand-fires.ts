@@ -8,7 +8,7 @@ import { Firing, firePrompt, type FireRequest } from "../../services/firing.ts";
 import { Caller } from "../api/access.ts";
 import { notFound, Unavailable } from "../api/errors.ts";
 import type * as api from "../api/triggers.ts";
-import { parentOf, requireAllowed } from "../agent-rules.ts";
+import { parentOf } from "../agent-rules.ts";
 import { capReached, childrenFull, fireFailed, projectInactive } from "../refusals.ts";
 import { projectFor } from "./answers.ts";
 
@@ -42,7 +42,6 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
   const caller = yield* Caller;
   const firing = yield* Firing;
   yield* projectFor(caller, path.pid);
-  yield* requireAllowed(caller, path.pid, "start_session");
   const parent = yield* parentOf(caller);
   for (let attempt = 1; attempt <= STALE_MAX; attempt += 1) {
     const { project, trigger } = yield* triggerFor(path);

@@ -154,7 +154,7 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
     return isSame(former, wish, caller.user.id) ? { message: former, isNew: false } : yield* idTaken();
   yield* refuseSecretsIn(session.projectId, [wish.text ?? ""]);
   const files = yield* filesOf(session.id, wish.attachments ?? []);
-  yield* noteSteering(caller, session, "message");
+  yield* noteSteering(caller, session, "instruct_agent");
   yield* awakened(session, params, wish);
   const { accepted } = yield* tell(session.id, {
     type: "message.posted",
@@ -239,7 +239,7 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
   yield* refuseSecretsIn(session.projectId, wordsIn(given));
   const fits = yield* fitting(asked, given);
   const caller = yield* Caller;
-  yield* noteSteering(caller, session, "answer");
+  yield* noteSteering(caller, session, "settle_request");
   const { accepted } = yield* tell(session.id, {
     type: "answer.given",
     requestId: asked.id,

@@ -8,7 +8,6 @@ import { CHILDREN_MAX, isLive } from "../../domain/session.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { People } from "../../store/ports/people.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
-import { requireAllowed } from "../agent-rules.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { capReached, childrenFull, projectInactive } from "../refusals.ts";
@@ -43,13 +42,12 @@ export const restarted = Effect.fnUntraced(function* (
       code: "user_deactivated",
     });
   const isWorking = isLive(session.status) && session.ending === null;
-  if (!isWorking) yield* requireAllowed(caller, params.pid, "start_session");
   // Against an agent that stops its sessions to start others, and then starts the first ones again.
   const { parentSessionId: parent } = session;
   if (caller.sessionId !== null && parent !== null && !isLive(session.status))
     if ((yield* (yield* Sessions).liveChildren(parent)) >= CHILDREN_MAX)
       return yield* childrenFull({ limit: CHILDREN_MAX });
-  if (!isLive(session.status)) yield* noteSteering(caller, session, "restart");
+  if (!isLive(session.status)) yield* noteSteering(caller, session, "restart_session");
   const actors = yield* Actors;
   const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
   const sandboxId = waiting ?? (yield* newUuid);

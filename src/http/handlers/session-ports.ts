@@ -5,7 +5,6 @@ import { SandboxProvider } from "../../sandbox/port.ts";
 import { linked } from "../../services/answered.ts";
 import { serviceContext } from "../../services/service-context.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
-import { ENTRANCES } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, Unavailable } from "../api/errors.ts";
 import { sessionToEnter } from "../relay/relay.ts";
@@ -23,7 +22,7 @@ const unreachable = () =>
 
 export const portsOf = Effect.fnUntraced(
   function* (params: { readonly pid: string; readonly sid: string }) {
-    const session = yield* sessionToEnter(yield* Caller, params, ENTRANCES.ports);
+    const session = yield* sessionToEnter(yield* Caller, params, "enter_port");
     const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
     if (session.status !== "running" || sandbox?.status !== "active") return yield* notRunning();
     const daemon = yield* DaemonClient;

@@ -27,8 +27,9 @@ import {
 } from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
 import { lackAt, lackOf, readerOf } from "../access.ts";
-import { parentOf, requireAllowed } from "../agent-rules.ts";
-import { Caller, type Arrived, type Power } from "../api/access.ts";
+import type { Privilege } from "../../domain/privileges.ts";
+import { parentOf } from "../agent-rules.ts";
+import { Caller, type Arrived } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
 import { badRequest, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
@@ -110,7 +111,6 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
   const caller = yield* Caller;
   const project = yield* projectFor(caller, projectId);
   if (project.status !== "active") return yield* projectInactive();
-  yield* requireAllowed(caller, projectId, "start_session");
   const session = yield* draft(project, wish).pipe(
     Effect.catchTags({
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
@@ -265,9 +265,11 @@ const listRequest = (query: ListQuery, mayApprove: boolean): SessionRequest => (
   search: query.search,
 });
 
-/** Whether the caller has the power in the project of the request's path. */
-const mayHere = (caller: Arrived, power: Power): boolean =>
-  lackOf(caller, power) === null && caller.reached !== undefined && lackAt(power, caller.reached) === null;
+/** Whether the caller has the privilege in the project of the request's path. */
+const mayHere = (caller: Arrived, privilege: Privilege): boolean =>
+  lackOf(caller, privilege) === null &&
+  caller.reached !== undefined &&
+  lackAt(privilege, caller.reached) === null;
 
 const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
   checkedByType<typeof SessionPage.Encoded>({
@@ -283,7 +285,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
         Effect.gen(function* () {
           const caller = yield* Caller;
           yield* requireProject(caller, params.pid);
-          const request = listRequest(query, mayHere(caller, "converse"));
+          const request = listRequest(query, mayHere(caller, "approve_call"));
           return pageAnswer(yield* (yield* Sessions).list(params.pid, request));
         }),
       ),
@@ -294,7 +296,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
           const caller = yield* Caller;
           const { accountId, projectId } = caller;
           const sessions = yield* Sessions;
-          const request = listRequest(query, lackOf(caller, "converse") === null);
+          const request = listRequest(query, lackOf(caller, "approve_call") === null);
           const page =
             projectId === null
               ? sessions.listOf({ accountId, userId: readerOf(caller) }, request)

@@ -10,7 +10,11 @@ import { Caller } from "../api/access.ts";
 export const shownWork = Effect.fnUntraced(function* <A>(projectId: string, work: A) {
   const caller = yield* Caller;
   const reached = caller.reached ?? null;
-  if (lackOf(caller, "propose") === null && reached !== null && lackAt("propose", reached) === null)
+  if (
+    lackOf(caller, "open_change_request") === null &&
+    reached !== null &&
+    lackAt("open_change_request", reached) === null
+  )
     return work;
   const redactor = yield* projectRedactor(projectId);
   const { gatewayKey } = yield* ModelPolicy;

@@ -16,7 +16,7 @@ import { conversationJson, conversationMarkdown } from "./transcript.ts";
 import { answered, calledWith, endOf, type RawParams } from "../raw/raw-route.ts";
 
 const reading = <A, E, R>(handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>) =>
-  calledWith("read", handler);
+  calledWith("read_project", handler);
 
 /** How many streams one token may have open (api.md 1 "Live data"). */
 const STREAMS_MAX = 100;

@@ -47,7 +47,7 @@ const headOf = ({ id, name, mediaType, sha256, content }: Attachment): Attachmen
 });
 
 /** `POST attachments?name=`: keeps the body. 201 with its record. */
-const attach = calledWith("converse", (caller, { pid, sid }) =>
+const attach = calledWith("manage_messages", (caller, { pid, sid }) =>
   Effect.gen(function* () {
     const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
     if ((yield* Limits).agentAdapter === "plain") return yield* takesNoMessages();
@@ -89,7 +89,7 @@ const disposition = (kind: "inline" | "attachment", name: string): string => {
 };
 
 /** `GET attachments/{id}`: the file. */
-const read = calledWith("read", (caller, { pid, sid }) =>
+const read = calledWith("read_project", (caller, { pid, sid }) =>
   Effect.gen(function* () {
     const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
     const { params } = yield* HttpRouter.RouteContext;

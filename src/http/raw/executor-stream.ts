@@ -12,7 +12,7 @@ const STREAMS_MAX = 4;
 /** The route's handler. The stream ends with the session's token. */
 export const listening = (tails: ToolTails) => {
   const counted = streamCounter(STREAMS_MAX);
-  return calledWith("execute", (caller, { pid }) =>
+  return calledWith("call_tool", (caller, { pid }) =>
     Effect.gen(function* () {
       const { startedBy } = yield* agentFor(caller, pid);
       yield* counted(caller.tokenId);

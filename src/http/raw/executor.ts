@@ -264,7 +264,7 @@ const answerMessage = Effect.fnUntraced(function* (
 });
 
 const mcp = (router: Router) =>
-  calledWith("execute", (caller, { pid }) =>
+  calledWith("call_tool", (caller, { pid }) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest;
       const agent = yield* agentFor(caller, pid);

@@ -3,10 +3,11 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { parseUuid } from "../../domain/ids.ts";
+import type { Privilege } from "../../domain/privileges.ts";
 import type { ProjectRole } from "../../domain/role.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { lackOf } from "../access.ts";
-import type { Arrived, Power } from "../api/access.ts";
+import type { Arrived } from "../api/access.ts";
 import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
 import { authenticator, forbidden, requireRole } from "../authorize.ts";
 import { answering } from "../handlers/answers.ts";
@@ -20,9 +21,9 @@ export interface RawParams {
   readonly sid: string | null;
 }
 
-/** Authenticates, checks the caller's power, and passes on the ids of the path. */
+/** Authenticates, checks the caller's privilege, and passes on the ids of the path. */
 export const calledWith = <A, E, R>(
-  power: Power,
+  privilege: Privilege,
   handler: (caller: Arrived, params: RawParams) => Effect.Effect<A, E, R>,
 ) =>
   Effect.gen(function* () {
@@ -34,12 +35,12 @@ export const calledWith = <A, E, R>(
     const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest, path);
     const asked = yield* askedHere;
     const permitted = Effect.gen(function* () {
-      const lack = lackOf(caller, power);
+      const lack = lackOf(caller, privilege);
       if (lack !== null) return yield* forbidden(caller, lack);
       if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
       if (params["sid"] !== undefined && sid === null)
         return yield* badRequest("sid", "must be a lower-case UUID");
-      yield* requireRole(caller, power);
+      yield* requireRole(caller, privilege);
       return yield* handler(caller, { pid, sid });
     });
     return yield* Effect.tapError(permitted, recordLack(caller, asked, pid));

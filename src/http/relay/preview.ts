@@ -55,7 +55,6 @@ import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { Previews } from "../../store/ports/previews.ts";
-import { ENTRANCES } from "../access.ts";
 import { addressOf, Proxies } from "../acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
@@ -90,7 +89,7 @@ export const makePreview = Effect.fnUntraced(function* (
   port: number,
 ) {
   const caller = yield* Caller;
-  const session = yield* runningSession(caller, params, ENTRANCES.ports);
+  const session = yield* runningSession(caller, params, "enter_port");
   if (BLOCKED_PORTS.has(port)) {
     return yield* new Forbidden({
       error: `Port ${port} is reserved for the platform.`,
@@ -210,9 +209,9 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   if (arrival === null) return yield* noAccess();
   const caller = { ...arrival.caller, reached: arrival.reached };
   const at = { pid: preview.projectId, sid: place.sessionId };
-  const session = yield* runningSession(caller, at, ENTRANCES.ports);
+  const session = yield* runningSession(caller, at, "enter_port");
   if (session.sandboxId !== preview.sandboxId) return yield* noAccess();
-  yield* noteRequest(caller, session, ENTRANCES.ports, request);
+  yield* noteRequest(caller, session, "enter_port", request);
   const upstream = yield* upstreamOf(caller, session, {
     method: request.method,
     path: `/proxy/${place.port}${target}`,

@@ -22,7 +22,8 @@ import { responseOn } from "../../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
 import { Identity, type Principal } from "../../store/ports/identity.ts";
 import type { Session } from "../../store/ports/sessions.ts";
-import { ENTRANCES, lackInto, type Entrance } from "../access.ts";
+import { isSteering, type Privilege } from "../../domain/privileges.ts";
+import { lackInto } from "../access.ts";
 import { noteSteering } from "../steering.ts";
 import type { Arrived } from "../api/access.ts";
 import {
@@ -45,7 +46,7 @@ interface Target {
   readonly sid: string;
   /** The target at the daemon, including the query. */
   readonly path: string;
-  readonly entrance: Entrance;
+  readonly privilege: Privilege;
 }
 
 const RELAY =
@@ -91,13 +92,14 @@ export function relayTarget(target: string, method = "GET"): Target | null {
   const [, project = "", session = "", control, port, rest = ""] = RELAY.exec(target) ?? [];
   const [pid, sid] = [parseUuid(project), parseUuid(session)];
   if (pid === null || sid === null) return null;
-  const { runtime: entrance, controls, ports } = ENTRANCES;
   if (control !== undefined)
-    return method === "POST" ? { pid, sid, path: `/platform/${control}`, entrance: controls } : null;
+    return method === "POST"
+      ? { pid, sid, path: `/platform/${control}`, privilege: "control_runtime" }
+      : null;
   const path = rest.startsWith("/") ? rest : `/${rest}`;
   // The daemon decides which spellings of a port are valid, so the port is passed on unchanged (threats.md X01).
-  if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}`, entrance: ports };
-  return NOT_THE_RUNTIMES.test(path) ? null : { pid, sid, path, entrance };
+  if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}`, privilege: "enter_port" };
+  return NOT_THE_RUNTIMES.test(path) ? null : { pid, sid, path, privilege: "use_runtime" };
 }
 
 const notRunning = ({ status }: Session): Conflict =>
@@ -119,13 +121,13 @@ export const nodeAway = (): Unavailable =>
 export const sessionToEnter = Effect.fnUntraced(function* (
   caller: Arrived,
   params: { readonly pid: string; readonly sid: string },
-  entrance: Entrance,
+  privilege: Privilege,
 ) {
-  const lack = lackInto(caller, entrance, null);
+  const lack = lackInto(caller, privilege, null);
   if (lack !== null) return yield* forbidden(caller, lack);
-  yield* requireRole(caller, entrance.power);
+  yield* requireRole(caller, privilege);
   const session = yield* sessionFor(caller, params);
-  const lackThere = lackInto(caller, entrance, session);
+  const lackThere = lackInto(caller, privilege, session);
   return lackThere === null ? session : yield* forbidden(caller, lackThere);
 });
 
@@ -175,10 +177,10 @@ export const upstreamOf = Effect.fnUntraced(function* (
 
 /** Notes a request with which another person may steer the session. */
 export const noteRequest = (
-  ...[caller, session, { act }, { method, headers }]: [Principal, Session, Entrance, IncomingMessage]
+  ...[caller, session, privilege, { method, headers }]: [Principal, Session, Privilege, IncomingMessage]
 ) =>
-  act !== null && isSteeringRequest(method, headers.upgrade !== undefined)
-    ? noteSteering(caller, session, act)
+  isSteering(privilege) && isSteeringRequest(method, headers.upgrade !== undefined)
+    ? noteSteering(caller, session, privilege)
     : Effect.void;
 
 /** Where an authenticated request goes, and the grant that it depends on. */
@@ -188,10 +190,10 @@ const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target
   const caller = yield* bearer(request, target, asked);
   const { method } = request;
   const session = yield* Effect.tapError(
-    runningSession(caller, target, target.entrance),
+    runningSession(caller, target, target.privilege),
     recordLack(caller, asked, target.pid),
   );
-  yield* noteRequest(caller, session, target.entrance, request);
+  yield* noteRequest(caller, session, target.privilege, request);
   const to = yield* upstreamOf(caller, session, { method, path: target.path });
   const { id, projectId, sandboxId } = session;
   const passage: Passage = {

@@ -30,7 +30,7 @@ import { Acting, audited } from "../../services/audit.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { neededRole } from "../access.ts";
 import { actorOf } from "../acting.ts";
-import { Caller, type Arrived, type Power } from "../api/access.ts";
+import { Caller, type Arrived } from "../api/access.ts";
 import { badRequest, Forbidden } from "../api/errors.ts";
 import { unauthorized } from "../authorize.ts";
 import { answeredBy } from "../handlers/answers.ts";
@@ -57,7 +57,7 @@ const terminalTarget = (target: string): (Params & { readonly query: string }) |
   return pid === null || sid === null ? null : { pid, sid, query };
 };
 
-const POWERS = { members: "converse", owners: "govern" } as const satisfies Record<string, Power>;
+const PRIVILEGES = { members: "open_terminal", owners: "open_owners_terminal" } as const;
 
 const turnedOff = () =>
   new Forbidden({
@@ -65,17 +65,15 @@ const turnedOff = () =>
     code: "terminals_off",
   });
 
-/** The power that a terminal needs here (W1). */
-const powerHere = Effect.gen(function* () {
+/** The privilege that a terminal needs here (W1). */
+const privilegeHere = Effect.gen(function* () {
   const { terminals } = yield* Limits;
-  return terminals === "off" ? yield* turnedOff() : POWERS[terminals];
+  return terminals === "off" ? yield* turnedOff() : PRIVILEGES[terminals];
 });
 
 /** The session, if the caller may have a terminal in it now. */
 const sessionWithTerminal = (caller: Arrived, params: Params) =>
-  Effect.flatMap(powerHere, (power) =>
-    runningSession(caller, params, { power, agents: [], act: "terminal" }),
-  );
+  Effect.flatMap(privilegeHere, (privilege) => runningSession(caller, params, privilege));
 
 /** Handler of `GET …/terminal`: whether a terminal can be opened now, and what it keeps. */
 export const terminalOf = Effect.fnUntraced(function* (params: Params) {
@@ -125,7 +123,7 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
   );
   const wish = terminalWish(new URLSearchParams(target.query));
   if ("message" in wish) return yield* badRequest(wish.path, wish.message);
-  yield* noteSteering(caller, session, "terminal");
+  yield* noteSteering(caller, session, "open_terminal");
   const { id, projectId, sandboxId } = session;
   const toDaemon = (method: string) =>
     upstreamOf(caller, session, { method, path: `/platform/terminal?${target.query}` });
@@ -141,7 +139,7 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
     return Effect.provideService(Effect.void.pipe(audited(() => row)), Acting, act);
   };
   yield* recorded("terminal.opened");
-  const needs = neededRole(yield* powerHere, "owner") ?? "owner";
+  const needs = neededRole(yield* privilegeHere, "owner") ?? "owner";
   return {
     to,
     held: heldBy(caller, { projectId, needs, session: { id, sandboxId } }),

@@ -121,7 +121,8 @@ const startDaemon = async (service: TestService, sid: string): Promise<DaemonSer
   });
 };
 
-const visitor =
+/** Visits a page of the service under any Host. */
+export const visitor =
   (service: TestService): PreviewWorld["visit"] =>
   async (host, target, { method = "GET", cookie, headers = {} } = {}) => {
     const call = request({
