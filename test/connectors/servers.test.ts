@@ -95,7 +95,7 @@ test("reads a list page by page, and leaves out and names entries that are no to
   const odd = { name: "odd", inputSchema: { type: "string" } };
   server.page = (cursor) =>
     cursor === "2"
-      ? { tools: [odd, { name: "bare" }, 7] }
+      ? { tools: [odd, { name: "bare" }, 7], nextCursor: "" }
       : { tools: [good, { name: "told", description: 3, inputSchema: {} }], nextCursor: "2" };
   const listed = await Effect.runPromise(servers.list(target({ protocol: null })));
   expect(listed.tools.map(({ name }) => name)).toEqual(["good", "odd"]);

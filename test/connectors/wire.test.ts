@@ -13,9 +13,14 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** An exchange whose call has sent its request. */
-const calling = (...answers: readonly Response[]): Exchange => {
+const calling = (...answers: readonly (Response | Error)[]): Exchange => {
   const queue = [...answers];
-  const client = { fetch: () => Promise.resolve(queue.shift()) } as unknown as NetClient;
+  const answer = async () => {
+    const next = queue.shift();
+    if (next instanceof Error) throw next;
+    return next;
+  };
+  const client = { fetch: answer } as unknown as NetClient;
   const exchange = new Exchange({ client, url, maxBytes: 1000 });
   exchange.isCalling = true;
   return exchange;
@@ -47,6 +52,15 @@ test("ends a while after the call's own answer has ended without a result", asyn
   const exchange = calling(new Response(": nothing\n\n"));
   await post(exchange, CALL);
   expect(await endOf(exchange)).toEqual(new WireFault("closed the connection without a result"));
+});
+
+test("goes on, with the call's own status, if the server does not take that answer or cannot be reached", async () => {
+  const stream = new Response(new ReadableStream());
+  const exchange = calling(stream, new Response("", { status: 404 }), new Error("reset"));
+  await exchange.fetch(url, { method: "POST", body: CALL });
+  await post(exchange, PONG);
+  await expect(post(exchange, PONG)).rejects.toThrow("reset");
+  expect([await endOf(exchange), exchange.status, exchange.isSent]).toEqual(["open", 200, true]);
 });
 
 test("does not take the call for sent when only an answer to the server was", async () => {

@@ -88,6 +88,14 @@ test("shows a person's message once, and one note about the summary", () => {
   ]);
 });
 
+test("says that there is no summary if its call failed without a reason", () => {
+  const { overflow, message, take, shown } = start();
+  overflow();
+  message(4, "assistant", { parentID: idOf(3), summary: true, finish: "error", time: { completed: 4 } });
+  take("session.idle", {});
+  expect(shown()).toContainEqual(["note", "completed", note("could not replace"), null]);
+});
+
 test("says that there is no summary if the model gave none, and why", () => {
   const { overflow, message, take, shown } = start();
   overflow();

@@ -96,6 +96,16 @@ test("a summary alone repairs nothing, and what failed last is the turn's error"
   expect(refused.seen.ended).toMatchObject([failed("model_unauthorized")]);
 });
 
+test("a call that failed repairs nothing either", () => {
+  const { seen, take, busy, idle, call } = start();
+  busy();
+  call("m1");
+  take("session.error", { error: { name: "APIError", data: { message: "no", statusCode: 401 } } });
+  call("m2", { finish: "error", error: error("no") });
+  idle();
+  expect(seen.ended).toMatchObject([failed("model_unauthorized")]);
+});
+
 test("an answer that is cut off at the model's limit fails the turn, and says so", () => {
   const { seen, busy, idle, call } = start();
   busy();
@@ -239,6 +249,16 @@ test("a turn that takes longer than four hours is ended, and says so", () => {
   expect(seen.ended).toMatchObject([failed("turn_too_long")]);
 });
 
+test("a turn whose beginning was not seen is ended, too, and says so although a call failed before", () => {
+  const { seen, turns, take, idle } = start();
+  turns.already(["one"], 0);
+  take("session.error", { error: error("no") });
+  turns.check(240 * MINUTE + 1);
+  expect(seen.aborted).toEqual(["one"]);
+  idle();
+  expect(seen.ended).toMatchObject([failed("turn_too_long")]);
+});
+
 test("ten calls in a row without new text or a completed tool end the turn", () => {
   const { seen, part, idle, call } = turnAt();
   const over = (id: string) => call(id, { finish: "unknown", time: { completed: 1 } });
@@ -258,16 +278,21 @@ test("ten calls in a row without new text or a completed tool end the turn", () 
 });
 
 test.each([
-  ["new text", { type: "text", text: "found it" }],
-  ["a tool that has completed", { type: "tool", state: { status: "completed" } }],
-])("%s begins the count of calls again", (_, brings) => {
+  ["new text", { type: "text", text: "found it" }, []],
+  ["a tool that has completed", { type: "tool", state: { status: "completed" } }, []],
+  [
+    "only what has completed, and no tool that failed,",
+    { type: "tool", state: { status: "error" } },
+    ["one"],
+  ],
+])("%s begins the count of calls again", (_, brings, aborted) => {
   const { seen, part, call } = turnAt();
   for (let number = 1; number <= 18; number += 1) {
     call(`m${number}`);
     if (number === 9) part("m9", "p9", brings);
     call(`m${number}`, { finish: "unknown", time: { completed: 1 } });
   }
-  expect(seen.aborted).toEqual([]);
+  expect(seen.aborted).toEqual(aborted);
 });
 
 test("a turn that the user ends is interrupted, also while it waits for a retry", () => {

@@ -16,6 +16,7 @@ test.each([
   ["required that is not a list", { required: "a" }, "/required must be array"],
   ["a pattern that is none", { properties: { a: { pattern: "(" } } }, "/properties/a/pattern"],
   ["a reference to an address", { properties: { a: { $ref: "https://example.com/a" } } }, "refers to"],
+  ["a dynamic reference to an address", { items: { $dynamicRef: "https://example.com/a" } }, "refers to"],
   ["a reference to a file", { $defs: { a: { items: { $ref: "a.json#/b" } } } }, "refers to"],
   ["a reference to nothing", { properties: { a: { $ref: "#/$defs/a" } } }, "which it does not have"],
   ["half a character", { title: "\ud800" }, "not valid Unicode"],

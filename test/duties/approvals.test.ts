@@ -228,6 +228,22 @@ describe("a call that waits for a person", () => {
     );
   });
 
+  it.effect("tells its agent the beginning of a long result, and how to read all of it", () => {
+    const server = new ScriptedServer();
+    const long = "x".repeat(64 * 1024);
+    server.answer = `${long}THE END`;
+    return lives(server, (sessionId) =>
+      Effect.gen(function* () {
+        const id = yield* callAndLeave(sessionId);
+        yield* approve(id);
+        yield* advance(30);
+        const [text = ""] = yield* messages(sessionId);
+        expect(text).toContain(`${long}\n\n[cut. call_result with the id ${id} gives all of it]`);
+        expect(textOf(yield* callResult(caller(sessionId), id))).toContain("THE END");
+      }),
+    );
+  });
+
   it.effect("starts its session again for the message, if it was stopped because it was idle", () => {
     const server = new ScriptedServer();
     return lives(server, (sessionId) =>

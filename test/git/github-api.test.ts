@@ -46,6 +46,16 @@ const statuses = (calls: readonly Heard[]): readonly number[] => calls.map(({ st
 const ref = `GET /repos/${OWNER}/${repository.projectId}/git/ref/heads/main`;
 const refs = `POST /repos/${OWNER}/${repository.projectId}/git/refs`;
 
+/** A client of the host's API with a token of its own. */
+const makeClient = Effect.fnUntraced(function* (options: Parameters<typeof makeApi>[1]) {
+  const access = {
+    host: { api: host.apiUrl, host: "127.0.0.1", git: "" },
+    key: "k",
+    token: () => Effect.succeed("t"),
+  };
+  return { api: makeApi(yield* makeWire(["127.0.0.1"]), options), access };
+});
+
 /** The fault meets so many calls that begin with `start`, then no more. */
 const fail = (start: string, times: number, fault: ApiFault): void => {
   let left = times;
@@ -70,6 +80,18 @@ describe("a restored copy that is paused", () => {
     expect(host.heard.filter(({ call }) => call === refs)).toEqual([]);
     expect(await tipOf("held-back")).toBe(null);
   });
+
+  it.effect.each(["POST", "PATCH", "PUT"] as const)("sends no %s", (method) =>
+    Effect.gen(function* () {
+      const pause = new PauseSwitch();
+      pause.since = 0;
+      const { api, access } = yield* makeClient({});
+      const call = { method, path: "/changes", body: {}, answer: Schema.Unknown };
+      const refused = yield* Effect.flip(Effect.provideService(api(access, call), Pause, pause));
+      expect(refused).toMatchObject({ code: "refused", message: PAUSED });
+      expect(host.heard).toEqual([]);
+    }).pipe(Effect.scoped),
+  );
 });
 
 describe("a branch's tip", () => {
@@ -308,12 +330,7 @@ describe("an app's token", () => {
 
 /** Calls of a client of its own, with so little patience that the host cannot answer in time. */
 const impatient = Effect.gen(function* () {
-  const api = makeApi(yield* makeWire(["127.0.0.1"]), { exchangeMs: 100, backoffMs: 1 });
-  const access = {
-    host: { api: host.apiUrl, host: "127.0.0.1", git: "" },
-    key: "k",
-    token: () => Effect.succeed("t"),
-  };
+  const { api, access } = yield* makeClient({ exchangeMs: 100, backoffMs: 1 });
   const call = { path: "/slow", answer: Schema.Unknown };
   return yield* Effect.all([
     Effect.flip(api(access, { ...call, method: "GET" })),

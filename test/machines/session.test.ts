@@ -178,3 +178,14 @@ test("a session's states are the enum's, and queued, branching and completed are
   ]);
   expect(states.filter((state) => !(SESSION_STATUSES as readonly string[]).includes(state))).toEqual([]);
 });
+
+test("a restart that waited for a former stop does not take the place of the one that waits now (S7)", () => {
+  const next = { sandboxId: "third", restoreSaved: true };
+  const stopped: SessionSnapshot = {
+    state: "stopped",
+    context: { sandboxId: "second", branched: true, deleted: false, ending: null, next },
+  };
+  const late = { type: "restart.requested", sandboxId: "former", afterStop: true } as const;
+  expect(session.step(stopped, late)).toMatchObject({ accepted: false, snapshot: stopped });
+  expect(session.step(stopped, { ...late, sandboxId: "third" }).accepted).toBe(true);
+});

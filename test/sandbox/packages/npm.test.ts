@@ -1,5 +1,5 @@
 /** npm tarballs through the package proxy, and what never comes from it. */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { registryClient } from "../../../src/sandbox/packages/upstream.ts";
@@ -125,6 +125,23 @@ describe("a registry that lies", () => {
     const { isWhole, status } = await node.get(node.npm(TARBALL));
     expect(bytes === 10 ? status : isWhole).toBe(bytes === 10 ? 502 : false);
     expect(await node.kept()).toEqual([]);
+  });
+
+  it("by the description of another version or package: the file passes, and is not kept", async () => {
+    node.registry.addNpm("ms", "2.1.3", small);
+    for (const other of [{ version: "2.1.2" }, { name: "sm" }]) {
+      const integrity = `sha512-${createHash("sha512").update(small).digest("base64")}`;
+      const dist = { tarball: node.npm(TARBALL), integrity };
+      node.registry.answering = ({ url }, response) => {
+        if (url !== "/ms/2.1.3") return false;
+        response.end(JSON.stringify({ name: "ms", version: "2.1.3", ...other, dist }));
+        return true;
+      };
+      // oxlint-disable-next-line no-await-in-loop -- one description after the other
+      expect((await node.get(node.npm(TARBALL))).body.equals(small)).toBe(true);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect(await node.kept()).toEqual([]);
+    }
   });
 
   it("by leaving the description out: the file passes, and is not kept", async () => {
