@@ -11,6 +11,7 @@ import { Connectors } from "../../src/store/ports/connectors.ts";
 import { resealAll } from "../../src/store/postgres/reseal.ts";
 import {
   deliver,
+  eventually,
   expectStatus,
   fields,
   invitePerson,
@@ -172,6 +173,22 @@ describe("a credential of one's own", () => {
     expect(record.filter(({ action }) => action === "session.credentials_given")).toHaveLength(
       steered.length,
     );
+  });
+
+  it("is suspended by a restart that another person asks for during a stop [K20]", async () => {
+    const { pid, ann, ben } = await connected();
+    const { sid } = await sessionOf(ann, pid);
+    const path = `/v1/projects/${pid}/sessions/${sid}`;
+    const { daemon } = world.service;
+    daemon.saves.closeUnsafe();
+    const stopped = world.service.request("POST", `${path}/stop`, { token: ann.token });
+    await eventually(() => expect(daemon.saving()).toBe(1));
+    const restart = await world.service.request("POST", `${path}/restart`, { token: ben.token });
+    const seen = await world.service.request("GET", `${path}/own-credentials`, { token: ann.token });
+    daemon.saves.openUnsafe();
+    expectStatus(await stopped, 200);
+    expectStatus(restart, 202);
+    expect(fields(seen)["suspended"]).toMatchObject({ act: "restart", by: { name: "Ben" } });
   });
 
   it("does not open for another person whose row it is copied to [K20]", async () => {

@@ -47,7 +47,7 @@ export const restarted = Effect.fnUntraced(function* (
   if (caller.sessionId !== null && parent !== null && !isLive(session.status))
     if ((yield* (yield* Sessions).liveChildren(parent)) >= CHILDREN_MAX)
       return yield* childrenFull({ limit: CHILDREN_MAX });
-  if (!isLive(session.status)) yield* noteSteering(caller, session, "restart_session");
+  if (!isWorking) yield* noteSteering(caller, session, "restart_session");
   const actors = yield* Actors;
   const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
   const sandboxId = waiting ?? (yield* newUuid);
