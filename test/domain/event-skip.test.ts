@@ -99,6 +99,8 @@ test.each<[string, EventHeaders, JsonValue]>([
   ["merged at Bitbucket", { "x-event-key": "pullrequest:fulfilled" }, cloud],
   ["merged at Bitbucket Data Center", { "x-event-key": "pr:merged" }, center],
   ["labelled by a person", github("pull_request"), { action: "labeled", sender: { id: 9 }, pull_request: pull() }],
+  ["labelled at a host that names no accounts", github("pull_request"), { action: "labeled", pull_request: pull({ user: null }) }],
+  ["labelled at a host that names neither account nor opener", github("pull_request"), { action: "labeled", pull_request: pull({ user: undefined }) }],
   ["labelled at GitLab", { "x-gitlab-event": "Merge Request Hook" }, merge("update")],
   ["reviewed by a person", github("pull_request_review"), { action: "submitted", sender: { id: 9, type: "User" }, review: { body: "No." }, pull_request: pull() }],
   ["a person's comment", github("issue_comment"), { action: "created", sender: { id: 9, type: "User" }, comment: { body: "Why?" }, issue: { number: 7, user: { id: 1 }, pull_request: {} } }],

@@ -190,6 +190,8 @@ describe("signing in", () => {
       expect([cookieLine(shown), shown.headers["cache-control"]]).toEqual(["", "no-store"]);
       expect(shown.text).toContain("Sign in as admin?");
       expect(shown.headers["content-security-policy"]).toContain("form-action 'self'");
+      // Without a referrer, the form would name no origin, and be refused.
+      expect(shown.headers["referrer-policy"]).toBe("same-origin");
     }
     const first = await press(code);
     expect([first.status, first.headers["location"]]).toEqual([303, "/"]);
@@ -216,6 +218,7 @@ describe("signing in", () => {
     { origin: "https://evil.example" },
     { origin: "null" },
     { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
     { "sec-fetch-site": "same-site", origin: "http://p1.localhost" },
   ])("is begun by no other site's page: %o [T08]", async (headers) => {
     const made = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));

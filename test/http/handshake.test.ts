@@ -6,14 +6,31 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { BAD_HANDSHAKES, GOOD_HANDSHAKES } from "../proxy/handshake-cases.ts";
 import { exchange, parseAnswer } from "../support/service/raw-http.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
-import { expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
+import { expectStatus, fields, invitePerson, makeProject, runSession } from "../support/service/requests.ts";
 
 let service: TestService;
 let daemon: Server;
-let relayed = "";
+let session = "";
+let ben = "";
 let preview: readonly string[] = [];
+let previewOfBen: readonly string[] = [];
 /** The protocols that the daemon was asked to upgrade to. */
 const upgrades: (string | undefined)[] = [];
+
+/** Opens a preview in a browser. @returns the lines of its requests */
+const openPreview = async (token: string): Promise<readonly string[]> => {
+  const made = await service.request("POST", `${session}/preview`, { body: { port: 5173 }, token });
+  const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
+  const opening = request({
+    host: "127.0.0.1",
+    port: service.port,
+    path: `${pathname}${search}`,
+    headers: { host },
+  }).end();
+  const [opened] = (await once(opening, "response")) as [IncomingMessage];
+  opened.resume();
+  return [`Host: ${host}`, `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`];
+};
 
 beforeAll(async () => {
   daemon = createServer((_, response) => response.end());
@@ -27,19 +44,10 @@ beforeAll(async () => {
   const { port } = daemon.address() as AddressInfo;
   service = await startTestService({}, { link: () => ({ kind: "url", url: `http://127.0.0.1:${port}` }) });
   const pid = await makeProject(service);
-  const session = `/v1/projects/${pid}/sessions/${await runSession(service, pid)}`;
-  relayed = `${session}/runtime/socket`;
-  const made = await service.request("POST", `${session}/preview`, { body: { port: 5173 } });
-  const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
-  const opening = request({
-    host: "127.0.0.1",
-    port: service.port,
-    path: `${pathname}${search}`,
-    headers: { host },
-  }).end();
-  const [opened] = (await once(opening, "response")) as [IncomingMessage];
-  opened.resume();
-  preview = [`Host: ${host}`, `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`];
+  session = `/v1/projects/${pid}/sessions/${await runSession(service, pid)}`;
+  preview = await openPreview(service.token);
+  ben = (await invitePerson(service, "Ben")).token;
+  previewOfBen = await openPreview(ben);
 });
 beforeEach(() => {
   upgrades.length = 0;
@@ -50,17 +58,34 @@ afterAll(async () => {
   await service.close();
 });
 
-const ways = {
-  "the relay": (): readonly [string, readonly string[]] => [
-    relayed,
-    ["Host: platform.example", `Authorization: Bearer ${service.token}`],
-  ],
-  "a preview": (): readonly [string, readonly string[]] => ["/socket", preview],
-};
+interface Way {
+  readonly target: string;
+  readonly headers: readonly string[];
+}
 
-describe.each(Object.entries(ways))("%s", (_, way) => {
-  const ask = async (lines: readonly string[], method = "GET") => {
-    const [target, headers] = way();
+const relayOf = (token: string): Way => ({
+  target: `${session}/runtime/socket`,
+  headers: ["Host: platform.example", `Authorization: Bearer ${token}`],
+});
+
+const ways = [
+  {
+    name: "the relay",
+    way: () => relayOf(service.token),
+    wayOfBen: () => relayOf(ben),
+    act: "runtime",
+  },
+  {
+    name: "a preview",
+    way: (): Way => ({ target: "/socket", headers: preview }),
+    wayOfBen: (): Way => ({ target: "/socket", headers: previewOfBen }),
+    act: "port",
+  },
+];
+
+describe.each(ways)("$name", ({ way, wayOfBen, act }) => {
+  const ask = async (lines: readonly string[], { method = "GET", by = way } = {}) => {
+    const { target, headers } = by();
     const head = [`${method} ${target} HTTP/1.1`, ...headers, "Connection: Upgrade", ...lines, "", ""];
     return parseAnswer(await exchange(service.port, head.join("\r\n")));
   };
@@ -71,7 +96,7 @@ describe.each(Object.entries(ways))("%s", (_, way) => {
   });
 
   it.each(BAD_HANDSHAKES)("refuses $name with $status [X08]", async ({ lines, method, status }) => {
-    const answer = await ask(lines, method);
+    const answer = await ask(lines, method === undefined ? {} : { method });
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.body)).toEqual({
       error: expect.stringMatching(/^[A-Z].*\.$/),
@@ -80,5 +105,16 @@ describe.each(Object.entries(ways))("%s", (_, way) => {
     expect(answer.headers.get("sec-websocket-version")).toBe(status === 426 ? "13" : undefined);
     expect(answer.headers.get("upgrade")).toBe(status === 426 ? "websocket" : undefined);
     expect(upgrades).toEqual([]);
+  });
+
+  it("suspends the own credentials of the session's person if another one opens it [K20]", async () => {
+    const path = `${session}/own-credentials`;
+    const suspended = async () => fields(await service.request("GET", path))["suspended"];
+    expectStatus(await service.request("POST", `${path}/give-back`), 204);
+    const [lines = []] = GOOD_HANDSHAKES;
+    expect((await ask(lines)).status).toBe(101);
+    expect(await suspended()).toBe(null);
+    expect((await ask(lines, { by: wayOfBen })).status).toBe(101);
+    expect(await suspended()).toMatchObject({ act, by: { name: "Ben" } });
   });
 });

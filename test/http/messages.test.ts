@@ -9,6 +9,7 @@ import {
   eventually,
   expectStatus,
   fields,
+  invitePerson,
   listOf,
   makeAccount,
   makeHookProject,
@@ -318,14 +319,17 @@ describe("a request", () => {
     expect(await conversationOf(sid)).toMatchObject({ state: { state: "requires_action" } });
   });
 
-  it("needs an answer of its own kind", async () => {
-    const { answer } = await asking(question);
+  it("needs an answer of its own kind, and another person's suspends own credentials [K20]", async () => {
+    const { sid, answer } = await asking(question);
+    const { token } = await invitePerson(service, "Ada");
     const refused = async (body: Fields) => (await service.request("POST", answer, { body })).status;
     expect(await refused({ choice: "once" })).toBe(400);
     expect(await refused({ answers: [] })).toBe(400);
     expect(await refused({ answers: [["Blue"], ["Red"]] })).toBe(400);
     expect(await refused({})).toBe(400);
-    expectStatus(await service.request("POST", answer, { body: { answers: [["Blue"]] } }), 200);
+    expectStatus(await service.request("POST", answer, { body: { answers: [["Blue"]] }, token }), 200);
+    const { suspended } = fields(await service.request("GET", target(sid, "own-credentials")));
+    expect(suspended).toMatchObject({ act: "answer", by: { name: "Ada" } });
     await eventually(() =>
       expect(service.daemon.steering.answered).toEqual([
         { request_id: "ask", answer: { answers: [["Blue"]] } },

@@ -146,6 +146,19 @@ describe("a token that ends", () => {
       Array(3).fill(expires_at),
     );
   });
+
+  it.each([null, "2100-01-01T00:00:00.000Z"])(
+    "at %s makes such tokens by a browser that it opened, too",
+    async (expires_at) => {
+      const { token } = await makeUserToken(service, expires_at === null ? {} : { expires_at });
+      const opened = await ask("POST", "/dashboard/session", null, { token });
+      const [cookie = ""] = String(expectStatus(opened, 200).headers["set-cookie"]).split(";");
+      const headers = { cookie, "x-csrf-token": String(fields(opened)["csrf"]) };
+      const wish = { token: null, headers, body: { name: "by a browser" } };
+      const made = expectStatus(await service.request("POST", "/v1/tokens", wish), 201);
+      expect(fields(made)["expires_at"]).toBe(expires_at);
+    },
+  );
 });
 
 describe("a role", () => {

@@ -216,6 +216,22 @@ describe("a terminal", () => {
     });
   });
 
+  it("of another person suspends the own credentials of the session's person [K20]", async () => {
+    const path = `${at.slice(0, at.lastIndexOf("/"))}/own-credentials`;
+    const suspended = async () => fields(await cast.service.request("GET", path))["suspended"];
+    expectStatus(await cast.service.request("POST", `${path}/give-back`), 204);
+    for (const [kind, found] of [
+      ["user", null],
+      ["member", { act: "terminal" }],
+    ] as const) {
+      const id = randomUUID();
+      const opened = await open(bearer(cast.tokens[kind] ?? ""), { id });
+      await run(id);
+      expect(await suspended()).toEqual(found && expect.objectContaining(found));
+      await leave(opened, id);
+    }
+  });
+
   it("of another person is neither taken over nor ended by its id", async () => {
     const id = randomUUID();
     const [mine, theirs] = [bearer(cast.tokens.member ?? ""), bearer(cast.tokens.projectOwner ?? "")];

@@ -113,6 +113,21 @@ const bearer = (token: string): readonly string[] => [
 const basic = (password: string): string =>
   `Authorization: Basic ${Buffer.from(`x:${password}`).toString("base64")}`;
 
+/** Opens a preview in a browser. @returns the lines of its requests */
+const openPreview = async (token: string): Promise<readonly string[]> => {
+  const made = await service.request("POST", session("/preview"), { body: { port: PREVIEWED }, token });
+  const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
+  const opening = request({
+    host: "127.0.0.1",
+    port: service.port,
+    path: `${pathname}${search}`,
+    headers: { host },
+  }).end();
+  const [opened] = (await once(opening, "response")) as [IncomingMessage];
+  opened.resume();
+  return [`Host: ${host}`, `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`];
+};
+
 /** Waits until the daemon has the request. */
 const arrived = (suffix: string) =>
   eventually(() => {
@@ -236,19 +251,9 @@ describe.each(ends.slice(0, 1))("when a token %s", (_, make) => {
 
   it("its previews are cut [T03]", async () => {
     const { token, end } = await make();
-    const made = await service.request("POST", session("/preview"), { body: { port: PREVIEWED }, token });
-    const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
-    const opening = request({
-      host: "127.0.0.1",
-      port: service.port,
-      path: `${pathname}${search}`,
-      headers: { host },
-    }).end();
-    const [opened] = (await once(opening, "response")) as [IncomingMessage];
-    opened.resume();
-    const cookie = `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`;
-    const answered = begin(["GET /endless HTTP/1.1", `Host: ${host}`, cookie]);
-    const socket = begin(["GET /socket HTTP/1.1", `Host: ${host}`, cookie, ...WEBSOCKET]);
+    const visitor = await openPreview(token);
+    const answered = begin(["GET /endless HTTP/1.1", ...visitor]);
+    const socket = begin(["GET /socket HTTP/1.1", ...visitor, ...WEBSOCKET]);
     const entries = await Promise.all(["endless", "socket"].map(arrived));
     await end();
     await Promise.all([answered, socket].map(over));
@@ -293,6 +298,19 @@ describe.each(ends.slice(0, 2))("when a token %s", (_, make) => {
     const projects = await service.request("GET", "/v1/projects");
     expect(projects.text).not.toContain("made after the end");
   });
+});
+
+it("what leads into a sandbox is cut when its person becomes a viewer, and what she may read stays [T03]", async () => {
+  const { id, token } = await invitePerson(service, "Ben", { roles: { [pid]: "member" } });
+  const relayed = begin([`GET ${session("/runtime/endless")} HTTP/1.1`, ...bearer(token)]);
+  const previewed = begin(["GET /socket HTTP/1.1", ...(await openPreview(token)), ...WEBSOCKET]);
+  const reader = await readEvents(`${service.url}/v1/projects/${pid}/events`, { token });
+  await Promise.all(["endless", "socket"].map(arrived));
+  await reader.until(({ event }) => event === "open");
+  const member = `/v1/projects/${pid}/members/${id}`;
+  expectStatus(await service.request("PUT", member, { body: { role: "viewer" } }), 204);
+  await Promise.all([relayed, previewed].map(over));
+  expect(reader.ended()).toBe(false);
 });
 
 const NEW_REF = "refs/heads/pushed-late";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type EgressPolicy, decideEgress } from "../../src/sandbox/egress-policy.ts";
+import { type EgressPolicy, decideEgress, serviceAddresses } from "../../src/sandbox/egress-policy.ts";
 
 const policy = (changes: Partial<EgressPolicy> = {}): EgressPolicy => ({
   allow: [],
@@ -18,6 +18,20 @@ describe("the egress policy of a sandbox", () => {
       expect(kind({}, host, 80)).toBe("origin");
     }
     expect(kind({ allow: ["*"] }, "platform.internal", 443)).toBe("refused");
+  });
+
+  it("is closed for the service by its public URL and by its node's address [X25]", () => {
+    const node = {
+      host: "0.0.0.0",
+      publicUrl: "https://agents.example",
+      nodeUrl: "http://node-1.example:8080",
+    };
+    const own = serviceAddresses(node, 8080);
+    expect(own).toEqual({
+      serviceUrl: "http://127.0.0.1:8080",
+      serviceHosts: ["agents.example", "node-1.example"],
+    });
+    for (const host of own.serviceHosts) expect(kind({ ...own, allow: ["*"] }, host)).toBe("refused");
   });
 
   it("never sends a name below platform.internal to another machine", () => {
