@@ -3,8 +3,8 @@
  *
  *  J1 The message's id follows from the call's, and the row says when it was delivered. So a delivery that is repeated after a crash, or
  *     on two nodes, is one message.
- *  J2 A session that was stopped because it was idle starts again first. Without a free slot, the message waits for the
- *     next start.
+ *  J2 A session that was stopped because it was idle starts again first, after its stop if that is under way. Without a free
+ *     slot, the message waits for the next start.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -48,11 +48,13 @@ const textOf = ({ id, status, call }: Approval, { content, isError }: AgentResul
 
 /** J2. */
 const awaken = Effect.fnUntraced(function* (session: Session) {
-  if (session.status !== "stopped" || session.stopReason !== "idle") return;
+  const isStopping = session.ending === "idle";
+  if (!isStopping && (session.status !== "stopped" || session.stopReason !== "idle")) return;
   const project = yield* (yield* Projects).get(session.projectId);
   if (project?.status !== "active") return;
   if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy))) return;
-  const sandboxId = (yield* (yield* WarmPool).claim(session)) ?? (yield* newUuid);
+  const waiting = isStopping ? null : yield* (yield* WarmPool).claim(session);
+  const sandboxId = waiting ?? (yield* newUuid);
   // The agent goes on with what it did when it asked. A trigger's session begins with what was pushed, as always.
   const restoreSaved = session.origin === "session";
   yield* Effect.catchTag(

@@ -11,6 +11,8 @@ import { Actors } from "../../src/actors/actors.ts";
 import { cataloguePin, readCatalogue } from "../../src/domain/catalogue.ts";
 import { LOST, LOST_MS, perform } from "../../src/duties/approvals.ts";
 import { ConnectorServers, type Servers } from "../../src/connectors/port.ts";
+import { DaemonClient } from "../../src/sandbox/daemon.ts";
+import { simulatedDaemon } from "../../src/sandbox/daemon-simulated.ts";
 import { callResult, WAIT_MS } from "../../src/services/approvals.ts";
 import { callTool } from "../../src/services/executor.ts";
 import { CALL_LIMITS, type AgentResult } from "../../src/services/executor-decision.ts";
@@ -113,6 +115,15 @@ const messages = Effect.fnUntraced(function* (sessionId: string) {
     .map(({ content }) => content.map((part) => ("text" in part ? part.text : "")).join(""));
 });
 
+/** Its saves take ten seconds. */
+const slowDaemon = Layer.effect(
+  DaemonClient,
+  Effect.map(DaemonClient, (daemon) => ({
+    ...daemon,
+    save: (...asked: Parameters<typeof daemon.save>) => Effect.delay(daemon.save(...asked), "10 seconds"),
+  })),
+).pipe(Layer.provide(simulatedDaemon));
+
 /** Runs lives of the service, one after another, over one store and one server. */
 const lives = (
   server: ScriptedServer,
@@ -130,6 +141,7 @@ const lives = (
           sessionId ??= yield* begin;
           yield* test(sessionId);
         }),
+        slowDaemon,
       );
   });
 
@@ -257,6 +269,27 @@ describe("a call that waits for a person", () => {
         yield* advance(30);
         expect((yield* sessions.get(sessionId))?.status).toBe("running");
         expect(server.calls).toBe(1);
+        expect(yield* messages(sessionId)).toHaveLength(1);
+      }),
+    );
+  });
+
+  it.effect("starts its session again, once, also if it is about to stop because it was idle", () => {
+    const server = new ScriptedServer();
+    return lives(server, (sessionId) =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions;
+        const id = yield* callAndLeave(sessionId);
+        const before = yield* sessions.get(sessionId);
+        yield* (yield* Actors).session(sessionId, { type: "idle.elapsed" });
+        yield* approve(id);
+        yield* advance(6);
+        expect(yield* sessions.get(sessionId)).toMatchObject({ status: "running", ending: "idle" });
+        expect(yield* messages(sessionId)).toHaveLength(1);
+        yield* advance(30);
+        const after = yield* sessions.get(sessionId);
+        expect(after).toMatchObject({ status: "running", ending: null });
+        expect(after?.sandboxId).not.toBe(before?.sandboxId);
         expect(yield* messages(sessionId)).toHaveLength(1);
       }),
     );

@@ -19,14 +19,14 @@ export const PROJECT = NUMBERED.projectId;
 
 export const twins = Layer.mergeAll(memoryStore, simulatedBackend);
 
-export const serviceOver = (memory: typeof twins) =>
+export const serviceOver = (memory: typeof twins, daemon: typeof simulatedDaemon = simulatedDaemon) =>
   actorLayers({
     config: readConfig({}, "/"),
     nodeId: numbered(9),
     publicUrl: "http://localhost:8080",
     ports: Layer.mergeAll(
       simulatedProvider({ bootMs: 10 }),
-      simulatedDaemon,
+      daemon,
       simulatedSite,
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
       singleRunner,
@@ -52,8 +52,11 @@ export const projectWith = Effect.fnUntraced(function* (text: string) {
 export type Services = Layer.Success<ReturnType<typeof serviceOver>>;
 
 /** Runs a test over one life of the service. */
-export const inLife = <E>(memory: typeof twins, test: Effect.Effect<void, E, Services>) =>
-  inOneLife(serviceOver(memory), test);
+export const inLife = <E>(
+  memory: typeof twins,
+  test: Effect.Effect<void, E, Services>,
+  daemon?: typeof simulatedDaemon,
+) => inOneLife(serviceOver(memory, daemon), test);
 
 export const overService = <E>(test: Effect.Effect<void, E, Services>) =>
   Effect.flatMap(Layer.build(Layer.fresh(twins)), (memory) => inLife(Layer.succeedContext(memory), test));
