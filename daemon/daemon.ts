@@ -52,7 +52,9 @@ import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
 import { runSetup, takeOverSetup, type SetupFailure } from "./setup.ts";
 import type { Claimed, StartedAhead } from "./standby.ts";
+import { watchGateway } from "./gateway-calls.ts";
 import { makeSteering, Steering } from "./steering.ts";
+import { endStrays } from "./strays.ts";
 import { openTerminals } from "./terminals/scoped.ts";
 import { makeWorkspace } from "./workspace/workspace.ts";
 
@@ -65,7 +67,7 @@ type MakeAdapter = (layout: Settings["layout"], limits: TurnLimits) => RuntimeAd
 
 const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
   opencode: ({ runtimePort }, limits) => opencodeAdapter(runtimePort, limits),
-  acp: ({ workspace }, limits) => acpAdapter({ workspace, limits }),
+  acp: ({ workspace }, limits) => acpAdapter({ workspace, limits, gateway: watchGateway() }),
   plain: ({ runtimePort }) => plainAdapter(runtimePort),
 };
 
@@ -225,6 +227,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   };
   if (parts.ahead !== null) writeRuntimeDefaults(parts, configDir);
   const launch = (command: readonly string[]) => agentLaunch(parts, configDir, command);
+  yield* Effect.forkScoped(endStrays({ ...parts, launch }));
   yield* Deferred.succeed(parts.controlled, { runtime, setConfigDir, launch });
   const checkedOutFirst = settings.autoClone ? yield* checkOutWithin(parts) : null;
   const ahead = parts.claimed?.prepared?.setup ?? null;

@@ -6,6 +6,7 @@
  * module costs a start about 4 ms.
  */
 "use strict";
+const { channel } = require("node:diagnostics_channel");
 const { createConnection, createServer } = require("node:net");
 
 const PORT = 3128;
@@ -13,10 +14,13 @@ const PORT = 3128;
 const PROXY_SOCKET = "/run/platform/proxy/egress.sock";
 /** Further connections are closed at once, as by the proxy. */
 const CONNECTIONS_MAX = 512;
+/** The daemon may look at what passes (gateway-calls.ts). */
+const carried = channel("platform.egress");
 
 /** @param {import("node:net").Socket} client */
 const carry = (client) => {
   const proxy = createConnection({ path: PROXY_SOCKET, allowHalfOpen: true });
+  carried.publish({ client, proxy });
   client.pipe(proxy).pipe(client);
   follow(client, proxy);
   follow(proxy, client);

@@ -222,7 +222,7 @@ class Interpreter {
 
   /** One process from its start to its end. Afterwards its whole group is gone. */
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
-    const { report, steering, redactor, log, allowance } = this.#options;
+    const { adapter, report, steering, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
       const tail: string[] = [];
       const said: Said = { anything: Latch.makeUnsafe(false), listens: Latch.makeUnsafe(false) };
@@ -246,7 +246,9 @@ class Interpreter {
           this.#current = { run, group };
           report.setRuntime({ pid: group.pid });
           report.reached("runtime_started");
-          return Effect.raceFirst(Effect.result(group.exit), this.#watch(run, said));
+          const ended = Effect.result(group.exit);
+          const lost = Effect.andThen(adapter.lost, Effect.andThen(group.end, ended));
+          return Effect.raceAllFirst([ended, lost, this.#watch(run, said)]);
         },
         (group) => group.end,
       );

@@ -62,6 +62,7 @@ import { webhookRecordLayer } from "./services/webhook-record.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import { tokenHash } from "./domain/ids.ts";
+import { MODEL_GATEWAY_HOST } from "./domain/launch.ts";
 import { localPreviews } from "./domain/preview.ts";
 import type { BuildSite } from "./builder/site/port.ts";
 import type { GitBackend } from "./git/port.ts";
@@ -135,7 +136,6 @@ export interface ServiceOptions<E> {
 
 /** The service's name inside sandboxes, whatever its address outside (api.md 8). */
 const INTERNAL_URL = "http://platform.internal";
-const GATEWAY_HOST = "llm.platform.internal";
 
 /** The gateway as sandboxes see it: our host name, and the configured path. */
 const gateway = ({ llm }: Config) => {
@@ -144,7 +144,7 @@ const gateway = ({ llm }: Config) => {
   const below = upstream.pathname.replace(/\/$/, "");
   return {
     upstream: `${upstream.origin}${below}`,
-    baseUrl: `http://${GATEWAY_HOST}${below}`,
+    baseUrl: `http://${MODEL_GATEWAY_HOST}${below}`,
     apiKey: llm.apiKey,
     tiers: llm.tiers,
   };

@@ -1,17 +1,11 @@
 /**
- * One agent that speaks the Agent Client Protocol, over all its processes: its session, its turns and its requests.
+ * One agent that speaks the Agent Client Protocol, over all its processes: its session and its turns.
  *
  *  G1 At most one prompt is in progress. A message is handed over once: what this adapter has sent counts as taken, because
  *     its process has it, or is gone with its turn.
  *  G2 Each process opens one session. If the agent can, it is the session of the process before.
- *  G3 A request is answered once: by a person, or as cancelled when its turn ends.
  */
-import type {
-  ContentBlock,
-  PermissionOption,
-  RequestPermissionRequest,
-  SessionUpdate,
-} from "@agentclientprotocol/sdk";
+import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
@@ -19,18 +13,27 @@ import * as Schema from "effect/Schema";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 import type { RequestAnswer } from "../../src/domain/steering.ts";
 import type { HttpFailure } from "../http-client.ts";
+import type { GatewayCalls, Refused } from "../gateway-calls.ts";
 import type { Pipes } from "../process.ts";
 import { AcpChoices } from "./acp-choices.ts";
 import { AcpConversation, type Sent } from "./acp-conversation.ts";
-import { endOf, endOfRefusal, INTERRUPTED, ModelCalls, toldNothing, usageOf } from "./acp-turns.ts";
+import { AcpRequests } from "./acp-requests.ts";
+import {
+  endOf,
+  endOfRefusal,
+  INTERRUPTED,
+  isFinal,
+  ModelCalls,
+  refusedBy,
+  toldNothing,
+  usageOf,
+} from "./acp-turns.ts";
 import { AcpWire, AgentRefusal, silent, type Capabilities } from "./acp-wire.ts";
 import type { Observers, TurnEnd, TurnLimits } from "./adapter.ts";
-import { tooLong, tooManyCalls } from "./opencode-errors.ts";
+import { NOT_STOPPED, silentModel, tooLong, tooManyCalls } from "./turn-errors.ts";
 
 /** How long an agent may take to open a session. Then it is asked again. */
 const OPEN_WITHIN = "60 seconds";
-/** How long an agent may take to end a turn that is stopped. Then its process is ended. */
-const STOP_WITHIN_MS = 30_000;
 /** An agent may overlook that it is stopped while its turn begins. So it hears it again, but not more often than this. */
 const STOP_AGAIN_MS = 2000;
 /** How often a turn is checked for silence. */
@@ -53,6 +56,8 @@ interface Turn {
   readonly sinceMs: number;
   /** When the agent told something last, ms since the epoch. */
   toldMs: number;
+  /** How many pieces of the model's calls have been seen. */
+  pieces: number;
   /** When it was stopped first. Null: it is not. */
   stoppedMs: number | null;
   /** When the agent heard that last. */
@@ -61,16 +66,12 @@ interface Turn {
   bound: TurnError | null;
 }
 
-interface Asked {
-  readonly options: readonly PermissionOption[];
-  /** Gives the agent its answer. Null: cancelled. */
-  readonly choose: (optionId: string | null) => void;
-}
-
 export interface AcpAgentOptions {
   /** Absolute. */
   readonly workspace: string;
   readonly limits: TurnLimits;
+  /** The model's calls, as far as they are seen. Absent: none is. */
+  readonly gateway?: Pick<GatewayCalls, "begin" | "refused" | "isCalling" | "pieces">;
 }
 
 export class AcpAgent {
@@ -85,22 +86,28 @@ export class AcpAgent {
   #turn: Turn | null = null;
   /** Whether a process has got a message. */
   #wasUsed = false;
-  readonly #asked = new Map<string, Asked>();
+  readonly #requests: AcpRequests;
   /** What the session costs so far, US dollars, and how much of it the turns before have told. */
   #cost = { all: 0, told: 0 };
 
   constructor(options: AcpAgentOptions) {
     this.#options = options;
     this.conversation = new AcpConversation(options.workspace);
+    this.#requests = new AcpRequests(this.conversation, () => {
+      if (this.#turn !== null) this.#turn.toldMs = this.#now();
+      this.#tellTurn();
+    });
   }
 
   /** A process has started. */
   connect(pipes: Pipes): void {
     this.#lose();
-    this.#wire = new AcpWire(pipes, {
+    const wire: AcpWire = new AcpWire(pipes, {
       update: (sessionId, update) => this.#told(sessionId, update),
       permission: (request, cancelled) => this.#permission(request, cancelled),
+      closed: () => this.#cut(wire),
     });
+    this.#wire = wire;
   }
 
   get isBusy(): boolean {
@@ -121,6 +128,11 @@ export class AcpAgent {
         ? Effect.fail(silent("the agent has no open session"))
         : Effect.succeed(this.#session),
     );
+  }
+
+  /** Completes when its process can no longer be spoken with. */
+  get lost(): Effect.Effect<void> {
+    return Effect.suspend(() => this.#wire?.whenClosed ?? Effect.never);
   }
 
   /** Completes when what the agent tells is followed. */
@@ -152,7 +164,7 @@ export class AcpAgent {
   follow(observers: Observers): Effect.Effect<never, HttpFailure> {
     return Effect.gen({ self: this }, function* () {
       const wire = this.#wire;
-      if (wire === null) return yield* silent("no agent runs");
+      if (wire === null || wire.isClosed) return yield* silent("no agent runs");
       const clock = yield* Clock.Clock;
       this.#now = () => clock.currentTimeMillisUnsafe();
       this.#observers = observers;
@@ -174,11 +186,13 @@ export class AcpAgent {
       calls: new ModelCalls(),
       sinceMs: this.#now(),
       toldMs: this.#now(),
+      pieces: 0,
       stoppedMs: null,
       cancelledMs: Number.NEGATIVE_INFINITY,
       bound: null,
     };
     this.#turn = turn;
+    this.#options.gateway?.begin();
     this.#wasUsed = true;
     this.conversation.begin(sent);
     this.#observers?.turns.turn(true);
@@ -188,7 +202,8 @@ export class AcpAgent {
       (error: unknown) => {
         const failure = wire.failure("session/prompt", error);
         // Without its process, the daemon ends the turn.
-        if (failure instanceof AgentRefusal) this.#answered(turn, endOfRefusal(failure), null);
+        if (failure instanceof AgentRefusal)
+          this.#answered(turn, endOfRefusal(failure, this.#refusal?.status ?? null), null);
       },
     );
   }
@@ -209,20 +224,13 @@ export class AcpAgent {
 
   /** False: the request is closed, or takes no such answer. */
   answer(requestId: string, answer: RequestAnswer): boolean {
-    const asked = this.#asked.get(requestId);
-    if (asked === undefined || "answers" in answer) return false;
-    const choice = "choice" in answer ? answer.choice : "reject";
-    const option = optionFor(asked.options, choice);
-    if (option === null && choice !== "reject") return false;
-    this.#settle(requestId, { optionId: option?.optionId ?? null, status: "completed", answer: choice });
-    return true;
+    return this.#requests.answer(requestId, answer);
   }
 
   /** The process of the present wire is gone, or another one has started. */
   #lose(): void {
     this.#turn = null;
-    for (const { choose } of this.#asked.values()) choose(null);
-    this.#asked.clear();
+    this.#requests.lose();
     this.conversation.lost();
   }
 
@@ -259,6 +267,8 @@ export class AcpAgent {
   #told(sessionId: string, update: SessionUpdate): void {
     const session = this.#session;
     if (session === null || session.id !== sessionId || session.wire !== this.#wire) return;
+    // The turn is over already (`#cut`).
+    if (session.wire.isClosed) return;
     if (update.sessionUpdate === "config_option_update") session.choices.options(update.configOptions);
     if (update.sessionUpdate === "current_mode_update") session.choices.chosen("mode", update.currentModeId);
     if (update.sessionUpdate === "usage_update") this.#cost.all = costIn(update) ?? this.#cost.all;
@@ -274,47 +284,21 @@ export class AcpAgent {
   #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
     // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
-    const id = this.conversation.ask(request);
-    const { promise, resolve } = Promise.withResolvers<string | null>();
-    this.#asked.set(id, { options: request.options, choose: resolve });
-    cancelled.addEventListener("abort", () => this.#cancelled(id), { once: true });
-    this.#tellTurn();
-    return promise;
-  }
-
-  #cancelled(id: string): void {
-    this.#settle(id, { optionId: null, status: "interrupted", answer: "" });
-  }
-
-  /** G3. */
-  #settle(
-    id: string,
-    {
-      optionId,
-      status,
-      answer,
-    }: {
-      readonly optionId: string | null;
-      readonly status: "completed" | "interrupted";
-      readonly answer: string;
-    },
-  ): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined) return;
-    this.#asked.delete(id);
-    this.conversation.settle(id, status, answer);
-    if (this.#turn !== null) this.#turn.toldMs = this.#now();
-    this.#tellTurn();
-    asked.choose(optionId);
+    return this.#requests.ask(request, cancelled);
   }
 
   #tellTurn(): void {
-    const [waitingFor = null] = this.#asked.keys();
+    const waitingFor = this.#requests.first;
     this.#observers?.conversation.turn(
       this.#turn === null
         ? { state: "idle", waiting_for: null }
         : { state: waitingFor === null ? "running" : "requires_action", waiting_for: waitingFor },
     );
+  }
+
+  /** The last answer of the model's gateway, if it was no success. */
+  get #refusal(): Refused | null {
+    return this.#options.gateway?.refused ?? null;
   }
 
   #bind(turn: Turn, why: TurnError): void {
@@ -330,17 +314,28 @@ export class AcpAgent {
       const isFirst = turn.stoppedMs === null;
       turn.stoppedMs ??= now;
       this.conversation.stopping();
-      // The agent goes on as if it had heard nothing. It cannot be stopped in another way.
-      if (now - turn.stoppedMs > STOP_WITHIN_MS) wire.close();
-      if (now - turn.cancelledMs < STOP_AGAIN_MS) return Effect.void;
+      if (wire.isClosed || now - turn.cancelledMs < STOP_AGAIN_MS) return Effect.void;
       turn.cancelledMs = now;
       return Effect.tap(wire.tell("session/cancel", { sessionId }), () =>
         Effect.sync(() => {
           // The protocol asks for this after the notification.
-          if (isFirst) for (const id of this.#asked.keys()) this.#cancelled(id);
+          if (isFirst) this.#requests.cancelAll();
         }),
       );
     });
+  }
+
+  /** A turn that was being stopped ends with its process, and says so. It is open until there is another process: this one takes no message. */
+  #cut(wire: AcpWire): void {
+    const turn = this.#turn;
+    if (turn === null || turn.session.wire !== wire || turn.stoppedMs === null) return;
+    const end: TurnEnd =
+      turn.bound === null
+        ? { state: "interrupted", error: NOT_STOPPED, isOurs: true }
+        : { state: "failed", error: turn.bound, isOurs: true };
+    this.conversation.end({ status: "interrupted", error: null }, null);
+    this.#observers?.turns.ended(end);
+    this.#observers?.turns.turn(false);
   }
 
   #answered(turn: Turn, told: TurnEnd, answer: unknown): void {
@@ -355,45 +350,48 @@ export class AcpAgent {
 
   #end(end: TurnEnd, usage: ReturnType<typeof usageOf>): void {
     this.#turn = null;
-    for (const id of this.#asked.keys()) this.#cancelled(id);
+    this.#requests.cancelAll();
     this.conversation.end({ status: end.state, error: end.error }, usage);
     this.#observers?.turns.ended(end);
     this.#observers?.turns.turn(false);
     this.#tellTurn();
   }
 
-  /** Stops a turn of which nothing is told any more. */
+  /** Stops a turn of which nothing is told any more, and ends a process that does not stop its turn. */
   get #watch(): Effect.Effect<never> {
     return Effect.forever(
       Effect.andThen(
         Effect.sleep(CHECK_EVERY),
         Effect.sync(() => {
-          const [turn, { silentMs, turnMs }] = [this.#turn, this.#options.limits];
-          if (turn !== null && this.#now() - turn.sinceMs > turnMs) this.#bind(turn, tooLong(turnMs));
-          if (turn === null || this.#asked.size > 0 || this.conversation.isToolOpen) return;
-          if (this.#now() - turn.toldMs > silentMs) this.#bind(turn, toldNothing(silentMs));
+          const [turn, { turnMs, stopMs }] = [this.#turn, this.#options.limits];
+          if (turn === null) return;
+          // The agent goes on as if it had heard nothing. It cannot be stopped in another way.
+          if (turn.stoppedMs !== null && this.#now() - turn.stoppedMs >= stopMs)
+            return turn.session.wire.close();
+          if (this.#now() - turn.sinceMs > turnMs) this.#bind(turn, tooLong(turnMs));
+          const refused = this.#refusal;
+          if (refused !== null && isFinal(refused)) this.#bind(turn, refusedBy(refused));
+          if (this.#requests.first !== null || this.conversation.isToolOpen) return;
+          this.#checkSilence(turn);
         }),
       ),
     );
+  }
+
+  /** Where the model's calls are seen, a call that brings no byte counts. Elsewhere the agent may have its reasons for more patience. */
+  #checkSilence(turn: Turn): void {
+    const { silentMs, modelSilenceMs } = this.#options.limits;
+    const { isCalling = false, pieces = 0 } = this.#options.gateway ?? {};
+    if (turn.pieces !== pieces) turn.toldMs = this.#now();
+    turn.pieces = pieces;
+    const silence = this.#now() - turn.toldMs;
+    if (isCalling && silence > modelSilenceMs) this.#bind(turn, silentModel(modelSilenceMs));
+    else if (silence > silentMs) this.#bind(turn, toldNothing(silentMs));
   }
 }
 
 const FORGOTTEN =
   "The agent runtime restarted and could not continue its own session. The agent does not know what was said before.";
-
-const KINDS: Readonly<Record<"once" | "always" | "reject", readonly string[]>> = {
-  once: ["allow_once"],
-  // The agent asks again, but does what the person permits.
-  always: ["allow_always", "allow_once"],
-  reject: ["reject_once", "reject_always"],
-};
-
-/** The agent's option for this choice. Null: it has none. */
-const optionFor = (
-  options: readonly PermissionOption[],
-  choice: keyof typeof KINDS,
-): PermissionOption | null =>
-  KINDS[choice].flatMap((kind) => options.find((option) => option.kind === kind) ?? [])[0] ?? null;
 
 /** The session's cost so far, US dollars. Null: not told, or in another currency. */
 const costIn = ({ cost }: { readonly cost?: { amount: number; currency: string } | null }): number | null =>

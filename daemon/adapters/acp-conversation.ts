@@ -13,7 +13,7 @@ import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@age
 import { isClosed, type ContentPart, type ItemError, type Usage } from "../../src/domain/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
 import { EMPTY_ITEM, type ConversationObserver, type ItemDraft } from "./adapter.ts";
-import { mergeCall, planOf, requestOf, toolOf, type HeldCall } from "./acp-items.ts";
+import { readRequest, mergeCall, planOf, toolOf, type HeldCall } from "./acp-items.ts";
 
 /** The longest text of an item. The rest is cut. */
 const TEXT_MAX = 256 * 1024;
@@ -145,18 +145,19 @@ export class AcpConversation {
     else if (update.sessionUpdate === "plan") this.#plan(update.entries);
   }
 
-  /** The agent asks for a permission. @returns the request's id */
-  ask(request: RequestPermissionRequest): string {
+  /** The agent asks for a permission. People see it when it is shown, or settled. */
+  ask(request: RequestPermissionRequest): { readonly id: string; readonly rule: string } {
     const id = this.#nextId();
-    const name = this.#turn.tools.get(request.toolCall.toolCallId)?.call.name ?? null;
-    const draft: ItemDraft = {
-      ...this.#frame("request", id),
-      status: "pending",
-      request: requestOf(request, name, this.#workspace),
-    };
-    this.#requests.set(id, draft);
-    this.#report(draft);
-    return id;
+    const known = this.#turn.tools.get(request.toolCall.toolCallId)?.call ?? null;
+    const asking = readRequest(request, known, this.#workspace);
+    this.#requests.set(id, { ...this.#frame("request", id), status: "pending", request: asking.request });
+    return { id, rule: asking.rule };
+  }
+
+  /** A request waits for a person. */
+  show(id: string): void {
+    const draft = this.#requests.get(id);
+    if (draft !== undefined) this.#report(draft);
   }
 
   /** A request ends. @param answer as the agent got it */

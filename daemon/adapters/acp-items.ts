@@ -5,6 +5,7 @@ import type {
   ToolCallContent,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
+import * as Schema from "effect/Schema";
 import {
   isClosed,
   OUTPUT_KEPT_MAX,
@@ -142,18 +143,62 @@ const PLAN_STATUS: Readonly<Record<string, PlanEntry["status"]>> = {
 export const planOf = (entries: readonly ToldEntry[]): readonly PlanEntry[] =>
   entries.map(({ content, status }) => ({ text: content, status: PLAN_STATUS[status] ?? "pending" }));
 
-/** What the agent asks for. `name`: the tool's. Null: the agent did not tell the call before. */
-export const requestOf = (
-  { toolCall: { title, kind, locations } }: RequestPermissionRequest,
-  name: string | null,
+/** What an agent asks for, and what the answer `always` to it allows. */
+export interface Asking {
+  readonly request: AgentRequest;
+  /** Equal for requests that show the same as `always`. */
+  readonly rule: string;
+}
+
+/** @param known the call, as the agent has told it before. Null: it has not. */
+export const readRequest = (
+  { toolCall }: RequestPermissionRequest,
+  known: HeldCall | null,
   workspace: string,
-): AgentRequest => {
-  const what = name ?? kind ?? "permission";
-  const paths = (locations ?? []).map(({ path }) => below(workspace, path));
+): Asking => {
+  const what = known?.name ?? toolCall.kind ?? "permission";
+  const call = mergeCall(known, toolCall);
+  const paths = (toolCall.locations ?? []).map(({ path }) => below(workspace, path));
+  const { title } = toolCall;
+  const command = call.kind === "execute" ? commandIn(call.input) : null;
+  const always = allowedByAlways(
+    call,
+    command,
+    call.paths.map((path) => below(workspace, path)),
+  );
   return {
-    kind: "permission",
-    title: what,
-    patterns: [...new Set([...(title && title !== what ? [title] : []), ...paths])],
-    questions: [],
+    request: {
+      kind: "permission",
+      title: what,
+      patterns: [...new Set([...(title && title !== what ? [title] : []), ...paths])],
+      ...(command !== null && { command }),
+      always,
+      questions: [],
+    },
+    rule: JSON.stringify([call.kind, ...always]),
   };
+};
+
+const Command = Schema.Struct({ command: Schema.Union([Schema.String, Schema.Array(Schema.String)]) });
+const decodeCommand = Schema.decodeUnknownOption(Command);
+
+/** The command of a call. Null: the agent does not tell it. */
+const commandIn = (input: unknown): string | null => {
+  const decoded = decodeCommand(input);
+  if (decoded._tag === "None") return null;
+  const { command } = decoded.value;
+  return typeof command === "string" ? command : command.join(" ");
+};
+
+/** Kinds of calls that are the same if they concern the same files. */
+const OF_FILES: ReadonlySet<string> = new Set(["read", "edit", "delete", "move"]);
+
+/** The same command, the same thing done to the same files, or the call with the same title: never more than the request shows. */
+const allowedByAlways = (
+  { kind, title }: HeldCall,
+  command: string | null,
+  paths: readonly string[],
+): readonly string[] => {
+  if (command !== null) return [command];
+  return OF_FILES.has(kind) && paths.length > 0 ? paths.map((path) => `${kind} ${path}`) : [title];
 };

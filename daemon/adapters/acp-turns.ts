@@ -10,8 +10,9 @@ import * as Schema from "effect/Schema";
 import type { Usage } from "../../src/domain/conversation.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 import { NO_USAGE } from "../../src/domain/conversation.ts";
+import type { Refused } from "../gateway-calls.ts";
 import { ANSWER_CUT_OFF, type TurnEnd } from "./adapter.ts";
-import { turnError } from "./opencode-errors.ts";
+import { turnError } from "./turn-errors.ts";
 
 /** Counts the calls of the model in one turn. */
 export class ModelCalls {
@@ -83,20 +84,32 @@ const AUTH_REQUIRED = -32_000;
 /** JSON-RPC's name of an error, which says nothing more. */
 const PREFIX = /^Internal error: /;
 
-/** The end of a turn whose prompt the agent answered with an error. */
-export const endOfRefusal = ({
-  code,
-  message,
-}: {
-  readonly code: number;
-  readonly message: string;
-}): TurnEnd => ({
-  state: "failed",
-  error: turnError({
-    name: code === AUTH_REQUIRED ? "ProviderAuthError" : "AgentError",
-    data: { message: message.replace(PREFIX, "") },
-  }),
-});
+/**
+ * The end of a turn whose prompt the agent answered with an error.
+ *
+ * @param status of the provider's last answer, if it was seen and no success
+ */
+export const endOfRefusal = (
+  { code, message, name }: { readonly code: number; readonly message: string; readonly name: string | null },
+  status: number | null,
+): TurnEnd => {
+  const words = message.replace(PREFIX, "");
+  // gemini's code is the status.
+  const told = status ?? (code >= 400 && code <= 599 ? code : null);
+  const error = { message: words, ...(told !== null && { statusCode: told }) };
+  const fallback = code === AUTH_REQUIRED ? "ProviderAuthError" : "AgentError";
+  return { state: "failed", error: turnError({ name: name ?? fallback, data: error }) };
+};
+
+/** A key that is refused stays refused. One refusal may be that of a lesser call, e.g. for a title. */
+const FINAL: ReadonlySet<number> = new Set([401, 402, 403]);
+
+/** Whether another try cannot help, although the agent may go on with that for minutes. */
+export const isFinal = ({ status, times }: Refused): boolean => FINAL.has(status) && times > 1;
+
+/** The end of a turn whose calls the model's gateway refuses. */
+export const refusedBy = ({ status, words }: Refused): TurnError =>
+  turnError({ name: "APIError", data: { message: words || `HTTP ${status}`, statusCode: status } });
 
 /** The turn's usage, as the agent tells it. Null: it tells none. `costUsd`: what the session's cost has grown by. */
 export const usageOf = (answer: unknown, costUsd: number): Usage | null => {

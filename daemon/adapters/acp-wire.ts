@@ -46,19 +46,31 @@ export interface WireEvents {
   readonly update: (sessionId: string, update: SessionUpdate) => void;
   /** @returns the id of the chosen option. Null: cancelled */
   readonly permission: (request: RequestPermissionRequest, cancelled: AbortSignal) => Promise<string | null>;
+  /** The wire is closed. */
+  readonly closed: () => void;
 }
 
 /** The agent answered a call with an error. Its words are not redacted. */
 export class AgentRefusal extends Schema.TaggedError<AgentRefusal>()("AgentRefusal", {
   code: Schema.Finite,
   message: Schema.String,
+  /** The agent's own name of the error. Null: it tells none. */
+  name: Schema.NullOr(Schema.String),
 }) {}
 
 const Refusal = Schema.Struct({
   code: Schema.Finite,
   message: Schema.String,
-  /** Agents made with the protocol's own package put their error's words here. */
-  data: optional(Schema.Struct({ details: optional(Schema.String) })),
+  data: optional(
+    Schema.Struct({
+      /** Agents made with the protocol's own package put their error's words here. */
+      details: optional(Schema.String),
+      /** opencode's. */
+      errorName: optional(Schema.String),
+      /** claude-agent-acp's. */
+      errorKind: optional(Schema.String),
+    }),
+  ),
 });
 const RefusalWithoutDetails = Schema.Struct({ code: Schema.Finite, message: Schema.String });
 const decodeRefusal = Schema.decodeUnknownOption(Schema.Union([Refusal, RefusalWithoutDetails]));
@@ -68,8 +80,12 @@ const refusalIn = (error: unknown): AgentRefusal | null => {
   const decoded = decodeRefusal(error);
   if (!(error instanceof Error) || decoded._tag === "None") return null;
   const { code, message } = decoded.value;
-  const details = "data" in decoded.value ? decoded.value.data?.details : undefined;
-  return new AgentRefusal({ code, message: details ?? message });
+  const data = "data" in decoded.value ? decoded.value.data : undefined;
+  return new AgentRefusal({
+    code,
+    message: data?.details ?? message,
+    name: data?.errorName ?? data?.errorKind ?? null,
+  });
 };
 
 /** A call without an answer, in the words of the port. */
@@ -77,6 +93,7 @@ export const silent = (message: string): HttpFailure => new HttpFailure({ status
 
 export class AcpWire {
   readonly #stdin: Writable;
+  readonly #events: WireEvents;
   readonly #ready: Promise<{ readonly connection: ClientConnection }>;
   #capabilities: Capabilities | null = null;
   #isClosed = false;
@@ -84,7 +101,10 @@ export class AcpWire {
 
   constructor({ stdin, stdout }: Pipes, events: WireEvents) {
     this.#stdin = stdin;
+    this.#events = events;
     stdout.once("close", () => this.close());
+    // An agent that has closed its input hears nothing any more, not even that it is stopped.
+    stdin.once("close", () => this.close());
     this.#ready = this.#open(stdout, events);
     // Each call reports it. A process without any call must end, too.
     this.#ready.catch(() => this.close());
@@ -109,6 +129,7 @@ export class AcpWire {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stdin.end();
+    this.#events.closed();
     this.#closed.resolve();
   }
 

@@ -29,6 +29,7 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
     ...opencodeSettings,
     ahead: null,
     talk: (pipes) => agent.connect(pipes),
+    lost: agent.lost,
     hasHttp: false,
     probe: agent.probe,
     open: agent.open,
@@ -95,7 +96,8 @@ class AcpSteering implements AdapterSteering {
     });
 
   readonly look: AdapterSteering["look"] = (_, messageId) =>
-    Effect.sync(() =>
+    // Without its process, an agent neither works nor rests.
+    Effect.map(this.#agent.session, () =>
       this.#agent.isBusy
         ? { isBusy: true }
         : { isBusy: false, hasBegun: messageId === null || this.#taken.has(messageId) },

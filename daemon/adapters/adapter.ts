@@ -93,6 +93,8 @@ export interface TurnLimits {
   readonly modelSilenceMs: number;
   /** The same where the calls of the model are not reported: while the runtime neither runs a tool nor asks. */
   readonly silentMs: number;
+  /** How long a runtime that takes its turns over its standard input may take to end a turn that is stopped, ms. Then its process is ended. */
+  readonly stopMs: number;
 }
 
 /** A model that fails five times in a row within a minute will not recover during the turn. */
@@ -105,6 +107,7 @@ export const TURN_LIMITS: TurnLimits = {
   modelSilenceMs: 120_000,
   // A model that thinks long may stream nothing meanwhile.
   silentMs: 600_000,
+  stopMs: 5000,
 };
 
 /** Receives reports of the runtime's turns. */
@@ -244,6 +247,11 @@ export interface RuntimeAdapter {
    * runtime's log, and there is no input.
    */
   readonly talk: ((pipes: Pipes) => void) | null;
+  /**
+   * Completes when the present process can no longer be spoken with, although it may still run. Then the daemon ends it and starts
+   * another one.
+   */
+  readonly lost: Effect.Effect<void>;
   /** Whether it has an HTTP API on the runtime's port, to which requests are passed. */
   readonly hasHttp: boolean;
   /** Asks once whether it answers. Never waits long, because connections made while it boots can hang. */

@@ -23,7 +23,7 @@ import {
   type Task,
 } from "./opencode-held.ts";
 import { timeIn } from "./opencode-ids.ts";
-import { decodeError, isOverflow } from "./opencode-errors.ts";
+import { decodeError, isOverflow } from "./turn-errors.ts";
 import {
   decodeAsked,
   decodeConversationEvent,

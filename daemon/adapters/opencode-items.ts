@@ -21,7 +21,7 @@ import {
 } from "../../src/domain/conversation.ts";
 import { isRecord } from "../../src/ground/record.ts";
 import { EMPTY_ITEM, type ItemDraft } from "./adapter.ts";
-import { isAbort, LENGTH_REACHED, turnError } from "./opencode-errors.ts";
+import { isAbort, LENGTH_REACHED, turnError } from "./turn-errors.ts";
 import type { Asked, MessageInfo, Part, Recorded, SummaryState, ToolState } from "./opencode-records.ts";
 
 /** Where a message belongs. */

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema";
 import { OUTPUT_KEPT_MAX } from "../../src/domain/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
-import { RuntimeError } from "./opencode-errors.ts";
+import { RuntimeError } from "./turn-errors.ts";
 import { isRestored } from "./opencode-ids.ts";
 
 const optional = Schema.optionalKey;

@@ -17,7 +17,7 @@ import {
 } from "./adapter.ts";
 import { openSession, type OpencodeApi } from "./opencode-api.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
-import { isAbort, turnError, type RuntimeError } from "./opencode-errors.ts";
+import { isAbort, turnError, type RuntimeError } from "./turn-errors.ts";
 import { partsOf } from "./opencode-files.ts";
 import { isRestored } from "./opencode-ids.ts";
 import { NOTE } from "./opencode-items.ts";

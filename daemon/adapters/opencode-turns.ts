@@ -26,7 +26,7 @@ import {
   triedInVain,
   turnError,
   wordsOf,
-} from "./opencode-errors.ts";
+} from "./turn-errors.ts";
 import { ModelProgress } from "./opencode-progress.ts";
 
 const optional = Schema.optionalKey;

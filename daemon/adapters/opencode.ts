@@ -23,7 +23,7 @@ import {
 import { OpencodeApi } from "./opencode-api.ts";
 import { OpencodeConversation } from "./opencode-conversation.ts";
 import { GATEWAY, GATEWAY_MS, keepConnected } from "./opencode-gateway.ts";
-import { isAbort, LENGTH_REACHED, retryNote, RuntimeError, turnError } from "./opencode-errors.ts";
+import { isAbort, LENGTH_REACHED, retryNote, RuntimeError, turnError } from "./turn-errors.ts";
 import { readConversation, settleConversation } from "./opencode-listing.ts";
 import { OpencodeSteering } from "./opencode-steering.ts";
 import { decodeEvent, OpencodeTurns, type Retry, type RuntimeEvent } from "./opencode-turns.ts";
@@ -127,6 +127,7 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
     },
     ahead: { plugin: sessionPlugin, rehearse: (directory) => rehearse(api, directory) },
     talk: null,
+    lost: Effect.never,
     hasHttp: true,
     open: null,
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),

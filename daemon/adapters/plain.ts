@@ -10,6 +10,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   ownEdit: null,
   ahead: null,
   talk: null,
+  lost: Effect.never,
   hasHttp: true,
   open: null,
   // Any answer proves that it runs, even a 404.

@@ -157,6 +157,14 @@ export class ConversationFeed implements ConversationObserver {
     }
   }
 
+  /** When the oldest command that still runs began, ms since the epoch. Null: none runs. */
+  get commandSince(): number | null {
+    const begun = [...this.#items.values()].flatMap(({ current: { status, tool, created_at: at } }) =>
+      tool?.kind === "execute" && !isClosed(status) ? [at] : [],
+    );
+    return begun.length === 0 ? null : Math.min(...begun);
+  }
+
   /** The whole kept output of a tool. Null if there is no such item. */
   output(id: string): string | null {
     return this.#outputs.get(id) ?? this.#items.get(id)?.reported.tool?.output ?? null;

@@ -16,6 +16,8 @@ export const DAEMON_SOCKET = "/run/platform/d.sock";
  * credential). The agent sees nothing else below /run/platform, with every provider.
  */
 export const AGENT_READABLE_DIR = "/run/platform/agent";
+/** The name of the managed model gateway inside every sandbox, on port 80 (api.md 8). */
+export const MODEL_GATEWAY_HOST = "llm.platform.internal";
 /** The forwarder to the service's egress proxy listens here (api.md 8). */
 export const FORWARDER_PORT = 3128;
 

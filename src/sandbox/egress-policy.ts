@@ -10,6 +10,7 @@
  *     project's secrets.
  */
 import { dialAddress } from "../domain/address.ts";
+import { MODEL_GATEWAY_HOST } from "../domain/launch.ts";
 import { MODEL_PROVIDERS } from "../domain/model.ts";
 import { isBelow } from "../ground/net/path.ts";
 import { type PackageKind, PYPI_HOST, type PackageSources, npmAddress } from "../domain/packages.ts";
@@ -96,7 +97,6 @@ const MODEL_METHODS: ReadonlySet<string> = new Set(["GET", "POST"]);
 const NPM_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT"]);
 
 export const SERVICE_HOST = "platform.internal";
-export const MODEL_GATEWAY_HOST = "llm.platform.internal";
 const PORTS = new Set([80, 443]);
 
 /** Hosts of model providers. They are open while a secret with one of their keys is set (api.md 8). */

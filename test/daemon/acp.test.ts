@@ -1,30 +1,9 @@
-/** Cases of the Agent Client Protocol that opencode does not show, with an agent of the test's own. */
+/** Turns of the Agent Client Protocol that opencode does not show, with an agent of the test's own. */
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { POLL } from "./support/steered.ts";
-import { ScriptedAgent, WORKSPACE, type Script, type Stage } from "./support/scripted-agent.ts";
-
-const chunk = (text: string, messageId?: string): SessionUpdate => ({
-  sessionUpdate: "agent_message_chunk",
-  content: { type: "text", text },
-  ...(messageId !== undefined && { messageId }),
-});
-
-const started = async (script: Script | Script["turn"], limits = {}): Promise<ScriptedAgent> => {
-  const scripted = new ScriptedAgent(typeof script === "function" ? { turn: script } : script, limits);
-  await scripted.start();
-  return scripted;
-};
-
-/** Sends a message and waits for its turn's end. */
-const turnOf = async (scripted: ScriptedAgent, id: string): Promise<void> => {
-  const before = scripted.ends.length;
-  expect(await scripted.send(id, `text of ${id}`)).toEqual({ outcome: "accepted" });
-  await expect.poll(() => scripted.ends.length, POLL).toBe(before + 1);
-};
-
-const agentItems = ({ items }: ScriptedAgent) => items.filter(({ role }) => role === "agent");
+import { agentItems, chunk, started, turnOf, WORKSPACE, type Script } from "./support/scripted-agent.ts";
 
 const plan = (first: "pending" | "completed"): SessionUpdate => ({
   sessionUpdate: "plan",
@@ -33,26 +12,6 @@ const plan = (first: "pending" | "completed"): SessionUpdate => ({
     { content: "Second", priority: "low", status: "in_progress" },
   ],
 });
-
-const ask = async ({ client }: Stage, kinds: readonly string[]) => {
-  const { outcome } = await client.request<{ outcome: { outcome: string; optionId?: string } }, object>(
-    "session/request_permission",
-    {
-      sessionId: "session-1",
-      toolCall: { toolCallId: "1", title: "rm -r", kind: "execute", locations: [{ path: "/workspace/a" }] },
-      options: kinds.map((kind) => ({ optionId: `id-${kind}`, name: kind, kind })),
-    },
-  );
-  return outcome;
-};
-
-const selected = (kind: string) => ({ outcome: "selected", optionId: `id-${kind}` });
-const ALL = ["allow_once", "allow_always", "reject_once", "reject_always"];
-
-const SAY = async ({ tell }: Stage) => {
-  await tell(chunk("Hello."));
-  return {};
-};
 
 describe("an agent's turn", () => {
   test("shows a plan that ticks off, thoughts and text without ids, and its usage once", async () => {
@@ -230,147 +189,60 @@ describe("an agent's turn", () => {
   });
 });
 
-describe("an agent's request", () => {
-  const outcomes: unknown[] = [];
-  const answered = async (kinds: readonly string[], answer: object) => {
-    const scripted = await started(async (stage) => {
-      outcomes.push(await ask(stage, kinds));
-      return {};
-    });
-    await scripted.send("m1", "x");
-    await expect.poll(() => scripted.feed.feed.turnNow.state, POLL).toBe("requires_action");
-    const request = scripted.feed.feed.turnNow.waiting_for ?? "";
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each case has an answer
-    const given = await Effect.runPromise(scripted.steering.answer(request, answer as never));
-    if (!given) return { given, outcome: null, item: null };
-    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
-    const item = scripted.items.find(({ kind }) => kind === "request");
-    return { given, outcome: outcomes.at(-1), item };
-  };
-  test.each([
-    [ALL, { choice: "once", message: null }, selected("allow_once")],
-    [ALL, { choice: "always", message: null }, selected("allow_always")],
-    [["allow_once"], { choice: "always", message: null }, selected("allow_once")],
-    [ALL, { choice: "reject", message: "why" }, selected("reject_once")],
-    [["reject_always"], { choice: "reject", message: null }, selected("reject_always")],
-    [["allow_once"], { choice: "reject", message: null }, { outcome: "cancelled" }],
-    [ALL, { declined: "unattended" }, selected("reject_once")],
-  ])("with the options %j gets for the answer %j the outcome %j", async (kinds, answer, outcome) => {
-    const { item, ...rest } = await answered(kinds, answer);
-    expect(rest).toEqual({ given: true, outcome });
-    expect(item).toMatchObject({
-      status: "completed",
-      request: { kind: "permission", title: "execute", patterns: ["rm -r", "a"] },
-    });
-  });
-
-  test("is never permitted for longer than the person said", async () => {
-    const { given } = await answered(["allow_always"], { choice: "once", message: null });
-    expect(given).toBe(false);
-    expect((await answered(ALL, { answers: [["Blue"]] })).given).toBe(false);
-  });
+const untilCancelled: Script["turn"] = ({ cancelled }) => cancelled.then(() => ({}));
+const refused = (status: number, times: number) => ({ status, times, words: "No key." });
+const failedAs = (code: string, words: string) => ({
+  state: "failed",
+  error: { code, message: expect.stringContaining(words) as string },
 });
 
-describe("an agent's process", () => {
-  test("gets the session of the one before, whose history is not shown again", async () => {
-    const scripted = await started({
-      capabilities: { loadSession: true },
-      turn: SAY,
-      onCall: async (_method, _params, client) => {
-        const sessionId = "session-1";
-        await client.notify("session/update", { sessionId, update: chunk("An old answer.") });
-        return {};
-      },
-    });
+describe("a turn whose model's calls are seen", () => {
+  const seen = { begin: () => undefined, refused: null, isCalling: false, pieces: 0 };
+
+  test("ends at once when its key is refused again, although the agent goes on", async () => {
+    const scripted = await started(untilCancelled, {}, { ...seen, refused: refused(401, 2) });
     await turnOf(scripted, "m1");
-    await scripted.end();
-    await expect(scripted.send("m2", "x")).rejects.toThrow("no open session");
-    await scripted.start();
-    await turnOf(scripted, "m2");
-    expect(scripted.calls).toEqual(["session/new", "session/prompt", "session/load", "session/prompt"]);
-    expect(JSON.stringify(scripted.items)).not.toContain("An old answer.");
-    expect(scripted.items.filter(({ kind }) => kind === "note")).toEqual([]);
-    expect(await scripted.send("m2", "x")).toEqual({ outcome: "accepted" });
-    expect(scripted.calls).toHaveLength(4);
+    expect(scripted.ends).toMatchObject([failedAs("model_unauthorized", "No key.")]);
   });
 
-  test("that cannot open it gets a new one, and people see that the agent has forgotten", async () => {
-    const scripted = await started({
-      capabilities: { sessionCapabilities: { resume: {} } },
-      turn: SAY,
-      onCall: () => Promise.reject(new Error("no such session")),
-    });
+  test("is left to the agent after one refusal, or after one that may pass", async () => {
+    const gateway = { ...seen, refused: refused(401, 1) };
+    const scripted = await started(
+      async () => {
+        // Longer than between two looks.
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+        throw new Error("words of the agent");
+      },
+      {},
+      gateway,
+    );
     await turnOf(scripted, "m1");
-    await scripted.end();
-    await scripted.start();
+    gateway.refused = refused(429, 9);
     await turnOf(scripted, "m2");
-    expect(scripted.calls.slice(2)).toEqual(["session/resume", "session/new", "session/prompt"]);
-    expect(scripted.items.filter(({ kind }) => kind === "note")).toMatchObject([
-      { content: [{ text: expect.stringContaining("does not know what was said before") as string }] },
+    expect(scripted.ends).toMatchObject([
+      failedAs("model_unauthorized", "words of the agent"),
+      failedAs("model_quota", "words of the agent"),
     ]);
   });
 
-  test("may print other lines, and is silent after its end", async () => {
-    // The scripted agent's own package prints what it cannot read, too.
-    const printed = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const scripted = new ScriptedAgent({ turn: ({ cancelled }) => cancelled.then(() => ({})) });
-    await scripted.start('Warning: this is no JSON\n{"jsonrpc":"2.0","id":"a secret","result":{}}\n[]\n1\n');
-    await scripted.send("m1", "x");
-    await scripted.end();
-    expect(scripted.ends).toEqual([]);
-    const { adapter } = scripted;
-    await expect(Effect.runPromise(adapter.probe)).rejects.toThrow("has not introduced itself");
-    await expect(scripted.offers()).rejects.toThrow("no open session");
-    // It would be in the log without redaction.
-    expect(JSON.stringify(printed.mock.calls)).not.toContain("a secret");
-    printed.mockRestore();
-  });
-
-  test("that may not open a session says why", async () => {
-    const scripted = new ScriptedAgent({ turn: SAY, refusal: "Log in first." });
-    await expect(scripted.start()).rejects.toThrow("the agent refused to open a session: Log in first.");
-    await expect(scripted.send("m1", "x")).rejects.toThrow("no open session");
-  });
-
-  test("may name its models and modes as older agents do", async () => {
-    const scripted = await started({
-      turn: SAY,
-      offers: {
-        models: {
-          currentModelId: "a/one",
-          availableModels: [
-            { modelId: "a/one", name: "One" },
-            { modelId: "a/two", name: "Two" },
-          ],
-        },
-        modes: {
-          currentModeId: "ask",
-          availableModes: [
-            { id: "ask", name: "Ask" },
-            { id: "code", name: "Code", description: "Writes" },
-          ],
-        },
+  test("is stopped if a call brings no byte for long, and not while bytes come", async () => {
+    const gateway = { ...seen, isCalling: true };
+    const coming = setInterval(() => (gateway.pieces += 1), 100);
+    const scripted = await started(
+      async ({ cancelled }) => {
+        const silence = new Promise((resolve) => setTimeout(resolve, 2500));
+        await (scripted.ends.length === 0 ? silence : cancelled);
+        return {};
       },
-    });
-    expect(await scripted.offers()).toEqual({
-      models: [
-        { id: "a/one", name: "One" },
-        { id: "a/two", name: "Two" },
-      ],
-      agents: [
-        { name: "ask", description: null },
-        { name: "code", description: "Writes" },
-      ],
-      default_model: "a/one",
-    });
-    expect(await scripted.send("m0", "x", { agent: "none" })).toMatchObject({
-      outcome: "refused",
-      error: { code: "unknown_agent" },
-    });
-    await scripted.send("m1", "x", { agent: "code", model: "a/two" });
-    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
-    expect(scripted.calls.slice(1)).toEqual(["session/set_mode", "session/set_model", "session/prompt"]);
-    expect(agentItems(scripted)).toMatchObject([{ model: "a/two" }]);
-    expect((await scripted.offers()).default_model).toBe("a/two");
+      { modelSilenceMs: 1100 },
+      gateway,
+    );
+    await turnOf(scripted, "m1");
+    clearInterval(coming);
+    await turnOf(scripted, "m2");
+    expect(scripted.ends).toMatchObject([
+      { state: "completed" },
+      { state: "failed", error: { code: "model_unavailable" } },
+    ]);
   });
 });

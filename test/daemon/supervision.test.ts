@@ -1,6 +1,7 @@
 /** The runtime's interpreter over real processes, with the clock in the test's hand. */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { plainAdapter } from "../../daemon/adapters/plain.ts";
@@ -25,7 +26,10 @@ const until = Effect.fnUntraced(function* (holds: () => boolean) {
 });
 
 /** A supervised runtime that runs a shell script. */
-const supervised = Effect.fnUntraced(function* (script: () => string) {
+const supervised = Effect.fnUntraced(function* (
+  script: () => string,
+  lost: Effect.Effect<void> = Effect.never,
+) {
   const redactor = new Redactor(["canary-secret"]);
   const report = new Report({ version: "0", redactor, repoUrl: "http://r", branch: "b" });
   const allowance = new Allowance();
@@ -41,7 +45,7 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
   const runtime = yield* superviseRuntime({
     launch,
     ahead: null,
-    adapter: plainAdapter(port),
+    adapter: { ...plainAdapter(port), lost },
     settings: { sessionId: "s" },
     steering: {
       observer: new ConversationFeed({ redactor, now: () => 0, after: () => () => undefined }),
@@ -103,6 +107,21 @@ describe("the agent runtime", () => {
       yield* until(() => report.runtime.last_exit !== null);
       expect(report.runtime.last_exit).toMatchObject({ code: null, signal: "SIGKILL" });
       yield* until(() => !isThere(left));
+      yield* until(() => report.runtime.pid !== null && report.runtime.pid !== own);
+    }).pipe(Effect.scoped),
+  );
+
+  it.effect("that can no longer be spoken with is ended, and is restarted", () =>
+    Effect.gen(function* () {
+      const lost = Latch.makeUnsafe(false);
+      const { report } = yield* supervised(() => "exec sleep 7006", lost.await);
+      yield* until(() => report.runtime.pid !== null);
+      const own = report.runtime.pid ?? 0;
+      lost.openUnsafe();
+      yield* until(() => report.runtime.last_exit !== null);
+      lost.closeUnsafe();
+      expect(report.runtime.last_exit).toMatchObject({ code: null, signal: "SIGTERM" });
+      expect(isThere(own)).toBe(false);
       yield* until(() => report.runtime.pid !== null && report.runtime.pid !== own);
     }).pipe(Effect.scoped),
   );

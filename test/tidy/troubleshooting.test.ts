@@ -15,7 +15,7 @@ test("troubleshooting names each code of a failed session", () => {
 });
 
 test("troubleshooting names each code of a failed turn", () => {
-  const file = "daemon/adapters/opencode-errors.ts";
+  const file = "daemon/adapters/turn-errors.ts";
   const found = [...codes(file, /code: "([a-z_]+)"/g), ...codes(file, /^ {2}([a-z]+_[a-z_]+):/gm)];
   expect(found).toContain("model_quota");
   expect(found.filter((code) => !PAGE.includes(`\`${code}\``))).toEqual([]);

@@ -10,9 +10,12 @@ import {
 } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
+import { expect } from "vitest";
+import type { AcpAgentOptions } from "../../../daemon/adapters/acp-agent.ts";
 import { acpAdapter } from "../../../daemon/adapters/acp.ts";
 import { TURN_LIMITS, type TurnEnd, type TurnLimits } from "../../../daemon/adapters/adapter.ts";
 import { startFeed } from "./feed.ts";
+import { POLL } from "./steered.ts";
 
 export const WORKSPACE = "/workspace";
 const SESSION = { sessionId: "s", agentName: "default", model: null };
@@ -45,21 +48,26 @@ export class ScriptedAgent {
   /** The calls that it got, by name. */
   readonly calls: string[] = [];
   #following: Fiber.Fiber<unknown, unknown> | null = null;
+  #stdin = new PassThrough();
   #stdout = new PassThrough();
   #isActive = false;
 
-  constructor(script: Script, limits: Partial<TurnLimits> = {}) {
+  constructor(script: Script, limits: Partial<TurnLimits> = {}, gateway?: AcpAgentOptions["gateway"]) {
     this.#script = script;
-    this.adapter = acpAdapter({ workspace: WORKSPACE, limits: { ...TURN_LIMITS, ...limits } });
+    this.adapter = acpAdapter({
+      workspace: WORKSPACE,
+      limits: { ...TURN_LIMITS, ...limits },
+      ...(gateway !== undefined && { gateway }),
+    });
   }
 
   /** Starts a process, and brings it to where it takes messages. */
   async start(firstOutput = ""): Promise<void> {
-    const stdin = new PassThrough();
+    this.#stdin = new PassThrough();
     this.#stdout = new PassThrough();
     this.#stdout.write(firstOutput);
-    this.#serve(stdin, this.#stdout);
-    this.adapter.talk?.({ stdin, stdout: this.#stdout });
+    this.#serve(this.#stdin, this.#stdout);
+    this.adapter.talk?.({ stdin: this.#stdin, stdout: this.#stdout });
     const { adapter } = this;
     await Effect.runPromise(
       Effect.andThen(Effect.retry(adapter.probe, { times: 1000 }), adapter.open ?? Effect.void).pipe(
@@ -80,6 +88,13 @@ export class ScriptedAgent {
       }),
     );
     await followed.promise;
+  }
+
+  /** The process closes its input: what is written there fails. */
+  closeInput(): void {
+    this.#stdin.on("error", () => undefined);
+    // oxlint-disable-next-line no-underscore-dangle -- Node's own name
+    this.#stdin._transform = (_chunk, _encoding, done) => done(new Error("EPIPE"));
   }
 
   /** The process ends. */
@@ -148,3 +163,32 @@ export class ScriptedAgent {
     );
   }
 }
+
+export const chunk = (text: string, messageId?: string): SessionUpdate => ({
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text },
+  ...(messageId !== undefined && { messageId }),
+});
+
+export const started = async (
+  script: Script | Script["turn"],
+  limits: Partial<TurnLimits> = {},
+  gateway?: AcpAgentOptions["gateway"],
+): Promise<ScriptedAgent> => {
+  const scripted = new ScriptedAgent(
+    typeof script === "function" ? { turn: script } : script,
+    limits,
+    gateway,
+  );
+  await scripted.start();
+  return scripted;
+};
+
+/** Sends a message and waits for its turn's end. */
+export const turnOf = async (scripted: ScriptedAgent, id: string): Promise<void> => {
+  const before = scripted.ends.length;
+  expect(await scripted.send(id, `text of ${id}`)).toEqual({ outcome: "accepted" });
+  await expect.poll(() => scripted.ends.length, POLL).toBe(before + 1);
+};
+
+export const agentItems = ({ items }: ScriptedAgent) => items.filter(({ role }) => role === "agent");

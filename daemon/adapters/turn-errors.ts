@@ -1,4 +1,7 @@
-/** Translates opencode's report of a failed turn into a code and a sentence that says what to do. */
+/**
+ * Translates a runtime's report of a failed turn into a code and a sentence that says what to do. Every adapter uses it, so that the
+ * same failure has the same name under each runtime.
+ */
 import * as Schema from "effect/Schema";
 import { NO_MODEL } from "../../src/domain/model.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
@@ -51,13 +54,21 @@ const ADVICE = {
 } as const;
 type Code = keyof typeof ADVICE;
 
-const BY_NAME: Readonly<Record<string, Code>> = {
-  ProviderAuthError: "model_unauthorized",
-  ProviderNoProvidersError: "no_model",
-  ProviderModelNotFoundError: "unknown_model",
-  ContextOverflowError: "context_exceeded",
-};
+/** Names of opencode's errors, and of claude-agent-acp's. */
+const BY_NAME: ReadonlyMap<string, Code> = new Map([
+  ["ProviderAuthError", "model_unauthorized"],
+  ["ProviderNoProvidersError", "no_model"],
+  ["ProviderModelNotFoundError", "unknown_model"],
+  ["ContextOverflowError", "context_exceeded"],
+  ["authentication_failed", "model_unauthorized"],
+  ["billing_error", "model_quota"],
+  ["rate_limit", "model_quota"],
+  ["overloaded", "model_unavailable"],
+  ["server_error", "model_unavailable"],
+  ["model_not_found", "unknown_model"],
+]);
 
+/** The code of a provider's answer that is no success. */
 const byStatus = (status: number): Code => {
   if (status === 401 || status === 403) return "model_unauthorized";
   if (status === 404) return "unknown_model";
@@ -65,15 +76,48 @@ const byStatus = (status: number): Code => {
   return status >= 500 ? "model_unavailable" : "model_refused";
 };
 
+const TOO_LONG =
+  /context.?(length|window|limit)|maximum context|(prompt|input) is too long|too many (input )?tokens/i;
+
+/** Words of providers and runtimes, for errors without a status. The first that fits counts. */
+const BY_WORDS: readonly (readonly [RegExp, Code])[] = [
+  [/no providers are available|ProviderNoProvidersError/i, "no_model"],
+  [/model.{0,80}(not found|does not exist|not exist)|unknown model|model_not_found/i, "unknown_model"],
+  [TOO_LONG, "context_exceeded"],
+  [/payment required|insufficient.{0,20}(credit|quota|funds|balance)|credit balance|billing/i, "model_quota"],
+  [/quota|rate.?limit|too many requests/i, "model_quota"],
+  [
+    /unauthori[sz]ed|(invalid|incorrect|missing|expired|no).{0,20}(api.?key|credentials)|authenticat/i,
+    "model_unauthorized",
+  ],
+  [/forbidden|permission.?(error|denied)/i, "model_unauthorized"],
+  [
+    /overloaded|service unavailable|bad gateway|gateway time-?out|internal server error/i,
+    "model_unavailable",
+  ],
+];
+
+const codeByWords = (words: string): Code | null =>
+  BY_WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? null;
+
+/** A status that a runtime tells in words only, e.g. `API Error: 402 …` or `unexpected status 429 Too Many Requests`. */
+const STATUS_IN_WORDS =
+  /\b(?:API Error|status(?: code)?|HTTP(?:\/1\.1)?)[ :=]{1,3}([45]\d\d)\b|^([45]\d\d)[ :]/i;
+
+const statusInWords = (words: string): number | null => {
+  const found = STATUS_IN_WORDS.exec(words);
+  return found === null ? null : Number(found[1] ?? found[2]);
+};
+
 const codeOf = (error: RuntimeError): Code => {
-  const known = BY_NAME[error.name];
+  const known = BY_NAME.get(error.name);
   if (known !== undefined) return known;
-  const status = error.data?.statusCode;
-  if (status !== undefined) return byStatus(status);
   const words = error.data?.message ?? "";
-  if (/no providers are available|ProviderNoProvidersError/i.test(words)) return "no_model";
-  if (/model not found/i.test(words)) return "unknown_model";
-  return error.name === "APIError" ? "model_unavailable" : "turn_failed";
+  const status = error.data?.statusCode ?? statusInWords(words);
+  // Providers say it with 400 or 413.
+  if (status === 400 || status === 413) return TOO_LONG.test(words) ? "context_exceeded" : byStatus(status);
+  if (status !== null) return byStatus(status);
+  return codeByWords(words) ?? (error.name === "APIError" ? "model_unavailable" : "turn_failed");
 };
 
 const sentence = (code: Code, words: string): TurnError => ({
@@ -87,7 +131,7 @@ export const turnError = (error: RuntimeError): TurnError =>
 /** All attempts at a call of the model failed. `words` is its provider's last message. */
 export const triedInVain = (words: string): TurnError =>
   sentence(
-    /quota|rate.?limit|too many requests|429/i.test(words) ? "model_quota" : "model_unavailable",
+    /429/.test(words) || codeByWords(words) === "model_quota" ? "model_quota" : "model_unavailable",
     words,
   );
 
@@ -119,6 +163,13 @@ export const silentModel = (silentMs: number): TurnError => ({
   code: "model_unavailable",
   message: `${ADVICE.model_unavailable} It sent nothing for ${Math.round(silentMs / 1000)} s.`,
 });
+
+/** A person stopped the turn, and only the end of the runtime's process ended it. */
+export const NOT_STOPPED: TurnError = {
+  code: "agent_not_stopping",
+  message:
+    "The agent did not end its turn when it was told to stop, so its process was ended and is started again. The conversation goes on.",
+};
 
 /** PLATFORM_MAX_TURN_MS. */
 export const tooLong = (turnMs: number): TurnError => ({

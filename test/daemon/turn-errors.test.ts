@@ -1,0 +1,49 @@
+/** The names of a failed turn's error, by what each runtime tells of it. */
+import { expect, test } from "vitest";
+import { endOfRefusal } from "../../daemon/adapters/acp-turns.ts";
+import { turnError } from "../../daemon/adapters/turn-errors.ts";
+
+/** What an agent of the Agent Client Protocol answers to a prompt. */
+const refused = (told: { code?: number; message: string; name?: string }, status: number | null = null) =>
+  endOfRefusal({ code: -32_603, name: null, ...told }, status).error?.code;
+
+test.each([
+  ["claude", { message: "Invalid API key", name: "authentication_failed" }, "model_unauthorized"],
+  ["claude", { message: "Credit balance is too low", name: "billing_error" }, "model_quota"],
+  ["claude", { message: "API Error: 402 {}" }, "model_quota"],
+  ["claude", { message: "API Error: 529 overloaded", name: "unknown" }, "model_unavailable"],
+  ["any agent", { code: -32_000, message: "Authentication required" }, "model_unauthorized"],
+  ["codex", { message: "unexpected status 404 Not Found" }, "unknown_model"],
+  ["gemini", { code: 403, message: "{}" }, "model_unauthorized"],
+  ["gemini", { code: 429, message: "{}" }, "model_quota"],
+  ["gemini", { code: 503, message: "{}" }, "model_unavailable"],
+  ["gemini", { code: 400, message: "The input token count exceeds the context limit" }, "context_exceeded"],
+  ["gemini", { code: 400, message: "Bad schema" }, "model_refused"],
+  ["opencode", { message: "Internal error: words", name: "ContextOverflowError" }, "context_exceeded"],
+  [
+    "opencode",
+    { message: "Internal error: Incorrect API key provided: sk", name: "APIError" },
+    "model_unauthorized",
+  ],
+  ["opencode", { message: "Internal error: Payment Required", name: "APIError" }, "model_quota"],
+  ["opencode", { message: "Internal error: words", name: "APIError" }, "model_unavailable"],
+  ["any agent", { message: "The model `a/b` does not exist" }, "unknown_model"],
+  ["any agent", { message: "prompt is too long: 2 > 1" }, "context_exceeded"],
+  ["any agent", { message: "I fell over." }, "turn_failed"],
+])("of %s that tells %j is named %s", (_, told, code) => {
+  expect(refused(told)).toBe(code);
+});
+
+test("are named by the provider's answer where it was seen, whatever the words", () => {
+  expect(refused({ message: "words", name: "APIError" }, 402)).toBe("model_quota");
+  expect(refused({ message: "words" }, 401)).toBe("model_unauthorized");
+  // A name says more than a status.
+  expect(refused({ message: "words", name: "ContextOverflowError" }, 400)).toBe("context_exceeded");
+});
+
+test("of opencode are named by their status, and numbers in other words are none", () => {
+  const error = (message: string, statusCode?: number) =>
+    turnError({ name: "APIError", data: { message, ...(statusCode !== undefined && { statusCode }) } }).code;
+  expect(error("quota", 401)).toBe("model_unauthorized");
+  expect(error("The file has 402 lines")).toBe("model_unavailable");
+});
