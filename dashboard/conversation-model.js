@@ -8,6 +8,7 @@
  *  M4 Only the snapshot and the stream move `seq`. An item that another answer brings is known earlier, and what the
  *     stream sends before it is still missing.
  */
+import { now } from "./format.js";
 
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./wire.d.ts").Turn} Turn */
@@ -26,6 +27,7 @@
  * @property {number} turnSeq the number of the last version of turn, usage and held
  * @property {string | null} older cursor of the page before; null: this is the beginning
  * @property {number} floor the place where the oldest page begins
+ * @property {number} heardMs when the agent said or did something last, ms since the epoch
  */
 
 /** @type {Usage} */
@@ -118,6 +120,18 @@ const sum = (a, b) => ({
 export const textOf = ({ content }) =>
   content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 
+/**
+ * Since when the turn waits for its model, which says nothing. A tool that runs is waited for instead.
+ *
+ * @param {Conversation} conversation
+ * @returns {number | null} ms since the epoch
+ */
+export const silentSince = ({ order, turn, heardMs }) => {
+  if (turn.state !== "running" || turn.since === null) return null;
+  if (order.some((item) => item.kind === "tool" && isOpen(item))) return null;
+  return Math.max(heardMs, Date.parse(turn.since));
+};
+
 /** @returns {Conversation} */
 export const emptyConversation = () => ({
   items: new Map(),
@@ -129,6 +143,7 @@ export const emptyConversation = () => ({
   turnSeq: 0,
   older: null,
   floor: -Infinity,
+  heardMs: -Infinity,
 });
 
 /** Begins again with the newest page. @param {Conversation} conversation @param {ConversationPage} page */
@@ -142,6 +157,16 @@ export const applySnapshot = (conversation, page) => {
   });
   applyOlder(conversation, page);
   for (const item of [...page.queue, ...page.requests]) put(conversation, item);
+  // When text came that is still growing is not told.
+  conversation.heardMs = Math.max(
+    ...page.items.map((item) =>
+      item.role !== "agent"
+        ? -Infinity
+        : isOpen(item)
+          ? now()
+          : Date.parse(item.completed_at ?? item.created_at),
+    ),
+  );
 };
 
 /** Adds the page before. @param {Conversation} conversation @param {ConversationPage} page */
@@ -155,6 +180,7 @@ export const applyOlder = (conversation, page) => {
 /** A new version of an item. @param {Conversation} conversation @param {Item} item */
 export const applyItem = (conversation, item) => {
   conversation.seq = Math.max(conversation.seq, item.seq);
+  if (item.role === "agent") conversation.heardMs = now();
   put(conversation, item);
 };
 
@@ -175,6 +201,7 @@ export const applyState = (conversation, { state: turn, usage, queue_held: held 
 export const applyDelta = (conversation, { item_id: id, offset, text }) => {
   const item = conversation.items.get(id);
   if (item === undefined || !isOpen(item)) return;
+  conversation.heardMs = now();
   const index = item.content.findLastIndex((part) => part.type === "text");
   const part = item.content[index];
   const known = part?.type === "text" ? part.text : "";

@@ -1,5 +1,5 @@
 /** The agent's state, its cost, and the requests that wait outside of the reader's view. */
-import { turnUsage } from "./conversation-model.js";
+import { silentSince, turnUsage } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { elapsed, now } from "./format.js";
 import { usageText } from "./items.js";
@@ -16,6 +16,8 @@ export const TURN_WORDS = {
   running: "Working",
   requires_action: "Needs your answer",
 };
+/** A model that thinks says nothing for as long as this, ms. */
+const SILENT_MS = 30_000;
 const SESSION_WORDS = /** @type {Record<string, string>} */ ({
   provisioning: "The sandbox is starting",
   stopped: "The session is stopped",
@@ -23,11 +25,14 @@ const SESSION_WORDS = /** @type {Record<string, string>} */ ({
 });
 
 /** @param {Conversation} conversation @param {Pick<import("./wire.d.ts").Session, "status" | "pending_approvals">} session @returns {Child[]} */
-export const turnView = ({ turn }, { status, pending_approvals: calls }) => {
+export const turnView = (conversation, { status, pending_approvals: calls }) => {
+  const { turn } = conversation;
   const outside = SESSION_WORDS[status];
   // The runtime counts a call that waits as work.
   const word = turn.state === "running" && calls > 0 ? "Waits for your approval" : TURN_WORDS[turn.state];
   const isAtWork = outside === undefined && turn.state !== "idle";
+  const since = isAtWork && calls === 0 ? silentSince(conversation) : null;
+  const silenceMs = since === null ? 0 : now() - since;
   return [
     h(
       "span",
@@ -36,6 +41,8 @@ export const turnView = ({ turn }, { status, pending_approvals: calls }) => {
     ),
     // Outside of the status, so that it is not announced every second.
     isAtWork && turn.since !== null && h("span", {}, `for ${elapsed(now() - Date.parse(turn.since))}`),
+    silenceMs >= SILENT_MS &&
+      h("span", { class: "silence" }, `The model has been silent for ${elapsed(silenceMs)}`),
   ];
 };
 

@@ -109,6 +109,18 @@ export const STATES_OF_WORK: readonly State[] = [
       world.conversation.turn = { state: "idle", since: null, waiting_for: null };
     },
   },
+  {
+    name: "session-silent-model",
+    hash: SESSION,
+    shows: ".silence",
+    change: (world) => {
+      const since = new Date(now() - 95_000).toISOString();
+      world.conversation.items = world.conversation.items.filter(
+        ({ status }) => status !== "running" && status !== "pending",
+      );
+      world.conversation.turn = { state: "running", since, waiting_for: null };
+    },
+  },
   { name: "session-port", hash: SESSION, shows: ".items > .item", act: pressed("Open a port") },
   {
     name: "session-proposal",
