@@ -86,15 +86,20 @@ export const forEachEntry = async (
 /**
  * Opens an archive.
  * @param descriptor of the archive, a file
- * @param scratch an empty directory for the archive's layers
+ * @param scratch an empty directory for the archive's layers, and how many bytes may be written there
  * @throws UnpackFailure if it holds no image for this machine, or if a part does not have its digest
  */
-export const openArchive = async (descriptor: number, scratch: string): Promise<ImageParts> => {
+export const openArchive = async (descriptor: number, scratch: Scratch): Promise<ImageParts> => {
   const { isLayered, digest } = await survey(uncompressed(descriptor));
   if (!isLayered) return { digest, config: NO_CONFIG, layers: [() => uncompressed(descriptor)] };
   const parts = await takeApart(uncompressed(descriptor), scratch);
   return parts.has("index.json") ? ociImage(parts) : dockerImage(parts);
 };
+
+interface Scratch {
+  readonly directory: string;
+  readonly bytes: number;
+}
 
 /** @returns whether the tar holds layers, and its digest */
 const survey = async (tar: Readable): Promise<{ readonly isLayered: boolean; readonly digest: string }> => {
@@ -136,8 +141,18 @@ type Part =
   { readonly file: string; readonly digest: string; readonly bytes: number } | { readonly link: string };
 type Parts = ReadonlyMap<string, Part>;
 
-const takeApart = async (tar: Bytes, scratch: string): Promise<Parts> => {
+/** Also parts that the image does not name are written: only its description says which ones it needs. */
+const takeApart = async (tar: Bytes, scratch: Scratch): Promise<Parts> => {
   const parts = new Map<string, Part>();
+  let written = 0;
+  const counted = async function* (content: Bytes): AsyncGenerator<Buffer> {
+    for await (const chunk of content) {
+      written += chunk.length;
+      if (written > scratch.bytes)
+        throw new UnpackFailure(`the archive's parts have more than ${scratch.bytes} bytes`);
+      yield chunk;
+    }
+  };
   await forEachEntry(tar, async ({ name, type, linkname }, content) => {
     if (parts.size >= ARCHIVE_ENTRIES_MAX)
       throw new UnpackFailure(`the archive has more than ${ARCHIVE_ENTRIES_MAX} files`);
@@ -146,9 +161,9 @@ const takeApart = async (tar: Bytes, scratch: string): Promise<Parts> => {
     if (type === "link") parts.set(place, { link: posix.normalize(linkname) });
     if (type !== "file" && type !== "contiguous-file") return;
     // The name in the archive is not used for a path.
-    const file = join(scratch, String(parts.size));
+    const file = join(scratch.directory, String(parts.size));
     const sum = new Sum();
-    await pipeline(sum.through(content), createWriteStream(file, { flags: "wx" }));
+    await pipeline(sum.through(counted(content)), createWriteStream(file, { flags: "wx" }));
     parts.set(place, { file, bytes: sum.bytes, digest: sum.digest });
   });
   return parts;

@@ -10,7 +10,7 @@ import { writeLayers } from "./layers.ts";
 const [scratch = "", bytes = "", files = ""] = process.argv.slice(2);
 
 const run = async (): Promise<object> => {
-  const { digest, config, layers } = await openArchive(0, scratch);
+  const { digest, config, layers } = await openArchive(0, { directory: scratch, bytes: Number(bytes) });
   const written = await writeLayers("/", layers, { bytes: Number(bytes), files: Number(files) });
   await prepareRoot("/");
   return { digest, ...config, ...written };
