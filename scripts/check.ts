@@ -11,7 +11,7 @@ const CHECKS = [
   "tsc",
   "knip",
   "npm run imports --silent",
-  "prettier --check .",
+  "oxfmt --check",
   "tsc --noEmit -p dashboard",
   "node scripts/plain-english.ts",
   "oxlint --deny-warnings",

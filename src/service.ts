@@ -117,7 +117,14 @@ import type { Store } from "./store/ports/store.ts";
 
 /** All ports through which the service touches the world. */
 export type Ports =
-  Store | GitBackend | BuildSite | SandboxProvider | DaemonClient | Keyring | Sharding.Sharding | Lease;
+  | Store
+  | GitBackend
+  | BuildSite
+  | SandboxProvider
+  | DaemonClient
+  | Keyring
+  | Sharding.Sharding
+  | Lease;
 
 export interface ServiceOptions<E> {
   readonly config: Config;

@@ -13,7 +13,8 @@ const MEMORY_MIB = 256;
 
 /** What the thread answers. */
 export type Reading =
-  { readonly described: Described; readonly why: null } | { readonly described: null; readonly why: string };
+  | { readonly described: Described; readonly why: null }
+  | { readonly described: null; readonly why: string };
 
 const THREAD = new URL("descriptions-thread.ts", import.meta.url);
 

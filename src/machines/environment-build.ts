@@ -31,7 +31,13 @@ export interface EnvironmentBuildContext {
   readonly failure: BuildFailure | null;
 }
 export type EnvironmentBuildState =
-  "queued" | "resolving" | "building" | "exporting" | "ready" | "failed" | "cancelled";
+  | "queued"
+  | "resolving"
+  | "building"
+  | "exporting"
+  | "ready"
+  | "failed"
+  | "cancelled";
 export type EnvironmentBuildSnapshot = Snapshot<EnvironmentBuildState, EnvironmentBuildContext>;
 
 export type EnvironmentBuildEvent =

@@ -122,7 +122,7 @@ if (values.write) {
   if (before === undefined || after === undefined)
     throw new Error(`docs/benchmarks.md has no place for the table: ${BEGIN}`);
   writeFileSync(DOCUMENT, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
-  execFileSync("npx", ["prettier", "--write", DOCUMENT], { stdio: "ignore" });
+  execFileSync("npx", ["oxfmt", DOCUMENT], { stdio: "ignore" });
 }
 process.stdout.write(
   `${JSON.stringify({ date, commit, cores: cpus().length, load, minutes, took, rows })}\n`,

@@ -68,7 +68,8 @@ const onNodes = async <A>(
     ),
   );
 type Needs =
-  Effect.Services<ReturnType<typeof openCredential>> | Effect.Services<ReturnType<typeof makeWorld>>;
+  | Effect.Services<ReturnType<typeof openCredential>>
+  | Effect.Services<ReturnType<typeof makeWorld>>;
 
 /** A grant as a sign-in makes it, whose access token has ended. */
 const expired = (fields: Partial<Grant> = {}): Effect.Effect<Grant> =>

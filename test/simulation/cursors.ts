@@ -45,11 +45,10 @@ export class Cursors {
   /** I3: due instants until `until` that have no row. */
   unaccounted(tables: TableSet, until: number): readonly string[] {
     const rows = new Set(
-      [...tables.fires.values()].flatMap(
-        ({ kind, projectId, triggerSlug, scheduledFor, replayOf, status }) =>
-          kind === "cron" && replayOf === null && status !== "duplicate"
-            ? [`${projectId}/${triggerSlug} ${scheduledFor}`]
-            : [],
+      [...tables.fires.values()].flatMap(({ kind, projectId, triggerSlug, scheduledFor, replayOf, status }) =>
+        kind === "cron" && replayOf === null && status !== "duplicate"
+          ? [`${projectId}/${triggerSlug} ${scheduledFor}`]
+          : [],
       ),
     );
     const faults: string[] = [];

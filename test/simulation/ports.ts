@@ -130,7 +130,12 @@ type StoreServices = Context.Service.Identifier<
 >;
 /** The twins as they are, with their other sides. */
 export type Twins =
-  StoreServices | GitBackend | BuildSite | SandboxProvider | SimulatedSandboxes | DaemonClient;
+  | StoreServices
+  | GitBackend
+  | BuildSite
+  | SandboxProvider
+  | SimulatedSandboxes
+  | DaemonClient;
 
 const addBehind = <I, S extends object>(
   context: Context.Context<Twins>,

@@ -56,8 +56,7 @@ export const atomicity = (): {
   const read = (): void => {
     while (unread !== null && unread.length >= 4) {
       const length = packetLength(unread);
-      if (!(length >= 4))
-        unread = null; // a flush, or no packet: the commands are over
+      if (!(length >= 4)) unread = null; // a flush, or no packet: the commands are over
       else if (unread.length < length) return;
       else {
         const line = unread.toString("latin1", 4, length);

@@ -67,7 +67,8 @@ const webSource = ({ host, href, scheme }: RepositoryUrl, { port, address, named
 
 /** A repository at another server: `web` for http(s), or ssh with the address to dial. */
 export type Remote = { readonly address: string } & (
-  { readonly web: Source; readonly origin: string } | { readonly ssh: SshAddress }
+  | { readonly web: Source; readonly origin: string }
+  | { readonly ssh: SshAddress }
 );
 
 export interface SshAddress {

@@ -157,7 +157,8 @@ const previewOf = Effect.fnUntraced(function* (
 
 /** What happens with a request: it is passed on, or redirected to the app with the cookie of its link. */
 type Decision =
-  ({ readonly kind: "pass" } & Passage) | { readonly kind: "opened"; readonly cookie: string | null };
+  | ({ readonly kind: "pass" } & Passage)
+  | { readonly kind: "opened"; readonly cookie: string | null };
 
 /** Uses up the link. A used link still redirects a browser with its cookie: people click a link twice, or reload it. */
 const openLink = Effect.fnUntraced(function* (request: IncomingMessage, place: PreviewPlace, secret: string) {

@@ -4,7 +4,13 @@ import { ClusterFailure } from "./cluster.ts";
 
 export interface Refusal {
   readonly kind:
-    "quota" | "limit_range" | "runtime_class" | "pod_security" | "rights" | "namespace" | "other";
+    | "quota"
+    | "limit_range"
+    | "runtime_class"
+    | "pod_security"
+    | "rights"
+    | "namespace"
+    | "other";
   readonly message: string;
   /** The remedy. */
   readonly todo: string;

@@ -26,7 +26,8 @@ export interface Start {
  * listen yet, or the answer was lost.
  */
 export type Started =
-  { readonly kind: "started" } | { readonly kind: "refused" | "away"; readonly why: string };
+  | { readonly kind: "started" }
+  | { readonly kind: "refused" | "away"; readonly why: string };
 
 const decodeRefusal = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ code: Schema.String, error: Schema.String })),

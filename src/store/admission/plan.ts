@@ -130,7 +130,8 @@ interface FormerRows {
   readonly replayOf?: string;
 }
 type Former =
-  { readonly is: "answer"; readonly fire: Fire } | { readonly is: "none"; readonly rows: FormerRows };
+  | { readonly is: "answer"; readonly fire: Fire }
+  | { readonly is: "none"; readonly rows: FormerRows };
 
 /** A session with its fire's prompt in it. */
 export const promptedSession = (

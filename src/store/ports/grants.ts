@@ -7,7 +7,8 @@ import type { ProjectRole } from "../../domain/role.ts";
 
 /** An access token, or a git password that was created for a sandbox. */
 export type Credential =
-  { readonly kind: "token"; readonly id: string } | { readonly kind: "password"; readonly hash: string };
+  | { readonly kind: "token"; readonly id: string }
+  | { readonly kind: "password"; readonly hash: string };
 
 /** One credential's use of one project, and of one session if the connection leads into its sandbox. */
 export interface Grant {

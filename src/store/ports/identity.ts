@@ -41,7 +41,12 @@ export interface Principal {
 
 /** Why a token that the store knows opens nothing. `sign_in_required`: its person signed in at a provider too long ago. */
 export type EndedWhy =
-  "revoked" | "expired" | "deactivated" | "signed_out" | "session_ended" | "sign_in_required";
+  | "revoked"
+  | "expired"
+  | "deactivated"
+  | "signed_out"
+  | "session_ended"
+  | "sign_in_required";
 
 /** A token that opens nothing. */
 export interface EndedToken extends Pick<

@@ -57,13 +57,7 @@ export const withConversations = (sessions: string): string => `LEFT JOIN (
     FROM conversations
   ) AS conversation ON conversation.session_id = ${sessions}.id`;
 
-const stateOf = ({
-  turnState,
-  turnSince,
-  turnWaitingFor,
-  usage,
-  held,
-}: StateRow): ConversationState | null =>
+const stateOf = ({ turnState, turnSince, turnWaitingFor, usage, held }: StateRow): ConversationState | null =>
   turnState === null || turnSince === null || usage === null || held === null
     ? null
     : { turn: { state: turnState, since: turnSince, waitingFor: turnWaitingFor }, usage, held };

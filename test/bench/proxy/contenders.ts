@@ -84,7 +84,8 @@ const PASSED = `
 `;
 
 /** Its defaults for requests and bodies; for streams nothing is gathered, as a stream needs it. */
-const proxyConfig = (upstreamPort: number) => (port: number) => `
+const proxyConfig = (upstreamPort: number) => (port: number) =>
+  `
   upstream behind { server 127.0.0.1:${upstreamPort}; keepalive 256; keepalive_requests 1000000; }
   server {
     listen 127.0.0.1:${port};

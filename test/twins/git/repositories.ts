@@ -30,7 +30,10 @@ import { changedPaths, linesOf, mergedFiles, objectId, readTree, same, textOf, w
 
 /** A file's text, with or without permission to run it, or a path that is not a file. */
 export type SimulatedEntry =
-  string | { readonly executable: string } | { readonly symlink: string } | { readonly submodule: string };
+  | string
+  | { readonly executable: string }
+  | { readonly symlink: string }
+  | { readonly submodule: string };
 
 export interface SimulatedCommit {
   readonly branch: string;

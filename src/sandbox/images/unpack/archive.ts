@@ -138,7 +138,8 @@ class Sum {
 
 /** A part of an archive: a file of the scratch directory, or a link to another part. */
 type Part =
-  { readonly file: string; readonly digest: string; readonly bytes: number } | { readonly link: string };
+  | { readonly file: string; readonly digest: string; readonly bytes: number }
+  | { readonly link: string };
 type Parts = ReadonlyMap<string, Part>;
 
 /** Also parts that the image does not name are written: only its description says which ones it needs. */
