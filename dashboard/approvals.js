@@ -1,6 +1,6 @@
 /** Calls of agents that wait for a person: what is asked, and the decision. */
-import { post } from "./api.js";
-import { askFor } from "./dialog.js";
+import { getJson, post } from "./api.js";
+import { askFor, tell } from "./dialog.js";
 import { h } from "./dom.js";
 import { button, callout, code, commandBlock, projectLink, time } from "./parts.js";
 import { projectPath } from "./project.js";
@@ -57,6 +57,7 @@ const card = (project, { id, connector, tool, session_id, arguments: given, expi
         { class: "actions" },
         act("approve-call", "Approve", "primary"),
         act("deny-call", "Deny", "plain"),
+        JSON.stringify(given).includes('"[hidden, ') && act("show-hidden", "Show hidden values", "plain"),
       ),
     ),
   );
@@ -67,6 +68,19 @@ const path = (project, id, decision) => `${projectPath(project)}/approvals/${id}
 
 /** @type {Record<string, import("./actions.js").Action>} */
 export const actions = {
+  "show-hidden": async ({ project = "", approval = "", title = "" }, page) => {
+    const { approvals } = await getJson(
+      `${projectPath(project)}/approvals?status=pending&hidden=show&limit=200`,
+    );
+    const found = approvals.find((/** @type {Approval} */ { id }) => id === approval);
+    if (found === undefined) return page.notice(`${title} does not wait any more.`);
+    tell({
+      title: `The arguments of ${title}`,
+      text: "The server gets these values. Secrets of the project stay masked.",
+      secret: JSON.stringify(found.arguments, null, 2),
+    });
+  },
+
   "approve-call": async ({ project = "", approval = "", title = "" }, page) => {
     await post(path(project, approval, "approve"));
     page.notice(`${title} is approved. The agent gets the result.`);

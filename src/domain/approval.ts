@@ -1,7 +1,8 @@
 /**
  * Calls that wait for a person: what the person sees of their arguments, and the places of their sealed parts.
  *
- *  H1 A person sees every field of the arguments. Only values are masked, and a masked value shows its length.
+ *  H1 A person sees every field of the arguments. Only values are masked, and a masked value shows its length. An agent chooses the names
+ *     of fields, so a value that is masked for its field's name is shown when the person wishes it. A secret of the project never is.
  */
 
 import type { Redactor } from "./redactor.ts";
@@ -46,18 +47,19 @@ const hidden = (value: unknown): string =>
  * The arguments as a person sees them (H1).
  *
  * @param value at most `DEPTH_LIMIT` levels deep (catalogue.ts).
+ * @param showsHidden whether the person wishes to see the values that are masked for their field's name
  */
-export const shownArguments = (secrets: Redactor, value: unknown): unknown => {
+export const shownArguments = (secrets: Redactor, value: unknown, showsHidden = false): unknown => {
   if (typeof value === "string") return secrets.redact(value);
-  if (Array.isArray(value)) return value.map((inner) => shownArguments(secrets, inner));
+  if (Array.isArray(value)) return value.map((inner) => shownArguments(secrets, inner, showsHidden));
   if (typeof value !== "object" || value === null) return value;
   // fromEntries defines fields, so that `__proto__` stays a field.
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       secrets.redact(name),
-      SECRET_FIELD.test(name) && inner !== null && inner !== ""
+      !showsHidden && SECRET_FIELD.test(name) && inner !== null && inner !== ""
         ? hidden(inner)
-        : shownArguments(secrets, inner),
+        : shownArguments(secrets, inner, showsHidden),
     ]),
   );
 };

@@ -54,7 +54,7 @@ export const connectorRowsOf = (world: World): Readonly<Record<string, Row>> => 
       refused: [["none"], 4, notFound("Credential")],
     },
     "approvals list": {
-      args: async () => ["--project", (await waitingApproval())[0]],
+      args: async () => ["--show-hidden", "--project", (await waitingApproval())[0]],
       human: new RegExp(
         `^ID +ASKED +CONNECTOR +TOOL +SESSION +ARGUMENTS OR REASON\n(?:${ID} .* wiki +read +${ID} +{"page":"home"}\n)+$`,
       ),

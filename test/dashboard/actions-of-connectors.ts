@@ -19,6 +19,14 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
     gone: "The agent asks to call",
   },
   {
+    name: "looks at the hidden values of a call that waits",
+    hash: CONNECTORS,
+    shows: ".callout pre",
+    change: withWaitingCall,
+    does: ({ press }) => press("Show hidden values: linear create_issue"),
+    tells: "The server gets these values.",
+  },
+  {
     name: "denies a call with a reason",
     hash: CONNECTORS,
     shows: ".callout pre",

@@ -39,6 +39,14 @@ describe("the arguments that a person sees", () => {
     });
   });
 
+  test("have hidden values if the person wishes to see them, and never a secret of the project", () => {
+    const given = { api_key: "an agent's own", password: "hunter-22", deep: [{ token: { a: 1 } }] };
+    expect(shownArguments(new Redactor(["hunter-22"]), given, true)).toEqual({
+      ...given,
+      password: "[redacted]",
+    });
+  });
+
   test("keep a field __proto__ as a field", () => {
     const given = JSON.parse('{"__proto__":{"admin":true}}') as unknown;
     expect(JSON.stringify(shown(given))).toBe('{"__proto__":{"admin":true}}');

@@ -328,6 +328,8 @@ describe("the arguments of a call that waits", () => {
       api_key: "[hidden, 20 characters]",
       note: "with [redacted]",
     });
+    const [shown] = await approvals(session, "&hidden=show");
+    expect(shown?.["arguments"]).toEqual({ ...given, note: "with [redacted]" });
     const stored = await world.service.inside(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient;

@@ -25,16 +25,18 @@ const list = command({
   options: {
     state: { value: "STATE", about: `Another state than pending: ${STATES.join(", ")}` },
     session: { value: "ID", about: "Only calls of this session" },
+    "show-hidden": { about: "Show the values of fields that look like secrets" },
     ...pageOptions,
   },
   run: async ({ options, note, api, project }) => {
-    const { state, session } = options;
+    const { state, session, "show-hidden": showHidden } = options;
     const answered = await api().call("GET /v1/projects/:pid/approvals", {
       params: { pid: await project() },
       query: {
         ...page(options),
         status: oneOf(state, STATES, "--state") ?? "pending",
         ...(session !== undefined && { session_id: anyId(session, "--session") }),
+        ...(showHidden && { hidden: "show" as const }),
       },
     });
     const rows = answered.value.approvals.map((one) => [

@@ -51,6 +51,10 @@ export class ApprovalsGroup extends HttpApiGroup.make("approvals")
         ...pageQuery,
         session_id: Schema.optionalKey(Uuid),
         status: Schema.optionalKey(Schema.Literals(APPROVAL_STATES)),
+        hidden: Schema.optionalKey(Schema.Literals(["show"])).annotate({
+          description:
+            "Shows the values of fields that look like secrets. Secrets of the project stay masked.",
+        }),
       },
       success: ApprovalPage,
       error: NotFound,

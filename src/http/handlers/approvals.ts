@@ -20,9 +20,14 @@ interface Params {
   readonly id: string;
 }
 
-const approvalWire = Effect.fnUntraced(function* (approval: Approval, secrets: Redactor) {
+const approvalWire = Effect.fnUntraced(function* (
+  approval: Approval,
+  secrets: Redactor,
+  showsHidden = false,
+) {
   const { call } = approval;
   const given = yield* openPart(approval, "arguments");
+  const shown = given === null ? null : shownArguments(secrets, given, showsHidden);
   return {
     id: approval.id,
     session_id: call.sessionId,
@@ -32,7 +37,8 @@ const approvalWire = Effect.fnUntraced(function* (approval: Approval, secrets: R
     tool: call.tool,
     origin: call.origin,
     status: approval.status,
-    arguments: given === null ? null : (shownArguments(secrets, given) as Readonly<Record<string, unknown>>),
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- arguments are an object
+    arguments: shown as Readonly<Record<string, unknown>> | null,
     arguments_digest: call.argumentsDigest,
     reason: approval.message,
     asked_at: instant(approval.askedAt),
@@ -49,13 +55,15 @@ const list = Effect.fnUntraced(function* (
   query: Parameters<typeof pageOf>[0] & {
     readonly session_id?: string;
     readonly status?: Approval["status"];
+    readonly hidden?: "show";
   },
 ) {
   yield* requireProject(yield* Caller, pid);
   const { session_id: sessionId, status } = query;
   const page = yield* (yield* Approvals).list(pid, { ...pageOf(query), sessionId, status });
   const secrets = yield* projectRedactor(pid);
-  const approvals = yield* Effect.forEach(page.items, (item) => approvalWire(item, secrets));
+  const showsHidden = query.hidden === "show";
+  const approvals = yield* Effect.forEach(page.items, (item) => approvalWire(item, secrets, showsHidden));
   return { approvals, next_cursor: page.nextCursor };
 });
 
