@@ -37,6 +37,7 @@ export const WHOLE_IN_DEEP = [
   "test/daemon/restore-saved.real.test.ts",
   "test/daemon/standby.real.test.ts",
   "test/daemon/steering-requests.real.test.ts",
+  "test/daemon/strays.real.test.ts",
   "test/daemon/turns.real.test.ts",
   "test/daemon/workspace.real.test.ts",
   "test/dashboard/actions.real.test.ts",

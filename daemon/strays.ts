@@ -2,7 +2,7 @@
  * Ends processes that hold a command's output open after the command has ended, e.g. of `setsid server & echo done`. Runtimes wait for
  * the end of the output, so the turn would go on for as long as the process does.
  *
- *  S1 A process is ended only if its own output leads to the runtime, and nobody else of its command is left: the shell has ended,
+ *  S1 A process is ended only if its own output leads to the runtime, and the rest of its command is gone: the shell has ended,
  *     and the kernel gave the process to another parent. A server whose output goes to a file stays.
  *  S2 It has a grace. People read its name in the conversation.
  */

@@ -20,6 +20,9 @@ const TAKEN_KEPT = 256;
 /** spec.md 2.4: the agent that needs no choice. */
 const DEFAULT_AGENT = "default";
 
+/** Claude Code repeats a call for three minutes, even if its key is refused. */
+const FEW_RETRIES = { CLAUDE_CODE_MAX_RETRIES: "2" };
+
 export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
   const agent = new AcpAgent(options);
   const steering = new AcpSteering(agent);
@@ -27,6 +30,7 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
     steering,
     // opencode reads its settings here in both of its modes. Other agents do not look at them.
     ...opencodeSettings,
+    environment: (paths) => ({ ...opencodeSettings.environment(paths), ...FEW_RETRIES }),
     ahead: null,
     talk: (pipes) => agent.connect(pipes),
     lost: agent.lost,

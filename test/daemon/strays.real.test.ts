@@ -9,12 +9,7 @@ import {
   Steered,
   type RealAgent,
 } from "./support/steered.ts";
-import { deepTest } from "../support/vitest/rings.ts";
-
-const AGENTS: readonly (readonly [string, RealAgent, typeof test])[] = [
-  ["opencode", OPENCODE_SERVE, test],
-  ["opencode acp", OPENCODE_ACP, deepTest as typeof test],
-];
+import { onlyDeep } from "../support/vitest/rings.ts";
 
 /** Runs a command that leaves a process behind, to the end of its turn. */
 const run = async (steered: Steered, id: string, command: string): Promise<string> => {
@@ -29,28 +24,32 @@ const run = async (steered: Steered, id: string, command: string): Promise<strin
   return notes.map(({ content }) => JSON.stringify(content)).join("\n");
 };
 
-describe.skipIf(!hasOpencode).each(AGENTS)("%s", (_, agent, inRing) => {
-  let steered: Steered;
-  beforeAll(async () => {
-    steered = await Steered.start({}, agent);
-  });
-  afterAll(() => steered.stop());
-
-  inRing("goes on after the grace of a process that holds a command's output, and names it", async () => {
-    const [quiet, loud] = [`echo $$ > quiet; exec sleep 7101`, `exec sleep 7102`];
-    const notes = await run(
-      steered,
-      "m1",
-      `setsid sh -c '${quiet}' > /dev/null 2>&1 & setsid sh -c '${loud}' & echo done`,
-    );
-    expect(notes).toContain("the process sleep (");
-    expect(steered.answersTo("m1").find(({ kind }) => kind === "tool")).toMatchObject({
-      status: "completed",
-      tool: { output: expect.stringContaining("done\n") as string },
+const describeAgent = (name: string, agent: RealAgent) =>
+  describe.skipIf(!hasOpencode)(name, () => {
+    let steered: Steered;
+    beforeAll(async () => {
+      steered = await Steered.start({}, agent);
     });
-    await steered.endedAs({ state: "completed" });
-    // The one whose output goes nowhere is still there.
-    expect(await run(steered, "m2", "kill $(cat quiet) && echo ended > m2")).toBe(notes);
-    expect(JSON.stringify(steered.answersTo("m2"))).not.toContain("No such process");
+    afterAll(() => steered.stop());
+
+    test("goes on after the grace of a process that holds a command's output, and names it", async () => {
+      const [quiet, loud] = [`echo $$ > quiet; exec sleep 7101`, `exec sleep 7102`];
+      const notes = await run(
+        steered,
+        "m1",
+        `setsid sh -c '${quiet}' > /dev/null 2>&1 & setsid sh -c '${loud}' & echo done`,
+      );
+      expect(notes).toContain("the process sleep (");
+      expect(steered.answersTo("m1").find(({ kind }) => kind === "tool")).toMatchObject({
+        status: "completed",
+        tool: { output: expect.stringContaining("done\n") as string },
+      });
+      await steered.endedAs({ state: "completed" });
+      // The one whose output goes nowhere is still there.
+      expect(await run(steered, "m2", "kill $(cat quiet) && echo ended > m2")).toBe(notes);
+      expect(JSON.stringify(steered.answersTo("m2"))).not.toContain("No such process");
+    });
   });
-});
+
+describeAgent("opencode", OPENCODE_SERVE);
+onlyDeep(() => describeAgent("opencode acp", OPENCODE_ACP));

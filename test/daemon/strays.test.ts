@@ -42,7 +42,7 @@ test("the first process of the agent's own namespace is a parent of those left b
 test.each([
   ["one pipe", ["1", "pipe:[7]"], ["9", "pipe:[7]"], true],
   ["a pair of sockets, as its error output", ["2", "socket:[8]"], ["9", "socket:[7]"], true],
-  ["the other end of such a pair", ["1", "socket:[8]"], ["9", "socket:[9]"], true],
+  ["the other end of a pair", ["1", "socket:[8]"], ["9", "socket:[9]"], true],
   ["a file", ["1", "/workspace/log"], ["9", "/workspace/log"], false],
   ["nowhere", ["1", "/dev/null"], ["9", "/dev/null"], false],
   ["another pipe", ["1", "pipe:[8]"], ["9", "pipe:[7]"], false],
