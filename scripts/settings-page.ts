@@ -70,6 +70,7 @@ export const settingsPage = (): string =>
     "The service reads its settings from environment variables at start. An empty variable counts as absent. If a value is",
     "wrong, the service does not start: it prints the setting, the value, and what it expects. Times are whole milliseconds,",
     "from 1 to one year. The operator's commands (`platform admin`, `backup`, `restore`, `images`, `doctor`) read the same settings.",
+    "A name that is nearly a setting's has no effect: the log of the start and `platform doctor` name the setting that may be meant.",
     ...GROUPS.flatMap(section),
     "",
   ].join("\n");

@@ -29,7 +29,8 @@ import { readCluster } from "./cluster-config.ts";
 import { readDatabaseAddress } from "./database-address.ts";
 import { readDefaultModels, readGateway, readTurns, type TurnSettings } from "./model-config.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
-import { type NamesOf, type ProviderName, removedSettings, SETTINGS } from "./settings.ts";
+import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
+import { unknownSettings } from "./unknown-settings.ts";
 
 export interface Config extends TurnSettings {
   readonly host: string;
@@ -140,8 +141,8 @@ export interface Config extends TurnSettings {
   readonly sandboxOrphanMs: number;
   readonly setupTimeoutMs: number;
   readonly signIn: SignInSettings;
-  /** A sentence for each name that is set but is no setting any more. */
-  readonly removed: readonly string[];
+  /** A sentence for each name that is set but is no setting. */
+  readonly unknownSettings: readonly string[];
 }
 
 /** The service does not start: one line for each wrong setting. */
@@ -242,7 +243,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),
     setupTimeoutMs: read.duration("PLATFORM_SETUP_TIMEOUT_MS"),
     signIn: read.signIn(workingDirectory),
-    removed: removedSettings(environment),
+    unknownSettings: unknownSettings(environment),
   };
   if (read.problems.length > 0) throw new ConfigError({ problems: read.problems });
   return config;

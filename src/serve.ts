@@ -94,7 +94,7 @@ const showToken = Effect.fnUntraced(function* (dataDir: string, first: { token: 
 });
 
 const serveWith = Effect.fnUntraced(function* (config: Config) {
-  yield* Effect.forEach(config.removed, (line) => Effect.logWarning(line), { discard: true });
+  yield* Effect.forEach(config.unknownSettings, (line) => Effect.logWarning(line), { discard: true });
   yield* refusable(() => config.masterKey === null || readKey(config.masterKey, "PLATFORM_MASTER_KEY"));
   yield* requireGit;
   const dataDir = yield* claimDataDirectory(config.dataDir);

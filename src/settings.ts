@@ -17,20 +17,6 @@ import { DEFAULT_TIER_CAPS, TIERS } from "./domain/tier.ts";
 
 const BOOTS_PER_CORE = 4;
 
-/** Names that were settings once, and what holds without them. */
-const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
-  PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS:
-    "The hosts of PLATFORM_PACKAGE_CACHE_NPM and PLATFORM_PACKAGE_CACHE_PYPI are allowed by being named there.",
-};
-
-/** @returns a sentence for each name that is set but is no setting any more. */
-export const removedSettings = (
-  environment: Readonly<Record<string, string | undefined>>,
-): readonly string[] =>
-  Object.entries(REMOVED_SETTINGS).flatMap(([name, instead]) =>
-    (environment[name] ?? "") === "" ? [] : [`${name} is no setting any more. ${instead}`],
-  );
-
 export const SETTINGS = define({
   PLATFORM_HOST: {
     group: "Addresses",

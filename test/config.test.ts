@@ -349,9 +349,33 @@ test("a registry's URL has TLS, unless its host is allowed, and no credentials",
 });
 
 test("says of a removed setting what holds without it", () => {
-  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "" }).removed).toEqual([]);
-  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "npm.example.com" }).removed).toEqual([
+  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "" }).unknownSettings).toEqual([]);
+  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "npm.example.com" }).unknownSettings).toEqual([
     "PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS is no setting any more. The hosts of PLATFORM_PACKAGE_CACHE_NPM and " +
       "PLATFORM_PACKAGE_CACHE_PYPI are allowed by being named there.",
   ]);
+});
+
+test.each([
+  ["PLATFORM_IDLE_TIMEOUT", "PLATFORM_IDLE_TIMEOUT_MS"],
+  ["PLATFORM_IDEL_TIMEOUT_MS", "PLATFORM_IDLE_TIMEOUT_MS"],
+  ["PLATFORM_PUBLIC_URI", "PLATFORM_PUBLIC_URL"],
+])("says of %s, which is set, that %s may be meant", (name, meant) => {
+  expect(read({ [name]: "1" }).unknownSettings).toEqual([
+    `${name} is no setting, and has no effect. ${meant} may be meant.`,
+  ]);
+  expect(read({ [name]: "" }).unknownSettings).toEqual([]);
+});
+
+test("says nothing of settings, and of variables of other programs and of sandboxes", () => {
+  const others = [
+    "PLATFORM_URL",
+    "PLATFORM_TOKEN",
+    "PLATFORM_SESSION_ID",
+    "PLATFORM_SERVICE_PORT",
+    "PLATFORM_TEST_X",
+    "PATH",
+  ];
+  const set = Object.fromEntries(others.map((name) => [name, "1"]));
+  expect(read({ ...set, PLATFORM_IDLE_TIMEOUT_MS: "60000" }).unknownSettings).toEqual([]);
 });

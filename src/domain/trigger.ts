@@ -8,12 +8,12 @@ import { isRecord } from "../ground/record.ts";
 import { DEFAULT_AGENT, isAgentName } from "./agent.ts";
 import { parseCron } from "./cron.ts";
 import { PROMPT_LIMIT_BYTES } from "./prompt.ts";
-import { SECRET_NAME_LIMIT } from "./secret.ts";
+import { checkSecretName, SECRET_NAME_LIMIT } from "./secret.ts";
 import { WebhookFilter } from "./webhook-filter.ts";
 import { isZoneName } from "./zone.ts";
 
 const DEFAULT_TIMEZONE = "UTC";
-/** The longest human label, in UTF-16 units (threats.md M12). */
+/** The longest human label, in Unicode characters (threats.md M12). */
 const TRIGGER_NAME_LIMIT = 200;
 
 /** How many unknown fields of one entry are named. A file of a megabyte could hold a hundred thousand. */
@@ -163,7 +163,9 @@ const checkType: Check = (type) =>
   type === "cron" || type === "webhook" ? null : `type ${quote(type)} must be "cron" or "webhook".`;
 
 const checkName: Check = (name) => {
-  if (name.trim() === "" || name.length > TRIGGER_NAME_LIMIT) {
+  // Each character has one or two units, so a long text is not taken apart.
+  const isLong = name.length > 2 * TRIGGER_NAME_LIMIT || [...name].length > TRIGGER_NAME_LIMIT;
+  if (name.trim() === "" || isLong) {
     return `name must have 1 to ${TRIGGER_NAME_LIMIT} characters.`;
   }
   return /\p{Cc}/u.test(name) ? "name must be one line without control characters." : null;
@@ -191,7 +193,10 @@ const checkTimezone: Check = (zone) =>
     ? null
     : `timezone ${quote(zone)} must be a name of the IANA time zone database in its exact case, such as Europe/Berlin.`;
 
-const checkSecretEnv: Check = (name) =>
-  SECRET_ENV.test(name) && name.length <= SECRET_NAME_LIMIT
-    ? null
-    : `secret_env ${quote(name)} must be the name of a secret: A-Z, 0-9 and _, not beginning with a digit.`;
+/** A trigger whose secret could never be stored would refuse each delivery. */
+const checkSecretEnv: Check = (name) => {
+  if (!SECRET_ENV.test(name) || name.length > SECRET_NAME_LIMIT)
+    return `secret_env ${quote(name)} must be the name of a secret: 1 to ${SECRET_NAME_LIMIT} characters of A-Z, 0-9 and _, not beginning with a digit.`;
+  const issue = checkSecretName(name);
+  return issue === null ? null : `secret_env ${quote(name)}: ${issue.message}`;
+};

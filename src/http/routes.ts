@@ -10,6 +10,7 @@ import { Api } from "./api/api.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
 import { pagesWith } from "./pages/look.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
+import { badAddress } from "./webhooks/webhook-answers.ts";
 
 export interface Route {
   /** `*`: any. */
@@ -131,6 +132,9 @@ export const routeMiss = (
     return apiErrorResponse(badRequest("sid", "must be a lower-case UUID, like the project id"));
   }
   if (methods.length > 0 && !isRelays) return wrongMethod(...methods);
+  // An empty slug is a malformed address, too.
+  if (request.method === "POST" && target.startsWith("/v1/webhooks/projects/"))
+    return apiErrorResponse(badAddress());
   if (asksForPage(request)) return NO_PAGE;
   return apiErrorResponse(new NotFound({ error: "Address not found.", code: "not_found" }));
 };

@@ -115,6 +115,11 @@ test.each([
   expect(onlyError(parse(webhook({ [field]: `"${value}"` }))).path).toBe(`triggers[0].${field}`);
 });
 
+test("counts the characters of a name, and not their units", () => {
+  expect(parse(webhook({ name: `"${"😀".repeat(200)}"` })).errors).toEqual([]);
+  expect(onlyError(parse(webhook({ name: `"${"😀".repeat(201)}"` }))).path).toBe("triggers[0].name");
+});
+
 test.each(["../../x", "/etc/x", "a/b", "a.md", "", ".", "x".repeat(65)])(
   "refuses the agent %j, which points outside [M14]",
   (agent) => {
@@ -132,6 +137,8 @@ test.each([
   ["with a newline", "A\\n"],
   ["that is empty", ""],
   ["of 100 kB", "A".repeat(100_000)],
+  ["of the platform's own", "PLATFORM_X"],
+  ["that the sandbox uses", "PATH"],
 ])("refuses a secret_env %s [M17]", (_what, name) => {
   expect(onlyError(parse(webhook({ secret_env: `"${name}"` }))).path).toBe("triggers[0].secret_env");
 });

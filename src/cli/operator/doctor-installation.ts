@@ -232,7 +232,9 @@ const portFindings = async (config: Config): Promise<readonly Finding[]> => {
 
 export const installationFindings = Effect.fnUntraced(function* (config: Config) {
   return [
-    ...config.removed.map((line) => warn("settings", line, "Remove it from the environment.")),
+    ...config.unknownSettings.map((line) =>
+      warn("settings", line, "Correct its name, or remove it from the environment."),
+    ),
     ...(yield* Effect.promise(() => directoryFindings(config))),
     ...keyFormFindings(config),
     ...(yield* allDatabaseFindings(config)),
