@@ -103,8 +103,6 @@ export class AcpWire {
     this.#stdin = stdin;
     this.#events = events;
     stdout.once("close", () => this.close());
-    // An agent that has closed its input hears nothing any more, not even that it is stopped.
-    stdin.once("close", () => this.close());
     this.#ready = this.#open(stdout, events);
     // Each call reports it. A process without any call must end, too.
     this.#ready.catch(() => this.close());

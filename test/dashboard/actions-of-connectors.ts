@@ -19,7 +19,7 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
     gone: "The agent asks to call",
   },
   {
-    name: "looks at the hidden values of a call that waits",
+    name: "looks at the hidden values of a call",
     hash: CONNECTORS,
     shows: ".callout pre",
     change: withWaitingCall,
