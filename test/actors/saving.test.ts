@@ -5,7 +5,14 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import type { Saved } from "../../src/domain/saved.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
-import { answered, openActorsWorld, SAVE_TIMEOUT_MS, until } from "../support/world/actors.ts";
+import {
+  answered,
+  openActorsWorld,
+  SAVE_TIMEOUT_MS,
+  until,
+  type WorldOptions,
+} from "../support/world/actors.ts";
+import { admitSession, tellSession } from "../support/world/sessions.ts";
 
 const STOP = { type: "stop.requested" } as const;
 const WORK: Saved = {
@@ -13,11 +20,12 @@ const WORK: Saved = {
   skipped: [{ path: "node_modules", reason: "ignored by git" }],
   error: null,
 };
+const failure = { code: "sandbox_lost", message: "it is gone", at: 0 } as const;
 const FRESH = "01890000-0000-7000-8000-000000000001";
 
 /** A running session whose daemon is asked to save, and answers when the test lets it. */
-const begun = Effect.gen(function* () {
-  const world = yield* openActorsWorld();
+const begunWith = Effect.fnUntraced(function* (options: WorldOptions) {
+  const world = yield* openActorsWorld(options);
   const { actors, end } = yield* world.begin;
   const id = yield* world.admit;
   yield* actors.wake("session", id);
@@ -31,6 +39,7 @@ const begun = Effect.gen(function* () {
   const untilAsked = (times: number) => until(Effect.sync(() => asked >= times));
   return { ...world, actors, end, id, answers, untilAsked, asked: () => asked };
 });
+const begun = begunWith({});
 
 describe("a running session that is stopped", () => {
   it.effect("runs until its work is saved, and reports the saved and the unsaved parts", () =>
@@ -65,6 +74,35 @@ describe("a running session that is stopped", () => {
         expect((yield* session(id))?.deletedAt).not.toBeNull();
         expect(asked()).toBe(1);
       }),
+  );
+
+  it.effect("begins a restart that waited for its stop when there is a slot, however late that is", () =>
+    Effect.gen(function* () {
+      const one = yield* begunWith({ cap: 1 });
+      const { id, answers, inPorts, statusOf, untilSession } = one;
+      answers.saved = Effect.never;
+      yield* answered(one.actors.session(id, STOP));
+      yield* one.untilAsked(1);
+      yield* answered(one.actors.session(id, { type: "restart.requested", sandboxId: FRESH }));
+      yield* one.end;
+      answers.saved = Effect.succeed(WORK);
+      // It stops, and another session takes its slot, before the service can restart it.
+      const sandboxOf = (sid: string) => Effect.map(one.session(sid), (row) => row?.sandboxId ?? "");
+      const ended = { type: "sandbox.ended", sandboxId: yield* sandboxOf(id), saved: WORK } as const;
+      yield* inPorts(tellSession(id, ended));
+      const other = yield* inPorts(admitSession(one.world));
+      const full = yield* one.begin;
+      yield* untilSession(other, "running");
+      yield* TestClock.adjust("10 minutes");
+      expect(yield* statusOf(id)).toBe("stopped");
+      yield* full.end;
+      yield* inPorts(
+        tellSession(other, { type: "sandbox.lost", sandboxId: yield* sandboxOf(other), failure }),
+      );
+      yield* one.begin;
+      yield* untilSession(id, "running");
+      expect(yield* sandboxOf(id)).toBe(FRESH);
+    }),
   );
 
   it.effect("ends in time even if its daemon hangs, and reports that nothing was saved", () =>

@@ -296,6 +296,15 @@ describe("a conversation as the page reads it", () => {
     expect([conversation.turn.state, told()]).toEqual(["running", [[], ["m1", "m2"]]]);
   });
 
+  it("knows the newest state of the turn, also if a later item came before it", () => {
+    const conversation = emptyConversation();
+    applyState(conversation, stateOf(7, 0), 7);
+    applyItem(conversation, item("m1", 9, {}));
+    applyState(conversation, stateOf(8, 0), 8);
+    applyState(conversation, stateOf(7, 0), 7);
+    expect([conversation.turn.waiting_for, conversation.seq]).toEqual(["r8", 9]);
+  });
+
   it("sums a turn only if its beginning was read", () => {
     const usage = { input_tokens: 10, output_tokens: 2, cached_tokens: 1, cost_usd: 0.5 };
     const history = Array.from({ length: 6 }, (_, index): Sent => ({

@@ -33,7 +33,7 @@ import { Installation, type Life } from "../support/service/process-service.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { type RequestLog, WebhookSender } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { pausedSince } from "../support/service/paused-since.ts";
+import { pausedSince, pauseSince } from "../support/service/paused-since.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
@@ -237,6 +237,7 @@ describe("a backup of a running service under load", () => {
     async () => {
       expect(await installationId(place.dataDir)).not.toBe(await installationId(old.dataDir));
       expect(await oldLife.end("SIGTERM")).toBe(0);
+      await pauseSince(old.dataDir, 1); // as a restored copy that was not let go
       const second = path.join(old.directory, "second.tar.gz");
       await Effect.runPromise(backup({ dataDir: old.dataDir, file: second, masterKey: null }));
       const dataDir = path.join(old.directory, "taken-over");
