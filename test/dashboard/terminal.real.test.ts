@@ -3,7 +3,7 @@ import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Life } from "../support/service/process-service.ts";
+import { Installation, LIGHT_AGENT, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { followLink, hasChromium, launch, newPage } from "./browser.ts";
@@ -23,7 +23,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
     const scripts: string[] = [];
     beforeAll(async () => {
       installation = await Installation.open();
-      life = await installation.start();
+      life = await installation.start(LIGHT_AGENT);
       session = await LiveSession.start(life, installation);
       browser = await launch();
       ({ page, complaints } = await newPage(browser));
@@ -149,7 +149,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await shows("line-2");
       await life.end("SIGKILL");
       await expect.poll(status, POLL).toBe("The connection is lost. Trying again…");
-      life = await installation.start({ PLATFORM_PORT: new URL(life.url).port });
+      life = await installation.start({ ...LIGHT_AGENT, PLATFORM_PORT: new URL(life.url).port });
       session = session.at(life);
       await expect.poll(status, POLL).toBe("");
       await shows("yes-sir");

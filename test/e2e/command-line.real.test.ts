@@ -9,7 +9,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gitOk } from "../git/git-client.ts";
 import { LiveSession } from "../support/service/live-session.ts";
-import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
+import {
+  Installation,
+  LIGHT_AGENT,
+  TOKEN,
+  type Json,
+  type Life,
+} from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -50,7 +56,7 @@ const projectPath = (): string => session.path.slice(0, session.path.indexOf("/s
 describe.runIf(sandboxesStartHere)("the command line on a real installation", () => {
   beforeAll(async () => {
     installation = await Installation.open();
-    life = await installation.start();
+    life = await installation.start(LIGHT_AGENT);
     session = await LiveSession.start(life, installation);
   }, TEST_MS);
   afterAll(async () => {

@@ -10,16 +10,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify, isAlive, type ProcessIdentity } from "../../src/sandbox/machine/processes.ts";
 import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { Installation, type Life } from "../support/service/process-service.ts";
+import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
-const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "local",
-  PLATFORM_AGENT_COMMAND: "light-agent",
-  PLATFORM_AGENT_ADAPTER: "plain",
-  PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+  ...LIGHT_AGENT,
 };
 
 const platform = (args: readonly string[], dataDir: string) => {

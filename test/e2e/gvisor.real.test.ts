@@ -17,12 +17,11 @@ import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
-import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
+import { deepTest, isDeep, onlyDeep } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
-const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 
 /** An import of an image unpacks it under bubblewrap. */
 const lacks =
@@ -49,6 +48,8 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     PLATFORM_RUNSC: runsc ?? "",
     PLATFORM_IMAGES_DIR: path.join(images, "kept"),
     ...packageSettings(registry),
+    // Images of the deep tests have no Node, and there the agent runtime is opencode.
+    ...(isDeep ? {} : LIGHT_AGENT),
   });
   const platform = async (...args: readonly string[]): Promise<Json> => {
     const { DATABASE_URL: _ours, ...environment } = process.env;
@@ -146,9 +147,7 @@ onlyDeep(() => {
         const life = await installation.start({
           PLATFORM_SANDBOX_PROVIDER: "gvisor",
           PLATFORM_RUNSC: runsc ?? "",
-          PLATFORM_AGENT_COMMAND: "light-agent",
-          PLATFORM_AGENT_ADAPTER: "plain",
-          PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+          ...LIGHT_AGENT,
         });
         const session = await LiveSession.start(life, installation);
         sandboxId = String((await session.call("GET", "sandbox"))["id"]);

@@ -14,14 +14,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SEALED_COLUMNS } from "../../src/store/postgres/reseal.ts";
 import type { FaultPoint } from "../../src/store/ports/faults.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
-import { Installation, type Life } from "../support/service/process-service.ts";
+import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { deepTest, onlyDeep, sampled } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const ARMED = path.join(import.meta.dirname, "../support/programs/armed-rotation.ts");
-const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 const SIMULATED = { PLATFORM_SANDBOX_PROVIDER: "simulated" };
 const withKey = (key: string) => ({ ...SIMULATED, PLATFORM_MASTER_KEY: key });
 const SECRET = "a canary among the secrets";
@@ -319,9 +318,7 @@ describe("a rotation of the master key", () => {
         const installation = await place();
         const settings = {
           PLATFORM_SANDBOX_PROVIDER: "local",
-          PLATFORM_AGENT_COMMAND: "light-agent",
-          PLATFORM_AGENT_ADAPTER: "plain",
-          PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+          ...LIGHT_AGENT,
         };
         let life = await started(installation, settings);
         const projectId = await life.project(installation.sample);

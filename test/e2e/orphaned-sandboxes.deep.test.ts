@@ -10,19 +10,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify } from "../../src/sandbox/machine/processes.ts";
 import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
-import { Installation, type Life } from "../support/service/process-service.ts";
+import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
-const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 /** A limit for what hangs, not a claim about speed. */
 const POLL = { timeout: WAIT_MS, interval: 100 };
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "local",
-  PLATFORM_AGENT_COMMAND: "light-agent",
-  PLATFORM_AGENT_ADAPTER: "plain",
-  PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+  ...LIGHT_AGENT,
 };
 
 interface Told {

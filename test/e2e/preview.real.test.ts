@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { followLink, hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Life } from "../support/service/process-service.ts";
+import { Installation, LIGHT_AGENT, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -52,7 +52,7 @@ const startEverything = async (): Promise<void> => {
     "site/websocket-server.mjs": path.join(import.meta.dirname, "../sandbox/websocket-server.mjs"),
     ...Object.fromEntries(packages),
   });
-  life = await installation.start();
+  life = await installation.start(LIGHT_AGENT);
   session = await LiveSession.start(life, installation);
   await serve(`node site/websocket-server.mjs ${ECHO_PORT}`);
   await session.listening(ECHO_PORT);

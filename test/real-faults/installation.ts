@@ -3,7 +3,7 @@
  * Postgres or on a given one. Lives come and go on one port; sandboxes go on between them.
  */
 import { execFileSync, type ChildProcess } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { parseMasterKey } from "../../src/domain/secret.ts";
 import { signal } from "../../src/sandbox/machine/processes.ts";
-import { Installation, type Life, type Program } from "../support/service/process-service.ts";
+import { Installation, LIGHT_AGENT, type Life, type Program } from "../support/service/process-service.ts";
 import { readMachine, type Machine } from "./machine.ts";
 import { readRefs, type Refs } from "./refs.ts";
 import { asOneStatement } from "../../src/store/postgres/connection/script.ts";
@@ -42,8 +42,7 @@ prompt = "{{ cron.fired_at }}"
 `;
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "local",
-  PLATFORM_AGENT_COMMAND: "light-agent",
-  PLATFORM_AGENT_ADAPTER: "plain",
+  ...LIGHT_AGENT,
   PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
 } as const;
 
@@ -91,14 +90,7 @@ export class FaultyService {
       mkdirSync(installation.dataDir);
       execFileSync("mount", ["-t", "tmpfs", "-o", `size=${disk}`, "tmpfs", installation.dataDir]);
     }
-    const programs = path.join(installation.directory, "bin");
-    mkdirSync(programs);
-    copyFileSync(path.join(import.meta.dirname, "light-agent"), path.join(programs, "light-agent"));
-    const all = {
-      ...SETTINGS,
-      PATH: `${programs}${path.delimiter}${process.env["PATH"] ?? ""}`,
-      ...settings,
-    };
+    const all = { ...SETTINGS, ...settings };
     return new FaultyService(installation, await freePort(), { settings: all, program });
   }
 

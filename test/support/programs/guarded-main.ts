@@ -16,7 +16,7 @@ import { guardedDirectory, guardedGroup } from "../machine/guard.ts";
 import { startNginx } from "../machine/nginx.ts";
 import { programOf } from "../machine/processes-in.ts";
 import { askForPostgres, offerPostgres } from "../postgres/offer.ts";
-import { Installation } from "../service/process-service.ts";
+import { Installation, LIGHT_AGENT } from "../service/process-service.ts";
 
 /** The program's output. */
 export interface Started {
@@ -24,8 +24,6 @@ export interface Started {
   readonly directory: string;
   readonly sandboxId: string | null;
 }
-
-const LIGHT_AGENT = path.join(import.meta.dirname, "../../real-faults");
 
 const run = async (): Promise<Started> => {
   const { address } = await offerPostgres();
@@ -38,9 +36,7 @@ const bench = async (): Promise<Started> => {
   const installation = await Installation.open();
   const life = await installation.start({
     PLATFORM_SANDBOX_PROVIDER: "local",
-    PLATFORM_AGENT_COMMAND: "light-agent",
-    PLATFORM_AGENT_ADAPTER: "plain",
-    PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+    ...LIGHT_AGENT,
   });
   const projectId = await life.project(installation.sample);
   const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, {});
