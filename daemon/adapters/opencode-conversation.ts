@@ -7,12 +7,13 @@
  *     shorter one.
  *  V2 The text of an open part is known only if its beginning came as an event on the same stream: a listing has none.
  *     Else its pieces are passed over, and the whole text comes with its end.
- *  V3 An event about a message may show the message's end before the parts come, because opencode writes an event out
- *     after it was made. So an item for the end alone is reported when the message's session rests or goes on.
+ *  V3 An event about a message may show its end before the parts come, because opencode writes an event out late. So an
+ *     item for the end alone is reported when the message's session rests or goes on.
  *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
  */
 import type { ConversationObserver } from "./adapter.ts";
-import { commandOf, itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
+import { itemsOf, TOP, type Place } from "./opencode-items.ts";
+import { commandOf, requestItem, type Settled } from "./opencode-requests.ts";
 import {
   isRepetition,
   recordOf,
@@ -41,9 +42,8 @@ import {
   type Recorded,
 } from "./opencode-records.ts";
 
-/** How many messages are held, apart from open ones. */
+/** How many messages are held apart from open ones, and how many events wait for the listing. */
 const MESSAGES_HELD = 64;
-/** How many events wait for the listing. */
 const WAITING_MAX = 20_000;
 
 /** What belongs to one stream of events. */

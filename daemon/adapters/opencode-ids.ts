@@ -24,5 +24,15 @@ export const timedId = (prefix: "msg" | "prt" | "evt", { ms, count, rest }: Time
 /** The part of an id that rises with the time at which opencode made it. */
 export const timeIn = (id: string): string => id.slice(id.indexOf("_") + 1, id.indexOf("_") + 13);
 
+/**
+ * The place of a record in the order in which opencode made its records. None: the id has another form.
+ *
+ * @param more how far behind the record
+ */
+export const placed = (id: string, more = 0): { readonly order?: number } => {
+  const time = timeIn(id);
+  return /^[0-9a-f]{12}$/.test(time) ? { order: Number.parseInt(time, 16) + more } : {};
+};
+
 /** Whether the record is from a former sandbox. */
 export const isRestored = (id: string): boolean => id.startsWith(RESTORED, id.indexOf("_") + 13);

@@ -8,6 +8,7 @@
  *  O1 A text may still change after its end: an abort marks it later. It is completed when a part follows it, or when
  *     its message has ended.
  *  O2 The usage of a call of the model is in one item, its last. The sum over all items is the conversation's.
+ *  O3 opencode's ids rise with the time, so they tell the order of the items.
  */
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -21,8 +22,9 @@ import {
 } from "../../src/domain/conversation.ts";
 import { isRecord } from "../../src/ground/record.ts";
 import { EMPTY_ITEM, type ItemDraft } from "./adapter.ts";
+import { placed } from "./opencode-ids.ts";
+import type { MessageInfo, Part, Recorded, SummaryState, ToolState } from "./opencode-records.ts";
 import { isAbort, LENGTH_REACHED, turnError } from "./turn-errors.ts";
-import type { Asked, MessageInfo, Part, Recorded, SummaryState, ToolState } from "./opencode-records.ts";
 
 /** Where a message belongs. */
 export interface Place {
@@ -78,6 +80,7 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
     {
       ...EMPTY_ITEM,
       native_id: info.id,
+      ...placed(info.id),
       kind: note === null ? "message" : "note",
       role: note === null ? "user" : null,
       status: isOpen ? "running" : "completed",
@@ -124,7 +127,7 @@ const modelItems = (info: MessageInfo, parts: readonly Part[], place: Place): re
   const isTold = end === null || (items.length === 0 ? end.status === "completed" : carries(items, end));
   const isCounted = usage === null || items.length > 0;
   const isOpen = end === null || items.some(({ status }) => !isClosed(status));
-  const whole = isOpen || (isTold && isCounted) ? items : [...items, ownItem(info, place, end)];
+  const whole = isOpen || (isTold && isCounted) ? items : [...items, ownItem(info, place, { end, parts })];
   const last = whole.at(-1);
   return last === undefined ? [] : [...whole.slice(0, -1), { ...last, usage }];
 };
@@ -149,9 +152,15 @@ const carries = (items: readonly ItemDraft[], end: End): boolean => {
   );
 };
 
-const ownItem = (info: MessageInfo, place: Place, end: End): ItemDraft => ({
+/** It comes after the message's parts. */
+const ownItem = (
+  info: MessageInfo,
+  place: Place,
+  { end, parts }: { readonly end: End; readonly parts: readonly Part[] },
+): ItemDraft => ({
   ...frameOf(info, place),
   native_id: info.id,
+  ...placed(parts.at(-1)?.id ?? info.id, 1),
   kind: "message",
   ...end,
   completed_at: info.time.completed ?? null,
@@ -189,7 +198,7 @@ interface Position {
 }
 
 const partItem = (info: MessageInfo, part: Part, { place, ...position }: Position): readonly ItemDraft[] => {
-  const frame = { ...frameOf(info, place), native_id: part.id };
+  const frame = { ...frameOf(info, place), native_id: part.id, ...placed(part.id) };
   if (part.type === "tool" && part.state !== undefined)
     return [toolItem(part.tool ?? "", part.state, { info, frame })];
   const isText = part.type === "text" && part.synthetic !== true && part.ignored !== true;
@@ -283,7 +292,8 @@ const outputOf = ({ output, metadata }: ToolState): string => {
   return soFar.startsWith(DROPPED) ? soFar.slice(soFar.indexOf("\n", DROPPED.length) + 1) : soFar;
 };
 
-const textIn = (fields: unknown, name: string): string | null => {
+/** A text field of a record that may be of any form. */
+export const textIn = (fields: unknown, name: string): string | null => {
   const value = isRecord(fields) ? fields[name] : undefined;
   return typeof value === "string" ? value : null;
 };
@@ -343,52 +353,3 @@ const patchOf = (diff: unknown, below: (path: string) => string): string | null 
 /** A line such as `--- /workspace/a.txt`, with the path as in `FileChange`. */
 const named = (line: string, below: (path: string) => string): string =>
   `${line.slice(0, 4)}${below(line.slice(4))}`;
-
-/** How a request was settled. Null while it is open. */
-export interface Settled {
-  readonly status: "completed" | "interrupted";
-  /** The answer, as the agent got it. */
-  readonly answer: string;
-  readonly atMs: number;
-}
-
-/** The command that a tool call runs. Null if it runs none, or its arguments are not known yet. */
-export const commandOf = ({ state }: Part): string | null => textIn(state?.input, "command");
-
-/**
- * A question or permission as an item. `turnId` is the turn in which the agent asks. `command`: the one that waits for
- * the permission, or null.
- */
-export const requestItem = (
-  asked: Asked,
-  place: Place,
-  {
-    askedMs,
-    settled,
-    command = null,
-  }: { readonly askedMs: number; readonly settled: Settled | null; readonly command?: string | null },
-): ItemDraft => ({
-  ...EMPTY_ITEM,
-  native_id: asked.id,
-  kind: "request",
-  role: "agent",
-  status: settled?.status ?? "pending",
-  turn_id: place.turnId,
-  parent_id: place.parentId,
-  content: settled === null || settled.answer === "" ? [] : [{ type: "text", text: settled.answer }],
-  request: {
-    kind: asked.permission === undefined ? "question" : "permission",
-    title: asked.permission ?? asked.questions?.[0]?.header ?? "",
-    patterns: asked.patterns ?? [],
-    ...(command !== null && { command }),
-    ...(asked.always !== undefined && { always: asked.always }),
-    questions: (asked.questions ?? []).map(({ question, header = "", options = [], multiple = false }) => ({
-      title: header,
-      text: question,
-      options: options.map(({ label, description }) => ({ label, description: description ?? null })),
-      multiple,
-    })),
-  },
-  created_at: askedMs,
-  completed_at: settled?.atMs ?? null,
-});

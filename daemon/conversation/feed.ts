@@ -11,7 +11,10 @@
  *  F5 Growing text or output is reported as an item when the item closes, every `REPORT_EVERY_MS`, and every
  *     `REPORT_EVERY_LENGTH`. Text is reported as a delta in between.
  *  F6 The feed holds `FEED_BYTES_MAX` of items: beyond that, the oldest closed ones lose their output, then go.
- *  F7 If the daemon ends a turn, no record of the runtime says why. A note does.
+ *  F7 Each item has a place in the order in which the agent made the items (`order`): the one that the adapter names, else
+ *     the last one. It keeps the place, because a slow reader gets its versions later than items that follow it. An item
+ *     of another author comes after all known ones: its time may be from another clock than the agent's.
+ *  F8 If the daemon ends a turn, no record of the runtime says why. A note does.
  */
 import { isDeepStrictEqual } from "node:util";
 import { BoundedMap } from "../../src/ground/bounded-map.ts";
@@ -66,6 +69,8 @@ export class ConversationFeed implements ConversationObserver {
   readonly #outputs = new BoundedMap<string, string>(OUTPUTS_BYTES_MAX, (text) => Buffer.byteLength(text));
   #bytes = 0;
   #rev = 0;
+  /** The highest place (F7). */
+  #order = 0;
   #turn: TurnNow = { state: "idle", waiting_for: null };
   #turnsEnded = 0;
   #turnRev = 0;
@@ -107,7 +112,9 @@ export class ConversationFeed implements ConversationObserver {
     const { redactor } = this.#options;
     const known = this.#items.get(draft.native_id);
     this.#turnId = draft.turn_id ?? this.#turnId;
-    const kept = known === undefined ? draft : keepingStatus(known.reported, draft);
+    const order = known?.reported.order ?? this.#orderOf(draft);
+    this.#order = Math.max(this.#order, order);
+    const kept = { ...(known === undefined ? draft : keepingStatus(known.reported, draft)), order };
     const last = kept.content.at(-1);
     const grows = kept.status === "running" && last?.type === "text";
     const growing = grows ? new GrowingText(redactor, last.text) : null;
@@ -142,7 +149,7 @@ export class ConversationFeed implements ConversationObserver {
     for (const reader of this.#readers) reader.turned();
   };
 
-  /** F7. @param error why the daemon has ended the turn */
+  /** F8. @param error why the daemon has ended the turn */
   turnEnded(error: ItemError): void {
     const note = noteItem("ended", "The turn has ended.", this.#options.now());
     this.item({ ...note, status: "failed", turn_id: this.#turnId, error });
@@ -193,6 +200,11 @@ export class ConversationFeed implements ConversationObserver {
       const item = entry === undefined ? undefined : this.#items.get(entry.id)?.reported;
       if (item !== undefined && item.rev === entry?.rev) yield item;
     }
+  }
+
+  #orderOf({ role, order }: ItemDraft): number {
+    const last = this.#order + 1;
+    return order !== undefined && role === "agent" ? order : Math.max(order ?? 0, last);
   }
 
   #grow(known: Kept, current: ItemDraft, text: string): void {

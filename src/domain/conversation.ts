@@ -5,6 +5,7 @@
  *  V1 An item has one id for ever. A later version of it has a higher `rev`, and replaces the earlier one whole.
  *  V2 A closed item (`isClosed`) gets no other status.
  *  V3 A text that grows keeps its beginning: a delta names the offset at which it continues.
+ *  V4 Items are shown in the order in which the agent made them (`order`), in whatever order they are reported.
  */
 import * as Schema from "effect/Schema";
 
@@ -179,6 +180,8 @@ export const NativeItem = Schema.Struct({
   native_id: Schema.String,
   /** The daemon's number of this version. It rises with every report of the sandbox. */
   rev: Schema.Finite,
+  /** Counts the items in the order in which the agent made them, with gaps. Absent: a daemon from before this field. */
+  order: Schema.optionalKey(Schema.Finite),
   kind: ItemKind,
   role: Schema.NullOr(Schema.Literals(["user", "agent"])),
   status: WorkStatus,

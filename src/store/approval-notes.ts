@@ -69,4 +69,5 @@ export const putNote = (draft: ConversationDraft, { id, text, author, at }: Appr
     nativeId: null,
     sandboxId: null,
     rev: 0,
+    order: null,
   });

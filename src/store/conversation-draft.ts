@@ -31,6 +31,7 @@ export const recordOf = ({
   nativeId: _nativeId,
   sandboxId: _sandboxId,
   rev: _rev,
+  order: _order,
   ...record
 }: Item) => record;
 
@@ -54,6 +55,12 @@ const stripped = <I extends ItemVersion>(item: I): I => ({
   },
   pruned: true,
 });
+
+/** The items of a sandbox from a number on, as the agent made them. */
+const inAgentOrder = (items: Iterable<Item>, sandboxId: string, from: number): readonly Item[] =>
+  [...items]
+    .filter((item) => item.sandboxId === sandboxId && item.order !== null && item.order >= from)
+    .toSorted((one, other) => (one.order ?? 0) - (other.order ?? 0) || one.place - other.place);
 
 const stateOf = ({ turn, usage, held }: Conversation) => ({ turn, usage, held });
 
@@ -132,6 +139,16 @@ export class ConversationDraft {
 
   setSandbox(sandbox: Conversation["sandbox"]): void {
     this.#after = { ...this.#after, sandbox };
+  }
+
+  /** Moves items to the end, in their order in the agent's work, if they stand before one that comes before them there (ports/conversations.ts N4). */
+  arrange(sandboxId: string, from: number): void {
+    let last = 0;
+    for (const { id } of inAgentOrder(this.#items.values(), sandboxId, from)) {
+      const item = this.#items.get(id);
+      if (item !== undefined && item.place < last) this.put(item, true);
+      last = this.#items.get(id)?.place ?? last;
+    }
   }
 
   /** Adds the size of an output or an attachment that is kept or removed. */

@@ -65,6 +65,7 @@ const accept = (
       nativeId: item.native_id,
       sandboxId,
       rev: item.rev,
+      order: item.order ?? null,
       status: isOpen ? "accepted" : row.status,
       completedAt: isOpen ? now : row.completedAt,
     },
@@ -108,6 +109,7 @@ const versionOf = (
     nativeId: item.native_id,
     sandboxId: report.sandboxId,
     rev: item.rev,
+    order: (row?.sandboxId === report.sandboxId ? row.order : null) ?? item.order ?? null,
   };
 };
 
@@ -126,11 +128,37 @@ const noteItem = (draft: ConversationDraft, item: NativeItem, reported: Reported
     draft.put(versionOf(draft, item, reported));
 };
 
-/** Writes a report that is news. The draft knows the rows that it concerns. */
+/** The orders of the items of a report that are not known as the runtime's yet. */
+const newOrders = (known: Pick<ConversationDraft, "ofNative">, { items }: NotedReport): readonly number[] =>
+  items.flatMap(({ native_id: id, order }) =>
+    order === undefined || known.ofNative(id) !== undefined ? [] : [order],
+  );
+
+/**
+ * From which order on a report moves items that were reported before (ports/conversations.ts N4). Null: it has nothing late.
+ *
+ * @param known the rows that the report concerns
+ */
+export const lateFrom = (
+  { sandbox }: Conversation,
+  report: NotedReport,
+  known: Pick<ConversationDraft, "ofNative">,
+): number | null => {
+  const last = sandbox?.id === report.sandboxId ? sandbox.order : null;
+  const first = Math.min(...newOrders(known, report));
+  return last !== null && first < last ? first : null;
+};
+
+/** Writes a report that is news. The draft knows the rows that it concerns, and those behind which its late items come. */
 export const noteReport = (draft: ConversationDraft, before: Conversation, reported: Reported): void => {
   const { items, turn, sandboxId, rev, now } = reported.report;
+  const former = before.sandbox?.id === sandboxId ? before.sandbox.order : null;
+  const orders = newOrders(draft, reported.report);
+  const late = lateFrom(before, reported.report, draft);
   for (const item of items) noteItem(draft, item, reported);
-  draft.setSandbox({ id: sandboxId, rev });
+  if (late !== null) draft.arrange(sandboxId, late);
+  const known = former === null ? orders : [former, ...orders];
+  draft.setSandbox({ id: sandboxId, rev, order: known.length === 0 ? null : Math.max(...known) });
   if (turn === null) return;
   const since = turn.state === before.turn.state ? before.turn.since : now;
   draft.setTurn({ state: turn.state, since, waitingFor: draft.ofNative(turn.waiting_for)?.id ?? null });
@@ -228,5 +256,6 @@ export const putPrompt = (draft: ConversationDraft, beginning: Beginning): void 
     nativeId: null,
     sandboxId: null,
     rev: 0,
+    order: null,
   });
 };

@@ -73,6 +73,7 @@ const itemOf = (reported: NativeItem): NativeItem => {
     ...item,
     native_id: nativeIdOf(reported.native_id),
     rev: revOf(reported.rev),
+    ...(reported.order !== undefined && { order: revOf(reported.order) }),
     message_id: item.message_id === null ? null : parseUuid(item.message_id),
     turn_id: nullable(reported.turn_id, nativeIdOf),
     parent_id: nullable(reported.parent_id, nativeIdOf),
@@ -91,12 +92,10 @@ const turnOf = ({ state, waiting_for: waitingFor }: TurnNow): TurnNow => ({
   waiting_for: nullable(waitingFor, nativeIdOf),
 });
 
-/** The report with one version of each item, the newest, in the order in which they were reported. */
+/** The report with one version of each item, the newest, as the agent made the items, or else as they were reported. */
 export const storableReport = ({ items, turn, rev, ...report }: NotedReport): NotedReport => {
   const newest = new Map<string, NativeItem>();
-  for (const item of items.map(itemOf).toSorted((a, b) => a.rev - b.rev)) {
-    newest.delete(item.native_id);
-    newest.set(item.native_id, item);
-  }
-  return { ...report, items: [...newest.values()], turn: nullable(turn, turnOf), rev: revOf(rev) };
+  for (const item of items.map(itemOf).toSorted((a, b) => a.rev - b.rev)) newest.set(item.native_id, item);
+  const inOrder = [...newest.values()].toSorted((a, b) => (a.order ?? a.rev) - (b.order ?? b.rev));
+  return { ...report, items: inOrder, turn: nullable(turn, turnOf), rev: revOf(rev) };
 };

@@ -75,6 +75,7 @@ const firstVersion = (id: string, message: MessageDraft, step: ConversationStep)
     nativeId: null,
     sandboxId: null,
     rev: 0,
+    order: null,
   };
 };
 

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { NO_USAGE } from "../../src/domain/conversation.ts";
+import { NO_USAGE, type NativeItem } from "../../src/domain/conversation.ts";
 import { Conversations, type Item } from "../../src/store/ports/conversations.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Check } from "./store-fixture.ts";
@@ -225,6 +225,44 @@ const checkNotes = (check: Check): void => {
   );
 
   check(
+    "puts items in the order in which the agent made them, however late they come, and asks nothing twice",
+    Effect.gen(function* () {
+      const { note, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const open = { status: "pending", completed_at: null } as const;
+      const shown = Effect.map(page(sessionId, newest), (found) =>
+        (found?.items ?? []).flatMap(({ nativeId }) => nativeId ?? []).toReversed(),
+      );
+      const told = Effect.fnUntraced(function* (...native: readonly NativeItem[]) {
+        const rev = Math.max(...native.map((version) => version.rev));
+        return yield* note(sessionId, report(sandboxId, rev, { items: native }));
+      });
+      yield* told(nativeItem("said first", 1, { order: 10 }));
+      // In one report, the text that ended last was begun first.
+      yield* told(
+        nativeItem("tool", 2, { order: 30, ...open }),
+        nativeItem("question", 3, { order: 50, kind: "request", ...open }),
+        nativeItem("text", 4, { order: 20 }),
+      );
+      expect(yield* shown).toEqual(["said first", "text", "tool", "question"]);
+      const late = yield* told(nativeItem("thought", 5, { order: 25 }), nativeItem("last", 6, { order: 60 }));
+      expect(yield* shown).toEqual(["said first", "text", "thought", "tool", "question", "last"]);
+      expect(itemsOf(late).map(({ nativeId }) => nativeId)).toEqual([
+        "thought",
+        "last",
+        "tool",
+        "question",
+        "last",
+      ]);
+      expect(late?.changes.map(({ seq }) => seq)).toEqual([6, 7, 8, 9, 10]);
+      // The person's message is accepted only now, although it began all that.
+      yield* told(nativeItem("message", 7, { order: 5, role: "user", message_id: sessionId }));
+      expect(yield* shown).toEqual(["message", "said first", "text", "thought", "tool", "question", "last"]);
+      expect((yield* page(sessionId, newest))?.requests.map(({ rev }) => rev)).toEqual([3]);
+    }),
+  );
+
+  check(
     "takes a turn that comes after the last version before it was written, once",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
@@ -273,7 +311,7 @@ const checkNotes = (check: Check): void => {
       expect(yield* page(sessionId, newest)).toEqual(before);
       // The numbers of another sandbox begin again.
       const noted = yield* note(sessionId, report(next, 1, { items: [nativeItem("x1", 1)] }));
-      expect(noted?.conversation.sandbox).toEqual({ id: next, rev: 1 });
+      expect(noted?.conversation.sandbox).toEqual({ id: next, rev: 1, order: null });
       expect(itemsOf(noted)).toMatchObject([{ nativeId: "x1", sandboxId: next }]);
     }),
   );

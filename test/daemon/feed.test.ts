@@ -24,6 +24,25 @@ describe("versions", () => {
     ]);
   });
 
+  test("keep the item's place: the one that the agent gave it, or else the last", () => {
+    const { feed, versions } = startFeed();
+    feed.item(item("a"));
+    feed.item({ ...growing("text", ""), order: 70 });
+    feed.item(item("b"));
+    feed.item(item("c", { order: 60 }));
+    feed.item(item("said", { role: "user", order: 65 }));
+    feed.item(item("text", { order: 80 }));
+    feed.item(item("d"));
+    expect(versions().map(({ native_id: id, order }) => [id, order])).toEqual([
+      ["a", 1],
+      ["b", 71],
+      ["c", 60],
+      ["said", 72],
+      ["text", 70],
+      ["d", 73],
+    ]);
+  });
+
   test("after a number are all that a reader gets, then the turn with that number", () => {
     const { feed, read } = startFeed();
     for (const id of ["a", "b", "c"]) feed.item(item(id));

@@ -106,7 +106,7 @@ const busyAfter = (events: readonly RecordedEvent[]): readonly string[] => {
 const comparable = (items: readonly (NativeItem | ItemDraft)[]) =>
   items
     .filter(({ kind, content }) => kind !== "request" && !JSON.stringify(content).includes('"partia'))
-    .map((item) => Object.assign({}, item, { rev: 0 }))
+    .map((item) => Object.assign({}, item, { rev: 0, order: 0 }))
     .toSorted((a, b) => (a.native_id < b.native_id ? -1 : 1));
 
 const TASK = LISTING.flatMap((message) => itemsOf(message, TOP)).find(({ tool }) => tool?.name === "task");
@@ -120,6 +120,17 @@ const EXPECTED = comparable(
     ),
   ),
 );
+
+/** The items of the main session in the order of its messages and their parts. */
+const ORDER = LISTING.filter(({ info }) => info.sessionID === SESSION.id).flatMap((message) =>
+  itemsOf(message, TOP).map((item) => item.native_id),
+);
+
+/** The same items, in the order in which they are shown. */
+const shownOrder = (items: readonly NativeItem[]): readonly string[] =>
+  items
+    .toSorted((one, other) => (one.order ?? 0) - (other.order ?? 0))
+    .flatMap(({ native_id: id }) => (ORDER.includes(id) ? [id] : []));
 
 describe("events alone", () => {
   test("give what the listing gives, and the texts that a failed attempt wrote", () => {
@@ -233,6 +244,7 @@ describe("a stream that breaks off", () => {
         conversation.listedRequests([], conversation.asked);
         conversation.listedBusy([]);
         expect(comparable(items())).toEqual(EXPECTED);
+        expect(shownOrder(items())).toEqual(ORDER);
         expect(feed.turnNow.state).toBe("idle");
         expect(items().filter(({ status }) => !isClosed(status))).toEqual([]);
       }),

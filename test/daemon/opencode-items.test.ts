@@ -2,7 +2,8 @@
 import * as Schema from "effect/Schema";
 import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
-import { itemsOf, requestItem, TOP } from "../../daemon/adapters/opencode-items.ts";
+import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
+import { requestItem } from "../../daemon/adapters/opencode-requests.ts";
 import { Asked, readMessage, TEXT_MAX, type Recorded } from "../../daemon/adapters/opencode-records.ts";
 import { isClosed, NativeItem, NO_USAGE } from "../../src/domain/conversation.ts";
 import { addUsage } from "../../src/domain/usage.ts";

@@ -1,10 +1,12 @@
-/** The invariants of conversations (src/store/ports/conversations.ts N1 to N3). */
+/** The invariants of conversations (src/store/ports/conversations.ts N1 to N4). */
+import { isDeepStrictEqual } from "node:util";
 import { isClosed, type ItemStatus } from "../../src/domain/conversation.ts";
 import type { ConversationRow, TableSet } from "../twins/store/tables.ts";
 import type { NewApproval } from "../../src/store/ports/approvals.ts";
-import type { NotedReport } from "../../src/store/ports/conversations.ts";
+import type { Item, NotedReport } from "../../src/store/ports/conversations.ts";
 import type { Call } from "./boundary.ts";
 import { isLiveSandbox } from "./owners.ts";
+import type { Talks } from "./talks.ts";
 import type { World } from "./world.ts";
 
 /** Within this time of calm, ms, the service keeps an item: longer than the longest pause between two tries. */
@@ -77,7 +79,22 @@ export class ConversationWatch {
   }
 }
 
-/** At rest, the items of live sandboxes are kept, and the items of ended sandboxes are closed. */
+/** N4: the items of each sandbox stand in the order in which its agent made them. */
+const orderFaults = (items: readonly Item[], talks: Talks): readonly string[] => {
+  const shown = new Map<string, string[]>();
+  for (const { sandboxId, nativeId } of items.toSorted((one, other) => one.place - other.place))
+    if (sandboxId !== null && nativeId !== null)
+      shown.set(sandboxId, [...(shown.get(sandboxId) ?? []), nativeId]);
+  return [...shown].flatMap(([sandboxId, ids]) => {
+    const there = new Set(ids);
+    const made = talks.madeBy(sandboxId).filter((id) => there.has(id));
+    return isDeepStrictEqual(ids, made)
+      ? []
+      : [`N4 sandbox ${sandboxId} made ${made.join(", ")}, and they stand as ${ids.join(", ")}`];
+  });
+};
+
+/** At rest, the items of live sandboxes are kept, those of ended sandboxes are closed, and all are in order. */
 export const conversationFaults = ({ tables, daemons: { talks }, time }: World): readonly string[] =>
   [...tables.conversations].flatMap(([sessionId, { items }]) => {
     const session = tables.sessions.get(sessionId)?.record;
@@ -93,5 +110,5 @@ export const conversationFaults = ({ tables, daemons: { talks }, time }: World):
     const left = open.map(
       ({ id }) => `N3 the item ${id} of conversation ${sessionId} is open after its sandbox`,
     );
-    return lacking.concat(left);
+    return lacking.concat(left, orderFaults([...items.values()], talks));
   });

@@ -24,6 +24,20 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     seed: 5,
   },
   {
+    name: "items-stand-as-they-arrive",
+    file: "src/store/conversation-notes.ts",
+    find: "  if (late !== null) draft.arrange(sandboxId, late);\n",
+    put: "",
+    more: [
+      {
+        file: "src/store/conversation-reports.ts",
+        find: "(a.order ?? a.rev) - (b.order ?? b.rev)",
+        put: "a.rev - b.rev",
+      },
+    ],
+    seed: 1_000_001,
+  },
+  {
     name: "closed-items-reopened",
     file: "src/store/conversation-notes.ts",
     find: "status: isEnded ? row.status : item.status,",

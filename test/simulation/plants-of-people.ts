@@ -35,7 +35,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_006,
+    seed: 1_000_010,
   },
   {
     name: "interrupt-noted-only",

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import type { ItemError, NativeItem } from "../../src/domain/conversation.ts";
 import type { MessageHandedOver, OutgoingMessage } from "../../src/domain/steering.ts";
 import type { Random } from "./random.ts";
-import { versionOf, type Said } from "./talks.ts";
+import { madeIn, versionOf, type Said } from "./talks.ts";
 import type { SimulatedTime } from "./time.ts";
 
 /** The longest first turn, ms: so short that a run of few steps sees later turns. */
@@ -203,7 +203,10 @@ export class Runtime {
       const content = [{ type: "text" as const, text: message.text }];
       this.#say({ ...native, role: "user", message_id: message.id, content }, this.#working, since);
     }
-    this.#say(versionOf(`${this.#parts.id} turn ${number}`, 0, false), this.#working, since);
+    const { id } = this.#parts;
+    // Its answer begins, and ends after the work that it announces.
+    this.#say(versionOf(`${id} turn ${number}`, 0, false), this.#working, since);
+    this.#say(versionOf(`${id} work ${number}`, 0, true), this.#working, since);
     return number;
   }
 
@@ -247,6 +250,9 @@ export class Runtime {
 
   #say(item: NativeItem | null, state: State, at: number = this.#parts.time.elapsed): void {
     const rev = this.said.length + 1;
-    this.said.push({ ...state, at, rev, item: item === null ? null : { ...item, rev } });
+    const before = madeIn(this.said);
+    const order = (id: string) => (before.includes(id) ? before.indexOf(id) : before.length);
+    const numbered = item === null ? null : { ...item, rev, order: order(item.native_id) };
+    this.said.push({ ...state, at, rev, item: numbered });
   }
 }

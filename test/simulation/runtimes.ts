@@ -5,6 +5,7 @@
  *  It takes a message at rest only, and once for each id. While a turn is open, it is busy with that turn.
  *  It asks in some turns, and waits for the answer as long as it takes.
  *  Some calls never reach it, and some of its answers are lost.
+ *  Some readers of its talk are slow: they get one item at a time, and of each the version that is the newest by then.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
@@ -15,10 +16,13 @@ import { DaemonUnreachable, type DaemonClient } from "../../src/sandbox/daemon.t
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import type { Random } from "./random.ts";
 import { Runtime } from "./runtime.ts";
-import { BREAKS, linesOf, newest, REPEATS, type TalkOptions, type Talks } from "./talks.ts";
+import { BREAKS, linesOf, madeIn, newest, REPEATS, type TalkOptions, type Talks } from "./talks.ts";
 
 /** The share of calls that are lost on the way, and the same share of answers. */
 const LOST = 0.03;
+/** The share of slow reads, and how long one takes at most, ms. */
+const SLOW = 0.5;
+const SLOW_MAX_MS = 1_500;
 /** The share of messages that the runtime never takes. */
 const REFUSED = 0.03;
 export const REFUSAL: ItemError = {
@@ -105,6 +109,7 @@ export class Runtimes {
       newest(this.of(sandboxId).said.filter(({ at }) => at <= until)).filter(
         ({ message_id: message }) => message === null,
       ),
+    madeBy: (sandboxId) => madeIn(this.of(sandboxId).said),
     heal: () => {
       this.#isHealed = true;
       for (const { runtime } of this.#runtimes.values()) runtime.calm();
@@ -164,6 +169,8 @@ export class Runtimes {
   #follow(sandboxId: string, after: number): ReturnType<Talks["follow"]> {
     let read = after;
     let isTold = false;
+    // Apart, so that the runtime does the same however slow its readers are.
+    const pace = this.#options.randomOf(`reader of ${sandboxId}`);
     const round = Effect.gen({ self: this }, function* () {
       const { runtime, random } = this.#of(sandboxId);
       // A new reader gets the state of the turn at once.
@@ -172,6 +179,12 @@ export class Runtimes {
       const from = random.chance(REPEATS) ? 0 : read;
       const present = runtime.present;
       const due = present.filter(({ rev }) => rev > from);
+      const [first, ...more] = newest(due);
+      if (first !== undefined && more.length > 0 && !this.#isHealed && pace.chance(SLOW)) {
+        read = Math.max(read, first.rev);
+        yield* Effect.sleep(pace.between(0, SLOW_MAX_MS));
+        return [{ type: "item" as const, item: first }];
+      }
       read = Math.max(read, due.at(-1)?.rev ?? 0);
       const isNews = !isTold || due.length > 0;
       isTold = true;

@@ -29,6 +29,8 @@ export interface Talks {
   readonly follow: (sandboxId: string, after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
   /** The newest version of each item that was said by a moment, ms of `elapsed`. */
   readonly saidBy: (sandboxId: string, at: number) => readonly NativeItem[];
+  /** The native ids of a sandbox's items, in the order in which its agent made them. */
+  readonly madeBy: (sandboxId: string) => readonly string[];
   /** From now on no stream breaks off. */
   readonly heal: () => void;
 }
@@ -103,6 +105,11 @@ export const newest = (said: readonly Said[]): readonly NativeItem[] => {
   return [...items.values()];
 };
 
+/** The native ids of the items, in the order of their first versions. */
+export const madeIn = (said: readonly Said[]): readonly string[] => [
+  ...new Set(said.flatMap(({ item }) => item?.native_id ?? [])),
+];
+
 /** The lines that a reader gets: what is due, and the turn as it is by the last of them. */
 export const linesOf = (said: readonly Said[], last: Said | null): readonly ConversationReport[] => {
   const { isWorking = false, waitingFor = null, ended = 0, rev = 0 } = last ?? {};
@@ -145,6 +152,7 @@ export const simulatedTalks = ({ time, randomOf, beginsAt }: TalkOptions): Talks
   return {
     follow,
     saidBy: (sandboxId, until) => newest(talk(sandboxId).said.filter(({ at }) => at <= until)),
+    madeBy: (sandboxId) => madeIn(talk(sandboxId).said),
     heal: () => {
       isHealed = true;
     },

@@ -18,6 +18,7 @@ const nativeId = fc.constantFrom("a", "b", "c", "d");
 const anyItem = fc.record({
   native_id: nativeId,
   rev: fc.nat(20),
+  order: fc.nat(9),
   kind: fc.constantFrom("message" as const, "tool" as const, "request" as const),
   role: fc.constantFrom("user" as const, "agent" as const, null),
   status: fc.constantFrom(

@@ -7,7 +7,9 @@
  *     before, or with a turn at the same `rev`: it can come after the last version before it was written. Any other report
  *     writes nothing.
  *  N3 A closed item keeps its status. An item of an earlier sandbox changes only while it is open.
- *  N4 Text from a sandbox is made storable first. No report can make a row that cannot be written or read.
+ *  N4 The items of a sandbox stand in the order in which its agent made them. An item that is reported late takes the last
+ *     place, and those that the agent made after it move behind it: at most `MOVED_MAX` of them.
+ *  N5 Text from a sandbox is made storable first. No report can make a row that cannot be written or read.
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
@@ -40,6 +42,8 @@ export const CONVERSATION_KEPT_MAX = 64 * 1024 * 1024;
 export const CONVERSATION_ROOM = 56 * 1024 * 1024;
 /** The largest record of one item, in bytes. A larger one is kept without its content, and marked `pruned`. */
 export const ITEM_KEPT_MAX = 1024 * 1024;
+/** How many items one report moves behind others (N4). */
+export const MOVED_MAX = 500;
 /** How long an attachment is kept that no message has, ms. */
 export const ATTACHMENT_UNUSED_MS = 6 * 60 * 60 * 1000;
 /** A reader that misses more versions than this is told `reset`, and reads the newest page instead. */
@@ -57,7 +61,7 @@ export interface Item {
   readonly id: string;
   /** The number of this version (N1). */
   readonly seq: number;
-  /** Its place: items are shown in this order. A message that the agent accepts moves to the end, once. */
+  /** Its place: items are shown in this order. A message that the agent accepts moves to the end, and so do items by N4. */
   readonly place: number;
   readonly kind: ItemKind;
   readonly status: ItemStatus;
@@ -90,6 +94,8 @@ export interface Item {
   /** The sandbox that reported it last, and the number of the report. */
   readonly sandboxId: string | null;
   readonly rev: number;
+  /** Its number in the order in which that sandbox's agent made its items (N4). Null: not known. */
+  readonly order: number | null;
 }
 
 export interface Turn {
@@ -115,8 +121,8 @@ export interface Conversation extends ConversationState {
   readonly seq: number;
   /** The number of the last version of `turn`, `usage` and `held`. */
   readonly turnSeq: number;
-  /** The sandbox whose report was written last, and up to which of its numbers. */
-  readonly sandbox: { readonly id: string; readonly rev: number } | null;
+  /** The sandbox whose report was written last, up to which of its numbers, and the highest `order` of its items. */
+  readonly sandbox: { readonly id: string; readonly rev: number; readonly order: number | null } | null;
   /** The size of its items, outputs and attachments. */
   readonly bytes: number;
 }

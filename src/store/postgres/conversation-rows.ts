@@ -7,12 +7,13 @@ import type { SqlClient } from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { attachedTo } from "../attached.ts";
 import { bytesOf, recordOf, STRIPPED_MAX, type ConversationDraft } from "../conversation-draft.ts";
-import type { Conversation, Item } from "../ports/conversations.ts";
+import { MOVED_MAX, type Conversation, type Item } from "../ports/conversations.ts";
 import { at, json } from "./connection/statement.ts";
 
 export const CONVERSATION_COLUMNS = `
   session_id AS id, seq, turn_seq AS "turnSeq", turn_state AS "turnState", turn_since AS "turnSince",
   turn_waiting_for AS "turnWaitingFor", usage, sandbox_id AS "sandboxId", sandbox_rev::float8 AS "sandboxRev",
+  sandbox_order::float8 AS "sandboxOrder",
   bytes::float8 AS bytes, coalesce((state_context ->> 'held')::boolean, false) AS held`;
 
 export type ConversationRow = Pick<Conversation, "id" | "seq" | "turnSeq" | "usage" | "bytes" | "held"> & {
@@ -21,6 +22,7 @@ export type ConversationRow = Pick<Conversation, "id" | "seq" | "turnSeq" | "usa
   readonly turnWaitingFor: string | null;
   readonly sandboxId: string | null;
   readonly sandboxRev: number | null;
+  readonly sandboxOrder: number | null;
 };
 
 /** Sandbox and number are both null or both set (constraint conversations_sandbox_whole). */
@@ -31,7 +33,9 @@ export const conversationOf = (row: ConversationRow): Conversation => ({
   turn: { state: row.turnState, since: row.turnSince, waitingFor: row.turnWaitingFor },
   usage: row.usage,
   sandbox:
-    row.sandboxId === null || row.sandboxRev === null ? null : { id: row.sandboxId, rev: row.sandboxRev },
+    row.sandboxId === null || row.sandboxRev === null
+      ? null
+      : { id: row.sandboxId, rev: row.sandboxRev, order: row.sandboxOrder },
   bytes: row.bytes,
   held: row.held,
 });
@@ -39,7 +43,7 @@ export const conversationOf = (row: ConversationRow): Conversation => ({
 /** An item as one value. Records from before answers and messages of people lack three fields. */
 const ITEM = `'{"answer": null, "agent": null, "sentAt": null}'::jsonb || record || jsonb_build_object(
   'id', id, 'seq', seq, 'place', place, 'kind', kind, 'status', status, 'nativeId', native_id, 'sandboxId', sandbox_id,
-  'rev', rev)`;
+  'rev', rev, 'order', native_order)`;
 
 const LAST_PLACE = 2_147_483_647;
 
@@ -81,6 +85,15 @@ export const namedItems = (
   SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
   WHERE session_id = ${id} AND (id = ANY(${[...ids]}::uuid[]) OR native_id = ANY(${[...nativeIds]}::text[]))`;
 
+/** A sandbox's items from an order on, the newest (ports/conversations.ts N4). */
+export const itemsFrom = (
+  sql: SqlClient,
+  { id, sandboxId, order }: { readonly id: string; readonly sandboxId: string; readonly order: number },
+) => sql<{ readonly item: Item; readonly place: number }>`
+  SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
+  WHERE session_id = ${id} AND sandbox_id = ${sandboxId}::uuid AND native_order >= ${order}::bigint
+  ORDER BY place DESC LIMIT ${MOVED_MAX}`;
+
 /** Locks the conversation until the transaction ends. Null if the conversation does not exist. */
 export const locked = (sql: SqlClient, id: string) =>
   Effect.map(
@@ -96,6 +109,7 @@ export const fieldsOf = (item: Item) => ({
   native_id: item.nativeId,
   sandbox_id: item.sandboxId,
   rev: item.rev,
+  native_order: item.order,
   kind: item.kind,
   status: item.status,
   record: recordOf(item),
@@ -104,13 +118,14 @@ export const fieldsOf = (item: Item) => ({
 
 /** The parts of a statement that writes items, given as a list of `fieldsOf`. */
 export const INSERTED_ITEMS = {
-  into: `INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, kind, status, record, bytes)`,
-  columns: "r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.kind, r.status, r.record, r.bytes",
+  into: `INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, native_order,
+        kind, status, record, bytes)`,
+  columns: `r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.native_order, r.kind, r.status, r.record, r.bytes`,
   row: `r(id uuid, seq integer, place integer,
-        native_id text, sandbox_id uuid, rev bigint, kind text, status text, record jsonb, bytes integer)`,
+        native_id text, sandbox_id uuid, rev bigint, native_order bigint, kind text, status text, record jsonb, bytes integer)`,
   replacing: `ON CONFLICT (session_id, id) DO UPDATE SET seq = excluded.seq, place = excluded.place,
-        native_id = excluded.native_id, sandbox_id = excluded.sandbox_id, rev = excluded.rev, kind = excluded.kind,
-        status = excluded.status, record = excluded.record, bytes = excluded.bytes`,
+        native_id = excluded.native_id, sandbox_id = excluded.sandbox_id, rev = excluded.rev,
+        native_order = excluded.native_order, kind = excluded.kind, status = excluded.status, record = excluded.record, bytes = excluded.bytes`,
 } as const;
 
 /** Stores a draft's versions. */
@@ -136,7 +151,7 @@ export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: C
     )
     UPDATE conversations SET seq = ${seq}, turn_seq = ${turnSeq}, turn_state = ${turn.state},
       turn_since = ${at(turn.since)}, turn_waiting_for = ${turn.waitingFor}, usage = ${json(usage)}, bytes = ${bytes},
-      sandbox_id = ${sandbox?.id ?? null}, sandbox_rev = ${sandbox?.rev ?? null}
+      sandbox_id = ${sandbox?.id ?? null}, sandbox_rev = ${sandbox?.rev ?? null}, sandbox_order = ${sandbox?.order ?? null}
     WHERE session_id = ${id} RETURNING xmin::text AS mark`;
   return { changed, mark: row?.mark ?? "" };
 });

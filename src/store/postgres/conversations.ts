@@ -12,6 +12,7 @@ import {
   concerned,
   emptyConversation,
   isNews,
+  lateFrom,
   newRequest,
   noteReport,
   putPrompt,
@@ -39,6 +40,7 @@ import { makeConversationMemory } from "./conversation-memory.ts";
 import {
   conversationOf,
   CONVERSATION_COLUMNS,
+  itemsFrom,
   laterItems,
   listed,
   locked,
@@ -130,11 +132,16 @@ const makeNote = Effect.gen(function* () {
     if (fence === undefined) return null;
     if (!isNews(before, report)) return { conversation: before, changes: [] };
     const draft = new ConversationDraft(before, fence.items);
+    const late = lateFrom(before, report, draft);
+    const { sandboxId } = report;
+    const behind = late === null ? [] : yield* itemsFrom(sql, { id, sandboxId, order: late });
+    draft.know(behind.map(({ item }) => item));
     noteReport(draft, before, { report, agentName: fence.agentName });
     yield* addSpent(sql, fence.projectId, { now: report.now, spent: draft.spent });
     yield* makeRoom(sql, draft);
     const { changed, mark } = yield* writeMarked(sql, draft);
-    const requestId = newRequest(fence.items, changed.changes);
+    const known = [...fence.items, ...behind.map(({ item }) => item)];
+    const requestId = newRequest(known, changed.changes);
     if (requestId !== null) {
       const place = { projectId: fence.projectId, sessionId: id, at: report.now };
       yield* log.append([sessionWaitingEvent(place, requestId)]);

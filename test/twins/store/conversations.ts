@@ -17,6 +17,7 @@ import {
   concerned,
   emptyConversation,
   isNews,
+  lateFrom,
   newRequest,
   noteReport,
   putPrompt,
@@ -29,6 +30,7 @@ import {
   ATTACHMENT_UNUSED_MS,
   Conversations,
   CONVERSATION_KEPT_MAX,
+  MOVED_MAX,
   type ChangedConversation,
   type Conversation,
   type ConversationPage,
@@ -124,6 +126,12 @@ const open = (tables: TableSet, id: string, now: number): Conversation | null =>
   return write(tables, row, draft).conversation;
 };
 
+/** A sandbox's items from an order on, the newest. */
+const itemsFrom = (row: ConversationRow, sandboxId: string, order: number): readonly Item[] =>
+  inOrder(row)
+    .filter((item) => item.sandboxId === sandboxId && item.order !== null && item.order >= order)
+    .slice(-MOVED_MAX);
+
 const note = (
   tables: TableSet,
   id: string,
@@ -142,11 +150,14 @@ const note = (
     (item) => named.has(item.id) || (item.nativeId !== null && native.has(item.nativeId)),
   );
   const draft = new ConversationDraft(before, items);
+  const late = lateFrom(before, report, draft);
+  const behind = late === null ? [] : itemsFrom(row, report.sandboxId, late);
+  draft.know(behind);
   noteReport(draft, before, { report, agentName: session.agentName });
   addSpent(tables, session.projectId, { now: report.now, spent: draft.spent });
   makeRoom(row, draft);
   const changed = write(tables, row, draft);
-  const requestId = newRequest(items, changed.changes);
+  const requestId = newRequest([...items, ...behind], changed.changes);
   if (requestId !== null) {
     const place = { projectId: session.projectId, sessionId: id, at: report.now };
     tables.events.append([sessionWaitingEvent(place, requestId)]);
