@@ -56,7 +56,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return request.answer !== null ?",
-    seed: 1_000_006,
+    seed: 1_000_041,
   },
   {
     name: "trigger-waits-for-a-person",
@@ -84,7 +84,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_001,
+    seed: 1_000_003,
   },
   {
     name: "closed-requests-kept-open",
