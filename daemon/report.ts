@@ -3,6 +3,7 @@
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import { DAEMON_PROTOCOL } from "../src/domain/daemon-protocol.ts";
 import { cutText, storableText } from "../src/domain/text.ts";
 import { TURN_MESSAGE_MAX, type ConversationTurn, type NumberedTurn } from "../src/domain/last-turn.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
@@ -46,6 +47,8 @@ export interface TurnReport {
 }
 
 export interface HealthReport {
+  /** Which requests and answers the daemon knows (src/domain/daemon-protocol.ts). */
+  readonly protocol: number;
   readonly status: "starting" | "ready" | "degraded" | "error";
   readonly daemon: { readonly version: string; readonly uptime_ms: number };
   readonly runtime: {
@@ -203,6 +206,7 @@ export class Report {
 
   health(): HealthReport {
     return {
+      protocol: DAEMON_PROTOCOL,
       status: this.#status(),
       daemon: { version: this.#version, uptime_ms: Math.round(performance.now()) },
       runtime: this.#runtime,

@@ -7,9 +7,13 @@ import { logView } from "./log.js";
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./wire.d.ts").Sandbox} Sandbox */
 
-/** Why it was stopped. The service's other reasons are words. @param {Session} found */
-const stopWords = ({ stop_reason: reason }) =>
-  reason === "user_deactivated" ? "the person who started it was deactivated" : (reason ?? "");
+/** Why it was stopped. The service's other reasons are words. @type {Readonly<Record<string, string>>} */
+const STOP_WORDS = {
+  user_deactivated: "the person who started it was deactivated",
+  outdated: "its sandbox was too old for the upgraded service",
+};
+/** @param {Session} found */
+const stopWords = ({ stop_reason: reason }) => STOP_WORDS[reason ?? ""] ?? reason ?? "";
 
 /** @param {Session} found @param {Sandbox | null} sandbox */
 export const timeline = (found, sandbox) => {

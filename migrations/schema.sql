@@ -743,7 +743,7 @@ CREATE TABLE project_sessions (
   CONSTRAINT project_sessions_pkey PRIMARY KEY (id),
   CONSTRAINT project_sessions_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT project_sessions_status_written CHECK ((status <> ALL (ARRAY['queued'::project_session_status, 'branching'::project_session_status, 'completed'::project_session_status]))),
-  CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'deleted'::text, 'user_deactivated'::text])))
+  CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'outdated'::text, 'deleted'::text, 'user_deactivated'::text])))
 );
 CREATE INDEX project_sessions_account_idx ON public.project_sessions USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX project_sessions_fire_key ON public.project_sessions USING btree (fire_id);

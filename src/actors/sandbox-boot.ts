@@ -8,7 +8,12 @@ import * as Schedule from "effect/Schedule";
 import { failure, type Failure } from "../domain/failure.ts";
 import { GitBackend } from "../git/port.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
-import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
+import {
+  DaemonClient,
+  type DaemonHealth,
+  type DaemonOutdated,
+  DaemonUnreachable,
+} from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
 import { mintCredential } from "../services/clone-credential.ts";
 import { reportBoot, traceBoot } from "../services/boot-times.ts";
@@ -67,10 +72,18 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const made = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
     const last: LastWord = { health: null };
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
+    const poll = (pause: Duration.Duration) => Effect.raceFirst(pollUntilReady(health, pause, last), ended);
     const booting = start(sandbox, made).pipe(
       Effect.tap(() => Effect.sync(() => (created = seconds() - since))),
-      Effect.flatMap((how) =>
-        Effect.raceFirst(pollUntilReady(health, how === "claimed" ? CLAIMED_POLL : BOOT_POLL, last), ended),
+      Effect.flatMap((how) => poll(how === "claimed" ? CLAIMED_POLL : BOOT_POLL)),
+      // It began to boot before an upgrade of the service. Its agent has done nothing yet, so it is replaced.
+      Effect.catchTag("DaemonOutdated", () =>
+        provider
+          .destroy(id)
+          .pipe(Effect.andThen(provider.create(made.spec)), Effect.andThen(poll(BOOT_POLL))),
+      ),
+      Effect.catchTag("DaemonOutdated", ({ message }) =>
+        Effect.succeed(bootFailed(failure("runtime_failed", message))),
       ),
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
     );
@@ -154,8 +167,8 @@ interface LastWord {
 }
 
 /** Ends with the boot's outcome: `running` is written only on the daemon's own word (api.md 3). */
-const pollUntilReady = <E, R>(
-  health: Effect.Effect<DaemonHealth, E, R>,
+const pollUntilReady = (
+  health: Effect.Effect<DaemonHealth, SandboxError | DaemonUnreachable | DaemonOutdated>,
   pause: Duration.Duration,
   last: LastWord,
 ) =>
@@ -163,10 +176,15 @@ const pollUntilReady = <E, R>(
     last.health = yield* health;
     if (last.health.runtime.state === "failed" || last.health.status === "error")
       return bootFailed(saidFailed(last.health));
-    if (!last.health.repo.ready || last.health.runtime.state !== "ready")
-      return yield* Effect.fail("booting" as const);
+    if (!last.health.repo.ready || last.health.runtime.state !== "ready") return yield* BOOTING;
     return { type: "daemon.ready" as const };
-  }).pipe(Effect.retry(Schedule.spaced(pause)), Effect.orDie);
+  }).pipe(
+    Effect.retry({ while: ({ _tag }) => _tag !== "DaemonOutdated", schedule: Schedule.spaced(pause) }),
+    // The schedule is endless, so these two never end the retry.
+    Effect.catchTags({ SandboxError: Effect.die, DaemonUnreachable: Effect.die }),
+  );
+
+const BOOTING = new DaemonUnreachable({ message: "the daemon boots" });
 
 const notCreated = ({ node, code, message }: SandboxError): Failure =>
   failure(node === "dead" ? "sandbox_lost" : (code ?? "sandbox_create_failed"), message);

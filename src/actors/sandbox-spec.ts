@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { DAEMON_PROTOCOL } from "../domain/daemon-protocol.ts";
 import { type EnvironmentInput, injectedEnvironment, splitEnvironment } from "../domain/environment.ts";
 import type { Claim, GitCredential } from "../domain/launch.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
@@ -181,6 +182,7 @@ export const recipeOf = (spec: SandboxSpec): string => {
   // Secrets are named by their revision, which is in the environment.
   const { image, variables, egressAllow, llmUpstream, hasConnectors } = spec;
   const parts = [
+    DAEMON_PROTOCOL,
     Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
     image,
     Object.entries(variables ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1)),

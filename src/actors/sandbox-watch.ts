@@ -10,6 +10,7 @@ import { SandboxProvider } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
 import { conversationFollower } from "./conversation-follower.ts";
 import { bootstrapNoter, lost } from "./sandbox-boot.ts";
+import { outdatedStopper } from "./outdated-daemon.ts";
 import type { RequestOptions } from "./runtime-reports.ts";
 import { turnFollower } from "./turns.ts";
 
@@ -23,6 +24,7 @@ export const sandboxWatcher = Effect.fnUntraced(function* (options: RequestOptio
   const noteBootstrap = yield* bootstrapNoter;
   const followTurns = yield* turnFollower;
   const followConversation = yield* conversationFollower(options);
+  const stopOutdated = yield* outdatedStopper;
 
   return Effect.fnUntraced(function* ({
     id,
@@ -38,8 +40,10 @@ export const sandboxWatcher = Effect.fnUntraced(function* (options: RequestOptio
       return { link, isSettled: bootstrap.state !== "pending" };
     });
     const followed = Effect.gen(function* () {
-      // The schedule is endless, so the retry never fails.
-      const { link, isSettled } = yield* Effect.orDie(Effect.retry(look, Schedule.spaced(WATCH_POLL)));
+      const { link, isSettled } = yield* Effect.retry(look, {
+        while: ({ _tag }) => _tag !== "DaemonOutdated",
+        schedule: Schedule.spaced(WATCH_POLL),
+      });
       const place = { sandboxId: id, sessionId, link };
       const turns = Effect.raceFirst(followTurns(place), followConversation(place));
       // The prompt's outcome is reported once, so the daemon need not be asked again.
@@ -48,7 +52,13 @@ export const sandboxWatcher = Effect.fnUntraced(function* (options: RequestOptio
         Effect.succeed({ isSettled: false }),
       ).pipe(Effect.repeat({ until: (seen) => seen.isSettled }));
       return yield* Effect.raceFirst(turns, Effect.andThen(listen, Effect.never));
-    });
+    }).pipe(
+      Effect.catchTag("DaemonOutdated", (outdated) =>
+        Effect.andThen(stopOutdated({ sandboxId: id, sessionId }, outdated), Effect.never),
+      ),
+      // The schedule is endless, so nothing else ends the retry.
+      Effect.orDie,
+    );
     const exit = yield* Effect.raceFirst(provider.awaitExit(id), followed);
     return { type: "sandbox.lost" as const, failure: lost(exit) };
   });

@@ -25,6 +25,7 @@ import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { workSaver, type SavingOptions } from "./saving.ts";
 import { bootFailed, sandboxBooter } from "./sandbox-boot.ts";
 import type { SpecOptions } from "./sandbox-spec.ts";
+import { startAwaited } from "./outdated-daemon.ts";
 import type { RequestOptions } from "./runtime-reports.ts";
 import { sandboxWatcher } from "./sandbox-watch.ts";
 import { backoff, givenUp } from "./supervisor.ts";
@@ -91,6 +92,10 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   );
   const boot = yield* bootInTurn(record, options);
   const { close, gone } = yield* conversationOf(id, record);
+  const services = yield* Effect.context<Effect.Services<ReturnType<typeof startAwaited>>>();
+  const restartAwaited = Effect.flatMap(record, ({ sessionId }) =>
+    Effect.provideContext(startAwaited(sessionId), services),
+  );
   const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
 
   const report = (
@@ -139,6 +144,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
         close("interrupted").pipe(
           Effect.andThen(report((sandboxId) => ({ type: "sandbox.ended", sandboxId, saved }))),
           Effect.andThen(gone),
+          Effect.andThen(told(restartAwaited)),
         ),
     },
   } satisfies Handlers<SandboxEvent, SandboxCommand>;

@@ -3,22 +3,19 @@
  *
  *  J1 The message's id follows from the call's, and the row says when it was delivered. So a delivery that is repeated after a crash, or
  *     on two nodes, is one message.
- *  J2 A session that was stopped because it was idle starts again first, after its stop if that is under way. Without a free
- *     slot, the message waits for the next start.
+ *  J2 A session that the service stopped by itself starts again first, after its stop if that is under way (actors/awaken.ts).
+ *     Without a free slot, the message waits for the next start.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Actors } from "../actors/actors.ts";
+import { awaken } from "../actors/awaken.ts";
 import { SERVICE } from "../domain/conversation.ts";
 import { derivedUuid } from "../domain/ids.ts";
 import { resultOf } from "../services/approvals.ts";
-import { newUuid } from "../services/entropy.ts";
-import { WarmPool } from "../services/warm-pool.ts";
 import type { AgentResult } from "../services/executor-decision.ts";
 import { Approvals, type Approval } from "../store/ports/approvals.ts";
 import { Conversations } from "../store/ports/conversations.ts";
-import { People } from "../store/ports/people.ts";
-import { Projects } from "../store/ports/projects.ts";
 import { Sessions, type Session } from "../store/ports/sessions.ts";
 import { projectRedactor } from "./secrets.ts";
 
@@ -45,24 +42,6 @@ const textOf = ({ id, status, call }: Approval, { content, isError }: AgentResul
   const what = isError ? "answered with an error" : "answered";
   return `The call of ${call.tool} of the connector ${call.connector} (${id}) was approved and performed. The tool ${what}:\n\n${text.slice(0, TEXT_MAX).toWellFormed()}${rest}`;
 };
-
-/** J2. */
-const awaken = Effect.fnUntraced(function* (session: Session) {
-  const isStopping = session.ending === "idle";
-  if (!isStopping && (session.status !== "stopped" || session.stopReason !== "idle")) return;
-  const project = yield* (yield* Projects).get(session.projectId);
-  if (project?.status !== "active") return;
-  if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy))) return;
-  const waiting = isStopping ? null : yield* (yield* WarmPool).claim(session);
-  const sandboxId = waiting ?? (yield* newUuid);
-  // The agent goes on with what it did when it asked. A trigger's session begins with what was pushed, as always.
-  const restoreSaved = session.origin === "session";
-  yield* Effect.catchTag(
-    (yield* Actors).session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
-    "CapReached",
-    () => Effect.void,
-  );
-});
 
 const post = Effect.fnUntraced(function* (approval: Approval, session: Session) {
   const messageId = derivedUuid(approval.id, "result");

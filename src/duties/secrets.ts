@@ -177,7 +177,12 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
     }).pipe(
       Effect.andThen(ended),
       Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
-      Effect.catchTags({ DaemonUnreachable: () => Effect.void, SandboxError: () => Effect.void }),
+      Effect.catchTags({
+        DaemonUnreachable: () => Effect.void,
+        // Its session is about to stop (actors/outdated-daemon.ts). The next sandbox starts with the new values.
+        DaemonOutdated: () => Effect.void,
+        SandboxError: () => Effect.void,
+      }),
     );
     return dutyPart("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));
   };

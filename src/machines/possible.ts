@@ -36,6 +36,7 @@ const ofSession = ({ context }: SessionSnapshot): Trials<SessionEvent> => {
     "sandbox.lost": [{ sandboxId, failure: SOME_FAILURE }],
     // A sandbox ends when it is told to.
     "sandbox.ended": context.ending === null ? [] : [{ sandboxId, saved: notSaved("") }],
+    "daemon.outdated": [{ sandboxId }],
     "stop.requested": NOTHING,
     "delete.requested": NOTHING,
     "idle.elapsed": NOTHING,

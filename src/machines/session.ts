@@ -12,6 +12,8 @@
  *  S6 A restart needs a slot. If the account has none, the session stays as it is.
  *  S7 A restart that is asked for while a running session is about to stop waits. When the sandbox has ended, it takes
  *     place, once, as soon as there is a slot. A deletion, a deactivation or another stop takes the wish back.
+ *  S8 A running session whose sandbox has a daemon of too early a version stops as an idle one does. It starts again with its
+ *     next message.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/failure.ts";
@@ -45,6 +47,8 @@ export type SessionEvent =
   | { readonly type: "sandbox.failed"; readonly sandboxId: string; readonly failure: Failure }
   | { readonly type: "sandbox.lost"; readonly sandboxId: string; readonly failure: Failure }
   | { readonly type: "sandbox.ended"; readonly sandboxId: string; readonly saved: Saved }
+  /** The sandbox's daemon is of a version with which this one does not work. */
+  | { readonly type: "daemon.outdated"; readonly sandboxId: string }
   | { readonly type: "stop.requested" }
   | { readonly type: "delete.requested" }
   | { readonly type: "idle.elapsed" }
@@ -138,6 +142,8 @@ export const sessionMachine = setup({
       !context.deleted && context.branched && isWished(context, event),
     hasSandbox: ({ context }) => context.sandboxId !== null,
     isWanted: ({ context }) => context.ending === null,
+    isWantedCurrent: ({ context, event }) =>
+      context.ending === null && "sandboxId" in event && event.sandboxId === context.sandboxId,
     isStopping: ({ context }) =>
       context.ending !== null && context.ending !== "user_deactivated" && !context.deleted,
     isNext: ({ context }) => context.next != null,
@@ -166,6 +172,7 @@ export const sessionMachine = setup({
     stopSoon: assign({ ending: "requested" }),
     deleteSoon: assign({ ending: "deleted" }),
     hibernateSoon: assign({ ending: "idle" }),
+    replaceSoon: assign({ ending: "outdated" }),
     dismissSoon: assign({ ending: "user_deactivated" }),
     settle: assign({ ending: null }),
   },
@@ -180,6 +187,7 @@ export const sessionMachine = setup({
       "sandbox.failed": "The sandbox could not boot.",
       "sandbox.lost": "The sandbox ended by itself.",
       "sandbox.ended": "The sandbox ended as requested.",
+      "daemon.outdated": "The sandbox's daemon is too old for this version of the service.",
       "stop.requested": "Somebody asked for a stop.",
       "delete.requested": "Somebody deleted the session.",
       "idle.elapsed": "The session was idle for too long.",
@@ -240,6 +248,8 @@ export const sessionMachine = setup({
         next: {
           "sandbox.lost": "If the sandbox ends by itself, the session fails.",
           "sandbox.ended": "When the sandbox has saved its work and ended, the session is stopped.",
+          "daemon.outdated":
+            "If an upgraded service finds that the sandbox is too old for it, the sandbox saves its work and ends. The next message starts another one.",
           "restart.requested": "During a stop, a restart waits until the sandbox has ended.",
           "stop.requested": "After a stop, the sandbox saves its work and ends. Then the session is stopped.",
           "delete.requested":
@@ -259,6 +269,7 @@ export const sessionMachine = setup({
           wishedEnd("stopped"),
           { guard: "isCurrentSandbox", target: "stopped", actions: "settle" },
         ],
+        "daemon.outdated": { guard: "isWantedCurrent", actions: ["replaceSoon", tearDown("archived")] },
         "restart.requested": { guard: "isStopping", actions: "wishNext" },
         "stop.requested": [{ guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] }, takeBack],
         "delete.requested": [

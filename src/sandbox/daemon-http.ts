@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import * as Stream from "effect/Stream";
 import { ConversationReport } from "../domain/conversation.ts";
+import { daemonProtocol, isOutdated } from "../domain/daemon-protocol.ts";
 import { NumberedTurn } from "../domain/last-turn.ts";
 import { readLine } from "../domain/log-line.ts";
 import { Saved } from "../domain/saved.ts";
@@ -15,6 +16,7 @@ import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import {
   DaemonClient,
   DaemonHealth,
+  DaemonOutdated,
   type DaemonUnreachable,
   EnvironmentChanged,
   NoConversation,
@@ -31,7 +33,16 @@ const ENV_TIMEOUT_MS = 180_000;
 /** Longer than the daemon keeps the request open. */
 const TURN_TIMEOUT_MS = 40_000;
 const ClaimedBy = Schema.Struct({ session_id: Schema.String });
-const decodeHealth = Schema.decodeUnknownEffect(Schema.fromJsonString(DaemonHealth));
+const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown));
+const decodeHealth = Schema.decodeUnknownEffect(DaemonHealth);
+
+/** A report of the protocols that this version knows. An older report may lack what this version reads in it. */
+const readHealth = Effect.fnUntraced(function* (text: string) {
+  const report = yield* Effect.mapError(decodeJson(text), unreachable);
+  const protocol = daemonProtocol(report);
+  if (protocol !== null && isOutdated(protocol)) return yield* new DaemonOutdated({ protocol });
+  return storableHealth(yield* Effect.mapError(decodeHealth(report), unreachable));
+});
 
 /** The daemon sends something every 15 s, so a stream that is silent for this long is dead. */
 const SILENCE_MS = 60_000;
@@ -245,10 +256,7 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
     ask(link, {
       path: until === undefined ? "/platform/health" : `/platform/health?until=${until}`,
       timeoutMs: HEALTH_TIMEOUT_MS,
-    }).pipe(
-      Effect.flatMap(({ text }) => Effect.mapError(decodeHealth(text), unreachable)),
-      Effect.map(storableHealth),
-    ),
+    }).pipe(Effect.flatMap(({ text }) => readHealth(text))),
   abort: (link, context, timeoutMs) =>
     Effect.map(
       post(link, { path: "/platform/abort", context, timeoutMs, body: {} }, Aborted),

@@ -4,6 +4,7 @@ import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Stream from "effect/Stream";
 import type { ConversationReport } from "../domain/conversation.ts";
+import { OLDEST_DAEMON_PROTOCOL } from "../domain/daemon-protocol.ts";
 import type {
   AnswerOrder,
   InterruptOrder,
@@ -54,6 +55,15 @@ export type DaemonHealth = typeof DaemonHealth.Type;
 export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("DaemonUnreachable", {
   message: Schema.String,
 }) {}
+
+/** The daemon is of an earlier version, with which this one does not work (domain/daemon-protocol.ts). */
+export class DaemonOutdated extends Schema.TaggedError<DaemonOutdated>()("DaemonOutdated", {
+  protocol: Schema.Finite,
+}) {
+  override get message(): string {
+    return `the sandbox's daemon has protocol ${this.protocol}, and the oldest supported is ${OLDEST_DAEMON_PROTOCOL}`;
+  }
+}
 
 /** The sandbox's agent runtime has no conversation that can be followed. */
 export class NoConversation extends Schema.TaggedError<NoConversation>()("NoConversation", {}) {}
@@ -142,7 +152,10 @@ export class DaemonClient extends Context.Service<
      *
      * @param until `booted`: while it boots without trouble, it may answer up to half a second later.
      */
-    readonly health: (link: DaemonLink, until?: "booted") => Effect.Effect<DaemonHealth, DaemonUnreachable>;
+    readonly health: (
+      link: DaemonLink,
+      until?: "booted",
+    ) => Effect.Effect<DaemonHealth, DaemonUnreachable | DaemonOutdated>;
     /**
      * Ends the agent's turn. False if no turn was in progress. `context` is the signed user context, here and below.
      */

@@ -25,6 +25,7 @@ const ofSandbox = (sandboxId: string): SessionEvent[] => [
   { type: "sandbox.failed", sandboxId, failure },
   { type: "sandbox.lost", sandboxId, failure },
   { type: "sandbox.ended", sandboxId, saved },
+  { type: "daemon.outdated", sandboxId },
 ];
 
 const events: SessionEvent[] = [
@@ -67,7 +68,7 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         if (before.state !== "running" && snapshot.state === "running") {
           expect(event).toEqual({ type: "sandbox.live", sandboxId: before.context.sandboxId });
         }
-        if (event.type.startsWith("sandbox.") && "sandboxId" in event) {
+        if (/^(?:sandbox|daemon)\./.test(event.type) && "sandboxId" in event) {
           expect(accepted && event.sandboxId !== before.context.sandboxId).toBe(false);
         }
       },
@@ -130,6 +131,17 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         const isWished = before.context.next?.sandboxId === event.sandboxId;
         expect(accepted).toBe(isWished && !before.context.deleted);
         if (accepted) expect([snapshot.state, snapshot.context.next]).toEqual(["provisioning", null]);
+      },
+    ),
+    "S8: a running session that no end was asked of stops if its sandbox is too old": everyStep(
+      ({ before, event, snapshot, accepted }) => {
+        const { ending, sandboxId } = before.context;
+        if (event.type === "daemon.outdated")
+          expect(accepted).toBe(
+            before.state === "running" && ending === null && event.sandboxId === sandboxId,
+          );
+        if (ending === null && snapshot.context.ending === "outdated")
+          expect(event.type).toBe("daemon.outdated");
       },
     ),
     "S5: a terminal session moves by a restart alone": everyStep(

@@ -58,8 +58,12 @@ const waitsFor = ({ turn: { state: now }, pending_approvals: calls }: Session): 
   return now === "requires_action" ? "an answer" : null;
 };
 
+const STOP_WORDS: Readonly<Record<string, string>> = {
+  user_deactivated: "the person who started it was deactivated",
+  outdated: "its sandbox was too old for the upgraded service",
+};
 const stopWords = ({ stop_reason: reason }: Session): string | null =>
-  reason === "user_deactivated" ? "the person who started it was deactivated" : reason;
+  reason === null ? null : (STOP_WORDS[reason] ?? reason);
 
 const shown = (session: Session): string =>
   fields([

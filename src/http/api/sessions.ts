@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { LastTurn } from "../../domain/last-turn.ts";
 import { STEERING_ACTS, type SteeringAct } from "../../domain/own-credential.ts";
 import { Restored, Saved } from "../../domain/saved.ts";
-import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
+import { SANDBOX_STATUSES, SESSION_STATUSES, STOP_REASONS } from "../../domain/session.ts";
 import { isInside, WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../../domain/workspace.ts";
 import { Access, Authorized } from "./access.ts";
 import { comparisonFields, diffQuery } from "./change-requests.ts";
@@ -60,7 +60,7 @@ export const SessionWire = Schema.Struct({
   }),
   created_by: Uuid,
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String, at: Instant })),
-  stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted", "user_deactivated"])),
+  stop_reason: nullable(Schema.Literals(STOP_REASONS)),
   saved: Schema.NullOr(Saved).annotate({
     description:
       "The last save of unpushed work, at a stop. `wip` is the commit on refs/wip/{session id}. If a save fails, `wip` stays that of the last one that succeeded.",

@@ -35,12 +35,16 @@ type SessionPath = { readonly pid: string; readonly sid: string };
 const STOPPED_BECAUSE: Readonly<Record<StopReason, string>> = {
   requested: "It was stopped on request.",
   idle: "It was hibernated, because it was idle.",
+  outdated:
+    "An upgrade of the service left it with a sandbox that is too old. Its work was saved. The next message starts it again.",
   deleted: "It was deleted.",
   user_deactivated: "It was stopped, because the person who started it was deactivated.",
 };
 const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
   requested: "It is about to stop on request, and saves its work first.",
   idle: "It is about to hibernate, and saves its work first.",
+  outdated:
+    "An upgrade of the service left it with a sandbox that is too old. It saves its work, then it stops. A message starts it again.",
   deleted: "It was deleted, and saves its work before it ends.",
   user_deactivated: "The person who started it was deactivated. It saves its work before it ends.",
 };

@@ -17,7 +17,7 @@ import { serviceContext } from "../../services/service-context.ts";
 import { Conversations, type Item } from "../../store/ports/conversations.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
-import type { Session } from "../../store/ports/sessions.ts";
+import { Sessions, type Session } from "../../store/ports/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
@@ -128,12 +128,15 @@ const queueFull = () =>
     details: { limit: QUEUE_MAX },
   });
 
+/** Whether a session goes on without a restart. */
+const isAwake = ({ status, ending }: Session): boolean => isLive(status) && ending === null;
+
 /**
  * A message to a session that has ended, or is about to stop, starts it again. The message waits until its new sandbox
  * runs.
  */
 const awakened = Effect.fnUntraced(function* (session: Session, params: SessionPath, wish: RestartWish) {
-  if (isLive(session.status) && session.ending === null) return;
+  if (isAwake(session)) return;
   // Another request may have restarted it meanwhile.
   yield* restarted(params, wish).pipe(
     Effect.catchIf(
@@ -168,6 +171,9 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
       agent: wish.agent ?? null,
     },
   });
+  // The session may have begun to stop since it was looked at.
+  const now = yield* (yield* Sessions).get(session.id);
+  if (accepted && isAwake(session) && now !== null) yield* Effect.ignore(awakened(now, params, wish));
   const message = yield* item(session.id, wish.id);
   // A second request with the same id may have been first.
   if (message === null) return yield* queueFull();

@@ -21,17 +21,18 @@ const refusedFor = ({ told }: { readonly told: { readonly accepted: boolean } | 
 };
 
 export interface RestartWish {
-  /** Whether the new sandbox brings saved work back. Absent: it does not. */
+  /** Whether the new sandbox brings saved work back. Absent: only after a stop for an outdated daemon. */
   readonly restore_saved?: boolean;
 }
 
 /** @returns the session as it was before. It begins to boot, after its stop if one is under way. */
 export const restarted = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly sid: string },
-  { restore_saved: restoreSaved = false }: RestartWish = {},
+  { restore_saved: wish }: RestartWish = {},
 ) {
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);
+  const restoreSaved = wish ?? (session.ending ?? session.stopReason) === "outdated";
   const project = yield* projectFor(caller, params.pid);
   if (project.status !== "active") return yield* projectInactive();
   // A session acts for the person who started it. A trigger's session acts for no person.

@@ -32,10 +32,12 @@ import { GitBackend } from "../../../src/git/port.ts";
 import { simulatedBackend } from "../../twins/git/repositories.ts";
 import {
   DaemonClient,
+  DaemonOutdated,
   DaemonUnreachable,
   type DaemonHealth,
   type EnvironmentChange,
 } from "../../../src/sandbox/daemon.ts";
+import type { DaemonLink } from "../../../src/sandbox/port.ts";
 import { emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
@@ -68,6 +70,8 @@ export const STARTING: DaemonHealth = {
 /** Every daemon's health answer. Null: no daemon answers. */
 export interface DaemonScript {
   health: DaemonHealth | null;
+  /** Whether the daemon of a sandbox is too old. Absent: none is. */
+  isOutdated?: (sandboxId: string) => boolean;
   /** The answer to a save. */
   saved: Effect.Effect<Saved, DaemonUnreachable>;
   /** The answer about its last turn. Absent: no turn ends. */
@@ -93,15 +97,20 @@ export const CREATE_MS = 1_000;
 const IDLE_MS = 60_000;
 export const REFRESH_MS = 604_800_000;
 
+const sandboxOf = (link: DaemonLink): string =>
+  link.kind === "url" ? (new URL(link.url).hostname.split(".")[0] ?? "") : "";
+
 const scriptedDaemon = (script: DaemonScript) =>
   Layer.succeed(DaemonClient, {
     prepare: () => Effect.void,
     claim: (_link, _context, claim) => Effect.suspend(() => script.claim?.(claim) ?? Effect.void),
-    health: () =>
-      Effect.suspend(() =>
-        script.health === null
-          ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
-          : Effect.succeed(script.health),
+    health: (link) =>
+      Effect.suspend((): Effect.Effect<DaemonHealth, DaemonUnreachable | DaemonOutdated> =>
+        script.isOutdated?.(sandboxOf(link)) === true
+          ? Effect.fail(new DaemonOutdated({ protocol: 0 }))
+          : script.health === null
+            ? Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }))
+            : Effect.succeed(script.health),
       ),
     turn: () => Effect.suspend(() => script.turn ?? Effect.never),
     logs: () => Stream.never,

@@ -1,0 +1,31 @@
+/**
+ * Starts a session again that the service stopped by itself, because something waits for its agent. Without a free slot, it
+ * waits for the next start.
+ */
+import * as Effect from "effect/Effect";
+import { isPause } from "../domain/session.ts";
+import { newUuid } from "../services/entropy.ts";
+import { WarmPool } from "../services/warm-pool.ts";
+import { People } from "../store/ports/people.ts";
+import { Projects } from "../store/ports/projects.ts";
+import type { Session } from "../store/ports/sessions.ts";
+import { Actors } from "./actors.ts";
+
+/** Does nothing for a session that runs, or that stops or was stopped for another reason. A stop under way ends first. */
+export const awaken = Effect.fnUntraced(function* (session: Session) {
+  const isStopping = isPause(session.ending);
+  const reason = isStopping ? session.ending : session.stopReason;
+  if (!isStopping && (session.status !== "stopped" || !isPause(reason))) return;
+  const project = yield* (yield* Projects).get(session.projectId);
+  if (project?.status !== "active") return;
+  if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy))) return;
+  const waiting = isStopping ? null : yield* (yield* WarmPool).claim(session);
+  const sandboxId = waiting ?? (yield* newUuid);
+  // The agent goes on with what it did. An idle session of a trigger begins with what was pushed, as always.
+  const restoreSaved = session.origin === "session" || reason === "outdated";
+  yield* Effect.catchTag(
+    (yield* Actors).session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
+    "CapReached",
+    () => Effect.void,
+  );
+});
