@@ -41,9 +41,11 @@ test("are named by the provider's answer where it was seen, whatever the words",
   expect(refused({ message: "words", name: "ContextOverflowError" }, 400)).toBe("context_exceeded");
 });
 
+/** The code for an error of opencode. */
+const codeFor = (message: string, statusCode?: number) =>
+  turnError({ name: "APIError", data: { message, ...(statusCode !== undefined && { statusCode }) } }).code;
+
 test("of opencode are named by their status, and numbers in other words are none", () => {
-  const error = (message: string, statusCode?: number) =>
-    turnError({ name: "APIError", data: { message, ...(statusCode !== undefined && { statusCode }) } }).code;
-  expect(error("quota", 401)).toBe("model_unauthorized");
-  expect(error("The file has 402 lines")).toBe("model_unavailable");
+  expect(codeFor("quota", 401)).toBe("model_unauthorized");
+  expect(codeFor("The file has 402 lines")).toBe("model_unavailable");
 });
