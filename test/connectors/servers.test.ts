@@ -91,14 +91,17 @@ const listFault = async (): Promise<string> => {
 };
 
 test("reads a list page by page, and leaves out and names entries that are no tools", async () => {
-  const good = { name: "good", inputSchema: { type: "object" } };
+  const good = { name: "good", description: null, inputSchema: { type: "object" } };
   const odd = { name: "odd", inputSchema: { type: "string" } };
   server.page = (cursor) =>
     cursor === "2"
       ? { tools: [odd, { name: "bare" }, 7], nextCursor: "" }
       : { tools: [good, { name: "told", description: 3, inputSchema: {} }], nextCursor: "2" };
   const listed = await Effect.runPromise(servers.list(target({ protocol: null })));
-  expect(listed.tools.map(({ name }) => name)).toEqual(["good", "odd"]);
+  expect(listed.tools.map(({ name, description }) => [name, description])).toEqual([
+    ["good", ""],
+    ["odd", ""],
+  ]);
   expect(listed.leftOut).toEqual([
     { name: "told", why: "Its description is not a text." },
     { name: "bare", why: "It has no input schema." },

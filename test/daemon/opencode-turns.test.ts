@@ -199,6 +199,13 @@ test("a model that is silent for two minutes ends the turn, although its connect
   expect(seen.ended[0]?.error?.message).toContain("nothing for 120 s");
 });
 
+test.each(["text", "reasoning", "tool", "step-finish"])("a %s of the model keeps a turn", (type) => {
+  const { seen, turns, part } = turnAt();
+  part("m1", "p1", { type }, 2 * MINUTE);
+  turns.check(4 * MINUTE);
+  expect(seen.aborted).toEqual([]);
+});
+
 test("events without a sign of the model do not keep a turn", () => {
   const { seen, turns, take, part } = turnAt();
   part("m1", "p1", { type: "step-start" }, 2 * MINUTE);

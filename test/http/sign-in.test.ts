@@ -117,6 +117,17 @@ describe("signing in at a provider", () => {
     expectStatus(await new Browser(world.open).signIn("oidc"), 403);
   });
 
+  it("takes the user info's word for an address of which the ID token says nothing, and for no other [T13]", async () => {
+    Object.assign(world.idp.claims, { sub: "quiet", email: `quiet@${DOMAIN}`, email_verified: true });
+    const says = (email: string) => {
+      world.idp.falsify = ({ payload }) => Object.assign(payload, { email, email_verified: undefined });
+    };
+    says(`other@${DOMAIN}`);
+    expectStatus(await new Browser(world.open).signIn("oidc"), 403);
+    says(`quiet@${DOMAIN}`);
+    expectStatus(await new Browser(world.open).signIn("oidc"), 303);
+  });
+
   it("makes no person of a GitHub user outside the organization [T13]", async () => {
     world.github.user = { id: 7, login: "mallory", name: null, organizations: ["acme-evil"] };
     expect((await new Browser(world.open).signIn("github")).status).toBe(403);
