@@ -60,7 +60,7 @@ const start = () => {
       content.map((one) => (one.type === "text" ? one.text : "")).join(""),
       error?.code ?? null,
     ]);
-  return { overflow, message, text, take, shown };
+  return { overflow, message, part, text, take, shown };
 };
 
 const note = (words: string): unknown => expect.stringContaining(words);
@@ -107,6 +107,16 @@ test("says that there is no summary if the model gave none, and why", () => {
     ["note", "completed", note("could not replace"), null],
     ["message", "failed", "", "context_exceeded"],
   ]);
+});
+
+test("shows a message after a summary that the conversation's length did not ask for", () => {
+  const { message, part, text, shown } = start();
+  message(1, "user");
+  part(1, { type: "compaction", auto: false });
+  message(2, "assistant", { parentID: idOf(1), summary: true, finish: "stop", time: { completed: 2 } });
+  message(3, "user");
+  text(3, "Go on.");
+  expect(shown().filter(([, , words]) => words === "Go on.")).toHaveLength(1);
 });
 
 test("shows what a person writes after a summary", () => {

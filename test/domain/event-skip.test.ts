@@ -96,6 +96,10 @@ test.each<[string, EventHeaders, JsonValue]>([
 test.each<[string, EventHeaders, JsonValue]>([
   ["merged at GitHub", github("pull_request"), { action: "closed", sender: { id: 1 }, pull_request: pull({ merged: true }) }],
   ["merged at GitLab", { "x-gitlab-event": "Merge Request Hook" }, merge("merge")],
+  ["merged at GitLab by the account that opened it", { "x-gitlab-event": "Merge Request Hook" }, merge("merge", { author_id: 2 })],
+  ["closed at GitLab by the account that opened it", { "x-gitlab-event": "Merge Request Hook" }, merge("close", { author_id: 2 })],
+  ["merged at Bitbucket by the account that opened it", { "x-event-key": "pullrequest:fulfilled" }, { ...cloud, actor: { uuid: "{1}" } }],
+  ["declined at Bitbucket by the account that opened it", { "x-event-key": "pullrequest:rejected" }, { ...cloud, actor: { uuid: "{1}" } }],
   ["merged at Bitbucket", { "x-event-key": "pullrequest:fulfilled" }, cloud],
   ["merged at Bitbucket Data Center", { "x-event-key": "pr:merged" }, center],
   ["labelled by a person", github("pull_request"), { action: "labeled", sender: { id: 9 }, pull_request: pull() }],
