@@ -93,5 +93,12 @@ export const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
       "disk_exceeded",
       "while :; do head -c 16777216 /dev/zero >> /workspace/fill; sleep 0.02; done",
     ),
+    exceeds(
+      "ends a sandbox that fills its disk with files that it removed and keeps open",
+      "disk_exceeded",
+      'node -e \'const fs = require("node:fs"); setInterval(() => {' +
+        'const fd = fs.openSync("/workspace/gone", "w"); fs.unlinkSync("/workspace/gone");' +
+        "fs.writeSync(fd, Buffer.alloc(16 << 20, 1)); }, 20)'",
+    ),
   ];
 };

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../src/sandbox/machine/installation.ts";
@@ -20,6 +22,7 @@ const MIB = 1024 * 1024;
 const limits = { ...DEFAULT_LIMITS, memoryBytes: 100 * MIB, processes: 10, diskBytes: 1 * MIB };
 const rules = { limits, kernelMemory: false, kernelProcesses: false };
 
+const launcher = { pid: 100, startTime: "1", bootId: "b" };
 const record: SandboxRecord = {
   version: 1,
   id: "0b4cf0a4-5a3f-4c39-9d67-1f62c2f0a001",
@@ -27,7 +30,7 @@ const record: SandboxRecord = {
   installationId: "i",
   nodeId: "n",
   uidBase: null,
-  launcher: { pid: 100, startTime: "1", bootId: "b" },
+  launcher,
   cgroups: [],
   egressAllow: [],
   secretNames: [],
@@ -76,6 +79,17 @@ describe("the watcher of processes", () => {
   });
 });
 
+/** A process that has a removed file of that size open. @returns a function that ends it */
+const keeping = async (place: string, bytes: number) => {
+  const script = 'exec 3>"$0"; rm "$0"; head -c "$1" /dev/zero >&3; echo open; (read -r _) ; :';
+  const child = spawn("sh", ["-c", script, place, String(bytes)], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(child.stdout, "data");
+  return async () => {
+    child.stdin.end();
+    await once(child, "exit");
+  };
+};
+
 describe("the watcher of the disk", () => {
   it("counts the files below workspace, home and tmp", async () => {
     expect(await measureDisk(watched, rules, 0)).toBeNull();
@@ -108,6 +122,17 @@ describe("the watcher of the disk", () => {
       code: "disk_exceeded",
       message: "the sandbox made more than its 3 files and directories",
     });
+  });
+
+  it("counts removed files that processes of the sandbox have open, except on other file systems", async () => {
+    const inside = { ...watched, record: { ...record, launcher: { ...launcher, pid: process.pid } } };
+    const one = await keeping(`${paths.workspace}/gone`, MIB * 0.75);
+    const elsewhere = await keeping(`/dev/shm/${record.id}`, 2 * MIB);
+    expect(await measureDisk(inside, rules, 0)).toBeNull();
+    const other = await keeping(`${paths.workspace}/gone`, MIB * 0.75);
+    expect((await measureDisk({ ...inside, disk: null }, rules, 0))?.code).toBe("disk_exceeded");
+    expect(await measureDisk({ ...watched, disk: null }, rules, 0)).toBeNull();
+    await Promise.all([one(), elsewhere(), other()]);
   });
 
   it("fails if the files cannot be counted, instead of reporting none", async () => {

@@ -9,8 +9,9 @@ import { runShort } from "../../starter/short.ts";
 import { groupMemory, memoryKills } from "./cgroup.ts";
 import type { SandboxLimits } from "./installation.ts";
 import type { SandboxExit } from "../port.ts";
-import { type ProcessSample, descendants } from "./processes.ts";
+import { type ProcessSample, descendants, sampleProcesses } from "./processes.ts";
 import type { SandboxPaths, SandboxRecord } from "./run-directory.ts";
+import { processesInGroups, unlinkedSpace } from "./unlinked.ts";
 
 /** How many of the newest bytes of a sandbox's output are kept (port.ts `logs`). */
 export const LOG_KEPT_BYTES = 1024 * 1024;
@@ -119,7 +120,13 @@ const total = async (unit: "--block-size=1" | "--inodes", directory: string): Pr
   return counted;
 };
 
-/** Whether the sandbox's files exceed their limits. @param nowMs the present instant */
+/** The processes of a sandbox. Those of a container are not below its launcher, but in its control groups. */
+const processesOf = ({ record }: Watched): ReadonlySet<number> => {
+  const below = record.launcher === null ? [] : descendants(sampleProcesses(), record.launcher.pid);
+  return new Set([...below.map(({ pid }) => pid), ...processesInGroups(groupsOf(record))]);
+};
+
+/** Whether the sandbox's files exceed their limits, including removed ones that its processes have open. @param nowMs the present instant */
 export const measureDisk = async (
   watched: Watched,
   { limits }: WatchRules,
@@ -134,8 +141,9 @@ export const measureDisk = async (
   if (last !== null && nowMs < last.nextMs && !lost) return null;
   if (last !== null && nowMs - last.atMs < 1000) return null;
   const startedMs = performance.now();
-  const bytes = await total("--block-size=1", watched.paths.disk);
-  const files = await total("--inodes", watched.paths.disk);
+  const unlinked = unlinkedSpace(processesOf(watched), watched.paths.disk);
+  const bytes = unlinked.bytes + (await total("--block-size=1", watched.paths.disk));
+  const files = unlinked.files + (await total("--inodes", watched.paths.disk));
   const tookMs = performance.now() - startedMs;
   const restMs = Math.max(DISK_WALK_SECONDS * 1000, tookMs / DISK_WALK_SHARE);
   watched.disk = { atMs: nowMs, nextMs: nowMs + restMs, freeBytes, freeFiles };
