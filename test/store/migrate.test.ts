@@ -52,6 +52,16 @@ describe("migrations", () => {
   );
 
   onEmptyDatabase(
+    "run one that was added after one with a higher number",
+    Effect.gen(function* () {
+      const three = migration("0003_three.sql", "CREATE TABLE three (id integer)");
+      yield* runMigrations([one, three]);
+      expect(yield* runMigrations([one, two, three])).toEqual(["0002_two.sql"]);
+      expect(yield* runMigrations([one, two, three])).toEqual([]);
+    }),
+  );
+
+  onEmptyDatabase(
     "leave a database alone that a newer version has used",
     Effect.gen(function* () {
       yield* runMigrations([one, two]);

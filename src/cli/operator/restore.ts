@@ -101,9 +101,8 @@ const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<Ba
   const migrations =
     sinceBaseline(known, recorded) ??
     refuse(tooOld(recorded, "restore the file with it, start it once, and back up again"));
-  for (const [position, { name, checksum }] of migrations.entries()) {
-    const own = known[position];
-    if (own?.name !== name || own.checksum !== checksum)
+  for (const { name, checksum } of migrations) {
+    if (!known.some((own) => own.name === name && own.checksum === checksum))
       refuse(
         `its database has the unknown migration ${name}; restore it with the version that created it, or a newer one`,
       );
@@ -245,7 +244,9 @@ export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }:
   yield* step(file, () =>
     Promise.all([place.draft, place.bundles].map((made) => mkdir(made, { mode: 0o700 }))),
   );
-  const { rows, repositories } = yield* make(place, known.slice(0, manifest.migrations.length), takeOver);
+  const recorded = new Set(manifest.migrations.map(({ name }) => name));
+  const then = known.filter(({ name }) => recorded.has(name));
+  const { rows, repositories } = yield* make(place, then, takeOver);
   yield* step(file, async () => {
     // Without the file, the first start creates a new id.
     if (takeOver) await writeFile(path.join(place.draft, TAKEN_OVER), "", { mode: 0o600, flush: true });

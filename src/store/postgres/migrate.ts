@@ -4,7 +4,8 @@
  *  M1 One program migrates at a time, under an advisory lock that ends with the connection that holds it.
  *  M2 A migration and its record are one transaction, so none is half done.
  *  M3 A migration that ran is never edited (its checksum is recorded). A database that is newer than the program is
- *     left unchanged, because an older program would misread it.
+ *     left unchanged, because an older program would misread it. A migration that was added after one with a higher number
+ *     runs where it is missing.
  *  M4 The first migration, the baseline, stands for the 53 before it. A record of all 53 counts as one of the baseline,
  *     and the next run writes it so. A shorter one is refused with the commit that upgrades it.
  */
@@ -111,20 +112,19 @@ export const remaining = (
       });
     }
     const done = new Map(applied.map(({ name, checksum }) => [name, checksum]));
-    for (const [position, { name, checksum }] of known.entries()) {
-      const former = done.get(name);
-      if (former !== undefined && former !== checksum) {
-        return yield* new MigrationRefused({
-          message: `Migration ${name} was changed after it ran on this database. Restore the file as it was.`,
-        });
-      }
-      if (former === undefined && position < applied.length) {
-        return yield* new MigrationRefused({
-          message: `The database has a later migration but not ${name}, so its history does not fit this program.`,
-        });
-      }
+    const edited = known.find(({ name, checksum }) => done.has(name) && done.get(name) !== checksum);
+    if (edited !== undefined) {
+      return yield* new MigrationRefused({
+        message: `Migration ${edited.name} was changed after it ran on this database. Restore the file as it was.`,
+      });
     }
-    return known.slice(applied.length);
+    const [first] = known;
+    if (first !== undefined && applied.length > 0 && !done.has(first.name)) {
+      return yield* new MigrationRefused({
+        message: `The database has a later migration but not ${first.name}, so its history does not fit this program.`,
+      });
+    }
+    return known.filter(({ name }) => !done.has(name));
   });
 
 /**
