@@ -7,6 +7,8 @@
  *     page. Messages that wait and open requests are kept wherever they are.
  *  M4 Only the snapshot and the stream move `seq`. An item that another answer brings is known earlier, and what the
  *     stream sends before it is still missing.
+ *  M5 An event has the beginning of a long text. The page reads the whole of it once when it begins to be long, and once
+ *     when it has ended. In between, deltas continue it.
  */
 import { now } from "./format.js";
 
@@ -181,7 +183,26 @@ export const applyOlder = (conversation, page) => {
 export const applyItem = (conversation, item) => {
   conversation.seq = Math.max(conversation.seq, item.seq);
   if (item.role === "agent") conversation.heardMs = now();
-  put(conversation, item);
+  const known = conversation.items.get(item.id);
+  // What is known of the text already stays (M5).
+  const isBeginning = item.truncated && known !== undefined && textOf(known).startsWith(textOf(item));
+  put(conversation, isBeginning ? { ...item, content: known.content } : item);
+};
+
+/** Whether the rest of the item's text must be read (M5). @param {Conversation} conversation @param {Item} item of an event */
+export const lacksText = ({ items }, item) => {
+  const known = items.get(item.id);
+  if (!item.truncated || item.tool !== null || known === undefined) return false;
+  return !isOpen(item) || textOf(known).length <= textOf(item).length;
+};
+
+/** The whole text of an item whose event had its beginning. @param {Conversation} conversation @param {string} id @param {string} text */
+export const applyText = (conversation, id, text) => {
+  const item = conversation.items.get(id);
+  const index = item?.content.findLastIndex((part) => part.type === "text") ?? -1;
+  if (item === undefined || index < 0 || !text.startsWith(textOf(item))) return;
+  const content = item.content.with(index, { type: "text", text });
+  replace(conversation, item, { ...item, content, truncated: false });
 };
 
 /** An item that another answer than the stream brings (M4). @param {Conversation} conversation @param {Item} item */

@@ -6,7 +6,9 @@ import {
   applyOlder,
   applySnapshot,
   applyState,
+  applyText,
   emptyConversation,
+  lacksText,
 } from "./conversation-model.js";
 import { hearProject } from "./live.js";
 import { keepStream } from "./stream.js";
@@ -68,6 +70,15 @@ export const followConversation = (path, changed, project) => {
     }
     changed();
   };
+  /** @param {string} id */
+  const readText = async (id) => {
+    try {
+      applyText(conversation, id, await getText(`${path}/items/${id}/text`));
+    } catch (error) {
+      reading.problem = problemOf(error);
+    }
+    if (!ended) changed();
+  };
   const open = () => {
     const events = new EventSource(`${path}/conversation/events?after=${conversation.seq}&project=1`);
     /** @param {string} name @param {(data: any, seq: number) => void} apply */
@@ -76,7 +87,10 @@ export const followConversation = (path, changed, project) => {
         apply(JSON.parse(data), Number(lastEventId));
         changed();
       });
-    on("item", (item) => applyItem(conversation, item));
+    on("item", (item) => {
+      applyItem(conversation, item);
+      if (lacksText(conversation, item)) void readText(item.id);
+    });
     on("state", (state, seq) => applyState(conversation, state, seq));
     on("delta", (delta) => applyDelta(conversation, delta));
     events.addEventListener("reset", () => void start());

@@ -109,7 +109,8 @@ const fileView = ({ name, media_type: type, attachment_id: id }, path) => {
 };
 
 /** @param {Item} item */
-const errorView = ({ error, pruned }) => [
+const errorView = ({ error, pruned, truncated, tool }) => [
+  truncated && tool === null && h("p", { class: "quiet" }, "This is only the beginning of the text."),
   error !== null && h("p", { class: "refusal text" }, errorText(error)),
   pruned === true && h("p", { class: "quiet" }, "Parts of this item were removed to make room."),
 ];

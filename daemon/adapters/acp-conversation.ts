@@ -10,13 +10,16 @@
  */
 import { randomBytes } from "node:crypto";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
-import { isClosed, type ContentPart, type ItemError, type Usage } from "../../src/domain/conversation.ts";
+import {
+  isClosed,
+  TEXT_KEPT_MAX,
+  type ContentPart,
+  type ItemError,
+  type Usage,
+} from "../../src/domain/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
 import { EMPTY_ITEM, type ConversationObserver, type ItemDraft } from "./adapter.ts";
 import { readRequest, mergeCall, planOf, toolOf, type HeldCall } from "./acp-items.ts";
-
-/** The longest text of an item. The rest is cut. */
-const TEXT_MAX = 256 * 1024;
 
 /** A message as it is handed over. */
 export interface Sent {
@@ -32,6 +35,8 @@ interface Text {
   /** The agent's id of the message. Null: it gives none. */
   readonly key: string | null;
   text: string;
+  /** How many characters were left out behind it. */
+  dropped: number;
 }
 
 interface Tool {
@@ -230,16 +235,19 @@ export class AcpConversation {
     const open = this.#turn.text;
     if (open === null || open.draft.kind !== kind || open.key !== key) {
       this.#endText(COMPLETED);
-      const text = cutText(added, TEXT_MAX);
+      const text = cutText(added, TEXT_KEPT_MAX);
       const draft = {
         ...this.#frame(kind, this.#nextId()),
         status: "running" as const,
         content: [{ type: "text" as const, text }],
       };
-      this.#turn.text = { draft, key, text };
+      this.#turn.text = { draft, key, text, dropped: added.length - text.length };
       this.#report(draft);
     } else {
-      const text = cutText(added, Math.max(0, TEXT_MAX - open.text.length));
+      // After a cut nothing follows, however short.
+      const room = open.dropped > 0 ? 0 : TEXT_KEPT_MAX - open.text.length;
+      const text = cutText(added, room);
+      open.dropped += added.length - text.length;
       if (text === "") return;
       this.#observer.grown({ native_id: open.draft.native_id, offset: open.text.length, text });
       open.text += text;
@@ -254,7 +262,9 @@ export class AcpConversation {
     if (open === null) return;
     this.#turn.text = null;
     const content = [{ type: "text" as const, text: open.text }];
-    this.#report({ ...open.draft, ...end, content, completed_at: this.#now() });
+    const { draft, dropped } = open;
+    const cut = dropped > 0 ? { dropped } : {};
+    this.#report({ ...draft, ...end, ...cut, content, completed_at: this.#now() });
   }
 
   #tool(

@@ -137,7 +137,10 @@ export const ANSWER_CUT_OFF: ItemError = {
 };
 
 /** An item of the conversation before the daemon numbers its version. */
-export type ItemDraft = Omit<NativeItem, "rev">;
+export interface ItemDraft extends Omit<NativeItem, "rev"> {
+  /** How many characters of its text the adapter left out behind its end, beyond `TEXT_KEPT_MAX`. */
+  readonly dropped?: number;
+}
 
 /** The fields that most items leave empty. */
 export const EMPTY_ITEM = {

@@ -32,9 +32,9 @@ import {
   interrupted,
   isOlder,
   isOpen,
+  longer,
   readInfo,
   readPart,
-  TEXT_MAX,
   type Asked,
   type EventProperties as Properties,
   type MessageInfo,
@@ -297,8 +297,8 @@ export class OpencodeConversation {
     if (held === undefined || one === undefined || field !== "text") return;
     const { text = "", time } = one.part;
     if (!one.isExact || time?.end !== undefined || delta === "") return;
-    const added = delta.slice(0, Math.max(0, TEXT_MAX - text.length));
-    one.part = { ...one.part, text: text + added };
+    one.part = longer(one.part, delta);
+    const added = one.part.text?.slice(text.length) ?? "";
     // The item begins with its first text.
     if (text === "") this.#report(held);
     else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: added });

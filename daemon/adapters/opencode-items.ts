@@ -212,6 +212,7 @@ const partItem = (info: MessageInfo, part: Part, { place, ...position }: Positio
       kind: part.type === "reasoning" ? "thought" : info.summary === true ? "note" : "message",
       ...end,
       content: [{ type: "text", text: part.text ?? "" }],
+      ...(part.dropped !== undefined && { dropped: part.dropped }),
       created_at: part.time?.start ?? info.time.created,
       completed_at: closed ? (part.time?.end ?? info.time.completed ?? null) : null,
     },

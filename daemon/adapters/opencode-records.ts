@@ -1,6 +1,6 @@
 /** opencode's records of a conversation, as its listing and its events contain them: the parts of them that are read. */
 import * as Schema from "effect/Schema";
-import { OUTPUT_KEPT_MAX } from "../../src/domain/conversation.ts";
+import { OUTPUT_KEPT_MAX, TEXT_KEPT_MAX } from "../../src/domain/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
 import { RuntimeError } from "./turn-errors.ts";
 import { isRestored } from "./opencode-ids.ts";
@@ -70,7 +70,10 @@ export const Part = Schema.Struct({
   /** Of a request for a summary: the conversation was longer than the model can read. */
   overflow: optional(Schema.Boolean),
 });
-export type Part = typeof Part.Type;
+export interface Part extends Readonly<typeof Part.Type> {
+  /** How many characters of the text were left out behind its end. */
+  readonly dropped?: number;
+}
 
 /** The state of a requested summary. */
 export type SummaryState = "open" | "made" | "failed";
@@ -80,9 +83,6 @@ export interface Recorded {
   readonly info: MessageInfo;
   readonly parts: readonly Part[];
 }
-
-/** The longest text of a part. The rest is cut. */
-export const TEXT_MAX = 256 * 1024;
 
 /** Metadata that is read. The rest repeats the output, and may be long. */
 const READ_METADATA = [
@@ -109,12 +109,22 @@ const trimState = ({ metadata, output, ...state }: ToolState): ToolState => {
   };
 };
 
+const withText = (part: Part, text: string): Part => {
+  const kept = cutText(text, TEXT_KEPT_MAX);
+  return { ...part, text: kept, ...(kept !== text && { dropped: text.length - kept.length }) };
+};
+
+/** The part with more text at its end, as much of it as is kept. After a cut no text follows. */
+export const longer = (part: Part, more: string): Part =>
+  part.dropped === undefined
+    ? withText(part, `${part.text ?? ""}${more}`)
+    : { ...part, dropped: part.dropped + more.length };
+
 /** The part without what is not read, and within the limits. */
-const trimPart = ({ text, state, ...part }: Part): Part => ({
-  ...part,
-  ...(text !== undefined && { text: cutText(text, TEXT_MAX) }),
-  ...(state !== undefined && { state: trimState(state) }),
-});
+const trimPart = ({ text, state, ...rest }: Part): Part => {
+  const part = { ...rest, ...(state !== undefined && { state: trimState(state) }) };
+  return text === undefined ? part : withText(part, text);
+};
 
 const decodePart = Schema.decodeUnknownOption(Part);
 const decodeInfo = Schema.decodeUnknownOption(MessageInfo);

@@ -1,5 +1,6 @@
 /** Makes an item of the conversation fit to leave the sandbox: without secrets, storable, and within the limits. */
 import {
+  isClosed,
   OUTPUT_INLINE_MAX,
   type AgentRequest,
   type ContentPart,
@@ -35,17 +36,21 @@ export interface Cleaned {
 
 /** `redactor` may hold a secret that the text's end only begins: `broken` says that the text may break off. */
 export const cleanItem = (draft: ItemDraft, redactor: Redactor): Cleaned => {
-  const broken = draft.status !== "completed";
+  const broken = draft.status !== "completed" || draft.dropped !== undefined;
   const label = (text: string): string => cutText(redactor.redact(storableText(text)), LABEL_MAX);
   const whole = (text: string): string => {
     const storable = storableText(text);
     return broken ? redactor.redactBroken(storable) : redactor.redact(storable);
   };
+  const { dropped = 0, ...kept } = draft;
   const output = draft.tool === null ? "" : whole(draft.tool.output);
   const inline = cutBytes(output, OUTPUT_INLINE_MAX);
   const item: ItemDraft = {
-    ...draft,
-    content: draft.content.map((part) => cleanPart(part, { whole, label })),
+    ...kept,
+    content: marked(
+      draft.content.map((part) => cleanPart(part, { whole, label })),
+      isClosed(draft.status) ? dropped : 0,
+    ),
     tool: draft.tool === null ? null : { ...cleanTool(draft.tool, { redactor, label }), output: inline },
     plan: draft.plan.slice(0, ENTRIES_MAX).map(({ text, status }) => ({ text: label(text), status })),
     request: draft.request === null ? null : cleanRequest(draft.request, { redactor, label }),
@@ -60,6 +65,14 @@ export const cleanItem = (draft: ItemDraft, redactor: Redactor): Cleaned => {
   };
   if (item.tool === null || inline === output) return { item, output: null };
   return { item: { ...item, tool: { ...item.tool, truncated: true } }, output };
+};
+
+/** The content, whose text says at its end how much of it was dropped. */
+const marked = (content: readonly ContentPart[], dropped: number): readonly ContentPart[] => {
+  const last = content.at(-1);
+  if (dropped === 0 || last?.type !== "text") return content;
+  const mark = `\n\n[The text was too long. ${dropped} more characters were dropped.]`;
+  return [...content.slice(0, -1), { type: "text", text: `${last.text}${mark}` }];
 };
 
 type Clean = (text: string) => string;

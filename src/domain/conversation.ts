@@ -14,6 +14,9 @@ export const OUTPUT_INLINE_MAX = 64 * 1024;
 /** How much of a tool's output is kept in all, in bytes. */
 export const OUTPUT_KEPT_MAX = 1024 * 1024;
 
+/** How much of an item's text is kept, in UTF-16 code units. Its end says how much is missing. */
+export const TEXT_KEPT_MAX = 1024 * 1024;
+
 export const ItemKind = Schema.Literals(["message", "thought", "tool", "plan", "request", "note"]);
 export type ItemKind = typeof ItemKind.Type;
 

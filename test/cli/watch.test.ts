@@ -70,6 +70,10 @@ describe("the conversation of a session", () => {
   const serve = (): void => {
     let opened = 0;
     answer = (request, response) => {
+      if (request.url?.endsWith(`/items/${PID}/text`) === true) {
+        response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end("the whole answer");
+        return;
+      }
       if (!request.url?.includes("/events")) {
         const page = {
           items: [itemOf(1, "Begin")],
@@ -125,6 +129,19 @@ describe("the conversation of a session", () => {
       .map((text) => (JSON.parse(text) as { event: string }).event);
     expect(lines).toEqual(["item", "state", "reset", "item", "state"]);
     expect(positions()).toEqual(["2", "2", "2"]);
+  });
+
+  it("has the whole text of a finished message, of which the event has the beginning", async () => {
+    const item = { ...itemOf(3, "the"), id: PID, truncated: true };
+    const running = { ...itemOf(4, "it", "running"), id: PID, truncated: true };
+    streams = [`${sent(3, "item", item)}${sent(4, "item", running)}`];
+    serve();
+    const ended = await run(["sessions", "watch", PID, "--json"]);
+    const lines = ended.stdout.trim().split("\n").slice(2);
+    expect(lines.map((text) => (JSON.parse(text) as { data: unknown }).data)).toEqual([
+      { ...item, content: [{ type: "text", text: "the whole answer" }], truncated: false },
+      running,
+    ]);
   });
 
   it("is shown to people as finished items and states", async () => {

@@ -2,6 +2,7 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
+import { TEXT_KEPT_MAX } from "../../src/domain/conversation.ts";
 import { POLL } from "./support/steered.ts";
 import { agentItems, chunk, started, turnOf, WORKSPACE, type Script } from "./support/scripted-agent.ts";
 
@@ -48,6 +49,21 @@ describe("an agent's turn", () => {
     const usages = agentItems(scripted).flatMap(({ usage }) => usage ?? []);
     const once = { input_tokens: 12, output_tokens: 5, cached_tokens: 2, cost_usd: 0.25 };
     expect(usages).toEqual([once, once]);
+  });
+
+  test("keeps a text of 1,048,576 characters and says how many it dropped", async () => {
+    const scripted = await started(async ({ tell }) => {
+      await tell(chunk("x".repeat(TEXT_KEPT_MAX - 1)));
+      await tell(chunk("yy"));
+      await tell(chunk("z"));
+      return {};
+    });
+    await turnOf(scripted, "m1");
+    const [said] = agentItems(scripted);
+    const text = said?.content[0]?.type === "text" ? said.content[0].text : "";
+    expect(text.slice(TEXT_KEPT_MAX - 2)).toBe(
+      "xy\n\n[The text was too long. 2 more characters were dropped.]",
+    );
   });
 
   test("has its own tool calls, although their ids come again", async () => {

@@ -104,6 +104,21 @@ test("a note says why the daemon has ended a turn, each time", () => {
   });
 });
 
+test("a text that was cut says so at its end, once it has ended, and ends with no part of a secret", () => {
+  const { feed, versions } = startFeed(["the-secret"]);
+  const text = "a long answer with the-sec";
+  feed.item({ ...growing("text", text), dropped: 5 });
+  expect(JSON.stringify(versions())).not.toContain("dropped");
+  feed.item({ ...item("text", { content: [{ type: "text", text }] }), dropped: 12 });
+  expect(versions()[0]?.content).toEqual([
+    {
+      type: "text",
+      text: "a long answer with [redacted]\n\n[The text was too long. 12 more characters were dropped.]",
+    },
+  ]);
+  expect(JSON.stringify(versions())).not.toContain('"dropped"');
+});
+
 describe("growing text", () => {
   test("comes as deltas, and as an item every two seconds", () => {
     const { feed, pass, read } = startFeed();

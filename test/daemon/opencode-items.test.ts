@@ -4,8 +4,14 @@ import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
 import { requestItem } from "../../daemon/adapters/opencode-requests.ts";
-import { Asked, readMessage, TEXT_MAX, type Recorded } from "../../daemon/adapters/opencode-records.ts";
-import { isClosed, NativeItem, NO_USAGE } from "../../src/domain/conversation.ts";
+import {
+  Asked,
+  longer,
+  readMessage,
+  readPart,
+  type Recorded,
+} from "../../daemon/adapters/opencode-records.ts";
+import { isClosed, NativeItem, NO_USAGE, TEXT_KEPT_MAX } from "../../src/domain/conversation.ts";
 import { addUsage } from "../../src/domain/usage.ts";
 import { LISTING, openRequests, SESSION, snapshot } from "./support/recorded.ts";
 
@@ -296,8 +302,8 @@ describe("a request", () => {
 test("records of another form are left out, and long texts are cut", () => {
   expect(readMessage({ info: { id: 1 }, parts: [] })).toBeNull();
   const { info, parts } = LISTING[0] ?? toolMessage("bash");
-  const read = readMessage({ info, parts: [{ type: 1 }, { ...parts[0], text: "x".repeat(TEXT_MAX + 1) }] });
-  expect(read?.parts.map(({ text }) => text?.length)).toEqual([TEXT_MAX]);
+  const read = readMessage({ info, parts: [{ type: 1 }, { ...parts[0], text: "x".repeat(TEXT_KEPT_MAX + 1) }] });
+  expect(read?.parts.map(({ text }) => text?.length)).toEqual([TEXT_KEPT_MAX]);
 });
 
 function toolMessage(name: string): Recorded {
@@ -322,3 +328,14 @@ function running(output: string): ItemDraft | undefined {
 function asked(kind: "question" | "permission"): Asked {
   return Schema.decodeUnknownSync(Asked)(openRequests(kind)[0]);
 }
+
+test("a long text is cut, with the number of characters that were dropped, by the listing and piece by piece", () => {
+  const record = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "text", text: "" };
+  const whole = readPart({ ...record, text: "x".repeat(TEXT_KEPT_MAX + 3) });
+  expect([whole?.text?.length, whole?.dropped]).toEqual([TEXT_KEPT_MAX, 3]);
+  let part = readPart({ ...record, text: "x".repeat(TEXT_KEPT_MAX - 1) });
+  expect(part?.dropped).toBeUndefined();
+  // No half of a character is kept, and no text follows a cut.
+  for (const more of ["😀", "y"]) part = part && longer(part, more);
+  expect([part?.text?.length, part?.dropped]).toEqual([TEXT_KEPT_MAX - 1, 3]);
+});

@@ -126,6 +126,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: inSession(`/items/${cast.sid}/output`),
       answers: [404],
     },
+    "GET /v1/projects/:pid/sessions/:sid/items/:id/text": {
+      target: inSession(`/items/${cast.pid}/text`),
+      answers: [404],
+    },
     "GET /v1/projects/:pid/sessions/:sid/conversation/events": {
       target: inSession("/conversation/events"),
       answers: [200],

@@ -191,6 +191,26 @@ describe("a session's conversation", () => {
 
 const outputOf = (sid: string, id: string) => service.request("GET", target(sid, `items/${id}/output`));
 
+describe("the text of a message", () => {
+  it("is whole, however much of it an event has", async () => {
+    const sid = await runSession(service, pid);
+    const text = `${"a long answer ü ".repeat(60_000)}end`;
+    service.daemon.conversation.say(sid, {
+      type: "item",
+      item: nativeItem("m", 1, { content: [{ type: "text", text }] }),
+    });
+    const id = await eventually(async () => {
+      const found = (await itemsOf(sid)).find(({ kind }) => kind === "message");
+      if (found === undefined) throw new Error("the message is not kept yet");
+      return String(found["id"]);
+    });
+    const textIn = (item: string) => service.request("GET", target(sid, `items/${item}/text`));
+    const answer = expectStatus(await textIn(id), 200);
+    expect([answer.text, answer.headers["content-type"]]).toEqual([text, "text/plain; charset=utf-8"]);
+    expect(refusal(await textIn(randomUUID()))).toEqual([404, "not_found"]);
+  });
+});
+
 describe("the output of a tool", () => {
   it("is the item's own while it is short, and the whole kept one otherwise", async () => {
     const sid = await runSession(service, pid);

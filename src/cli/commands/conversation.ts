@@ -99,6 +99,19 @@ export const printPast = async ({ client, params, print }: Watched): Promise<str
   return String(seq);
 };
 
+/** The event with the whole text of a finished item, of which an event has the beginning. */
+const whole = async ({ client, params }: Pick<Watched, "client" | "params">, event: SentEvent) => {
+  if (event.event !== "item") return event;
+  const item = JSON.parse(event.data) as Item;
+  const at = item.content.findLastIndex((part) => part.type === "text");
+  if (!item.truncated || isOpen(item) || at < 0) return event;
+  const { value: text } = await client.call("GET /v1/projects/:pid/sessions/:sid/items/:id/text", {
+    params: { ...params, id: item.id },
+  });
+  const content = item.content.with(at, { type: "text", text });
+  return { ...event, data: JSON.stringify({ ...item, content, truncated: item.tool !== null }) };
+};
+
 /**
  * Follows until the connection breaks.
  *
@@ -110,7 +123,7 @@ const follow = async ({ client, params, print }: Watched, from: string): Promise
   const stream = await client.stream(path, { accept: "text/event-stream", "last-event-id": from });
   try {
     for await (const event of eventsOf(stream)) {
-      if (event.event !== "open") print(event);
+      if (event.event !== "open") print(await whole({ client, params }, event));
       if (event.event === "reset") return null;
       place = event.id ?? place;
     }

@@ -114,6 +114,11 @@ export class ConversationGroup extends HttpApiGroup.make("conversation")
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: NotFound,
     }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("text", "/items/:id/text", {
+      params: { ...sessionParams, id: Uuid },
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: NotFound,
+    }).annotate(Access, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/sessions/:sid") {}

@@ -1,6 +1,7 @@
 /** Handlers of api/conversation.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
+import { textOf } from "../../domain/conversation.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
@@ -28,6 +29,13 @@ const output = Effect.fnUntraced(function* (sessionId: string, itemId: string) {
   return (yield* conversations.output(sessionId, itemId)) ?? item.tool.output;
 });
 
+/** The whole text of an item, which an event may have cut. */
+const text = Effect.fnUntraced(function* (sessionId: string, itemId: string) {
+  const item = yield* (yield* Conversations).item(sessionId, itemId);
+  if (item === null || !item.content.some(({ type }) => type === "text")) return yield* notFound("text");
+  return textOf(item.content);
+});
+
 export const conversationHandlers = HttpApiBuilder.group(Api, "conversation", (handlers) =>
   handlers
     .handle("get", ({ params, query }) =>
@@ -41,6 +49,13 @@ export const conversationHandlers = HttpApiBuilder.group(Api, "conversation", (h
       answering(
         Effect.gen(function* () {
           return yield* output((yield* sessionFor(yield* Caller, params)).id, params.id);
+        }),
+      ),
+    )
+    .handle("text", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          return yield* text((yield* sessionFor(yield* Caller, params)).id, params.id);
         }),
       ),
     ),

@@ -41,7 +41,7 @@ export const CONVERSATION_KEPT_MAX = 64 * 1024 * 1024;
 /** When a conversation is full, room is made down to this size, so that not every write has to make room. */
 export const CONVERSATION_ROOM = 56 * 1024 * 1024;
 /** The largest record of one item, in bytes. A larger one is kept without its content, and marked `pruned`. */
-export const ITEM_KEPT_MAX = 1024 * 1024;
+export const ITEM_KEPT_MAX = 4 * 1024 * 1024;
 /** How many items one report moves behind others (N4). */
 export const MOVED_MAX = 500;
 /** How long an attachment is kept that no message has, ms. */

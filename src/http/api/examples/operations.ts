@@ -164,10 +164,8 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "Show a session's conversation: the newest items first, in pages.",
     response: conversation,
   },
-  "conversation.output": {
-    summary: "Read the whole kept output of a tool.",
-    response: "1 test failed\n",
-  },
+  "conversation.output": { summary: "Read the whole kept output of a tool.", response: "1 test failed\n" },
+  "conversation.text": { summary: "Read the whole text of an item.", response: "The checkout works.\n" },
   "messages.post": {
     summary: "Send a message to the agent. To a session that has ended, it also restarts the session.",
     request: { id: message.id, text: "Now add a test." },
