@@ -184,7 +184,7 @@ export const applyItem = (conversation, item) => {
   conversation.seq = Math.max(conversation.seq, item.seq);
   if (item.role === "agent") conversation.heardMs = now();
   const known = conversation.items.get(item.id);
-  // What is known of the text already stays (M5).
+  // The page keeps the longer text that it has (M5).
   const isBeginning = item.truncated && known !== undefined && textOf(known).startsWith(textOf(item));
   put(conversation, isBeginning ? { ...item, content: known.content } : item);
 };

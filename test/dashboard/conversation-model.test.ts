@@ -7,11 +7,9 @@ import {
   applyOlder,
   applySnapshot,
   applyState,
-  applyText,
   type Conversation,
   emptyConversation,
   type Item,
-  lacksText,
   openRequests,
   shownItems,
   silentSince,
@@ -220,31 +218,6 @@ describe("a conversation as the page reads it", () => {
     applyItem(conversation, item("a", 2, { place: 1, status: "completed", ...said("abc") }));
     applyDelta(conversation, { item_id: "a", offset: 3, text: "x" });
     expect(conversation.order.map(textOf)).toEqual(["abc"]);
-  });
-
-  it("reads the whole of a long text once when it begins to be long, and once when it has ended", () => {
-    const conversation = emptyConversation();
-    const version = (seq: number, text: string, rest: Readonly<Record<string, unknown>>) =>
-      item("a", seq, { place: 1, truncated: true, ...said(text), ...rest });
-    const take = (next: Item): boolean => {
-      applyItem(conversation, next);
-      return lacksText(conversation, next);
-    };
-    const shown = () => textOf(conversation.items.get("a") ?? version(0, "", {}));
-    expect(take(version(1, "begin", { status: "running" }))).toBe(true);
-    applyText(conversation, "a", "beginning");
-    expect(shown()).toBe("beginning");
-    applyDelta(conversation, { item_id: "a", offset: 9, text: " and" });
-    // The event has less than the page.
-    expect(take(version(2, "begin", { status: "running" }))).toBe(false);
-    expect(shown()).toBe("beginning and");
-    expect(take(version(3, "begin", { status: "completed" }))).toBe(true);
-    expect(conversation.items.get("a")?.truncated).toBe(true);
-    applyText(conversation, "a", "beginning and end");
-    expect([shown(), conversation.items.get("a")?.truncated]).toEqual(["beginning and end", false]);
-    // An answer that is older than what the page has changes nothing.
-    applyText(conversation, "a", "beginning");
-    expect(shown()).toBe("beginning and end");
   });
 
   it("leaves an item of a page that was not read to that page, unless it waits", () => {
