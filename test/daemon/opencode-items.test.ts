@@ -302,7 +302,10 @@ describe("a request", () => {
 test("records of another form are left out, and long texts are cut", () => {
   expect(readMessage({ info: { id: 1 }, parts: [] })).toBeNull();
   const { info, parts } = LISTING[0] ?? toolMessage("bash");
-  const read = readMessage({ info, parts: [{ type: 1 }, { ...parts[0], text: "x".repeat(TEXT_KEPT_MAX + 1) }] });
+  const read = readMessage({
+    info,
+    parts: [{ type: 1 }, { ...parts[0], text: "x".repeat(TEXT_KEPT_MAX + 1) }],
+  });
   expect(read?.parts.map(({ text }) => text?.length)).toEqual([TEXT_KEPT_MAX]);
 });
 
