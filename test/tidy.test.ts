@@ -6,13 +6,13 @@ import { expect, test } from "vitest";
 
 const ROOT = path.join(import.meta.dirname, "..");
 
-/** Files under version control, in git's order; safe.directory: the checkout may be another user's. */
+/** Files under version control that have text, in git's order; safe.directory: the checkout may be another user's. */
 const FILES = execFileSync("git", ["-c", "safe.directory=*", "ls-files", "-z"], {
   cwd: ROOT,
   encoding: "utf8",
 })
   .split("\0")
-  .filter((file) => file !== "" && existsSync(path.join(ROOT, file)));
+  .filter((file) => file !== "" && !/\.(?:backup|zst)$/.test(file) && existsSync(path.join(ROOT, file)));
 
 const read = (file: string): string => readFileSync(path.join(ROOT, file), "utf8");
 const inFolder = (folder: string): readonly string[] => FILES.filter((file) => file.startsWith(`${folder}/`));

@@ -44,6 +44,8 @@ interface Sandbox {
 
 /** How long a stream is read. */
 const STREAM_MS = 1_500;
+/** The pause between two looks. */
+const POLL_MS = 200;
 
 const ask = (sandbox: Sandbox, method: string, target: string, body: string | null): Promise<Exchange> => {
   const acting = {
@@ -86,7 +88,7 @@ const until = async <A>(read: () => Promise<A>, isThere: (answer: A) => boolean)
     const answer = await read();
     if (isThere(answer)) return answer;
     // oxlint-disable-next-line no-await-in-loop -- a pause between two looks
-    await new Promise((resolve) => AbortSignal.timeout(200).addEventListener("abort", resolve));
+    await new Promise((resolve) => AbortSignal.timeout(POLL_MS).addEventListener("abort", resolve));
   }
 };
 
