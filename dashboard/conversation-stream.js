@@ -1,5 +1,5 @@
 /** Reads a session's conversation: its newest page, what changes after it, and older pages when the reader asks. */
-import { ApiError, getJson } from "./api.js";
+import { ApiError, getJson, getText } from "./api.js";
 import {
   applyDelta,
   applyItem,

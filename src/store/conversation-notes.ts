@@ -52,7 +52,10 @@ interface Reported {
   readonly agentName: string;
 }
 
-/** A message of ours that the runtime has. It stays as it was sent. */
+/**
+ * A message of ours that the runtime has. It stays as it was sent. If the runtime's answer was known before, items that the agent
+ * made earlier may have been reported since: the message comes after them (ports/conversations.ts N4).
+ */
 const accept = (
   draft: ConversationDraft,
   { row, item }: { readonly row: Item; readonly item: NativeItem },
@@ -69,7 +72,7 @@ const accept = (
       status: isOpen ? "accepted" : row.status,
       completedAt: isOpen ? now : row.completedAt,
     },
-    isOpen,
+    isOpen || item.order !== undefined,
   );
 };
 

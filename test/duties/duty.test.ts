@@ -16,7 +16,7 @@ import { StoreError } from "../../src/store/ports/journal.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** What a restored copy would do a second time, beside its original. */
+/** The duties that a restored copy would do a second time, beside its original. */
 const OUTSIDE: ReadonlySet<DutyName> = new Set<DutyName>([
   "pull_requests",
   "outbound_webhooks",

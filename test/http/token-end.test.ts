@@ -300,7 +300,7 @@ describe.each(ends.slice(0, 2))("when a token %s", (_, make) => {
   });
 });
 
-it("what leads into a sandbox is cut when its person becomes a viewer, and what she may read stays [T03]", async () => {
+it("each way into a sandbox is cut when its person becomes a viewer, and her reading goes on [T03]", async () => {
   const { id, token } = await invitePerson(service, "Ben", { roles: { [pid]: "member" } });
   const relayed = begin([`GET ${session("/runtime/endless")} HTTP/1.1`, ...bearer(token)]);
   const previewed = begin(["GET /socket HTTP/1.1", ...(await openPreview(token)), ...WEBSOCKET]);
