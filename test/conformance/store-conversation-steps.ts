@@ -82,6 +82,27 @@ const checkMessages = (check: Check): void => {
   );
 
   check(
+    "puts an accepted message behind the items that the agent made before it and that were reported later",
+    Effect.gen(function* () {
+      const { sessionId, sandboxId, one } = yield* atRest;
+      const { note } = yield* Conversations;
+      yield* step(sessionId, posted(one));
+      yield* step(sessionId, { type: "message.accepted", messageId: one, sandboxId, turn: 1 });
+      const before = nativeItem("end of the turn before", 1, { order: 1 });
+      yield* note(sessionId, report(sandboxId, 1, { items: [before] }));
+      const message = nativeItem("native", 2, { order: 2, role: "user", message_id: one, content: [] });
+      const answer = nativeItem("answer", 3, { order: 3 });
+      yield* note(sessionId, report(sandboxId, 3, { items: [message, answer] }));
+      const found = yield* (yield* Conversations).page(sessionId, { limit: 10, before: null });
+      expect(found?.items.flatMap(({ nativeId }) => nativeId ?? []).toReversed()).toEqual([
+        "end of the turn before",
+        "native",
+        "answer",
+      ]);
+    }),
+  );
+
+  check(
     "lets a message wait again that the runtime could not take, without its time of sending",
     Effect.gen(function* () {
       const { sessionId, sandboxId, one } = yield* atRest;
