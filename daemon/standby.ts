@@ -17,6 +17,7 @@ import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import * as Scope from "effect/Scope";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
+import { DAEMON_PROTOCOL } from "../src/domain/daemon-protocol.ts";
 import { Claim } from "../src/domain/launch.ts";
 import {
   USER_CONTEXT_HEADER,
@@ -54,6 +55,7 @@ import { configuresRuntime, writeRuntimeDefaults } from "./models.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
 import { ProcessGroup } from "./process.ts";
 import type { Redactor } from "../src/domain/redactor.ts";
+import type { HealthReport } from "./report.ts";
 import { decideRoute } from "./route.ts";
 import type { Settings } from "./settings.ts";
 import { setupAhead, type SetupAhead } from "./setup-ahead.ts";
@@ -281,8 +283,9 @@ class Waiting {
   }
 
   /** In the form of a booting daemon's health (report.ts). */
-  #health() {
+  #health(): Omit<HealthReport, "repo" | "restored" | "typed_at"> & { readonly repo: object } {
     return {
+      protocol: DAEMON_PROTOCOL,
       status: "starting",
       daemon: { version: this.#options.version, uptime_ms: Math.round(performance.now()) },
       runtime: { state: this.runtime, pid: null, restarts: 0, last_exit: null },
