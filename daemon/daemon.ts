@@ -66,7 +66,7 @@ const PROMPT_AGAIN = "500 millis";
 type MakeAdapter = (layout: Settings["layout"], limits: TurnLimits) => RuntimeAdapter;
 
 const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
-  opencode: ({ runtimePort }, limits) => opencodeAdapter(runtimePort, limits),
+  opencode: ({ runtimePort }, limits) => opencodeAdapter(runtimePort, limits, watchGateway()),
   acp: ({ workspace }, limits) => acpAdapter({ workspace, limits, gateway: watchGateway() }),
   plain: ({ runtimePort }) => plainAdapter(runtimePort),
 };

@@ -9,6 +9,7 @@ import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import * as Schema from "effect/Schema";
 import { MODEL_GATEWAY_HOST } from "../src/domain/launch.ts";
+import { PassedCalls, TokensReader } from "./passed-calls.ts";
 
 const REQUEST = new RegExp(`^POST http://${MODEL_GATEWAY_HOST.replaceAll(".", "\\.")}[:/]`, "i");
 const ANSWER = /^HTTP\/1\.[01] (\d{3})[ \r]/;
@@ -38,6 +39,7 @@ interface Call {
   left: number | null;
   /** The last characters that came. */
   tail: string;
+  readonly tokens: TokensReader;
 }
 
 /** The last chunk of an answer. */
@@ -58,6 +60,8 @@ const wordsIn = (piece: string): string => {
 };
 
 export class GatewayCalls {
+  /** Successful calls that have ended. */
+  readonly passed = new PassedCalls();
   readonly #open = new Set<Call>();
   #pieces = 0;
   #refused: Refused | null = null;
@@ -65,6 +69,7 @@ export class GatewayCalls {
   /** A turn begins: what was before is not its own. */
   begin(): void {
     this.#refused = null;
+    this.passed.clear();
   }
 
   /** Whether a call waits for its answer, or for more of it. */
@@ -85,14 +90,14 @@ export class GatewayCalls {
   connection(): Connection {
     let call: Call | null = null;
     const end = (): void => {
-      if (call !== null) this.#open.delete(call);
+      if (call !== null) this.#ended(call);
       call = null;
     };
     return {
       sent: (piece) => {
         if (!REQUEST.test(piece.toString("latin1", 0, READ_MAX))) return;
         end();
-        call = { status: null, left: null, tail: "" };
+        call = { status: null, left: null, tail: "", tokens: new TokensReader() };
         this.#open.add(call);
         this.#pieces += 1;
       },
@@ -105,10 +110,17 @@ export class GatewayCalls {
     };
   }
 
+  #ended(call: Call): void {
+    this.#open.delete(call);
+    const { tokens } = call.tokens;
+    if (tokens !== null && call.status !== null && call.status < 400) this.passed.passed(tokens);
+  }
+
   /** @returns whether the answer is whole */
   #take(call: Call, piece: Buffer): boolean {
     const text = piece.toString("latin1");
     call.tail = `${call.tail}${text}`.slice(-LAST_CHUNK.length);
+    call.tokens.take(text);
     if (call.status === null) {
       const [head = ""] = text.split("\r\n\r\n", 1);
       const [, status] = ANSWER.exec(head) ?? [];

@@ -90,7 +90,13 @@ const bodyOf = async (request: http.IncomingMessage): Promise<string | null> => 
   return size > BODY_LIMIT_BYTES ? null : Buffer.concat(chunks).toString("utf8");
 };
 
-const USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+/** The tokens that each answer names. */
+export const USAGE = {
+  prompt_tokens: 40,
+  completion_tokens: 8,
+  total_tokens: 48,
+  prompt_tokens_details: { cached_tokens: 10 },
+};
 
 /** The id of a call must differ from those of earlier turns of the same conversation. */
 const completionId = (request: ChatRequest): string => `scripted-${String(request.messages.length)}`;

@@ -71,7 +71,7 @@ export interface AcpAgentOptions {
   readonly workspace: string;
   readonly limits: TurnLimits;
   /** The model's calls, as far as they are seen. Absent: none is. */
-  readonly gateway?: Pick<GatewayCalls, "begin" | "refused" | "isCalling" | "pieces">;
+  readonly gateway?: Pick<GatewayCalls, "begin" | "refused" | "isCalling" | "pieces" | "passed">;
 }
 
 export class AcpAgent {
@@ -342,7 +342,8 @@ export class AcpAgent {
     if (this.#turn !== turn) return;
     const { all, told: before } = this.#cost;
     this.#cost = { all, told: all };
-    const usage = usageOf(answer, Math.max(0, all - before));
+    const passed = this.#options.gateway?.passed.sum ?? null;
+    const usage = usageOf(answer, { costUsd: Math.max(0, all - before), passed });
     if (turn.bound !== null) this.#end({ state: "failed", error: turn.bound }, usage);
     // An agent may answer a turn that was stopped as if it had completed.
     else this.#end(turn.stoppedMs === null ? told : INTERRUPTED, usage);

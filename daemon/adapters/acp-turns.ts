@@ -11,6 +11,7 @@ import type { Usage } from "../../src/domain/conversation.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 import { NO_USAGE } from "../../src/domain/conversation.ts";
 import type { Refused } from "../gateway-calls.ts";
+import { type Tokens, usageIn } from "../passed-calls.ts";
 import { ANSWER_CUT_OFF, type TurnEnd } from "./adapter.ts";
 import { turnError } from "./turn-errors.ts";
 
@@ -111,13 +112,22 @@ export const isFinal = ({ status, times }: Refused): boolean => FINAL.has(status
 export const refusedBy = ({ status, words }: Refused): TurnError =>
   turnError({ name: "APIError", data: { message: words || `HTTP ${status}`, statusCode: status } });
 
-/** The turn's usage, as the agent tells it. Null: it tells none. `costUsd`: what the session's cost has grown by. */
-export const usageOf = (answer: unknown, costUsd: number): Usage | null => {
+/**
+ * The turn's usage, as the agent tells it. Null: nothing is known. Some agents tell nothing of a turn that was stopped.
+ *
+ * @param costUsd by how much the session's cost has grown
+ * @param passed the tokens of the turn's calls, as far as they were seen
+ */
+export const usageOf = (
+  answer: unknown,
+  { costUsd, passed }: { readonly costUsd: number; readonly passed: Tokens | null },
+): Usage | null => {
   const decoded = decodeAnswer(answer);
   const told = decoded._tag === "Some" ? (decoded.value.usage ?? null) : null;
   const cached = told?.cachedReadTokens ?? 0;
   const usage: Usage = {
     ...NO_USAGE,
+    ...(passed !== null && usageIn(passed)),
     ...(told !== null && {
       input_tokens: told.inputTokens + cached + (told.cachedWriteTokens ?? 0),
       output_tokens: told.outputTokens + (told.thoughtTokens ?? 0),

@@ -11,10 +11,13 @@
  *     item for the end alone is reported when the message's session rests or goes on.
  *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
  */
+import { isRecord } from "../../src/ground/record.ts";
 import type { ConversationObserver } from "./adapter.ts";
-import { itemsOf, TOP, type Place } from "./opencode-items.ts";
+import type { PassedCalls } from "../passed-calls.ts";
+import { counted, itemsOf, TOP, type Place } from "./opencode-items.ts";
 import { commandOf, requestItem, type Settled } from "./opencode-requests.ts";
 import {
+  inOrder,
   isRepetition,
   recordOf,
   summaryState,
@@ -82,6 +85,11 @@ export class OpencodeConversation {
   #isListed = false;
   /** Events that came before. */
   #waiting: unknown[] = [];
+
+  readonly #passed: Pick<PassedCalls, "tokensOf">;
+  constructor(passed: Pick<PassedCalls, "tokensOf">) {
+    this.#passed = passed;
+  }
 
   /** The agent session. Null before it exists. */
   get root(): string | null {
@@ -188,7 +196,8 @@ export class OpencodeConversation {
     for (const id of ids) {
       const held = this.#messages.get(id);
       if (held === undefined || !isOpen(held.info)) continue;
-      held.info = { ...held.info, time: { ...held.info.time, completed: this.#stream.now() } };
+      const ended = { ...held.info, time: { ...held.info.time, completed: this.#stream.now() } };
+      held.info = counted(ended, this.#passed);
       held.isSettled = true;
       for (const one of held.parts.values()) one.part = interrupted(one.part, this.#stream.now());
       this.#report(held);
@@ -222,10 +231,12 @@ export class OpencodeConversation {
   #hold(info: MessageInfo): Held {
     const known = this.#messages.get(info.id);
     const held = known ?? { info, isSettled: false, parts: new Map<string, HeldPart>() };
-    if (isOpen(held.info) || !isOpen(info)) held.info = info;
+    if (isOpen(held.info) || !isOpen(info)) held.info = counted(info, this.#passed);
     if (known !== undefined) return held;
     this.#messages.set(info.id, held);
-    const ended = this.#messages.size > MESSAGES_HELD && this.#inOrder().find((one) => !isOpen(one.info));
+    const ended =
+      this.#messages.size > MESSAGES_HELD &&
+      inOrder(this.#messages.values()).find((one) => !isOpen(one.info));
     // One that is too old is not held at all.
     if (ended) this.#messages.delete(ended.info.id);
     this.#settleSession(info.sessionID);
@@ -235,19 +246,12 @@ export class OpencodeConversation {
   /** V3: the end of a message is certain if its session rests, or has a later message. */
   #settleSession(sessionId: string | null): void {
     if (!this.#isListed || sessionId === null) return;
-    const all = this.#inOrder().filter(({ info }) => info.sessionID === sessionId);
+    const all = inOrder(this.#messages.values()).filter(({ info }) => info.sessionID === sessionId);
     for (const held of this.#busy.has(sessionId) ? all.slice(0, -1) : all) {
       if (held.isSettled || isOpen(held.info)) continue;
       held.isSettled = true;
       this.#report(held);
     }
-  }
-
-  /** The messages, oldest first. A listing may bring older ones after newer ones. */
-  #inOrder(): readonly Held[] {
-    return [...this.#messages.values()].toSorted((one, other) =>
-      timeIn(one.info.id) < timeIn(other.info.id) ? -1 : 1,
-    );
   }
 
   #part(part: Part | null): void {
@@ -286,8 +290,7 @@ export class OpencodeConversation {
   /** A subagent may be called again: a message belongs to the last call before it. */
   #placeOf({ sessionID, id }: Pick<MessageInfo, "sessionID" | "id">): Place {
     const tasks = this.#tasks.get(sessionID);
-    if (tasks === undefined) return TOP;
-    const task = tasks.findLast(({ partId }) => timeIn(partId) <= timeIn(id)) ?? tasks[0];
+    const task = tasks?.findLast(({ partId }) => timeIn(partId) <= timeIn(id)) ?? tasks?.[0];
     return task === undefined ? TOP : { parentId: task.partId, turnId: task.turnId };
   }
 
@@ -308,20 +311,19 @@ export class OpencodeConversation {
     const { info, isSettled } = held;
     const recorded = recordOf(held);
     const isUser = info.role === "user";
-    const session = isUser ? this.#inOrder().filter((one) => one.info.sessionID === info.sessionID) : [];
+    const session = isUser
+      ? inOrder(this.#messages.values()).filter((one) => one.info.sessionID === info.sessionID)
+      : [];
     if (isUser && !this.#handedOver.has(info.id) && isRepetition(info.id, session.map(recordOf))) return;
     const infos = session.map((one) => one.info);
     const place = { ...this.#placeOf(info), summary: isUser ? summaryState(recorded, infos) : null };
+    // A note stands for it: the summary that was asked for.
+    const isReplaced = info.error === undefined && this.#overflowed.has(info.id);
     for (const item of itemsOf(recorded, place))
-      if (isUser || item.native_id !== info.id || (isSettled && !this.#isReplaced(info)))
+      if (isUser || item.native_id !== info.id || (isSettled && !isReplaced))
         this.#stream.observer.item({ ...item, message_id: this.#handedOver.get(item.native_id) ?? null });
     const request = info.summary === true ? this.#messages.get(info.parentID ?? "") : undefined;
     if (request !== undefined) this.#report(request);
-  }
-
-  /** A note stands for the message: the summary that was asked for. */
-  #isReplaced({ id, error }: MessageInfo): boolean {
-    return error === undefined && this.#overflowed.has(id);
   }
 
   #status(sessionId: string, status: Properties["status"]): void {
@@ -351,9 +353,7 @@ export class OpencodeConversation {
 
   #request(type: string, event: unknown, { requestID, reply, answers }: Properties): void {
     if (type === "question.asked" || type === "permission.asked") {
-      this.#ask(
-        typeof event === "object" && event !== null && "properties" in event ? event.properties : null,
-      );
+      this.#ask(isRecord(event) ? event["properties"] : null);
     } else if (requestID !== undefined && /^(?:question|permission)\.(?:replied|rejected)$/.test(type)) {
       const answer = answers?.map((chosen) => chosen.join(", ")).join("\n") ?? reply ?? "reject";
       this.#settle(requestID, "completed", answer);

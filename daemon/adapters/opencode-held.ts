@@ -4,6 +4,7 @@
  * If a conversation is longer than the model can read, opencode asks for a summary, which replaces the conversation so far. Then it
  * writes the person's message a second time, and goes on.
  */
+import { timeIn } from "./opencode-ids.ts";
 import type { Asked, MessageInfo, Part, Recorded, SummaryState } from "./opencode-records.ts";
 
 export interface HeldPart {
@@ -37,6 +38,10 @@ export const recordOf = ({ info, parts }: Held): Recorded => ({
   info,
   parts: [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
 });
+
+/** Oldest first. A listing may bring older messages after newer ones. */
+export const inOrder = (messages: Iterable<Held>): readonly Held[] =>
+  [...messages].toSorted((one, other) => (timeIn(one.info.id) < timeIn(other.info.id) ? -1 : 1));
 
 /** A message that asks for a summary. */
 const compactionOf = (parts: readonly Part[]): Part | undefined =>

@@ -22,6 +22,7 @@ import {
 } from "../../src/domain/conversation.ts";
 import { isRecord } from "../../src/ground/record.ts";
 import { EMPTY_ITEM, type ItemDraft } from "./adapter.ts";
+import { type PassedCalls, usageIn } from "../passed-calls.ts";
 import { placed } from "./opencode-ids.ts";
 import type { MessageInfo, Part, Recorded, SummaryState, ToolState } from "./opencode-records.ts";
 import { isAbort, LENGTH_REACHED, turnError } from "./turn-errors.ts";
@@ -166,17 +167,17 @@ const ownItem = (
   completed_at: info.time.completed ?? null,
 });
 
-/** The prompt's tokens include those that the provider had cached. */
 const usageOf = ({ tokens, cost = 0 }: MessageInfo): Usage | null => {
   if (tokens === undefined) return null;
-  const { input, output, reasoning, cache } = tokens;
-  const usage = {
-    input_tokens: input + cache.read + cache.write,
-    output_tokens: output + reasoning,
-    cached_tokens: cache.read,
-    cost_usd: cost,
-  };
+  const usage = { ...usageIn(tokens), cost_usd: cost };
   return isDeepStrictEqual(usage, NO_USAGE) ? null : usage;
+};
+
+/** A message of the model with the tokens of its call: opencode records none of one that was stopped (passed-calls.ts U1). */
+export const counted = (info: MessageInfo, passed: Pick<PassedCalls, "tokensOf">): MessageInfo => {
+  if (info.role !== "assistant") return info;
+  const tokens = passed.tokensOf(info.id, info.tokens, endOf(info)?.status === "interrupted");
+  return tokens === undefined ? info : { ...info, tokens };
 };
 
 const frameOf = (info: MessageInfo, place: Place) => ({

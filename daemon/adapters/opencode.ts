@@ -8,6 +8,7 @@ import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import { GATEWAY_PROVIDER, HOSTED_PROVIDER } from "../../src/domain/model.ts";
+import { GatewayCalls } from "../gateway-calls.ts";
 import { noteItem } from "../conversation/note.ts";
 import { callHttp, HttpFailure } from "../http-client.ts";
 import {
@@ -112,10 +113,15 @@ export const opencodeSettings: Pick<RuntimeAdapter, "defaults" | "ownEdit" | "en
   }),
 };
 
-export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS): RuntimeAdapter => {
+/** @param gateway the model's calls, as far as they are seen */
+export const opencodeAdapter = (
+  port: number,
+  limits: TurnLimits = TURN_LIMITS,
+  gateway: Pick<GatewayCalls, "passed"> = new GatewayCalls(),
+): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
   const followed = Latch.makeUnsafe(false);
-  const conversation = new OpencodeConversation();
+  const conversation = new OpencodeConversation(gateway.passed);
   const steering = new OpencodeSteering({ api, conversation, followed });
   return {
     steering,

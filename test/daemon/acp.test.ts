@@ -2,6 +2,8 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
+import { GatewayCalls } from "../../daemon/gateway-calls.ts";
+import { PassedCalls } from "../../daemon/passed-calls.ts";
 import { TEXT_KEPT_MAX } from "../../src/domain/conversation.ts";
 import { POLL } from "./support/steered.ts";
 import { agentItems, chunk, started, turnOf, WORKSPACE, type Script } from "./support/scripted-agent.ts";
@@ -213,7 +215,36 @@ const failedAs = (code: string, words: string) => ({
 });
 
 describe("a turn whose model's calls are seen", () => {
-  const seen = { begin: () => undefined, refused: null, isCalling: false, pieces: 0 };
+  const seen = {
+    begin: () => undefined,
+    refused: null,
+    isCalling: false,
+    pieces: 0,
+    passed: new PassedCalls(),
+  };
+
+  test("has the tokens that the gateway named, if its agent tells none", async () => {
+    const gateway = new GatewayCalls();
+    const call = { output: 100, reasoning: 0, cache: { read: 400, write: 0 } };
+    gateway.passed.passed({ ...call, input: 9000 });
+    const scripted = await started(
+      async ({ tell }) => {
+        gateway.passed.passed({ ...call, input: 600 });
+        gateway.passed.passed({ ...call, input: 1600 });
+        await tell(chunk("Hi"));
+        return {};
+      },
+      {},
+      gateway,
+    );
+    await turnOf(scripted, "m1");
+    expect(agentItems(scripted).at(-1)?.usage).toEqual({
+      input_tokens: 3000,
+      output_tokens: 200,
+      cached_tokens: 800,
+      cost_usd: 0,
+    });
+  });
 
   test("ends at once when its key is refused again, although the agent goes on", async () => {
     const scripted = await started(untilCancelled, {}, { ...seen, refused: refused(401, 2) });

@@ -2,6 +2,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
+import { PassedCalls } from "../../daemon/passed-calls.ts";
 import { OpencodeConversation } from "../../daemon/adapters/opencode-conversation.ts";
 import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
 import { readMessage, type Recorded } from "../../daemon/adapters/opencode-records.ts";
@@ -23,7 +24,7 @@ const start = (title = SESSION.title) => {
   const drafts: ItemDraft[] = [];
   const turns: TurnNow[] = [];
   const seen = { unsettled: 0 };
-  const conversation = new OpencodeConversation();
+  const conversation = new OpencodeConversation(new PassedCalls());
   const connect = (): void =>
     conversation.connected({
       title,

@@ -1,6 +1,7 @@
 /** A conversation that is longer than the model can read, by events as opencode sends them. */
 import { expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
+import { PassedCalls } from "../../daemon/passed-calls.ts";
 import { OpencodeConversation } from "../../daemon/adapters/opencode-conversation.ts";
 
 const SESSION = "ses_1";
@@ -9,7 +10,7 @@ const OVERFLOW = { name: "ContextOverflowError", data: { message: "Too long." } 
 
 const start = () => {
   const items = new Map<string, ItemDraft>();
-  const conversation = new OpencodeConversation();
+  const conversation = new OpencodeConversation(new PassedCalls());
   conversation.connected({
     title: "t",
     observer: {

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { USAGE } from "../../demo/scripted-model.ts";
 import { type LiveSession, POLL, useLiveSession } from "../support/service/live-session.ts";
 import type { Json } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
@@ -99,6 +100,23 @@ describe.runIf(sandboxesStartHere)("a session of the real opencode", () => {
     ]);
     const { models } = await session.call("GET", "models");
     expect(models).not.toEqual([]);
+  });
+
+  it("counts the call of the model whose tool a person stops", async () => {
+    const id = randomUUID();
+    const answers = async () => {
+      const { items } = (await session.call("GET", "conversation")) as unknown as { items: readonly Json[] };
+      return items.filter((item) => item["turn_id"] === id && item["role"] === "agent");
+    };
+    await session.call("POST", "messages", { id, text: "run: sleep 600" });
+    await expect.poll(answers, POLL).toMatchObject([{ kind: "tool", status: "running" }]);
+    await session.call("POST", "interrupt");
+    const usage = {
+      input_tokens: USAGE.prompt_tokens,
+      output_tokens: USAGE.completion_tokens,
+      cached_tokens: USAGE.prompt_tokens_details.cached_tokens,
+    };
+    await expect.poll(answers, POLL).toMatchObject([{ kind: "tool", status: "interrupted", usage }]);
   });
 
   it("streams the events of a session and its prompt while they happen, and stays open", async () => {
