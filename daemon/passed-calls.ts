@@ -18,7 +18,7 @@ export interface Tokens {
   readonly cache: { readonly read: number; readonly write: number };
 }
 
-/** How many calls are kept that nobody has counted. */
+/** How many uncounted calls are kept, and the tokens of how many messages. */
 const CALLS_MAX = 256;
 /** How much of an answer is read together. No usage is longer. */
 const CARRIED_MAX = 2048;
@@ -85,7 +85,7 @@ export class TokensReader {
   }
 }
 
-/** The calls that have passed and that nobody has counted yet, oldest first. */
+/** The calls that have passed and are uncounted, oldest first. */
 export class PassedCalls {
   #calls: Tokens[] = [];
   /** The counted messages, by their ids. */
@@ -100,7 +100,7 @@ export class PassedCalls {
     this.#calls = [];
   }
 
-  /** All of them together. Null: there is none. */
+  /** All of them together. Null without one. */
   get sum(): Tokens | null {
     return this.#calls.reduce<Tokens | null>(
       (all, { input, output, cache }) => ({

@@ -113,7 +113,7 @@ export const refusedBy = ({ status, words }: Refused): TurnError =>
   turnError({ name: "APIError", data: { message: words || `HTTP ${status}`, statusCode: status } });
 
 /**
- * The turn's usage, as the agent tells it. Null: nothing is known. Some agents tell nothing of a turn that was stopped.
+ * The turn's usage, as the agent tells it. Null: it is unknown. Some agents do not tell that of a stopped turn.
  *
  * @param costUsd by how much the session's cost has grown
  * @param passed the tokens of the turn's calls, as far as they were seen

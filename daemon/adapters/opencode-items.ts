@@ -173,7 +173,7 @@ const usageOf = ({ tokens, cost = 0 }: MessageInfo): Usage | null => {
   return isDeepStrictEqual(usage, NO_USAGE) ? null : usage;
 };
 
-/** A message of the model with the tokens of its call: opencode records none of one that was stopped (passed-calls.ts U1). */
+/** A message of the model with the tokens of its call. opencode does not record those of a stopped one (passed-calls.ts U1). */
 export const counted = (info: MessageInfo, passed: Pick<PassedCalls, "tokensOf">): MessageInfo => {
   if (info.role !== "assistant") return info;
   const tokens = passed.tokensOf(info.id, info.tokens, endOf(info)?.status === "interrupted");
