@@ -107,6 +107,8 @@ const matchers = ROUTES.map(({ method, pattern }) => ({
   path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+").replace(/\*$/, ".*")}$`),
 }));
 
+const WITHOUT_SLUG = /^\/v1\/webhooks\/projects\/[^/]*\/$/;
+
 const NO_PAGE = pagesWith()({
   title: "Page not found",
   status: 404,
@@ -132,9 +134,8 @@ export const routeMiss = (
     return apiErrorResponse(badRequest("sid", "must be a lower-case UUID, like the project id"));
   }
   if (methods.length > 0 && !isRelays) return wrongMethod(...methods);
-  // An empty slug is a malformed address, too.
-  if (request.method === "POST" && target.startsWith("/v1/webhooks/projects/"))
-    return apiErrorResponse(badAddress());
+  // An empty slug is a malformed one.
+  if (request.method === "POST" && WITHOUT_SLUG.test(target)) return apiErrorResponse(badAddress());
   if (asksForPage(request)) return NO_PAGE;
   return apiErrorResponse(new NotFound({ error: "Address not found.", code: "not_found" }));
 };

@@ -124,14 +124,7 @@ const unsigned = (target: string) =>
 
 describe("the checks run in order", () => {
   it("400 for a malformed address, before any lookup", async () => {
-    for (const target of [
-      "nope/push",
-      `${pid}/`,
-      pid,
-      `${pid}/push/`,
-      `${pid}/Push`,
-      `${randomUUID().toUpperCase()}/push`,
-    ]) {
+    for (const target of ["nope/push", `${pid}/`, `${pid}/Push`, `${randomUUID().toUpperCase()}/push`]) {
       expect(seen(await unsigned(target))).toEqual([400, "invalid_webhook_address"]);
     }
   });
