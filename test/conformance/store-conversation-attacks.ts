@@ -40,7 +40,7 @@ const checkHostile = (check: Check): void => {
           usage: tokens(-5, -1),
         }),
         nativeItem("tool", 3, { kind: "tool", tool, usage: tokens(Number.MAX_VALUE, 1) }),
-        nativeItem("large", 4, { content: [{ type: "text", text: "ü".repeat(2 ** 20) }] }),
+        nativeItem("large", 4, { content: [{ type: "text", text: "ü".repeat(2 ** 22) }] }),
         nativeItem("self", 1e300, { turn_id: "self", parent_id: "self", error: { code: bad, message: bad } }),
       ];
       const turn = { state: "running", waiting_for: bad } as const;

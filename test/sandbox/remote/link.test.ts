@@ -289,7 +289,9 @@ describe("the egress listener", () => {
 
 /** A sandbox whose link looks often, through a front. */
 const watched = async (lookMs: number) => {
-  const front = new Front(HOST, () => listener.port);
+  // A link may still dial when the listener has closed.
+  const own = listener.port;
+  const front = new Front(HOST, () => own);
   const port = await front.open();
   cleanups.push(() => front.shut());
   const sandbox = await openSandbox(lookMs);
