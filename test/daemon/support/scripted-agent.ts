@@ -10,7 +10,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { AcpAgentOptions } from "../../../daemon/adapters/acp-agent.ts";
 import { acpAdapter } from "../../../daemon/adapters/acp.ts";
 import { TURN_LIMITS, type TurnEnd, type TurnLimits } from "../../../daemon/adapters/adapter.ts";
@@ -75,6 +75,8 @@ export class ScriptedAgent {
       ),
     );
     const followed = Promise.withResolvers<void>();
+    // Its timers would go on in later files of the worker.
+    onTestFinished(() => this.#leave());
     this.#following = Effect.runFork(
       adapter.follow(SESSION.sessionId, {
         conversation: this.feed.feed,
@@ -102,6 +104,10 @@ export class ScriptedAgent {
     this.#stdout.destroy();
     if (this.#following !== null) await Effect.runPromise(Fiber.await(this.#following));
     this.feed.feed.runtimeEnded();
+  }
+
+  async #leave(): Promise<void> {
+    if (this.#following !== null) await Effect.runPromise(Fiber.interrupt(this.#following));
   }
 
   get steering() {
