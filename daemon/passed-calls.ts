@@ -72,8 +72,8 @@ export class TokensReader {
     const text = this.#carried + piece;
     // A stream of messages names the input at its beginning and the output at its end.
     for (const [, json] of text.matchAll(USAGE)) {
-      const found = decode(json);
-      if (found._tag === "Some") this.#named = { ...this.#named, ...found.value };
+      const decoded = decode(json);
+      if (decoded._tag === "Some") this.#named = { ...this.#named, ...decoded.value };
     }
     this.#carried = text.slice(-CARRIED_MAX);
   }

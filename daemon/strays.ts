@@ -47,10 +47,10 @@ export const factIn = (stat: string, bootMs: number): ProcessFact | null => {
 
 const below = (facts: readonly ProcessFact[], roots: ReadonlySet<number>): ReadonlySet<number> => {
   const children = Map.groupBy(facts, ({ parent }) => parent);
-  const found = new Set(roots);
+  const pids = new Set(roots);
   // A set is walked through together with what is added meanwhile.
-  for (const pid of found) for (const child of children.get(pid) ?? []) found.add(child.pid);
-  return found;
+  for (const pid of pids) for (const child of children.get(pid) ?? []) pids.add(child.pid);
+  return pids;
 };
 
 /** The processes of a runtime, and those that its command has left behind. */
@@ -97,15 +97,15 @@ export const leadsTo = (stray: Descriptors, runtime: readonly Descriptors[]): bo
 
 /** The output of `ls -l /proc/1/fd /proc/2/fd`, by process. */
 export const descriptorsIn = (listing: string): ReadonlyMap<number, Descriptors> => {
-  const found = new Map<number, Map<string, string>>();
+  const processes = new Map<number, Map<string, string>>();
   let current = new Map<string, string>();
   for (const line of listing.split("\n")) {
     const [, pid] = /^\/proc\/(\d+)\/fd:$/.exec(line) ?? [];
-    if (pid !== undefined) found.set(Number(pid), (current = new Map()));
+    if (pid !== undefined) processes.set(Number(pid), (current = new Map()));
     const [, number, target] = / (\d+) -> (.+)$/.exec(line) ?? [];
     if (number !== undefined && target !== undefined) current.set(number, target);
   }
-  return found;
+  return processes;
 };
 
 const read = (path: string): string => {
@@ -152,7 +152,7 @@ export interface StraysParts {
 export const endStrays = (parts: StraysParts): Effect.Effect<never> => {
   const { report, feed } = parts;
   let foundMs: number | null = null;
-  const told = new Set<number>();
+  const askedToEnd = new Set<number>();
   const look = Effect.gen(function* () {
     const { pid } = report.runtime;
     const sinceMs = feed.commandSince;
@@ -161,7 +161,7 @@ export const endStrays = (parts: StraysParts): Effect.Effect<never> => {
     const left = leftBehind(facts, findInits(facts), { runtimePid: pid ?? 0, sinceMs: sinceMs ?? nowMs });
     foundMs = left.strays.length === 0 ? null : (foundMs ?? nowMs);
     if (foundMs === null || nowMs - foundMs < GRACE_MS) return;
-    for (const stray of yield* holders(left, parts)) end(stray, { ...parts, told, nowMs });
+    for (const stray of yield* holders(left, parts)) end(stray, { ...parts, askedToEnd, nowMs });
   });
   return Effect.forever(Effect.andThen(Effect.sleep(LOOK_EVERY), look));
 };
@@ -186,10 +186,15 @@ const holders = ({ strays, runtime }: Left, { launch }: StraysParts): Effect.Eff
 /** S2. It is asked to end first. */
 const end = (
   { pid, name }: ProcessFact,
-  { feed, log, told, nowMs }: StraysParts & { readonly told: Set<number>; readonly nowMs: number },
+  {
+    feed,
+    log,
+    askedToEnd,
+    nowMs,
+  }: StraysParts & { readonly askedToEnd: Set<number>; readonly nowMs: number },
 ): void => {
   try {
-    process.kill(pid, told.has(pid) ? "SIGKILL" : "SIGTERM");
+    process.kill(pid, askedToEnd.has(pid) ? "SIGKILL" : "SIGTERM");
   } catch (error) {
     return log("a process that holds a command's output cannot be ended", {
       pid,
@@ -197,8 +202,8 @@ const end = (
       message: String(error),
     });
   }
-  if (told.has(pid)) return;
-  told.add(pid);
+  if (askedToEnd.has(pid)) return;
+  askedToEnd.add(pid);
   log("a process held the output of a command that had ended", { pid, name });
   feed.item(noteItem(`stray_${pid}`, noteOn(name, pid), nowMs));
 };

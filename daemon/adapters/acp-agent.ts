@@ -13,12 +13,14 @@ import * as Schema from "effect/Schema";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 import type { RequestAnswer } from "../../src/domain/steering.ts";
 import type { HttpFailure } from "../http-client.ts";
+import type { Usage } from "../../src/domain/conversation.ts";
 import type { GatewayCalls, Refused } from "../gateway-calls.ts";
 import type { Pipes } from "../process.ts";
 import { AcpChoices } from "./acp-choices.ts";
 import { AcpConversation, type Sent } from "./acp-conversation.ts";
 import { AcpRequests } from "./acp-requests.ts";
 import {
+  costIn,
   endOf,
   endOfRefusal,
   INTERRUPTED,
@@ -329,27 +331,30 @@ export class AcpAgent {
   #cut(wire: AcpWire): void {
     const turn = this.#turn;
     if (turn === null || turn.session.wire !== wire || turn.stoppedMs === null) return;
-    const end: TurnEnd =
-      turn.bound === null
-        ? { state: "interrupted", error: NOT_STOPPED, isOurs: true }
-        : { state: "failed", error: turn.bound, isOurs: true };
-    this.conversation.end({ status: "interrupted", error: null }, null);
+    const state = turn.bound === null ? "interrupted" : "failed";
+    const end: TurnEnd = { state, error: turn.bound ?? NOT_STOPPED, isOurs: true };
+    this.conversation.end({ status: "interrupted", error: null }, this.#usage(null));
     this.#observers?.turns.ended(end);
     this.#observers?.turns.turn(false);
   }
 
-  #answered(turn: Turn, told: TurnEnd, answer: unknown): void {
-    if (this.#turn !== turn) return;
+  /** @param answer the agent's, to its prompt. Null without one */
+  #usage(answer: unknown): Usage | null {
     const { all, told: before } = this.#cost;
     this.#cost = { all, told: all };
     const passed = this.#options.gateway?.passed.sum ?? null;
-    const usage = usageOf(answer, { costUsd: Math.max(0, all - before), passed });
+    return usageOf(answer, { costUsd: Math.max(0, all - before), passed });
+  }
+
+  #answered(turn: Turn, told: TurnEnd, answer: unknown): void {
+    if (this.#turn !== turn) return;
+    const usage = this.#usage(answer);
     if (turn.bound !== null) this.#end({ state: "failed", error: turn.bound }, usage);
     // An agent may answer a turn that was stopped as if it had completed.
     else this.#end(turn.stoppedMs === null ? told : INTERRUPTED, usage);
   }
 
-  #end(end: TurnEnd, usage: ReturnType<typeof usageOf>): void {
+  #end(end: TurnEnd, usage: Usage | null): void {
     this.#turn = null;
     this.#requests.cancelAll();
     this.conversation.end({ status: end.state, error: end.error }, usage);
@@ -393,7 +398,3 @@ export class AcpAgent {
 
 const FORGOTTEN =
   "The agent runtime restarted and could not continue its own session. The agent does not know what was said before.";
-
-/** The session's cost so far, US dollars. Null: not told, or in another currency. */
-const costIn = ({ cost }: { readonly cost?: { amount: number; currency: string } | null }): number | null =>
-  cost?.currency === "USD" ? cost.amount : null;

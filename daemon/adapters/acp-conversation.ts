@@ -11,6 +11,7 @@
 import { randomBytes } from "node:crypto";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
 import {
+  EMPTY_ITEM,
   isClosed,
   TEXT_KEPT_MAX,
   type ContentPart,
@@ -18,7 +19,7 @@ import {
   type Usage,
 } from "../../src/domain/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
-import { EMPTY_ITEM, type ConversationObserver, type ItemDraft } from "./adapter.ts";
+import type { ConversationObserver, ItemDraft } from "./adapter.ts";
 import { readRequest, mergeCall, planOf, toolOf, type HeldCall } from "./acp-items.ts";
 
 /** A message as it is handed over. */

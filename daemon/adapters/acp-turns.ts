@@ -145,3 +145,10 @@ export const toldNothing = (ms: number): TurnError => ({
     `The turn was ended because the agent runtime reported nothing for ${Math.round(ms / 1000)} seconds. ` +
     "Its model may not answer. Try again later.",
 });
+
+/** The session's cost so far, US dollars. Null: not told, or in another currency. */
+export const costIn = ({
+  cost,
+}: {
+  readonly cost?: { amount: number; currency: string } | null;
+}): number | null => (cost?.currency === "USD" ? cost.amount : null);

@@ -142,19 +142,6 @@ export interface ItemDraft extends Omit<NativeItem, "rev"> {
   readonly dropped?: number;
 }
 
-/** The fields that most items leave empty. */
-export const EMPTY_ITEM = {
-  message_id: null,
-  parent_id: null,
-  content: [],
-  tool: null,
-  plan: [],
-  request: null,
-  model: null,
-  usage: null,
-  error: null,
-} as const satisfies Partial<ItemDraft>;
-
 /** Receives the conversation, as the runtime records it. Nothing is redacted yet. */
 export interface ConversationObserver {
   /** The present version of an item. May be reported repeatedly. */

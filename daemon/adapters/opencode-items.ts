@@ -12,6 +12,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import {
+  EMPTY_ITEM,
   isClosed,
   NO_USAGE,
   type ContentPart,
@@ -21,7 +22,7 @@ import {
   type Usage,
 } from "../../src/domain/conversation.ts";
 import { isRecord } from "../../src/ground/record.ts";
-import { EMPTY_ITEM, type ItemDraft } from "./adapter.ts";
+import type { ItemDraft } from "./adapter.ts";
 import { type PassedCalls, usageIn } from "../passed-calls.ts";
 import { placed } from "./opencode-ids.ts";
 import type { MessageInfo, Part, Recorded, SummaryState, ToolState } from "./opencode-records.ts";

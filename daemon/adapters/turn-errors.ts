@@ -105,8 +105,8 @@ const STATUS_IN_WORDS =
   /\b(?:API Error|status(?: code)?|HTTP(?:\/1\.1)?)[ :=]{1,3}([45]\d\d)\b|^([45]\d\d)[ :]/i;
 
 const statusInWords = (words: string): number | null => {
-  const found = STATUS_IN_WORDS.exec(words);
-  return found === null ? null : Number(found[1] ?? found[2]);
+  const match = STATUS_IN_WORDS.exec(words);
+  return match === null ? null : Number(match[1] ?? match[2]);
 };
 
 const codeOf = (error: RuntimeError): Code => {

@@ -5,7 +5,7 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import type { NativeItem } from "../domain/conversation.ts";
+import { EMPTY_ITEM, type NativeItem } from "../domain/conversation.ts";
 import { OLDEST_DAEMON_PROTOCOL } from "../domain/daemon-protocol.ts";
 import type { DaemonOutdated } from "../sandbox/daemon.ts";
 import { Conversations } from "../store/ports/conversations.ts";
@@ -30,21 +30,14 @@ const noteAbout = (
   sandboxId: string,
   { rev, at }: { readonly rev: number; readonly at: number },
 ): NativeItem => ({
+  ...EMPTY_ITEM,
   native_id: `outdated-${sandboxId}`,
   rev,
   kind: "note",
   role: null,
   status: "completed",
-  message_id: null,
   turn_id: null,
-  parent_id: null,
   content: [{ type: "text", text: NOTE }],
-  tool: null,
-  plan: [],
-  request: null,
-  model: null,
-  usage: null,
-  error: null,
   created_at: at,
   completed_at: at,
 });

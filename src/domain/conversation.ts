@@ -208,6 +208,19 @@ export const NativeItem = Schema.Struct({
 });
 export type NativeItem = typeof NativeItem.Type;
 
+/** The fields that most items leave empty. */
+export const EMPTY_ITEM = {
+  message_id: null,
+  parent_id: null,
+  content: [],
+  tool: null,
+  plan: [],
+  request: null,
+  model: null,
+  usage: null,
+  error: null,
+} as const satisfies Partial<NativeItem>;
+
 /** Text that was added to an item's last text part since its last report. It may be lost. */
 export const TextDelta = Schema.Struct({
   native_id: Schema.String,

@@ -1,6 +1,7 @@
 /** The processes of an agent of the Agent Client Protocol: how another one goes on, and how one that hears nothing is given up. */
 import * as Effect from "effect/Effect";
 import { describe, expect, test, vi } from "vitest";
+import { GatewayCalls } from "../../daemon/gateway-calls.ts";
 import { POLL } from "./support/steered.ts";
 import { agentItems, chunk, ScriptedAgent, started, turnOf, type Stage } from "./support/scripted-agent.ts";
 
@@ -10,13 +11,14 @@ const SAY = async ({ tell }: Stage) => {
 };
 
 /** An agent that hears nothing. */
-const deaf = (limits = {}) =>
+const deaf = (limits = {}, gateway = new GatewayCalls()) =>
   started(
     async ({ tell }) => {
       await tell(chunk("On and on."));
       return new Promise(() => undefined);
     },
     { stopMs: 0, ...limits },
+    gateway,
   );
 const lost = ({ adapter }: ScriptedAgent) => Effect.runPromise(adapter.lost);
 
@@ -76,15 +78,19 @@ describe("an agent's process", () => {
   });
 
   test("that does not stop its turn is given up, and the turn says so", async () => {
-    const scripted = await deaf();
+    const gateway = new GatewayCalls();
+    const scripted = await deaf({}, gateway);
     await scripted.send("m1", "x");
+    gateway.passed.passed({ input: 600, output: 100, reasoning: 0, cache: { read: 400, write: 0 } });
     await expect.poll(() => agentItems(scripted).length, POLL).toBe(1);
     await Effect.runPromise(scripted.steering.interrupt("s"));
     await lost(scripted);
     expect(scripted.ends).toMatchObject([
       { state: "interrupted", isOurs: true, error: { code: "agent_not_stopping" } },
     ]);
-    expect(agentItems(scripted)).toMatchObject([{ status: "interrupted", error: null }]);
+    // The gateway named the tokens of its call.
+    const usage = { input_tokens: 1000, output_tokens: 100, cached_tokens: 400 };
+    expect(agentItems(scripted)).toMatchObject([{ status: "interrupted", error: null, usage }]);
     // It takes no message, and another stop writes nothing into its closed input.
     expect(await scripted.send("m2", "x")).toEqual({ outcome: "busy" });
     await Effect.runPromise(scripted.steering.interrupt("s"));
