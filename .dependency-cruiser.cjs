@@ -1,20 +1,28 @@
 /**
  * The import rules of the codebase (CONTRIBUTING.md, "The shape"):
  *
- *   ground ← domain ← machines ← ports ← actors, duties, services ← http ← service ← serve ← main, cli
+ *   ground ← domain ← machines ← ports ← services ← actors ← duties ← http ← features ← service ← serve ← main, cli
  *
  * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy. The command line stands
  * outside: it asks the service over HTTP.
- * Adapters hang on the ports and are named by serve and the CLI alone. Each rule states its reason; `npm run check`
+ * A feature has a slice of these rings in its folder: `rules`, `ports`, `sql`, and files by the name of their ring. The
+ * files that join the features are at the root. Adapters hang on the ports and are named by serve and the CLI alone. Each rule states its reason; `npm run check`
  * holds them. It reads shipped code and the twins (`src daemon demo test/twins`): other tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|connectors/(sign-in/)?|sign-in/|telemetry/)port\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|connectors/(sign-in/)?|saves/|sign-in/|telemetry/)port\\.ts$|^src/features/[^/]+/ports/";
+const MACHINES = "^src/machines/|^src/features/[^/]+/machine\\.ts$";
+/** Definitions of the API. */
+const DEFINITIONS = "^src/http/api/|^src/features/[^/]+/[a-z-]*(api|examples)\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
-const CLIENT = "^src/cli/(?!operator/)";
+const CLIENT = "^src/cli/(?!operator/)|^src/features/[^/]+/commands\\.ts$";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
-const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|connectors|sign-in|telemetry)/";
+/** What joins the features: the definitions of the API, the store, the service, the adapters and the commands. */
+const JOINS = `${COMPOSITION}|^src/(api|database|service)\\.ts$|^src/cli/commands\\.ts$`;
+const ADAPTERS =
+  "^src/(store|git|sandbox|builder|connectors|sign-in|telemetry)/|^src/features/[^/]+/(sql/|sender\\.ts$)";
+const SQL = "^src/(store/postgres|features/[^/]+/sql)/";
 /** Through which a program reaches the world; crypto, path, buffer, util, streams and questions about addresses do not count. */
 const SOCKETS =
   "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/|^src/ground/net/(?!address\\.ts$)";
@@ -37,10 +45,25 @@ module.exports = {
     },
     {
       name: "no-development-packages",
-      comment: "A built service starts from `npm ci --omit=dev`. Only a build loads esbuild.",
+      comment: "A built service starts from `npm ci --omit=dev`. Only a build loads esbuild and Vite.",
       severity: "error",
       from: { path: "^(src|daemon)/" },
-      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"], pathNot: "/esbuild/" },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"], pathNot: "/(?:esbuild|vite)/" },
+    },
+    {
+      name: "the-page-takes-types",
+      comment:
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile.",
+      severity: "error",
+      from: { path: "^dashboard/" },
+      to: { path: "^(src|daemon|demo|test)/|^node_modules/effect/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "the-page-knows-no-node",
+      comment: "Its type check knows Node's names, because the API's definitions use them.",
+      severity: "error",
+      from: { path: "^dashboard/" },
+      to: { dependencyTypes: ["core"] },
     },
     {
       name: "domain-is-the-innermost-ring",
@@ -51,10 +74,50 @@ module.exports = {
       to: { path: "^(src|daemon|demo|test)/", pathNot: "^src/(ground|$1)/" },
     },
     {
+      name: "rules-of-a-feature-are-pure",
+      comment: "They stand to their feature as the domain to the core.",
+      severity: "error",
+      from: { path: "^src/features/([^/]+)/rules/" },
+      to: { path: "^(src|daemon|demo|test)/", pathNot: "^src/(ground|domain|features/$1/rules)/" },
+    },
+    {
+      name: "features-are-above-the-core",
+      comment:
+        "The core works without each feature. A feature is named where features are joined, at the root.",
+      severity: "error",
+      from: { path: "^(src|daemon|demo)/", pathNot: ["^src/features/", JOINS] },
+      to: { path: "^src/features/" },
+    },
+    {
+      name: "features-are-strangers",
+      comment: "The core has the parts that two features need.",
+      severity: "error",
+      from: { path: "^src/features/([^/]+)/" },
+      to: { path: "^src/features/", pathNot: "^src/features/$1/" },
+    },
+    {
+      name: "features-use-the-core",
+      comment: "A feature does not know what joins it, nor other nodes, nor adapters.",
+      severity: "error",
+      from: { path: "^src/features/" },
+      to: {
+        path: "^(src|daemon|demo|test)/",
+        pathNot: ["^src/(ground|domain|machines|services|actors|duties|http|store|features)/", PORTS, CLIENT],
+      },
+    },
+    {
+      name: "joins-are-above-the-features",
+      comment:
+        "Only programs and the service name what joins the features. A client knows the API by its types.",
+      severity: "error",
+      from: { path: "^(src|daemon|demo)/", pathNot: [JOINS, "^src/cli/contract\\.ts$"] },
+      to: { path: "^src/(api|database)\\.ts$" },
+    },
+    {
       name: "the-domain-dials-nothing",
       comment: "It may ask whether an address is public.",
       severity: "error",
-      from: { path: "^(src/(domain|machines)|daemon)/" },
+      from: { path: "^(src/(domain|machines|features/[^/]+/rules)|daemon)/" },
       to: { path: "^src/ground/net/(?!address\\.ts$)" },
     },
     {
@@ -70,7 +133,7 @@ module.exports = {
         "What the domain computes must be the same everywhere and always. Of builtins it has hashes, bytes and net's " +
         "isIP and BlockList, which are arithmetic; of packages the readers of TOML, YAML and JSON with comments, a validator of JSON Schema and effect's values.",
       severity: "error",
-      from: { path: "^src/domain/" },
+      from: { path: "^src/(domain|features/[^/]+/rules)/" },
       to: {
         dependencyTypes: ["core", "npm", "npm-dev"],
         pathNot: [
@@ -86,8 +149,8 @@ module.exports = {
       comment:
         "A machine is data and two functions over xstate and the domain: no effect, no clock, no client.",
       severity: "error",
-      from: { path: "^src/machines/" },
-      to: { pathNot: ["^src/(machines|domain|ground)/", "^node_modules/xstate/"] },
+      from: { path: MACHINES },
+      to: { pathNot: [MACHINES, "^src/(domain|ground|features/[^/]+/rules)/", "^node_modules/xstate/"] },
     },
     {
       name: "xstate-stays-in-machines",
@@ -95,7 +158,7 @@ module.exports = {
         "The rest of the program sees declared events, commands and snapshots, so the library can be replaced. The " +
         "inspector shows machines' definitions and may name their type.",
       severity: "error",
-      from: { pathNot: "^src/machines/" },
+      from: { pathNot: MACHINES },
       to: { path: "^node_modules/xstate/", dependencyTypesNot: ["type-only"] },
     },
     {
@@ -103,7 +166,10 @@ module.exports = {
       comment: "A port that knows one of its adapters is no port.",
       severity: "error",
       from: { path: PORTS },
-      to: { path: "^(src|daemon|demo)/", pathNot: ["^src/(ground|domain|machines)/", PORTS] },
+      to: {
+        path: "^(src|daemon|demo)/",
+        pathNot: ["^src/(ground|domain|features/[^/]+/rules)/", MACHINES, PORTS],
+      },
     },
     {
       name: "adapters-serve-ports",
@@ -113,7 +179,7 @@ module.exports = {
       severity: "error",
       from: { path: ADAPTERS, pathNot: PORTS },
       to: {
-        path: "^src/(actors|duties|services|http|[^/]+\\.ts$)|^demo/",
+        path: "^src/(actors|duties|services|http|settings|[^/]+\\.ts$)|^demo/",
         pathNot: "^src/actors/inspector\\.ts$",
       },
     },
@@ -137,7 +203,9 @@ module.exports = {
       comment: "A twin stands for an adapter in tests. It knows its port and pure files beside the adapter.",
       severity: "error",
       from: { path: "^test/twins/" },
-      to: { path: "^src/(store/postgres|git/(github|server|upstream)|builder/(buildah|site)|sandbox)/" },
+      to: {
+        path: "^src/(store/postgres|features/[^/]+/sql|git/(github|server|upstream)|builder/(buildah|site)|sandbox)/",
+      },
     },
     {
       name: "actors-know-ports-only",
@@ -150,10 +218,24 @@ module.exports = {
       },
     },
     {
+      name: "services-are-below-actors",
+      comment: "Actors and duties use services. A service reaches them by the address book and signals.",
+      severity: "error",
+      from: { path: "^src/services/" },
+      to: { path: "^src/(actors|duties)/" },
+    },
+    {
+      name: "actors-are-below-duties",
+      comment: "A duty tells actors. An actor reaches a duty by a signal in services.",
+      severity: "error",
+      from: { path: "^src/actors/" },
+      to: { path: "^src/duties/" },
+    },
+    {
       name: "actors-touch-nothing-themselves",
       comment: "Disk, processes and sockets are behind ports; randomness and time are effect's services.",
       severity: "error",
-      from: { path: "^src/(actors|duties|services)/" },
+      from: { path: "^src/(actors|duties|services|features)/", pathNot: ADAPTERS },
       to: { path: `^(fs|child_process|worker_threads)(/|$)|${SOCKETS}` },
     },
     {
@@ -169,23 +251,15 @@ module.exports = {
           "^src/(ground|domain|machines|actors|duties|services|http|proxy)/",
           PORTS,
           "^src/git/server/smart-http\\.ts$",
-          // The page's files are made once for all starts.
-          "^src/build-cache\\.ts$",
         ],
       },
     },
     {
       name: "handlers-are-strangers",
-      comment:
-        "The handlers of one group do not import those of another, not for an error's constructor either. Errors that " +
-        "several groups answer with are in http/refusals.ts; other shared parts are in files of their own, named here.",
+      comment: "Only the service names a group's handlers. Shared steps are in http/steps.",
       severity: "error",
-      from: { path: "^src/http/" },
-      to: {
-        path: "^src/http/handlers/",
-        pathNot:
-          "^src/http/handlers/(answers|connector-credentials|connector-wire|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|own-credentials|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-options|session-ports|session-workspace|shown-work|token-grant|trigger-listing|warnings|wire)\\.ts$",
-      },
+      from: { path: "^src/", pathNot: "^src/service\\.ts$" },
+      to: { path: "^src/(http/handlers/|features/[^/]+/[a-z-]*handlers\\.ts$)" },
     },
     {
       name: "only-the-wiring-knows-nodes",
@@ -202,15 +276,23 @@ module.exports = {
         "The API's definitions are shared with the CLI and typed clients, which must not load the service. " +
         "Types of a stored record may be named: they load nothing.",
       severity: "error",
-      from: { path: "^src/http/api/" },
-      to: { path: "^src/", pathNot: ["^src/(ground|domain|http/api)/"], dependencyTypesNot: ["type-only"] },
+      from: { path: DEFINITIONS },
+      to: {
+        path: "^src/",
+        pathNot: ["^src/(ground|domain|features/[^/]+/rules)/", DEFINITIONS],
+        dependencyTypesNot: ["type-only"],
+      },
     },
     {
       name: "adapters-are-named-at-the-root",
       comment:
-        "Which adapter stands behind a port is decided in one place (serve, the CLI and what they share) or in a test.",
+        "Which adapter stands behind a port is decided in one place (serve, the CLI and what they share) or in a test. Saved work " +
+        "is a feature with a git store of its own.",
       severity: "error",
-      from: { path: "^(src|daemon|demo)/", pathNot: [ADAPTERS, COMPOSITION] },
+      from: {
+        path: "^(src|daemon|demo)/",
+        pathNot: [ADAPTERS, COMPOSITION, "^src/saves/", "^src/database\\.ts$"],
+      },
       to: { path: ADAPTERS, pathNot: [PORTS, "^src/git/server/smart-http\\.ts$"] },
     },
     {
@@ -219,6 +301,17 @@ module.exports = {
       severity: "error",
       from: { pathNot: PROGRAMS },
       to: { path: COMPOSITION },
+    },
+    {
+      name: "installation-is-for-programs",
+      comment:
+        "The identity of an installation and its keys are read before anything is served, and handed down.",
+      severity: "error",
+      from: {
+        path: "^(src|daemon|demo)/",
+        pathNot: ["^src/installation/", COMPOSITION, "^src/service\\.ts$"],
+      },
+      to: { path: "^src/installation/" },
     },
     {
       name: "daemon-shares-machines-and-host",
@@ -246,7 +339,7 @@ module.exports = {
         "The host goes into the daemon's bundle, and with it only the port by which its snapshots are remembered.",
       severity: "error",
       from: { path: "^src/actors/(host|supervisor|volatile|inspector)\\.ts$" },
-      to: { path: "^src/(store|git|sandbox)/", pathNot: "^src/store/ports/journal\\.ts$" },
+      to: { path: "^src/(store|git|sandbox)/", pathNot: "^src/store/ports/(journal|outage)\\.ts$" },
     },
     {
       name: "service-only-bundles-the-daemon",
@@ -260,12 +353,12 @@ module.exports = {
       name: "command-line-is-a-client",
       comment:
         "`platform` asks over HTTP and knows the API by its types alone. It runs in sandboxes, beside an agent: nothing of " +
-        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt.",
+        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, and words for what a save left out and for what a session does.",
       severity: "error",
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
-        pathNot: [CLIENT, "^src/domain/ids\\.ts$"],
+        pathNot: [CLIENT, "^src/domain/(ids|save/reasons|session/session-activity)\\.ts$"],
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -274,12 +367,14 @@ module.exports = {
       comment: "Types too: a client knows what is written in the API's definitions.",
       severity: "error",
       from: { path: CLIENT },
-      to: { path: "^(src|daemon|demo|test)/", pathNot: [CLIENT, "^src/(http/api|domain)/"] },
+      to: {
+        path: "^(src|daemon|demo|test)/",
+        pathNot: [CLIENT, "^src/(http/api|domain|features/[^/]+/rules)/|^src/api\\.ts$"],
+      },
     },
     {
       name: "command-line-loads-no-package",
-      comment:
-        "It starts for every single call of an agent's: Node and nothing else, so that it starts at once.",
+      comment: "It starts for every call of an agent's: with Node and nothing else, it starts at once.",
       severity: "error",
       from: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
       to: { path: "^node_modules/", dependencyTypesNot: ["type-only"] },
@@ -289,7 +384,7 @@ module.exports = {
       comment:
         "The service makes the bundle for its sandboxes. The operator's commands share grammar and output with the others.",
       severity: "error",
-      from: { path: "^(src|daemon|demo)/", pathNot: "^src/cli(/|\\.ts$)" },
+      from: { path: "^(src|daemon|demo)/", pathNot: ["^src/cli(/|\\.ts$)", CLIENT] },
       to: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
     },
     {
@@ -299,7 +394,7 @@ module.exports = {
         "program does first.",
       severity: "error",
       from: { path: "^demo/" },
-      to: { path: "^(src|daemon)/", pathNot: "^src/((domain|ground)/|inherited\\.ts$)" },
+      to: { path: "^(src|daemon)/", pathNot: "^src/(domain|ground)/" },
     },
     {
       name: "product-without-demo",
@@ -310,15 +405,15 @@ module.exports = {
     },
     {
       name: "sql-in-the-store",
-      comment: "SQL stands in store/postgres and migrations only, where every query has a name.",
+      comment: "SQL stands in store/postgres, a feature's sql and migrations, where every query has a name.",
       severity: "error",
-      from: { pathNot: "^src/store/postgres/" },
+      from: { pathNot: SQL },
       to: { path: "^node_modules/(effect/dist/sql/|@effect/sql-pg/|pg/|@types/pg/)" },
     },
     {
       name: "cluster-in-two-files",
       comment:
-        "Actors are reached through the address book of actors/actors.ts; the cluster is its only implementation. The lease follows the cluster's locks.",
+        "Actors are reached through the address book of services/actors.ts; the cluster is its only implementation. The lease follows the cluster's locks.",
       severity: "error",
       from: { pathNot: "^src/(actors/(cluster|lease)|service)\\.ts$" },
       to: { path: "^node_modules/effect/dist/cluster/" },
@@ -333,12 +428,16 @@ module.exports = {
         pathNot: [
           "^src/starter/",
           "^src/sandbox/(bundle/bundle|gvisor/runsc|images/import|images/registry/layer)\\.ts$",
+          // The page is bundled in a process of its own, because the bundler takes much memory.
+          "^src/http/pages/page-bundle\\.ts$",
+          // A command runs to its end on a person's computer.
+          "^src/cli/programs\\.ts$",
           // Builds run in a sandbox of their own, and the programs inside start buildah.
           "^src/builder/buildah/",
           "^src/store/postgres/embedded/(embedded|user)\\.ts$",
           // The limits of an agent are tried with real programs; pushes refused for their credential are
           // told by a hook's process.
-          "^daemon/(process|git/rejections|code-cache)\\.ts$",
+          "^daemon/(process|git/rejections|code-cache|saving/repository)\\.ts$",
           "^daemon/doctor\\.mjs$",
         ],
       },
@@ -353,8 +452,8 @@ module.exports = {
       from: {
         path: "^src/",
         pathNot: [
-          "^src/(domain|git|ground/net|starter|connectors|outbound|sign-in|sandbox|store/postgres|proxy|cli)/",
-          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page)\\.ts$",
+          "^src/(domain|git|ground/net|starter|connectors|sign-in|sandbox|store/postgres|proxy|cli)/",
+          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page|features/notifications/sender)\\.ts$",
         ],
       },
       to: { path: SOCKETS, dependencyTypesNot: ["type-only"] },
@@ -369,7 +468,7 @@ module.exports = {
       from: {
         pathNot: [
           COMPOSITION,
-          "^src/(service|http/(server|git/git)|git/server/smart-http|nodes/runner-socket)\\.ts$",
+          "^src/(service|http/(server|git/git)|git/server/(inflated|smart-http)|saves/part|nodes/runner-socket)\\.ts$",
         ],
       },
       to: { path: "^node_modules/@effect/platform-node" },
@@ -391,7 +490,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ["exports"],
       conditionNames: ["import", "node", "default", "types"],
-      extensions: [".ts", ".mjs", ".cjs", ".js", ".json"],
+      extensions: [".ts", ".tsx", ".mjs", ".cjs", ".js", ".json"],
     },
     // The sample repository is somebody else's project, and the dashboard is a browser's.
     exclude: { path: "^demo/repository/" },

@@ -7,7 +7,7 @@ import { RealPartsFirst } from "./test/support/vitest/sequencer.ts";
 export const EVERY_TEST: TestUserConfig = {
   // Node loads the modules itself, as it loads the service's. Through Vite a run took a third more CPU time.
   experimental: { viteModuleRunner: false, nodeLoader: false },
-  setupFiles: ["test/support/vitest/page-library.ts"],
+  setupFiles: ["test/support/vitest/compile-cache.ts"],
   // Tests leave much garbage behind. With more room for young objects (MB) they collect it less often.
   execArgv: ["--max-semi-space-size=32"],
   testTimeout: TEST_MS,
@@ -30,11 +30,9 @@ export const WHOLE_IN_DEEP = [
   "test/builder/hostile.real.test.ts",
   "test/builder/limits.real.test.ts",
   "test/daemon/control-refresh.real.test.ts",
-  "test/daemon/control-save.real.test.ts",
   "test/daemon/conversation.real.test.ts",
   "test/daemon/nginx.real.test.ts",
   "test/daemon/opencode.real.test.ts",
-  "test/daemon/restore-saved.real.test.ts",
   "test/daemon/standby.real.test.ts",
   "test/daemon/steering-requests.real.test.ts",
   "test/daemon/strays.real.test.ts",
@@ -76,7 +74,6 @@ export const WHOLE_IN_DEEP = [
   "test/git/smart-http-wire.real.test.ts",
   "test/http/docs.real.test.ts",
   "test/http/git-matrix.real.test.ts",
-  "test/http/guide.real.test.ts",
   "test/http/merging-restart.test.ts",
   "test/http/sessions-restart.test.ts",
   "test/http/sessions.test.ts",
@@ -96,6 +93,7 @@ export const WHOLE_IN_DEEP = [
   "test/simulation/plants.test.ts",
   "test/store/conversation-twin.test.ts",
   "test/store/twin.test.ts",
+  "test/upgrade/upgrade.real.test.ts",
 ];
 /**
  * Files that leave nothing behind in their process share workers. A worker for each costs half a second of CPU time, which is more
@@ -103,10 +101,11 @@ export const WHOLE_IN_DEEP = [
  * each fork of a large process is slow.
  */
 const TOGETHER = [
-  "test/{actors,builder,connectors,domain,duties,ground,machines,nodes,outbound,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
+  "test/{actors,builder,connectors,domain,duties,features,ground,machines,nodes,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
   "test/http/**/*.test.ts",
-  "test/{database-address,plain-english,tidy}.test.ts",
-  "test/cli/{chat,commands,environments,grammar,output,secrets-try,wait,watch}.test.ts",
+  "test/settings/database-address.test.ts",
+  "test/{plain-english,tidy}.test.ts",
+  "test/cli/{chat,commands,completion,environments,grammar,output,references,secrets-try,wait,watch}.test.ts",
   "test/cli/operator/{audit,prune,tree}.test.ts",
   "test/daemon/{acp,acp-diff,checkout,config-dir,context,conversation-stream,credential,feed,feed-readers,health,http-client,log-ring}.test.ts",
   "test/daemon/{opencode-conversation,opencode-history,opencode-items,opencode-summary,opencode-turns,ports,proxy}.test.ts",

@@ -27,7 +27,7 @@ export default defineConfig({
           ...EVERY_TEST,
           name: "memory",
           include: [
-            "test/{actors,domain,duties,ground,machines,proxy,services}/**/*.test.ts",
+            "test/{actors,domain,duties,features,ground,machines,proxy,services}/**/*.test.ts",
             "test/cli/grammar.test.ts",
             "test/{git,sandbox}/simulated.test.ts",
             "test/store/memory.test.ts",

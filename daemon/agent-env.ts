@@ -7,10 +7,15 @@
  *     cannot replace a newer value (threats.md A02).
  */
 import { isRecord } from "../src/ground/record.ts";
-import { checkSecretName, checkSecretSet, checkSecretValue, type SecretIssue } from "../src/domain/secret.ts";
+import {
+  checkSecretName,
+  checkSecretSet,
+  checkSecretValue,
+  type SecretIssue,
+} from "../src/domain/secret/secret.ts";
 import { cutText } from "../src/domain/text.ts";
 import { invalid, type Refused } from "./answer.ts";
-import type { Redactor } from "../src/domain/redactor.ts";
+import type { Redactor } from "../src/domain/secret/redactor.ts";
 import type { Settings } from "./settings.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** The daemon's own answers: JSON, with errors in the common shape of api.md 1. */
 import type { ServerResponse } from "node:http";
-import type { UserContextRefusal } from "../src/domain/user-context.ts";
+import type { UserContextRefusal } from "../src/domain/sandbox/user-context.ts";
 import type { HandshakeFault } from "../src/proxy/handshake.ts";
 import type { Failure, Upstream } from "../src/proxy/proxy.ts";
 import { answerPage, wantsPage } from "./failure-page.ts";
@@ -36,6 +36,7 @@ export const NO_API = refusal(
   "This agent runtime has no HTTP API. Use the session's conversation.",
 );
 export const OPEN_BY_SOCKET = refusal(400, "bad_request", "Open a terminal with a WebSocket.");
+export const SERVICE_ONLY = refusal(403, "forbidden", "Only the service may call this.");
 export const NOT_READY = refusal(
   503,
   "runtime_not_ready",

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { attachmentName, type AttachmentHead } from "../src/domain/attachment.ts";
+import { attachmentName, type AttachmentHead } from "../src/domain/conversation/attachment.ts";
 import { invalid, refusal, type Refused } from "./answer.ts";
 
 /** An attachment in this sandbox. */

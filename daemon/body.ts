@@ -32,8 +32,12 @@ const NO_JSON: ReadBody = invalid("", "it is not JSON");
 const READ_AWAY_MS = 2000;
 
 /** An empty body counts as `{}`. Never rejects. */
-export const readJson = async (request: IncomingMessage, response: ServerResponse): Promise<ReadBody> => {
-  const bytes = await readBytes(request, response, JSON_LIMIT_BYTES);
+export const readJson = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  limit = JSON_LIMIT_BYTES,
+): Promise<ReadBody> => {
+  const bytes = await readBytes(request, response, limit);
   return Buffer.isBuffer(bytes) ? parse(bytes) : bytes;
 };
 

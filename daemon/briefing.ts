@@ -9,9 +9,9 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import type { History } from "../src/domain/history.ts";
-import type { Recap } from "../src/domain/launch.ts";
-import type { Restored } from "../src/domain/saved.ts";
+import type { History } from "../src/domain/conversation/history.ts";
+import type { Recap } from "../src/domain/sandbox/launch.ts";
+import type { Restored } from "../src/domain/save/saved.ts";
 import type { AgentSession, Briefing, Restoring, RuntimeAdapter } from "./adapters/adapter.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
@@ -70,6 +70,7 @@ export const recallFormer = Effect.fnUntraced(function* (
   session: AgentSession,
 ): Effect.fn.Return<Recalled | null> {
   const { recap, wip } = parts.settings.launch;
+  const { restored } = parts.report;
   const { sessionId } = session;
   const chosen = {
     sessionId,
@@ -79,14 +80,14 @@ export const recallFormer = Effect.fnUntraced(function* (
   const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
   const told = [
     ...(recalled === null ? [] : [recalled]),
-    ...(wip === undefined ? [] : [savedWork(sessionId, wip, parts.report.restored)]),
+    ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : [savedWork(restored)]),
   ];
   if (told.length === 0) return null;
   return {
     ...chosen,
     text: told.map(({ text }) => text).join("\n\n"),
     note: told.map(({ note }) => note).join(" "),
-    unheard: recalled?.unheard ?? `${CONTINUES} The agent does not know where its unpushed work is saved.`,
+    unheard: recalled?.unheard ?? `${CONTINUES} The agent does not know which unpushed work came back.`,
   };
 });
 
@@ -130,47 +131,58 @@ const recall = Effect.fnUntraced(function* (
 
 const noteOf = ({ summary }: History): string => (summary === null ? NOTES.native : NOTES.shortened);
 
-const REST =
-  "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
-  "git show -s FETCH_HEAD explains how to restore them.";
+/** People restarted the session without its saved work. */
+const NOT_WANTED: Told = {
+  text:
+    "Unpushed work from before the restart of this session is saved, but not in this workspace: the session was restarted " +
+    "without it.",
+  note: "The session was restarted without its saved work.",
+};
 
-/** Work that a former sandbox saved (api.md 3 "Saving"), and what of it is in the workspace again. */
-const savedWork = (sessionId: string, wip: string, restored: Restored | null): Told => {
-  const ref = `refs/wip/${sessionId}`;
-  const saved = `Unpushed work from before the restart of this session is saved in commit ${wip}, on ${ref}. `;
-  if (restored === null || isNothing(restored))
-    return {
-      text:
-        `${saved}To continue it, run git fetch origin ${ref} and look at FETCH_HEAD. Its files are the work tree. ${REST}` +
-        (restored?.error == null ? "" : ` The platform could not restore it: ${restored.error}`),
-      note:
-        `The agent knows that its unpushed work is saved on ${ref}.` +
-        (restored?.error == null ? "" : ` It was not restored: ${restored.error}`),
-    };
+/** Unpushed work of a former sandbox, and the part of it that the workspace has again. */
+const savedWork = (restored: Restored): Told => {
   const parts = partsOf(restored);
+  if (isNothing(restored))
+    return {
+      text: `Unpushed work from before the restart of this session is not in this workspace. ${parts}`,
+      note: `The unpushed work was not restored. ${parts}`,
+    };
   return {
     text:
-      `${saved}The platform has restored it: ${parts} The files are uncommitted changes in the workspace. ` +
-      `For the rest, run git fetch origin ${ref}. ${REST}`,
+      `Unpushed work from before the restart of this session is in the workspace again: ${parts} ` +
+      "The files are uncommitted changes.",
     note: `The unpushed work was restored: ${parts}`,
   };
 };
 
-const isNothing = ({ commits, files }: Restored): boolean => commits === 0 && files === 0;
+const isNothing = ({ refs, commits, files }: Restored): boolean =>
+  commits === 0 && files === 0 && refs.length === 0;
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** How many left out paths are named. */
+/** How many paths are named. */
 const NAMED_PATHS = 10;
 
-/** The restored part and the rest, in sentences. */
-const partsOf = ({ commits, files, skipped, error }: Restored): string => {
-  const named = skipped.slice(0, NAMED_PATHS).map(({ path, reason }) => `${path} (${reason})`);
-  const more = skipped.length > NAMED_PATHS ? ` and ${skipped.length - NAMED_PATHS} more` : "";
+const named = (all: readonly string[]): string =>
+  all.slice(0, NAMED_PATHS).join(", ") +
+  (all.length > NAMED_PATHS ? ` and ${all.length - NAMED_PATHS} more` : "");
+
+/** What came back, under which names, and what did not, in sentences. */
+const partsOf = ({ commits, refs, files, renamed, skipped, error }: Restored): string => {
+  const left = skipped.map(
+    ({ path, reason, count = 1 }) => `${path}${count > 1 ? ` and ${count - 1} more` : ""} (${reason})`,
+  );
   return [
-    `${counted(commits, "commit")}, ${counted(files, "changed file")}.`,
-    ...(skipped.length > 0 ? [`Not restored: ${named.join(", ")}${more}.`] : []),
-    ...(error === null ? [] : [`Not restored: ${error}`]),
+    `${counted(commits, "commit")} of the branch, ${counted(files, "changed file")}.`,
+    ...(refs.length > 0 ? [`With these refs: ${named(refs)}.`] : []),
+    ...(renamed.length > 0
+      ? [
+          "The branch has other versions of some files, so these are beside them: " +
+            `${named(renamed.map(({ path, as }) => `${path} as ${as}`))}.`,
+        ]
+      : []),
+    ...(left.length > 0 ? [`Not restored: ${named(left)}.`] : []),
+    ...(error === null ? [] : [error]),
   ].join(" ");
 };
 

@@ -17,8 +17,22 @@ export interface Bundle {
   readonly inputs: readonly string[];
 }
 
+const WORKSPACE_PROGRAM = fileURLToPath(new URL("saving/program.ts", import.meta.url));
+
+const OPTIONS = {
+  metafile: true,
+  bundle: true,
+  minify: true,
+  platform: "node",
+  format: "cjs",
+  target: "node24",
+  legalComments: "none",
+  logLevel: "error",
+} as const;
+
 /**
- * Bundles the daemon into `outFile`, minified, without any path of this machine.
+ * Bundles the daemon, and in it the workspace program (saving/program.ts), into `outFile`, minified, without any
+ * path of this machine.
  *
  * @param entry the source file with `run` and `warmUp`: the daemon's own, or a test's.
  */
@@ -27,22 +41,18 @@ export const bundleDaemon = async (
   entry: string = fileURLToPath(new URL("main.ts", import.meta.url)),
 ): Promise<Bundle> => {
   const { build } = await import("esbuild");
+  const program = await build({ ...OPTIONS, entryPoints: [WORKSPACE_PROGRAM], write: false });
   const { metafile } = await build({
+    ...OPTIONS,
     entryPoints: [entry],
-    metafile: true,
     outfile: outFile,
-    bundle: true,
-    minify: true,
-    platform: "node",
-    format: "cjs",
-    target: "node24",
-    legalComments: "none",
-    logLevel: "error",
+    define: { WORKSPACE_PROGRAM_TEXT: JSON.stringify(program.outputFiles[0]?.text) },
     // Executed as a file, it is the daemon. A program that loads it calls `run` itself.
     footer: { js: "if (require.main === module) module.exports.run();" },
   });
   const hash = createHash("sha256")
     .update(await readFile(outFile))
     .digest("hex");
-  return { path: outFile, hash, inputs: Object.keys(metafile.inputs).map((file) => resolve(file)) };
+  const inputs = [metafile, program.metafile].flatMap((made) => Object.keys(made.inputs));
+  return { path: outFile, hash, inputs: [...new Set(inputs)].map((file) => resolve(file)) };
 };

@@ -3,7 +3,7 @@
  */
 import { realpathSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
-import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
+import { DEFAULT_CONFIG_DIR } from "../src/domain/manifest/config-dir.ts";
 
 /**
  * The directory's absolute path. If the manifest's setting is invalid, `path` is the default and `problem` the error.
@@ -22,7 +22,7 @@ const NO_CONFIG_DIR = ".git/runtime";
  */
 export const configDirOf = async (manifest: string, workspace: string): Promise<ConfigDir> => {
   // Loaded late, because it brings cron expressions and time zones, which cost each start about 10 ms.
-  const { parseManifest } = await import("../src/domain/manifest.ts");
+  const { parseManifest } = await import("../src/domain/manifest/manifest.ts");
   const { configDir, errors, fatal } = parseManifest(Buffer.from(manifest));
   const wrong = errors.find(({ path }) => fatal || path === "runtime.config_dir");
   const staysWithin = (path: string): boolean => isWithin(realPath(path), realPath(workspace));

@@ -10,7 +10,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
-import * as Semaphore from "effect/Semaphore";
+import type * as Semaphore from "effect/Semaphore";
 import { isRecord } from "../src/ground/record.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
 import type { RuntimeAdapter } from "./adapters/adapter.ts";
@@ -20,12 +20,11 @@ import type { ConfigDir } from "./config-dir.ts";
 import type { HttpFailure } from "./http-client.ts";
 import type { Log } from "./logs/log.ts";
 import type { Launch } from "./process.ts";
-import type { Redactor } from "../src/domain/redactor.ts";
+import type { Redactor } from "../src/domain/secret/redactor.ts";
 import { pull, type Pulled } from "./git/refresh.ts";
 import type { Report } from "./report.ts";
 import type { ControlName } from "./route.ts";
 import { isBusyNow, type Renewed, type Runtime } from "./runtime.ts";
-import { save } from "./saving/save.ts";
 import type { Settings } from "./settings.ts";
 import type { Steering } from "./steering.ts";
 
@@ -53,6 +52,8 @@ export interface ControlOptions {
   readonly agentEnv: AgentEnv;
   readonly steering: Pick<Steering, "isTurnOpen">;
   readonly controlled: Deferred.Deferred<Controlled>;
+  /** Only one thing at a time changes the workspace or restarts the runtime. */
+  readonly quiet: Semaphore.Semaphore;
   /** Writes a new clone credential for git. */
   readonly renewCredential: Effect.Effect<unknown, HttpFailure>;
 }
@@ -94,7 +95,6 @@ const NOT_PULLED = {
 
 class Control {
   readonly #options: ControlOptions;
-  readonly #turns = Semaphore.makeUnsafe(1);
   #refreshing = false;
 
   constructor(options: ControlOptions) {
@@ -104,7 +104,7 @@ class Control {
   handle(name: ControlName, body: unknown): Effect.Effect<ControlAnswer> {
     if (name === "env") return this.#env(body);
     if (!isEmpty(body)) return Effect.succeed(invalid("", "must be an empty object"));
-    return name === "refresh" ? this.#refresh : this.#save;
+    return this.#refresh;
   }
 
   /** C2: the flag is checked and set in one synchronous step. */
@@ -115,7 +115,7 @@ class Control {
       if (this.#refreshing || report.checkout === "running") return Effect.succeed(IN_PROGRESS);
       this.#refreshing = true;
       return Effect.ensuring(
-        this.#turns.withPermit(this.#pullAndRenew),
+        this.#options.quiet.withPermit(this.#pullAndRenew),
         Effect.sync(() => {
           this.#refreshing = false;
         }),
@@ -162,25 +162,7 @@ class Control {
       const { runtime } = yield* Deferred.await(controlled);
       return this.#renewed(yield* runtime.renew, { changed, revision, restarted: true });
     });
-    return this.#turns.withPermit(change);
-  }
-
-  get #save(): Effect.Effect<ControlAnswer> {
-    const { settings, report, log } = this.#options;
-    return this.#turns.withPermit(
-      Effect.gen({ self: this }, function* () {
-        // Before the checkout, the agent has done nothing yet.
-        const nothing = { wip: null, skipped: [], error: null };
-        if (report.checkout !== "done") return { done: nothing };
-        const saved = yield* this.#withCredential(save(settings), ({ error }) => error);
-        const error = saved.error === null ? null : this.#told(saved.error);
-        // A file's or branch's name may contain a secret too.
-        const { redactor } = this.#options;
-        const skipped = saved.skipped.map(({ path, reason }) => ({ path: redactor.redact(path), reason }));
-        log("saved", { wip: saved.wip, skipped: skipped.length, error });
-        return { done: { wip: saved.wip, skipped, error } };
-      }),
-    );
+    return this.#options.quiet.withPermit(change);
   }
 
   /** Retries git once if its credential had expired: the daemon renews it, and only git knows that it was refused. */

@@ -13,29 +13,22 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Schedule from "effect/Schedule";
+import * as Semaphore from "effect/Semaphore";
 import type * as Scope from "effect/Scope";
-import { FORWARDER_PORT } from "../src/domain/launch.ts";
-import { missingSecrets, missingSecretsMessage } from "../src/domain/required-secrets.ts";
+import { FORWARDER_PORT } from "../src/domain/sandbox/launch.ts";
+import { missingSecrets, missingSecretsMessage } from "../src/domain/manifest/required-secrets.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
-import {
-  TURN_LIMITS,
-  type AgentSession,
-  type InitialPrompt,
-  type RuntimeAdapter,
-  type TurnLimits,
-} from "./adapters/adapter.ts";
+import type { AgentSession, InitialPrompt, RuntimeAdapter } from "./adapters/adapter.ts";
 import { Attachments } from "./attachments.ts";
 import { brief, recallFormer, withSetup } from "./briefing.ts";
-import { bringBack } from "./bring-back.ts";
+import { bringBack, Delivery } from "./bring-back.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { agentLaunch, runtimeLaunch } from "./agent-launch.ts";
-import { acpAdapter } from "./adapters/acp.ts";
-import { opencodeAdapter } from "./adapters/opencode.ts";
-import { plainAdapter } from "./adapters/plain.ts";
+import { adapterOf } from "./adapters/adapters.ts";
 import { Allowance } from "./allowance.ts";
 import { checkOut, type Checkout } from "./git/checkout.ts";
 import { takeBackOwnEdit } from "./git/own-edit.ts";
-import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
+import { DEFAULT_CONFIG_DIR } from "../src/domain/manifest/config-dir.ts";
 import { ConversationFeed, type After } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
 import { makeControl, type Controlled } from "./control.ts";
@@ -43,16 +36,16 @@ import { fetchCredential, renewCredential, storeCredential } from "./git/credent
 import { effectLogger, makeLog, type Log } from "./logs/log.ts";
 import type { LogRing } from "./logs/log-ring.ts";
 import { writeRuntimeDefaults } from "./models.ts";
-import type { Redactor } from "../src/domain/redactor.ts";
+import type { Redactor } from "../src/domain/secret/redactor.ts";
 import { listenForRejections } from "./git/rejections.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
 import { Report } from "./report.ts";
+import { makeSaving } from "./saving/surface.ts";
 import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
 import { runSetup, takeOverSetup, type SetupFailure } from "./setup.ts";
 import type { Claimed, StartedAhead } from "./standby.ts";
-import { watchGateway } from "./gateway-calls.ts";
 import { makeSteering, Steering } from "./steering.ts";
 import { endStrays } from "./strays.ts";
 import { openTerminals } from "./terminals/scoped.ts";
@@ -62,17 +55,6 @@ import { makeWorkspace } from "./workspace/workspace.ts";
 const MAX_GIT_MESSAGE_LENGTH = 2000;
 /** Pause between two attempts to deliver the prompt. */
 const PROMPT_AGAIN = "500 millis";
-
-type MakeAdapter = (layout: Settings["layout"], limits: TurnLimits) => RuntimeAdapter;
-
-const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
-  opencode: ({ runtimePort }, limits) => opencodeAdapter(runtimePort, limits, watchGateway()),
-  acp: ({ workspace }, limits) => acpAdapter({ workspace, limits, gateway: watchGateway() }),
-  plain: ({ runtimePort }) => plainAdapter(runtimePort),
-};
-
-export const adapterOf = ({ launch, layout }: Settings): RuntimeAdapter =>
-  ADAPTERS[launch.adapter](layout, { ...TURN_LIMITS, ...launch.turnLimits });
 
 /** State that the parts of one daemon share. */
 interface Parts {
@@ -89,6 +71,7 @@ interface Parts {
   readonly agentEnv: AgentEnv;
   readonly ahead: StartedAhead | null;
   readonly claimed: Claimed | null;
+  readonly delivery: Delivery;
   /** The control surface's dependencies, once they exist. */
   readonly controlled: Deferred.Deferred<Controlled>;
 }
@@ -157,6 +140,7 @@ export const runDaemon = ({
     controlled,
     ahead,
     claimed,
+    delivery: new Delivery(),
   };
   if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
   return Effect.andThen(serve(parts), boot(parts)).pipe(
@@ -172,6 +156,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
     const { settings, adapter, report, feed, steering, attachments, redactor, log, ring } = parts;
     const { layout, servicePort } = settings;
     const terminals = yield* openTerminals({ ...parts, after });
+    const quiet = Semaphore.makeUnsafe(1);
     const server = new DaemonServer({
       terminals,
       token: settings.token,
@@ -186,8 +171,19 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
         if (isLast) steering.end();
         return Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false));
       },
+      goOn: () => steering.goOn(),
       workspace: yield* makeWorkspace(parts),
-      control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
+      control: yield* makeControl({ ...parts, quiet, renewCredential: fetchCredential(settings, redactor) }),
+      saving: yield* makeSaving({
+        ...parts,
+        quiet,
+        deliver: (body) => parts.delivery.deliver(body),
+        endAgent: Effect.suspend(() => {
+          steering.end();
+          const runtimeEnd = Effect.flatMap(Deferred.await(parts.controlled), ({ runtime }) => runtime.end);
+          return Effect.andThen(terminals.endAll, runtimeEnd);
+        }),
+      }),
     });
     yield* Effect.acquireRelease(
       Effect.promise(() => {

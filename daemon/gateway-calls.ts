@@ -8,7 +8,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import * as Schema from "effect/Schema";
-import { MODEL_GATEWAY_HOST } from "../src/domain/launch.ts";
+import { MODEL_GATEWAY_HOST } from "../src/domain/sandbox/launch.ts";
 import { PassedCalls, TokensReader } from "./passed-calls.ts";
 
 const REQUEST = new RegExp(`^POST http://${MODEL_GATEWAY_HOST.replaceAll(".", "\\.")}[:/]`, "i");

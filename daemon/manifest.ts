@@ -38,7 +38,7 @@ const fromDevcontainer = Effect.fnUntraced(function* <E>(
 ): Effect.fn.Return<Pick<ManifestParts, "setup" | "fault">, E> {
   // Loaded late, because most projects have none.
   const { DEVCONTAINER_LIMIT_BYTES, readDevcontainer } = yield* Effect.promise(
-    () => import("../src/domain/devcontainer.ts"),
+    () => import("../src/domain/environment/devcontainer.ts"),
   );
   // One byte more shows that a file is too large.
   const bytes = yield* readFile(file, DEVCONTAINER_LIMIT_BYTES + 1);
@@ -64,7 +64,9 @@ export const manifestParts = Effect.fnUntraced(function* <E>(
 ): Effect.fn.Return<ManifestParts, E> {
   if (manifest === "") return NOTHING;
   // Loaded late for the same reason as in config-dir.ts.
-  const { MANIFEST_FILE, parseManifest } = yield* Effect.promise(() => import("../src/domain/manifest.ts"));
+  const { MANIFEST_FILE, parseManifest } = yield* Effect.promise(
+    () => import("../src/domain/manifest/manifest.ts"),
+  );
   const { env, environment, setup, fatal, errors } = parseManifest(Buffer.from(manifest));
   if (fatal)
     return {

@@ -1,10 +1,10 @@
 /**
- * The agent runtime's defaults: the model that it uses if the session and the repository name none (domain/model.ts).
+ * The agent runtime's defaults: the model that it uses if the session and the repository name none (domain/sandbox/model.ts).
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as Result from "effect/Result";
-import { agentFile } from "../src/domain/agent.ts";
+import { agentFile } from "../src/domain/sandbox/agent.ts";
 import {
   chooseModel,
   DEFAULT_GATEWAY_MODEL,
@@ -14,7 +14,7 @@ import {
   namesHosted,
   providerOf,
   runtimeConfigFiles,
-} from "../src/domain/model.ts";
+} from "../src/domain/sandbox/model.ts";
 import type { RuntimeAdapter, RuntimeModels } from "./adapters/adapter.ts";
 import type { AgentEnv } from "./agent-env.ts";
 import { writeForAgent } from "./files.ts";

@@ -7,7 +7,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import * as Schema from "effect/Schema";
-import type { Usage } from "../src/domain/conversation.ts";
+import type { Usage } from "../src/domain/conversation/conversation.ts";
 import { BoundedMap } from "../src/ground/bounded-map.ts";
 
 /** As opencode records them: `input` is without the cached ones. */

@@ -3,13 +3,17 @@
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
-import { DAEMON_PROTOCOL } from "../src/domain/daemon-protocol.ts";
+import { DAEMON_PROTOCOL } from "../src/domain/sandbox/daemon-protocol.ts";
 import { cutText, storableText } from "../src/domain/text.ts";
-import { TURN_MESSAGE_MAX, type ConversationTurn, type NumberedTurn } from "../src/domain/last-turn.ts";
+import {
+  TURN_MESSAGE_MAX,
+  type ConversationTurn,
+  type NumberedTurn,
+} from "../src/domain/session/last-turn.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
 import type { TurnEnd } from "./adapters/adapter.ts";
-import type { Restored } from "../src/domain/saved.ts";
-import type { Redactor } from "../src/domain/redactor.ts";
+import type { Restored } from "../src/domain/save/saved.ts";
+import type { Redactor } from "../src/domain/secret/redactor.ts";
 
 export type BootStep =
   | "listening"
@@ -47,7 +51,7 @@ export interface TurnReport {
 }
 
 export interface HealthReport {
-  /** Which requests and answers the daemon knows (src/domain/daemon-protocol.ts). */
+  /** Which requests and answers the daemon knows (src/domain/sandbox/daemon-protocol.ts). */
   readonly protocol: number;
   readonly status: "starting" | "ready" | "degraded" | "error";
   readonly daemon: { readonly version: string; readonly uptime_ms: number };
@@ -64,6 +68,8 @@ export interface HealthReport {
     readonly commit: string | null;
   };
   readonly bootstrap: BootstrapReport;
+  /** `wanted`: the boot waits for saved work, which the service delivers. */
+  readonly restore: "none" | "wanted" | "running" | "done";
   /** The saved work that this boot brought back. Null: it was not asked to. */
   readonly restored: Restored | null;
   readonly turn: TurnReport;
@@ -84,6 +90,7 @@ export class Report {
   /** Completes when requests can be passed to the runtime for the first time. */
   readonly whenServed: Effect.Effect<void> = Deferred.await(this.#served);
   bootstrap: BootstrapReport = { state: "none", at: null };
+  restore: HealthReport["restore"] = "none";
   restored: Restored | null = null;
   turn: TurnReport = { active: null, active_since: null, last_activity_at: null, last: null };
   /** When a person last typed in a terminal, ISO 8601. */
@@ -212,6 +219,7 @@ export class Report {
       runtime: this.#runtime,
       repo: this.#repo,
       bootstrap: this.bootstrap,
+      restore: this.restore,
       restored: this.restored,
       turn: this.turn,
       typed_at: this.typedAt,

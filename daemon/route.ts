@@ -7,12 +7,15 @@
  */
 import { readingOf, type WorkspaceRead } from "./workspace/reading.ts";
 
-import { terminalWish, type TerminalWish } from "../src/domain/terminal.ts";
+import type { SavingCall } from "./saving/surface.ts";
+import { terminalWish, type TerminalWish } from "../src/domain/session/terminal.ts";
 
 export type Route =
   /** `isHeld`: it may be answered later, when the boot is over or has trouble. */
   | { readonly kind: "health"; readonly isHeld: boolean }
   | { readonly kind: "abort" }
+  /** The sandbox stays after all: messages are taken again. */
+  | { readonly kind: "continue" }
   /** A waiting sandbox gets its session (standby.ts). */
   | { readonly kind: "claim" }
   /** A waiting sandbox gets the project's commit before it gets its session. */
@@ -25,8 +28,12 @@ export type Route =
   | { readonly kind: "turn"; readonly after: number }
   /** `after`: the number of the last known version of an item. */
   | { readonly kind: "conversation"; readonly after: number }
+  /** The whole output of a tool. `item`: the item's native id. */
+  | { readonly kind: "output"; readonly item: string }
   | { readonly kind: "workspace"; readonly read: WorkspaceRead }
   | { readonly kind: "control"; readonly name: ControlName }
+  /** Saved work: calls of the service alone. */
+  | { readonly kind: "saving"; readonly call: SavingCall }
   | { readonly kind: "steering"; readonly name: SteeringName }
   /** `id`: a UUID. */
   | { readonly kind: "attachment"; readonly id: string }
@@ -35,7 +42,7 @@ export type Route =
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** Control paths that take a JSON body (api.md 7). */
-export type ControlName = "refresh" | "env" | "save";
+export type ControlName = "refresh" | "env";
 
 /** Paths by which people steer the agent. All but `models` take a JSON body. */
 export type SteeringName = "messages" | "interrupt" | "answer" | "models";
@@ -55,7 +62,27 @@ export interface Target {
 const CONTROLS: ReadonlyMap<string, ControlName> = new Map([
   ["/platform/refresh", "refresh"],
   ["/platform/env", "env"],
-  ["/platform/save", "save"],
+]);
+const SAVING: ReadonlyMap<string, SavingCall> = new Map([
+  ["/platform/save/list", "list"],
+  ["/platform/save/read", "read"],
+  ["/platform/restore", "restore"],
+  ["/platform/retire", "retire"],
+]);
+/** Paths without a query. */
+const PLAIN: ReadonlyMap<
+  string,
+  {
+    readonly kind: "abort" | "claim" | "continue" | "logs" | "ports";
+    readonly method: "GET" | "POST";
+    readonly use: string;
+  }
+> = new Map([
+  ["/platform/abort", { kind: "abort", method: "POST", use: "abort" }],
+  ["/platform/continue", { kind: "continue", method: "POST", use: "take messages again" }],
+  ["/platform/claim", { kind: "claim", method: "POST", use: "claim" }],
+  ["/platform/logs", { kind: "logs", method: "GET", use: "read the log" }],
+  ["/platform/ports", { kind: "ports", method: "GET", use: "read the ports" }],
 ]);
 const STEERING: ReadonlyMap<string, SteeringName> = new Map([
   ["/platform/messages", "messages"],
@@ -93,27 +120,16 @@ const controlRoute = (method: string, path: string, url: string): Route => {
       return { kind: "health", isHeld: url.slice(path.length) === "?until=booted" };
     return refused(405, "method_not_allowed", "Use GET or HEAD to read the health.");
   }
-  if (path === "/platform/abort") {
-    if (method === "POST") return { kind: "abort" };
-    return refused(405, "method_not_allowed", "Use POST to abort.");
+  const plain = PLAIN.get(path);
+  if (plain !== undefined) {
+    if (method === plain.method) return { kind: plain.kind };
+    return refused(405, "method_not_allowed", `Use ${plain.method} to ${plain.use}.`);
   }
   if (path === "/platform/checkout") {
     const [, commit = null] = /^\?commit=([0-9a-f]{40})$/.exec(url.slice(path.length)) ?? [];
     if (method !== "PUT") return refused(405, "method_not_allowed", "Use PUT to give a commit.");
     if (commit === null) return refused(400, "bad_request", "commit must be the id of a commit.");
     return { kind: "prepare", commit };
-  }
-  if (path === "/platform/claim") {
-    if (method === "POST") return { kind: "claim" };
-    return refused(405, "method_not_allowed", "Use POST to claim.");
-  }
-  if (path === "/platform/logs") {
-    if (method === "GET") return { kind: "logs" };
-    return refused(405, "method_not_allowed", "Use GET to read the log.");
-  }
-  if (path === "/platform/ports") {
-    if (method === "GET") return { kind: "ports" };
-    return refused(405, "method_not_allowed", "Use GET to read the ports.");
   }
   if (path === "/platform/terminal") {
     if (method !== "GET" && method !== "DELETE")
@@ -130,6 +146,12 @@ const controlRoute = (method: string, path: string, url: string): Route => {
     if (method === "GET") return routeAfter("conversation", "a version", url.slice(path.length));
     return refused(405, "method_not_allowed", "Use GET to read the conversation.");
   }
+  if (path === "/platform/output") {
+    const item = new URLSearchParams(url.slice(path.length)).get("item") ?? "";
+    if (method !== "GET") return refused(405, "method_not_allowed", "Use GET to read an output.");
+    if (item === "") return refused(400, "bad_request", "item must be the id of an item.");
+    return { kind: "output", item };
+  }
   if (path === "/platform/models") {
     if (method === "GET") return { kind: "steering", name: "models" };
     return refused(405, "method_not_allowed", "Use GET to read the models.");
@@ -141,9 +163,11 @@ const controlRoute = (method: string, path: string, url: string): Route => {
     if (method === "PUT") return { kind: "attachment", id };
     return refused(405, "method_not_allowed", "Use PUT to store an attachment.");
   }
+  const saving = SAVING.get(path);
+  if (saving !== undefined && method === "POST") return { kind: "saving", call: saving };
   const control = CONTROLS.get(path);
   const steering = STEERING.get(path);
-  if (control === undefined && steering === undefined)
+  if (control === undefined && steering === undefined && saving === undefined)
     return refused(404, "not_found", "Control path not found.");
   if (method === "POST" && control !== undefined) return { kind: "control", name: control };
   if (method === "POST" && steering !== undefined) return { kind: "steering", name: steering };

@@ -26,7 +26,7 @@ import type { Allowance } from "./allowance.ts";
 import type { Log } from "./logs/log.ts";
 import { RuntimeOutput } from "./logs/output.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
-import type { Redactor } from "../src/domain/redactor.ts";
+import type { Redactor } from "../src/domain/secret/redactor.ts";
 import type { Report } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import type { StartedAhead } from "./standby.ts";
@@ -57,6 +57,8 @@ export interface Runtime {
   readonly restart: Effect.Effect<void>;
   /** Restarts it. Returns when the new process answers, or after `RENEW_DEADLINE`. */
   readonly renew: Effect.Effect<Renewed>;
+  /** Ends it for good. Returns when its process is gone. */
+  readonly end: Effect.Effect<void>;
 }
 
 /** The result of a restart. */
@@ -128,7 +130,11 @@ export const superviseRuntime = Effect.fnUntraced(function* (
   );
   yield* Deferred.succeed(interpreter.actor, actor);
   yield* Effect.addFinalizer(() => interpreter.tell({ type: "stop.requested" }));
-  return { restart: interpreter.tell({ type: "restart.requested" }), renew: interpreter.renew };
+  return {
+    restart: interpreter.tell({ type: "restart.requested" }),
+    renew: interpreter.renew,
+    end: interpreter.end,
+  };
 });
 
 class Interpreter {
@@ -180,6 +186,13 @@ class Interpreter {
         turnInterrupted: this.#cutRun === run || busy,
       };
     });
+  }
+
+  get end(): Effect.Effect<void> {
+    return Effect.andThen(
+      this.tell({ type: "stop.requested" }),
+      Effect.asVoid(this.#seen(({ state, context }) => state === "stopped" && !context.alive)),
+    );
   }
 
   /** The first snapshot that matches, starting with the current one. */

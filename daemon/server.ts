@@ -12,9 +12,9 @@ import {
   verifyUserContext,
   type UserContext,
   type UserContextRefusal,
-} from "../src/domain/user-context.ts";
-import { ATTACHMENT_MAX } from "../src/domain/attachment.ts";
-import type { TerminalWish } from "../src/domain/terminal.ts";
+} from "../src/domain/sandbox/user-context.ts";
+import { ATTACHMENT_MAX } from "../src/domain/conversation/attachment.ts";
+import type { TerminalWish } from "../src/domain/session/terminal.ts";
 import { ambiguityOf, upgradeAmbiguityOf } from "../src/proxy/ambiguity.ts";
 import { handshakeFault } from "../src/proxy/handshake.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
@@ -34,6 +34,7 @@ import {
   NOT_READY,
   NOT_SUPPORTED,
   OPEN_BY_SOCKET,
+  SERVICE_ONLY,
 } from "./answer.ts";
 import type { Attachments } from "./attachments.ts";
 import { BODY_LIMIT_BYTES, readBytes, readJson } from "./body.ts";
@@ -45,6 +46,7 @@ import { LogStreams } from "./logs/log-stream.ts";
 import { listeningPorts } from "./ports.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
+import type { SavingCall, SavingSurface } from "./saving/surface.ts";
 import type { SteeringSurface } from "./steering.ts";
 import { openTerminalSocket } from "./terminals/terminal-socket.ts";
 import type { Terminals } from "./terminals/terminals.ts";
@@ -67,8 +69,12 @@ export interface ServerOptions {
   readonly feed?: ConversationFeed;
   /** Aborts the agent's current turn. False if the agent was idle. `isLast`: no turn may follow it. */
   readonly abort: (isLast: boolean) => Promise<boolean>;
-  /** Refresh, env and save. */
+  /** Takes back that no turn may follow. Absent: no turn begins by a message. */
+  readonly goOn?: () => void;
+  /** Refresh and env. */
   readonly control: ControlSurface;
+  /** Saved work, for the service alone. Absent: this server has none. */
+  readonly saving?: SavingSurface;
   /** Reads the workspace while the agent works. Absent: this server has no workspace. */
   readonly workspace?: WorkspaceSurface;
   /** Messages, interrupts, answers and models. Absent: the runtime has no conversation. */
@@ -151,6 +157,7 @@ export class DaemonServer {
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(request, response);
+    if (route.kind === "continue") return this.#goOn(request, response);
     if (route.kind === "prepare") return answerError(response, CLAIMED.status, CLAIMED.body);
     if (route.kind === "claim") return void this.#claimedAlready(request, response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
@@ -159,9 +166,11 @@ export class DaemonServer {
     if (route.kind === "terminal") return this.#endTerminal(route.wish, request, response);
     if (route.kind === "turn") return this.#turn(route.after, response);
     if (route.kind === "conversation") return this.#conversation(route.after, response);
+    if (route.kind === "output") return this.#output(route.item, response);
     if (route.kind === "workspace") return void this.#workspace(route.read, response);
     if (route.kind === "control" || route.kind === "steering")
       return void this.#control(route, request, response);
+    if (route.kind === "saving") return void this.#saving(route.call, request, response);
     if (route.kind === "attachment") return void this.#attachment(route.id, request, response);
     if (this.#isNoApi(route)) return answerError(response, NO_API.status, NO_API.body);
     const to = this.#upstream(route, request);
@@ -229,6 +238,12 @@ export class DaemonServer {
     answerJson(response, 200, {});
   }
 
+  #output(item: string, response: ServerResponse): void {
+    const output = this.#options.feed?.output(item) ?? null;
+    if (output !== null) return answerJson(response, 200, { output });
+    answerError(response, 404, { error: "The output of this item is not kept.", code: "not_found" });
+  }
+
   #isNoApi({ kind }: Route): boolean {
     return kind === "runtime" && this.#options.runtimePort === null;
   }
@@ -267,6 +282,14 @@ export class DaemonServer {
     if ("done" in answer) answerJson(response, 200, answer.done);
     else if (answer === NOT_READY) answerNotReady(response);
     else answerError(response, answer.status, answer.body);
+  }
+
+  async #saving(call: SavingCall, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { saving } = this.#options;
+    if (this.#contextOf(request).role !== SERVICE_ROLE)
+      return answerError(response, SERVICE_ONLY.status, SERVICE_ONLY.body);
+    if (saving === undefined) return answerNotReady(response);
+    await saving(call, request, response);
   }
 
   async #attachment(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -313,6 +336,14 @@ export class DaemonServer {
   async #claimedAlready(request: IncomingMessage, response: ServerResponse): Promise<void> {
     await readBytes(request, response, BODY_LIMIT_BYTES);
     answerJson(response, 200, { session_id: this.#options.sessionId });
+  }
+
+  /** After an abort for a sandbox that stays, because its work could not be saved or something waits for its agent. */
+  #goOn(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#contextOf(request).role !== SERVICE_ROLE)
+      return answerError(response, SERVICE_ONLY.status, SERVICE_ONLY.body);
+    this.#options.goOn?.();
+    answerJson(response, 200, {});
   }
 
   /** The service itself ends a turn only before it ends the sandbox. A person goes on with the next message. */

@@ -1,10 +1,10 @@
 /**
- * The daemon's settings: the injected environment (spec.md, injected environment), the launch file (domain/launch.ts) and the layout
+ * The daemon's settings: the injected environment (spec.md, injected environment), the launch file (domain/sandbox/launch.ts) and the layout
  * of the sandbox. Read once at the start; the environment is not read later.
  */
 import { readFileSync, rmSync } from "node:fs";
 import * as Schema from "effect/Schema";
-import { imageVariables, processVariables } from "../src/domain/image-variables.ts";
+import { imageVariables, processVariables } from "../src/domain/environment/image-variables.ts";
 import {
   AGENT_READABLE_DIR,
   DAEMON_SOCKET,
@@ -12,7 +12,7 @@ import {
   LAUNCH_FILE,
   LaunchSettings,
   RUNTIME_PORT,
-} from "../src/domain/launch.ts";
+} from "../src/domain/sandbox/launch.ts";
 
 /** Paths and addresses. `SANDBOX_LAYOUT` is a sandbox's own. Tests run the daemon in other layouts. */
 export interface Layout {

@@ -14,7 +14,7 @@ import type { ConversationFeed } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
 import type { Log } from "./logs/log.ts";
 import { RuntimeOutput } from "./logs/output.ts";
-import type { Redactor } from "../src/domain/redactor.ts";
+import type { Redactor } from "../src/domain/secret/redactor.ts";
 import type { SetupWish } from "./manifest.ts";
 import { ProcessGroup, type Exit, type Launch } from "./process.ts";
 

@@ -16,14 +16,14 @@ import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import * as Scope from "effect/Scope";
-import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
-import { DAEMON_PROTOCOL } from "../src/domain/daemon-protocol.ts";
-import { Claim } from "../src/domain/launch.ts";
+import { DEFAULT_CONFIG_DIR } from "../src/domain/manifest/config-dir.ts";
+import { DAEMON_PROTOCOL } from "../src/domain/sandbox/daemon-protocol.ts";
+import { Claim } from "../src/domain/sandbox/launch.ts";
 import {
   USER_CONTEXT_HEADER,
   verifyUserContext,
   type UserContextRefusal,
-} from "../src/domain/user-context.ts";
+} from "../src/domain/sandbox/user-context.ts";
 import { ambiguityOf } from "../src/proxy/ambiguity.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
 import type { AheadOfSession, RuntimeAdapter } from "./adapters/adapter.ts";
@@ -54,7 +54,7 @@ import type { Log } from "./logs/log.ts";
 import { configuresRuntime, writeRuntimeDefaults } from "./models.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
 import { ProcessGroup } from "./process.ts";
-import type { Redactor } from "../src/domain/redactor.ts";
+import type { Redactor } from "../src/domain/secret/redactor.ts";
 import type { HealthReport } from "./report.ts";
 import { decideRoute } from "./route.ts";
 import type { Settings } from "./settings.ts";
@@ -283,7 +283,7 @@ class Waiting {
   }
 
   /** In the form of a booting daemon's health (report.ts). */
-  #health(): Omit<HealthReport, "repo" | "restored" | "typed_at"> & { readonly repo: object } {
+  #health(): Omit<HealthReport, "repo" | "restore" | "restored" | "typed_at"> & { readonly repo: object } {
     return {
       protocol: DAEMON_PROTOCOL,
       status: "starting",

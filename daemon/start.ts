@@ -5,11 +5,13 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import metadata from "../package.json" with { type: "json" };
 import { Allowance } from "./allowance.ts";
-import { adapterOf, runDaemon, type DaemonOptions } from "./daemon.ts";
+import { adapterOf } from "./adapters/adapters.ts";
+import { runDaemon, type DaemonOptions } from "./daemon.ts";
 import { writePackageSettings } from "./packages.ts";
+import { installWorkspaceProgram } from "./saving/workspace-program.ts";
 import { LogRing, RING_BYTES } from "./logs/log-ring.ts";
 import { makeLog, type Log } from "./logs/log.ts";
-import { Redactor } from "../src/domain/redactor.ts";
+import { Redactor } from "../src/domain/secret/redactor.ts";
 import {
   claimedSettings,
   readLaunch,
@@ -64,6 +66,7 @@ const keepFileBounded = (ring: LogRing): void => {
 export const start = (layout: Layout): void => {
   const { settings, environment } = settingsOrExit({ ...process.env }, layout);
   writePackageSettings(settings);
+  installWorkspaceProgram(settings.layout);
   // If the log's reader is gone, the sandbox must not end.
   process.stdout.on("error", () => undefined);
   // Child processes get an explicit environment. This covers any that would not.

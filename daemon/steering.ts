@@ -1,5 +1,5 @@
 /**
- * Messages, interrupts and answers of people, on their way to the agent runtime (src/domain/steering.ts), and the turns
+ * Messages, interrupts and answers of people, on their way to the agent runtime (src/domain/conversation/steering.ts), and the turns
  * that they begin.
  *
  *  E1 Handovers and interrupts take turns. So an interrupt that is under way never meets a later turn (Y3).
@@ -21,15 +21,15 @@ import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import { thrownText } from "../src/ground/thrown.ts";
 import { BoundedMap } from "../src/ground/bounded-map.ts";
-import type { ItemError, TurnNow } from "../src/domain/conversation.ts";
+import type { ItemError, TurnNow } from "../src/domain/conversation/conversation.ts";
 import {
   AnswerOrder,
   InterruptOrder,
   MESSAGE_TEXT_MAX,
   OutgoingMessage,
   type MessageHandedOver,
-} from "../src/domain/steering.ts";
-import type { ConversationTurn } from "../src/domain/last-turn.ts";
+} from "../src/domain/conversation/steering.ts";
+import type { ConversationTurn } from "../src/domain/session/last-turn.ts";
 import type {
   AdapterSteering,
   AgentSession,
@@ -169,6 +169,11 @@ export class Steering {
   /** The sandbox is about to end. A message that comes now waits in the service for the next sandbox. */
   end(): void {
     this.#isEnding = true;
+  }
+
+  /** It stays after all. */
+  goOn(): void {
+    this.#isEnding = false;
   }
 
   /** The runtime's process is gone. */

@@ -10,8 +10,8 @@
  *     turn that shows no sign of a beginning within `BEGIN_WITHIN_MS` counts as begun.
  *  B6 A look at the runtime counts for the turn that was open then, and for no later one.
  */
-import type { TurnNow } from "../src/domain/conversation.ts";
-import type { ConversationTurn } from "../src/domain/last-turn.ts";
+import type { TurnNow } from "../src/domain/conversation/conversation.ts";
+import type { ConversationTurn } from "../src/domain/session/last-turn.ts";
 
 /** A busy runtime needs seconds from taking a message to its first sign of work. */
 export const BEGIN_WITHIN_MS = 60_000;

@@ -10,10 +10,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import type { LaunchSettings } from "../src/domain/launch.ts";
+import type { LaunchSettings } from "../src/domain/sandbox/launch.ts";
 import { runDaemon } from "./daemon.ts";
 import { LogRing } from "./logs/log-ring.ts";
-import { Redactor } from "../src/domain/redactor.ts";
+import { Redactor } from "../src/domain/secret/redactor.ts";
 import { readSettings, secretsOf, type Layout } from "./settings.ts";
 
 /** Only the daemon runs: no clone, and a runtime that ends at once. */

@@ -3,13 +3,13 @@ import { getJson, post, put, remove, signOut } from "./api.js";
 import { allowNotifications, stopNotifications } from "./attention.js";
 import { ask, askFor, SECRET_LINES } from "./dialog.js";
 import { h } from "./dom.js";
-import { fireLink } from "./fires.js";
+import { unfoldHeader } from "./header.js";
 import { clearFilters } from "./filters.js";
 import { moment } from "./format.js";
 import { showShortcuts } from "./keys.js";
 import { forgetKept } from "./kept.js";
 import { openPalette } from "./palette.js";
-import { projectLink } from "./parts.js";
+import { fireLink, projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 import { isRestoreWanted } from "./saved-work.js";
@@ -200,6 +200,7 @@ export const ACTIONS = {
     page.refresh();
   },
   palette: () => openPalette(),
+  "unfold-header": () => unfoldHeader(),
   shortcuts: () => showShortcuts(),
   "allow-notifications": async (_input, page) => {
     await allowNotifications();
@@ -232,17 +233,6 @@ export const ACTIONS = {
   },
 
   dismiss: (_input, page) => page.dismiss(),
-
-  "stop-session": async ({ project = "", session = "" }, page) => {
-    const sure = await ask({
-      title: "Stop this session?",
-      text: "The sandbox is removed. Pushed commits stay on the session branch, and unpushed work is saved.",
-      confirm: "Stop",
-    });
-    if (sure === null) return;
-    await post(`${projectPath(project)}/sessions/${session}/stop`);
-    page.notice("The session was stopped.");
-  },
 
   "restart-session": async ({ project = "", session = "" }, page) => {
     await post(`${projectPath(project)}/sessions/${session}/restart`, { restore_saved: isRestoreWanted() });

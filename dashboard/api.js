@@ -21,10 +21,10 @@ const UPLOAD_TIMEOUT_MS = 120_000;
 
 /**
  * @param {string} method
- * @param {string} path
+ * @param {string} path with its query
  * @param {{body?: unknown, timeoutMs?: number}} [content] body: a file is sent as it is, anything else as JSON
  */
-const call = async (method, path, { body, timeoutMs } = {}) => {
+export const call = async (method, path, { body, timeoutMs } = {}) => {
   const file = body instanceof Blob ? body : null;
   /** @type {Record<string, string>} */
   const headers = { accept: "application/json, text/plain" };

@@ -10,14 +10,13 @@ import { askingAgain, closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
 import { forgetRefusals, keepForms, sendForm } from "./forms.js";
 import { followFilters } from "./filters.js";
+import { accountView, seeSignedIn, unfoldHeader } from "./header.js";
 import { followPrompts } from "./new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
-import { complain, dismissNotice, notice, pausedBanner } from "./notices.js";
-import { accountView } from "./overview.js";
+import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.js";
 import { formOf, pageAt } from "./pages.js";
-import { button, callout, prose } from "./parts.js";
 import { learnRole } from "./roles.js";
 import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.js";
 import { visible } from "./text.js";
@@ -93,7 +92,7 @@ const isSeen = ({ page }) => signedIn || page.isOpen === true;
 const draw = () => {
   const { page, data, error } = visit;
   morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting.length) : []);
-  region("search").hidden = !signedIn;
+  seeSignedIn(signedIn);
   if (!isSeen(visit)) {
     document.title = "Sign in · Platform";
     morph(region("main"), signInView(refusal));
@@ -103,7 +102,7 @@ const draw = () => {
   keepingPlace(() =>
     morph(region("main"), [
       me?.paused === true && pausedBanner(me),
-      error !== null && problem(error, data !== null),
+      error !== null && problemView(error, data !== null),
       ...(data === null
         ? [error === null && h("p", { class: "loading" }, "Loading…")]
         : page.view(data, me, visit.live)),
@@ -127,23 +126,6 @@ const keepingPlace = (change) => {
   change();
   if (wasInside && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
 };
-
-/** @param {ApiError} error @param {boolean} shown whether the page still shows older data */
-const problem = (error, shown) =>
-  h(
-    "div",
-    { role: "alert", "data-key": "problem" },
-    !shown && h("h1", { class: "unseen" }, "Nothing can be shown"),
-    callout(
-      "bad",
-      error.status === 404
-        ? h("strong", {}, prose(error.message))
-        : [h("strong", {}, "The page could not be loaded. "), ...prose(error.message)],
-      shown && " The information below may be out of date.",
-      [0, 502, 503, 504].includes(error.status) && " The page tries again by itself.",
-      h("p", { class: "actions" }, button("retry", "Try again")),
-    ),
-  );
 
 /** Reads everything that the page shows. A call during a reading causes one more afterwards. */
 const refresh = async () => {
@@ -247,9 +229,10 @@ const leave = () => {
   me = null;
   waiting = [];
   forgetWaiting();
-  forgetRecent();
   visit.data = null;
   followPage(visit);
+  // Last: what is shown is not forgotten.
+  forgetRecent();
   followProject();
   draw();
   void learnProviders().then(draw);
@@ -261,6 +244,7 @@ const navigate = () => {
   dismissNotice();
   forgetRefusals();
   closeDialog();
+  unfoldHeader(false);
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
     // The same page with another filter: it stays as it is until the answer arrives.
     visit.data ??= former.data;
@@ -287,6 +271,15 @@ const attempt = async (work) => {
     complain(error instanceof Error ? error.message : String(error), code);
   }
 };
+
+/** Does what a button or a form of a remade page says. @param {() => unknown} work */
+export const perform = (work) =>
+  attempt(async () => {
+    await askingAgain(async () => {
+      await work();
+    });
+    refreshSoon();
+  });
 
 const pageActions = {
   notice,
@@ -362,7 +355,7 @@ const enter = () => {
   navigate();
 };
 
-const start = async () => {
+export const start = async () => {
   try {
     await resume();
     enter();
@@ -395,4 +388,3 @@ setInterval(() => {
   // The page is hidden. Its title, its icon and the notifications say that a session waits for a person.
   else if (signedIn) void attend().then(draw);
 }, POLL_MS);
-void start();

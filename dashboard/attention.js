@@ -18,7 +18,7 @@ let known = null;
 
 /** @returns {Promise<Session[]>} */
 export const readWaiting = async () =>
-  (await getJson(`/v1/sessions?turn=requires_action&limit=${SHOWN}`)).sessions;
+  (await getJson(`/v1/sessions?activity=needs_you&limit=${SHOWN}`)).sessions;
 
 /** Forgets what was seen: the reader has signed out. */
 export const forgetWaiting = () => {
@@ -76,9 +76,16 @@ const isWanted = () => {
   }
 };
 
+/** @type {Record<NonNullable<Session["waits_for"]>["kind"], string>} */
+const WORDS = {
+  question: "The agent needs your answer",
+  permission: "The agent needs your permission",
+  approval: "The agent needs your approval",
+  work_unsaved: "The work of an idle session cannot be saved",
+};
+
 /** @param {Session} session */
-const tellOf = (session) =>
-  notify(session, `The agent needs your ${session.pending_approvals > 0 ? "approval" : "answer"}`);
+const tellOf = (session) => notify(session, WORDS[session.waits_for?.kind ?? "question"]);
 
 /** A notification of a session, if the reader asked for those. @param {Session} session @param {string} words */
 export const notify = (session, words) => {

@@ -100,7 +100,7 @@ export const changeRequest = {
   /** @param {ChangePage} data */
   view: ({ project, change, diff, session, names }) => [
     trail([
-      ["Projects", "#/"],
+      ["Projects", "#/projects"],
       [project.name, projectLink(project.id)],
       ["Change requests", projectLink(project.id, "/change-requests")],
       [`#${change.number}`, null],

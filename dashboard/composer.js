@@ -240,9 +240,9 @@ const listenToTyping = (area, submit, typed) => {
  *
  * @param {HTMLElement} form
  * @param {HTMLElement} area
- * @param {import("./attachments.js").Attachments} files
+ * @param {{add: (files: Iterable<File>) => void}} files
  */
-const listenToFiles = (form, area, files) => {
+export const listenToFiles = (form, area, files) => {
   area.addEventListener("paste", (event) => {
     const pasted = [...(event.clipboardData?.files ?? [])];
     if (pasted.length === 0) return;
@@ -264,7 +264,7 @@ const listenToFiles = (form, area, files) => {
 };
 
 /** As high as its text, up to the limit in style.css. @param {HTMLTextAreaElement} area */
-const grow = (area) => {
+export const grow = (area) => {
   area.style.height = "auto";
   area.style.height = `${area.scrollHeight}px`;
 };

@@ -211,7 +211,7 @@ const connector = {
     const waiting = tools.filter(({ state }) => state !== "accepted");
     return [
       trail([
-        ["Projects", "#/"],
+        ["Projects", "#/projects"],
         [project.name, projectLink(project.id)],
         ["Connectors", projectLink(project.id, "/connectors")],
         [slug, null],

@@ -15,6 +15,11 @@ const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
  * Links lead within the page, to this service, or to a port of a sandbox on the origin that the service names for it.
  */
 const LINK = /^(#|\/(?!\/)|https?:\/\/p\d{1,5}-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.)/;
+/** @param {string} href */
+export const checkLink = (href) => {
+  if (!LINK.test(href)) throw new Error("the page links to itself and to previews only");
+};
+
 /** Attributes that are shown or read aloud. */
 const SHOWN = new Set(["title", "aria-label"]);
 
@@ -32,7 +37,7 @@ export const h = (tag, attributes, ...children) => {
     if (REFUSED.test(name)) throw new Error(`the page sets no ${name} attribute`);
     if (value === null || value === undefined || value === false) continue;
     const text = value === true ? "" : String(value);
-    if (name === "href" && !LINK.test(text)) throw new Error("the page links to itself and to previews only");
+    if (name === "href") checkLink(text);
     element.setAttribute(name, SHOWN.has(name) ? visible(text) : text);
   }
   for (const child of children.flat()) {

@@ -194,7 +194,7 @@ export const environmentBuild = {
     const build = newest(loaded, live);
     return [
       trail([
-        ["Projects", "#/"],
+        ["Projects", "#/projects"],
         [project.name, projectLink(project.id)],
         ["Environment", projectLink(project.id, "/environment")],
         [`Build ${shortId(build.id)}`, null],

@@ -1,10 +1,10 @@
 /** The filters of a page's list. They are in the address, so that a link, a reload and the back button keep them. */
 
 /** How long the reader rests before a typed text narrows the list. */
-const TYPING_MS = 300;
+export const TYPING_MS = 300;
 
 /** @param {string} name @param {string} value "" removes it */
-const narrow = (name, value) => {
+export const narrow = (name, value) => {
   const [path = "", query = ""] = location.hash.split("?", 2);
   const wanted = new URLSearchParams(query);
   if (value === "") wanted.delete(name);

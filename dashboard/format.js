@@ -68,3 +68,15 @@ export const size = (bytes) => {
   if (bytes < KIB * KIB) return `${Math.round(bytes / KIB)} KiB`;
   return `${(bytes / KIB / KIB).toFixed(1).replace(/\.0$/, "")} MiB`;
 };
+
+/** How many paths these stand for: one entry may be a whole class. @param {readonly {count?: number}[]} paths */
+export const pathCount = (paths) => paths.reduce((sum, { count = 1 }) => sum + count, 0);
+
+/** @param {number} count */
+export const pathsOf = (count) => `${grouped(count)} ${count === 1 ? "path" : "paths"}`;
+/** @param {number} count */
+export const pathsAre = (count) => `${pathsOf(count)} ${count === 1 ? "is" : "are"}`;
+
+/** With a capital letter and a full stop. @param {string} text */
+export const sentence = (text) =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;

@@ -59,5 +59,14 @@ export const recentData = (hash) => {
   return kept !== undefined && performance.now() - kept.at < SHOWN_MS ? kept.data : null;
 };
 
-/** After an action of a person, which may change any page. */
-export const forgetRecent = () => recent.clear();
+/** Other memories of pages that are not shown (api/queries.ts). @type {Set<() => void>} */
+const others = new Set();
+
+/** @param {() => void} forget */
+export const forgetWithRecent = (forget) => others.add(forget);
+
+/** After an action of a person, which may change any page, and when the person signs out. */
+export const forgetRecent = () => {
+  recent.clear();
+  for (const forget of others) forget();
+};

@@ -20,10 +20,17 @@ const go = (hash) => {
   location.hash = hash;
 };
 
-/** Goes to a part of the shown project, or to the list of projects if none is shown. @param {string} rest */
+/** Goes to a part of the shown project, or to the first page if none is shown. @param {string} rest */
 const inProject = (rest) => {
   const project = projectHash();
   go(project === null ? "#/" : project + rest);
+};
+
+/** Where the next session's prompt is written: on the first page, or on the page of the shown project. */
+const startSession = () => {
+  const prompt = document.querySelector("#main .start textarea");
+  if (prompt instanceof HTMLElement) prompt.focus();
+  else inProject("/new");
 };
 
 /** The rows and cards of the page's lists, by their links. */
@@ -55,13 +62,14 @@ const openMenu = () => {
 
 /** @type {Record<string, {about: string, run: () => void}>} */
 const SHORTCUTS = {
-  "g p": { about: "Go to the projects", run: () => go("#/") },
+  "g h": { about: "Go to the first page", run: () => go("#/") },
+  "g p": { about: "Go to the projects", run: () => go("#/projects") },
   "g s": { about: "Go to the project's sessions", run: () => inProject("") },
   "g t": { about: "Go to the project's triggers", run: () => inProject("/triggers") },
   "g c": { about: "Go to the project's change requests", run: () => inProject("/change-requests") },
   "g q": { about: "Go to the queue", run: () => go("#/queue") },
   "g a": { about: "Go to the account", run: () => go("#/account") },
-  c: { about: "Start a session in the project", run: () => inProject("/new") },
+  c: { about: "Start a session", run: startSession },
   j: { about: "Next entry of a list", run: () => moveInList(1) },
   k: { about: "Previous entry of a list", run: () => moveInList(-1) },
   ".": { about: "Actions of the chosen entry", run: openMenu },
@@ -153,7 +161,7 @@ const otherMenus = (around) =>
 const sendByKey = (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
-  if (form?.matches(".form, [method=dialog]") !== true) return;
+  if (form?.matches(".form, .start, [method=dialog]") !== true) return;
   const submit = form.querySelector("[type=submit]");
   form.requestSubmit(submit instanceof HTMLElement ? submit : null);
 };

@@ -1,6 +1,6 @@
 /**
  * Modules that are loaded when they are first needed, because few readers need them. They are not part of the first
- * 150 kB (decision 0065).
+ * 135 kB (decision 0081).
  */
 import { ACTIONS } from "./actions.js";
 import { ApiError, getText } from "./api.js";
@@ -23,7 +23,7 @@ const missing = async () => {
 /**
  * Loads a module, with the actions of its buttons and the handlers of its forms.
  *
- * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms, showFiles?: unknown}} Module
+ * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms, showFiles?: unknown, followSaves?: unknown}} Module
  * @param {() => Promise<Module>} read imports the module
  */
 export const bring = async (read) => {
@@ -59,8 +59,41 @@ export const later = (read, name, known = {}) => {
   };
 };
 
+/** Modules of pages that are remade, by their folder: main.ts has them. @type {Record<string, () => Promise<any>>} */
+export const FOLDERS = {};
+
+/**
+ * A page that is remade (ui/framed-page.tsx). It draws itself in a place of its own.
+ *
+ * @param {string} folder
+ * @param {string} name of the page
+ */
+export const remade = (folder, name) => {
+  /** @type {any} */
+  let page = null;
+  const read = async () => {
+    const module = await FOLDERS[folder]?.();
+    page = module.pages[name];
+    return module;
+  };
+  return {
+    ...later(read, name),
+    follow: () => ({
+      /** @param {HTMLElement} main @param {any} data @param {any} me */
+      drawn: (main, data, me) => page.drawn(main, data, me),
+      end: () => page?.end(),
+    }),
+  };
+};
+
 /** The terminal has the page's largest library. Its module brings the action itself. */
 ACTIONS["open-terminal"] = async (input, page) => {
   const { actions } = await bring(() => import("./terminal.js"));
   await actions["open-terminal"](input, page);
+};
+
+/** Few readers stop sessions. */
+ACTIONS["stop-session"] = async (input, page) => {
+  const { actions } = await bring(() => import("./saved-panel.js"));
+  await actions["stop-session"]?.(input, page);
 };

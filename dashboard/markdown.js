@@ -5,9 +5,9 @@
  * A text beyond one of the limits below is shown as it is: no text may keep the page busy for long, and the library leaves
  * out what is nested too deeply (docs/decisions/0041-markdown-it.md has the figures).
  */
-import MarkdownIt from "./markdown-it.js";
+import MarkdownIt from "markdown-it/browser";
 
-/** @typedef {import("./markdown-it.d.ts").Token} Token */
+/** @typedef {import("markdown-it").Token} Token */
 /** @typedef {"left" | "right" | "center" | null} Align */
 /** @typedef {{task: boolean | null, blocks: Block[]}} Entry `task`: whether it is done; null: no task */
 

@@ -174,7 +174,7 @@ export const newProject = {
   /** @param {{origin: Origin}} data @param {unknown} _me @param {import("./repository-check.js").Checking | null} live */
   view: ({ origin }, _me, live) => [
     trail([
-      ["Projects", "#/"],
+      ["Projects", "#/projects"],
       ["New project", null],
     ]),
     h("h1", { "data-key": "heading" }, "New project"),

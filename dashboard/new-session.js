@@ -43,7 +43,7 @@ export const newSession = {
           submit: "Start session",
           sending: "Starting…",
           input: { project: project.id },
-          keeps: `session ${project.id}`,
+          keeps: draftName(project.id),
           fields: [
             { ...promptField, hint: "Optional. Without it, the agent waits for your first message." },
             {
@@ -92,16 +92,23 @@ const ASK_AGAIN_MS = 120_000;
 /** When each project's was asked for. @type {Map<string, number>} */
 const asked = new Map();
 
-/** While a person writes a prompt, a sandbox starts for the session that she is about to start. */
+/** While a person writes a prompt, a sandbox starts for the session that she is about to start. @param {string} project */
+export const warmSandbox = (project) => {
+  if (now() - (asked.get(project) ?? 0) < ASK_AGAIN_MS) return;
+  asked.set(project, now());
+  // The session starts without it, too.
+  post(`${projectPath(project)}/environment/warm`).catch(() => undefined);
+};
+
 export const followPrompts = () =>
   document.addEventListener("input", ({ target }) => {
     const form = target instanceof Element ? target.closest("form[data-action=start-session]") : null;
     const project = form instanceof HTMLElement ? form.dataset["project"] : undefined;
-    if (project === undefined || now() - (asked.get(project) ?? 0) < ASK_AGAIN_MS) return;
-    asked.set(project, now());
-    // The session starts without it, too.
-    post(`${projectPath(project)}/environment/warm`).catch(() => undefined);
+    if (project !== undefined) warmSandbox(project);
   });
+
+/** Where the tab keeps what is typed for a project's next session. Each page that starts sessions has the same draft. @param {string} project */
+export const draftName = (project) => `session ${project}`;
 
 /** The first line of a text, as a name. @param {string} text */
 const nameOf = (text) => text.trim().split("\n", 1)[0]?.slice(0, NAME_MAX) ?? "";
@@ -132,8 +139,13 @@ const sendFirst = async (path, text, files) => {
   }
 };
 
-/** @type {import("./forms.js").Submit} */
-export const startSession = async (typed, { project = "" }, { files, go }) => {
+/**
+ * Starts a session.
+ *
+ * @param {string} project @param {Record<string, string>} typed its fields @param {File[]} files for its first message
+ * @returns {Promise<string>} the address of its page
+ */
+export const startIn = async (project, typed, files) => {
   const fault = faultOfFiles(files);
   if (fault !== null) throw new Error(fault);
   const { initial_prompt: text = "", ...rest } = typed;
@@ -141,8 +153,12 @@ export const startSession = async (typed, { project = "" }, { files, go }) => {
   const wish = files.length === 0 ? typed : { ...rest, name: rest["name"] || nameOf(text) };
   const { id } = await post(`${projectPath(project)}/sessions`, given(wish));
   if (files.length > 0) await sendFirst(`${projectPath(project)}/sessions/${id}`, text, files);
-  go(projectLink(project, `/sessions/${id}`));
+  return projectLink(project, `/sessions/${id}`);
 };
+
+/** @type {import("./forms.js").Submit} */
+export const startSession = async (typed, { project = "" }, { files, go }) =>
+  go(await startIn(project, typed, files));
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const newSessionForms = { "start-session": startSession };

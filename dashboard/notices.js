@@ -1,6 +1,6 @@
-/** Short notices of what an action did, or why it failed, above every page. */
+/** Short notices above every page: what an action did, why it failed, or why the page cannot be read. */
 import { h } from "./dom.js";
-import { button, prose } from "./parts.js";
+import { button, callout, prose } from "./parts.js";
 
 /** Long enough to read two lines and to reach the link. */
 const NOTICE_MS = 12_000;
@@ -51,6 +51,23 @@ export const pausedBanner = ({ account }) =>
     h("strong", {}, "This installation is a restored copy and is paused. "),
     "Schedules, queues, webhooks and pushes to other servers wait, so that it does not repeat what its original does.",
     account.operator === true && h("p", { class: "actions" }, button("resume-installation", "Resume")),
+  );
+
+/** Why a page cannot be read. @param {import("./api.js").ApiError} error @param {boolean} shown whether the page still shows older data */
+export const problemView = (error, shown) =>
+  h(
+    "div",
+    { role: "alert", "data-key": "problem" },
+    !shown && h("h1", { class: "unseen" }, "Nothing can be shown"),
+    callout(
+      "bad",
+      error.status === 404
+        ? h("strong", {}, prose(error.message))
+        : [h("strong", {}, "The page could not be loaded. "), ...prose(error.message)],
+      shown && " The information below may be out of date.",
+      [0, 502, 503, 504].includes(error.status) && " The page tries again by itself.",
+      h("p", { class: "actions" }, button("retry", "Try again")),
+    ),
   );
 
 /** It stays while the reader points at it or has the focus in it. */

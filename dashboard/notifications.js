@@ -33,6 +33,7 @@ const EVENTS = [
   ["session.waiting", "A session waits for a person", true],
   ["session.turn_ended", "The agent has finished its turn", false],
   ["approval.waiting", "A tool call waits for approval", true],
+  ["session.work_unsaved", "Not all work of a session can be saved", true],
   ["session.failed", "A session failed", true],
   ["session.stopped", "A session stopped", false],
   ["change_request.opened", "A change request was opened", true],
@@ -189,7 +190,7 @@ const notification = {
   /** @param {{project: Project, receiver: Receiver, deliveries: Delivery[], more: boolean}} data */
   view: ({ project, receiver, deliveries, more }) => [
     trail([
-      ["Projects", "#/"],
+      ["Projects", "#/projects"],
       [project.name, projectLink(project.id)],
       ["Notifications", projectLink(project.id, "/notifications")],
       ["Receiver", null],

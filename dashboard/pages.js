@@ -4,14 +4,12 @@ import { changeRequest, changeRequests } from "./change-requests.js";
 import { h } from "./dom.js";
 import { environment } from "./environment.js";
 import { environmentBuild } from "./environment-build.js";
-import { fire, fires } from "./fires.js";
 import { framed } from "./framed.js";
 import { newProject, newProjectForms } from "./new-project.js";
 import { newSession, newSessionForms } from "./new-session.js";
 import { newTrigger, newTriggerForms } from "./new-trigger.js";
-import { overview } from "./overview.js";
-import { later, laterForms } from "./later.js";
-import { empty } from "./parts.js";
+import { later, laterForms, remade } from "./later.js";
+import { empty, refusedLink } from "./parts.js";
 import { queue } from "./queue.js";
 import { followConnection } from "./repository-check.js";
 import { secretForms, secrets } from "./secrets.js";
@@ -24,11 +22,13 @@ import { usage } from "./usage.js";
 
 const device = later(() => import("./device.js"), "device");
 const browsers = later(() => import("./browsers.js"), "browsers");
-const operator = later(() => import("./operator.js"), "operator");
-const refusals = later(() => import("./refusals.js"), "refusals");
-const audit = later(() => import("./audit.js"), "audit");
-const projectAudit = later(() => import("./audit.js"), "projectAudit");
-const people = later(() => import("./people.js"), "people");
+const home = remade("home", "home");
+const projects = remade("projects", "projects");
+const operator = remade("operator", "operator");
+const [runs, run] = ["runs", "run"].map((name) => remade("automations", name));
+const audit = remade("audit", "audit");
+const projectAudit = remade("audit", "projectAudit");
+const people = remade("people", "people");
 const connectors = later(() => import("./connectors.js"), "connectors");
 const connector = later(() => import("./connectors.js"), "connector");
 const notifications = later(() => import("./notifications.js"), "notifications");
@@ -40,11 +40,20 @@ const settings = later(() => import("./settings.js"), "settings", {
   follow: ([id = ""], changed) => followConnection(id, changed),
 });
 
+/** The list of runs has the refused deliveries, too. Older links lead here. */
+const REFUSED = {
+  /** @param {string[]} params */
+  load: async ([id = ""]) => location.replace(refusedLink(id)),
+  title: () => "Refused deliveries",
+  view: () => [],
+};
+
 const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
 /** @type {[RegExp, any][]} */
 const ROUTES = [
-  [/^(?:#\/?)?$/, overview],
+  [/^(?:#\/?)?$/, home],
+  [/^#\/projects$/, projects],
   [/^#\/new$/, newProject],
   [/^#\/queue$/, queue],
   [/^#\/account$/, account],
@@ -61,9 +70,9 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/new$`), framed(newSession, "")],
   [new RegExp(`^#/projects/${ID}/triggers$`), framed(triggers, "/triggers")],
   [new RegExp(`^#/projects/${ID}/triggers/new$`), framed(newTrigger, "/triggers")],
-  [new RegExp(`^#/projects/${ID}/fires$`), framed(fires, "/fires")],
-  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(fire, "/fires")],
-  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), framed(refusals, "/webhook-refusals")],
+  [new RegExp(`^#/projects/${ID}/fires$`), framed(runs, "/fires")],
+  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(run, "/fires")],
+  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), REFUSED],
   [new RegExp(`^#/projects/${ID}/change-requests$`), framed(changeRequests, "/change-requests")],
   [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), framed(changeRequest, "/change-requests")],
   [new RegExp(`^#/projects/${ID}/usage$`), framed(usage, "/usage")],
@@ -91,7 +100,7 @@ const NOWHERE = {
   title: () => "Page not found",
   view: () => [
     h("h1", { class: "unseen" }, "No such page"),
-    empty("Page not found.", h("a", { href: "#/" }, "Show the projects")),
+    empty("Page not found.", h("a", { href: "#/projects" }, "Show the projects")),
   ],
 };
 

@@ -20,7 +20,8 @@ const TRIGGER_PROJECTS = 20;
 /** @type {Entry[]} */
 const ACTIONS = [
   { label: "New project", kind: "Action", detail: "", go: "#/new" },
-  { label: "Show the projects", kind: "Action", detail: "", go: "#/" },
+  { label: "Home", kind: "Action", detail: "", go: "#/" },
+  { label: "Show the projects", kind: "Action", detail: "", go: "#/projects" },
   { label: "Show the queue", kind: "Action", detail: "", go: "#/queue" },
   { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
   { label: "People", kind: "Action", detail: "", go: "#/people" },
@@ -37,7 +38,7 @@ const projectActions = (projectId, name) =>
     ["Sessions that wait for a person", "?status=waiting"],
     ["Failed sessions", "?status=failed"],
     ["Triggers", "/triggers"],
-    ["Runs", "/fires"],
+    ["Runs and deliveries", "/fires"],
     ["Change requests", "/change-requests"],
     ["Usage", "/usage"],
     ["Environment", "/environment"],

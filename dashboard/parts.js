@@ -136,6 +136,16 @@ export const empty = (title, ...explanation) =>
 /** @param {string} projectId @param {string} [rest] e.g. "/triggers" */
 export const projectLink = (projectId, rest = "") => `#/projects/${projectId}${rest}`;
 
+/** The runs of a project's triggers, or of one of them. @param {string} projectId @param {string} [slug] */
+export const firesLink = (projectId, slug) =>
+  projectLink(projectId, slug === undefined ? "/fires" : `/fires?${new URLSearchParams({ slug })}`);
+
+/** The deliveries that a project refused. @param {string} projectId */
+export const refusedLink = (projectId) => projectLink(projectId, "/fires?status=refused");
+
+/** @param {string} projectId @param {string} id */
+export const fireLink = (projectId, id) => projectLink(projectId, `/fires/${id}`);
+
 /** The breadcrumbs. @param {[string, string | null][]} steps label and link; the last has no link */
 export const trail = (steps) =>
   h(

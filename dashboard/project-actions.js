@@ -136,7 +136,7 @@ export const PROJECT_ACTIONS = {
   "delete-session": async ({ project = "", session = "", title = "", stay = "" }, page) => {
     const sure = await ask({
       title: `Delete ${title}?`,
-      text: "The session stops, and its conversation and its log are removed. Its branch stays in the repository.",
+      text: "The session stops without a save. Its conversation, its log and its saved work are removed. What it pushed stays on its branch.",
       confirm: "Delete",
     });
     if (sure === null) return;

@@ -23,7 +23,7 @@ export const projectPath = (id) => `/v1/projects/${encodeURIComponent(id)}`;
 /** How much of a prompt stands for a session that has no name. */
 const NAME_CHARS = 60;
 
-/** @param {Session} session */
+/** @param {Pick<Session, "name" | "trigger_slug" | "initial_prompt">} session */
 export const sessionName = (session) =>
   session.name ?? session.trigger_slug ?? (firstLine(session.initial_prompt ?? "") || "Session");
 
@@ -38,10 +38,10 @@ const firstLine = (text) => {
   return points.length > NAME_CHARS ? `${points.slice(0, NAME_CHARS).join("").trimEnd()}…` : line;
 };
 
-/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage" | "/environment" | "/secrets" | "/settings" | null} tab null: the page belongs to no tab @returns {Child[]} */
+/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/change-requests" | "/usage" | "/environment" | "/secrets" | "/settings" | null} tab null: the page belongs to no tab @returns {Child[]} */
 export const projectHead = (project, tab) => [
   trail([
-    ["Projects", "#/"],
+    ["Projects", "#/projects"],
     [project.name, tab === null ? projectLink(project.id) : null],
   ]),
   h(
@@ -63,8 +63,7 @@ export const projectHead = (project, tab) => [
       { class: "tabs", "aria-label": "Project" },
       tabLink(project, tab, ["", "Sessions"]),
       tabLink(project, tab, ["/triggers", "Triggers"]),
-      tabLink(project, tab, ["/fires", "Runs"]),
-      tabLink(project, tab, ["/webhook-refusals", "Refused deliveries"]),
+      tabLink(project, tab, ["/fires", "Runs and deliveries"]),
       tabLink(project, tab, ["/change-requests", "Change requests"]),
       tabLink(project, tab, ["/usage", "Usage"]),
       tabLink(project, tab, ["/environment", "Environment"]),
@@ -97,3 +96,6 @@ const roleView = (id) => {
 /** @param {Project} project @param {string | null} tab @param {[string, string]} target */
 const tabLink = (project, tab, [rest, label]) =>
   h("a", { href: projectLink(project.id, rest), "aria-current": tab === rest ? "page" : null }, label);
+
+/** Whether a session has any saved work. @param {import("./wire.d.ts").Saved} saved */
+export const hasContents = ({ wip, files, commits }) => wip !== null || files + commits > 0;

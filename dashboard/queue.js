@@ -1,9 +1,8 @@
 /** Fires that wait for a free session, in every project of the account, in the order in which they start. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
-import { fireLink } from "./fires.js";
 import { counted } from "./format.js";
-import { button, empty, idTail, projectLink, time, trail } from "./parts.js";
+import { button, empty, fireLink, idTail, projectLink, time, trail } from "./parts.js";
 import { row as sessionRow } from "./session-list.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
@@ -47,7 +46,7 @@ export const queue = {
   /** @param {QueuePage} data @param {Me | null} me */
   view: ({ queue: waiting, inUse, names }, me) => [
     trail([
-      ["Projects", "#/"],
+      ["Projects", "#/projects"],
       ["Queue", null],
     ]),
     h(
@@ -83,7 +82,7 @@ export const queue = {
         h(
           "p",
           { class: "quiet" },
-          "Each of them holds a place, also while its agent is idle. Stop one to start the next run. Its work is saved.",
+          "Each of them holds a place, also while its agent is idle. Stop one to start the next run. Its work is saved first.",
         ),
         h(
           "ul",

@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { h } from "./dom.js";
 import { moment } from "./format.js";
-import { button, projectLink, prose } from "./parts.js";
+import { button, projectLink, prose, refusedLink } from "./parts.js";
 import { projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").RepositoryCheck} RepositoryCheck */
@@ -194,6 +194,6 @@ const webhookLinks = (projectId, outcome) =>
     "p",
     {},
     outcome === "failed"
-      ? h("a", { href: projectLink(projectId, "/webhook-refusals") }, "Show the refused deliveries")
+      ? h("a", { href: refusedLink(projectId) }, "Show the refused deliveries")
       : h("a", { href: projectLink(projectId, "/triggers") }, "Show the triggers"),
   );

@@ -21,7 +21,7 @@ export const ROLE_OPTIONS = [
 const NEEDED = {
   viewer: "",
   member:
-    "send-message answer-request start-session start-first-session stop-session restart-session give-credentials ask-agent send-review comment-file rename-session delete-session open-port " +
+    "send-message answer-request start-session start-first-session stop-session restart-session delete-save give-credentials ask-agent send-review comment-file rename-session delete-session open-port " +
     "open-change-request close-change-request fire replay cancel-fire preview preview-request propose-trigger " +
     "sync-project approve-call deny-call build-environment cancel-build",
   owner:

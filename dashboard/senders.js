@@ -1,6 +1,6 @@
 /** How another system is set up to send a webhook trigger its deliveries: GitHub, a job of GitLab, and a line of curl. */
 import { h, outside } from "./dom.js";
-import { button, callout, code, commandBlock, commandLine, projectLink, tag } from "./parts.js";
+import { button, callout, code, commandBlock, commandLine, refusedLink, tag } from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").Trigger} Trigger */
 /** @typedef {import("./wire.d.ts").Project} Project */
@@ -111,7 +111,7 @@ export const sendersView = (trigger, known) =>
         "p",
         { class: "quiet" },
         "A delivery that the service does not accept is in ",
-        h("a", { href: projectLink(known.project.id, "/webhook-refusals") }, "Refused deliveries"),
+        h("a", { href: refusedLink(known.project.id) }, "Refused deliveries"),
         ", with the reason. An accepted one is in the runs.",
       ),
     ),

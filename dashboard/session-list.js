@@ -1,6 +1,5 @@
 /** A project's page of sessions, with filters and a menu for each session. */
 import { getJson, getJsonOrNull, getList } from "./api.js";
-import { fireLink } from "./fires.js";
 import { h } from "./dom.js";
 import { duration, now } from "./format.js";
 import {
@@ -10,6 +9,7 @@ import {
   empty,
   idTail,
   pick,
+  fireLink,
   projectLink,
   prose,
   sessionBadge,
@@ -17,6 +17,7 @@ import {
 } from "./parts.js";
 import { isArchived, isLive, projectHead, projectPath, sessionName } from "./project.js";
 import { lackedRole } from "./roles.js";
+import { isUnsafe, unsavedWords } from "./saved-words.js";
 import { TURN_WORDS } from "./turn.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
@@ -214,13 +215,20 @@ export const row = (session, project) =>
         session.last_turn?.state === "failed" &&
         !(isLive(session.status) && session.turn.state !== "idle") &&
         h("span", { class: "reason" }, prose(`Last turn failed: ${session.last_turn.error?.message ?? ""}`)),
+      session.failure === null &&
+        session.saved !== null &&
+        isUnsafe(session) &&
+        h("span", { class: "reason" }, unsavedWords(session.saved)),
     ),
     h(
       "span",
       { class: "states" },
       session.pending_approvals > 0
         ? h("span", { class: "turn-word", "data-turn": "requires_action" }, "Needs your approval")
-        : session.status === "running" && turnTag(session.turn.state),
+        : session.status === "running" &&
+            (session.unsaved === null
+              ? turnTag(session.turn.state)
+              : h("span", { class: "turn-word", "data-turn": "requires_action" }, "Work not saved")),
       sessionBadge(session),
     ),
     h("span", { class: "row-side" }, time(session.created_at), length(session)),

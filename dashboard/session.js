@@ -26,7 +26,8 @@ import { lastTurnView } from "./last-turn.js";
 import { followPorts, portButtons } from "./ports.js";
 import { bring } from "./later.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
-import { followSaved, restoreChoice, restoredWork, savedFiles, savedWork } from "./saved-work.js";
+import { followSaved } from "./saved-view.js";
+import { savedCallout } from "./saved-work.js";
 import { followLines } from "./review.js";
 import { lackedRole, mayOpenTerminal } from "./roles.js";
 import { logSection, timeline } from "./session-life.js";
@@ -52,7 +53,7 @@ import { followWork, hasNewWork, workSummary, workView } from "./work.js";
  * @property {import("./log.js").Log} log
  * @property {import("./conversation-stream.js").Reading} conversation
  * @property {import("./work.js").Work} work
- * @property {import("./saved-work.js").SavedFiles} saved
+ * @property {import("./saved-view.js").SavedView} saved
  * @property {import("./ports.js").Ports} ports
  */
 
@@ -102,7 +103,7 @@ export const session = {
     const endLines = followLines(changed);
     return {
       log,
-      saved: saved.files,
+      saved: saved.shown,
       work: work.work,
       ports: ports.found,
       conversation: conversation.reading,
@@ -145,7 +146,7 @@ export const session = {
       ),
       workView(live?.work ?? null, reviewedBy(project, found)),
     ),
-    savedFiles(found, live?.saved ?? null),
+    live?.saved.view(found),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
@@ -203,7 +204,7 @@ const showTree = (main, path) => {
  */
 const screenView = ({ project, session: found, own, changes, awaited, asked }, me, live) => [
   trail([
-    ["Projects", "#/"],
+    ["Projects", "#/projects"],
     [project.name, projectLink(project.id)],
     [sessionName(found), null],
   ]),
@@ -238,7 +239,7 @@ const screenView = ({ project, session: found, own, changes, awaited, asked }, m
   awaitedView(awaited),
   asked(),
   lastTurnView(found, live?.conversation ?? null),
-  restoreChoice(found),
+  savedCallout(found),
   h(
     "section",
     { class: "conversation-section", "data-key": "conversation-section" },
@@ -337,8 +338,6 @@ const sessionFacts = (found, sandbox, awaited) =>
       found.last_turn && h("span", {}, badge(found.last_turn.state), " ", time(found.last_turn.at)),
     ],
     ["Environment", sandbox && sandboxEnvironment(found.project_id, sandbox, awaited)],
-    ["Saved work", found.saved && savedWork(found, found.saved)],
-    ["Restored work", found.restored && restoredWork(found.restored)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);
 

@@ -1,33 +1,36 @@
 /** A project's settings: its name and default branch, its members, its triggers, its repository's credential, and its archive. */
 import { getJson, getJsonOrNull, patch, put } from "./api.js";
 import { h } from "./dom.js";
+import { counted, size } from "./format.js";
 import { formView, given } from "./forms.js";
-import { button, code, commandLine, facts, projectLink, time } from "./parts.js";
-import { actions, forms as peopleForms, loadMembers, membersView } from "./people.js";
+import { badge, button, code, commandLine, facts, idTail, projectLink, prose, time } from "./parts.js";
+import { actions, forms as memberForms, loadMembers, membersView } from "./members.js";
 import { appFields } from "./new-project.js";
 import { projectHead, projectPath, repositoryName } from "./project.js";
 import { checkAgain, checkView } from "./repository-check.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {{project: Project, gitUrl: string | null, members: import("./people.js").Members}} SettingsPage gitUrl: null while the repository cannot be read */
+/** @typedef {import("./wire.d.ts").Saves} Saves */
+/** @typedef {{project: Project, gitUrl: string | null, members: import("./members.js").Members, saves: Saves | null}} SettingsPage gitUrl, saves: null while the repository, or the node that has the saves, cannot be reached */
 
 const settings = {
   /** @param {string[]} params @returns {Promise<SettingsPage>} */
   load: async ([id = ""]) => {
-    const [project, setup, members] = await Promise.all([
+    const [project, setup, members, sizes] = await Promise.all([
       getJson(projectPath(id)),
       // The repository's server may be away.
       getJsonOrNull(`${projectPath(id)}/setup`, [403, 404, 409, 503]),
       loadMembers(id),
+      getJsonOrNull(`${projectPath(id)}/saves`, [503]),
     ]);
-    return { project, gitUrl: setup?.repository.url ?? null, members };
+    return { project, gitUrl: setup?.repository.url ?? null, members, saves: sizes };
   },
 
   /** @param {{project: Project}} data */
   title: ({ project }) => `Settings of ${project.name}`,
 
   /** @param {SettingsPage} data @param {import("./wire.d.ts").Me | null} me @param {import("./repository-check.js").Checking | null} live */
-  view: ({ project, gitUrl, members }, me, live) => [
+  view: ({ project, gitUrl, members, saves }, me, live) => [
     ...projectHead(project, "/settings"),
     section(
       "General",
@@ -51,6 +54,7 @@ const settings = {
     ),
     section("Members", ...membersView(project, members, me)),
     section("Repository", ...repositoryPart(project, gitUrl, live)),
+    section("Saved work", ...savesPart(project, saves)),
     ...elsewhere(project),
     section(
       "Triggers",
@@ -77,6 +81,50 @@ const settings = {
       h("p", { class: "actions" }, archiveButton(project)),
     ),
   ],
+};
+
+/** How many sessions are listed. The API has them all. */
+const SAVES_SHOWN = 10;
+
+/** @param {Project} project @param {Saves | null} saves */
+const savesPart = (project, saves) => {
+  if (saves === null) return [h("p", {}, "The node that has the saved work cannot be reached now.")];
+  const { sessions, bytes: total, away } = saves;
+  const missing = away.map((node) => h("p", {}, `Not counted: node ${node} cannot be reached now.`));
+  if (sessions.length === 0) return [h("p", {}, "No session has saved work."), ...missing];
+  return [
+    ...missing,
+    h(
+      "p",
+      {},
+      `The unpushed work of ${counted(sessions.length, "session")} takes ${size(total)}. Deleting a session deletes its saved work.`,
+    ),
+    h(
+      "ul",
+      { class: "rows" },
+      sessions
+        .slice(0, SAVES_SHOWN)
+        .map(({ id, name, status, bytes }) =>
+          h(
+            "li",
+            { class: "row", "data-key": id },
+            h(
+              "span",
+              { class: "row-main" },
+              h(
+                "a",
+                { class: "cover", href: projectLink(project.id, `/sessions/${id}`) },
+                ...(name === null ? ["Session ", idTail(id)] : [name]),
+              ),
+            ),
+            badge(status),
+            h("span", { class: "row-side" }, size(bytes)),
+          ),
+        ),
+    ),
+    sessions.length > SAVES_SHOWN &&
+      h("p", { class: "quiet" }, prose(`The ${SAVES_SHOWN} largest. \`platform sessions saves\` lists all.`)),
+  ];
 };
 
 /** Links to further pages about the project. @param {Project} project */
@@ -202,7 +250,7 @@ const credentialOf = ({ app_id, installation_id, private_key, ...rest }) => {
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const forms = {
-  ...peopleForms,
+  ...memberForms,
 
   "save-project": async ({ name = "", default_branch = "" }, input, page) => {
     const changed = given({

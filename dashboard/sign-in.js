@@ -205,7 +205,7 @@ export const joined = {
     h(
       "p",
       { class: "actions", "data-key": "on" },
-      h("a", { class: "button primary", href: "#/" }, "Go to the projects"),
+      h("a", { class: "button primary", href: "#/projects" }, "Go to the projects"),
     ),
   ],
 };

@@ -85,7 +85,7 @@ const sessionState = {
       {
         name,
         steps: [
-          ["Projects", "#/"],
+          ["Projects", "#/projects"],
           [project.name, projectLink(project.id)],
           [name, projectLink(project.id, `/sessions/${session.id}`)],
         ],
@@ -109,7 +109,7 @@ const triggerState = {
       {
         name: slug,
         steps: [
-          ["Projects", "#/"],
+          ["Projects", "#/projects"],
           [project.name, projectLink(project.id)],
           ["Triggers", projectLink(project.id, "/triggers")],
           [slug, null],
@@ -136,7 +136,7 @@ const changeRequestState = {
       {
         name: `change request #${number}`,
         steps: [
-          ["Projects", "#/"],
+          ["Projects", "#/projects"],
           [project.name, projectLink(project.id)],
           [`#${number}`, projectLink(project.id, `/change-requests/${number}`)],
         ],

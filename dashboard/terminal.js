@@ -6,14 +6,15 @@
  *  T3 The panel takes the focus only when the reader opens it, or presses one of its buttons.
  *  T4 It stays while the reader looks at pages of its session, and ends when she goes elsewhere.
  */
+import { FitAddon } from "@xterm/addon-fit";
+import { Terminal } from "@xterm/xterm";
+import libraryStyle from "@xterm/xterm/css/xterm.css?inline";
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { projectPath } from "./project.js";
 import { forget, styledDocument, styling } from "./terminal-document.js";
+import ownStyle from "./terminal.css?inline";
 import { TerminalLine } from "./terminal-line.js";
-import { style } from "./terminal-style.js";
-import { Terminal } from "./xterm.js";
-import { FitAddon } from "./xterm-fit.js";
 
 const LINES_KEPT = 5000;
 /** Contrast of text that WCAG asks for, whatever colours a program chooses. */
@@ -115,7 +116,7 @@ class Panel {
   }
 
   #show() {
-    this.#sheet.replaceSync(style);
+    this.#sheet.replaceSync(libraryStyle + ownStyle);
     document.adoptedStyleSheets.push(this.#sheet);
     document.body.append(this.#element);
     document.body.classList.add("has-terminal");

@@ -1,7 +1,6 @@
 /** A project's triggers, with their last and next fires, and the invalid entries. */
 import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
-import { fireLink, firesLink } from "./fires.js";
 import { counted } from "./format.js";
 import {
   badge,
@@ -10,9 +9,12 @@ import {
   code,
   commandLine,
   empty,
+  fireLink,
+  firesLink,
   facts,
   projectLink,
   prose,
+  refusedLink,
   tag,
   time,
 } from "./parts.js";
@@ -58,7 +60,7 @@ export const triggers = {
       callout(
         "warn",
         "All triggers of this project are paused. Webhook deliveries get a 404 response. You can still run a trigger by hand. ",
-        h("a", { href: projectLink(project.id, "/webhook-refusals") }, "Show refused deliveries"),
+        h("a", { href: refusedLink(project.id) }, "Show refused deliveries"),
       ),
     listing.manifest.stale &&
       callout(

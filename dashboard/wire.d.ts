@@ -7,7 +7,6 @@ import type { Answers } from "./wire-schemas.d.ts";
 
 export type {
   Approval,
-  AuditEvent,
   Browser,
   Catalogue,
   ChangeRequest,
@@ -40,7 +39,6 @@ export type {
   TriggerListing,
   Usage,
   WebhookFilter,
-  WebhookRefusal,
   WorkspaceChanges,
 } from "./wire-schemas.d.ts";
 
@@ -54,6 +52,7 @@ export type LastTurn = NonNullable<api.Session["last_turn"]>;
 export type Turn = Omit<api.Turn, "since"> & { since: string | null };
 export type Saved = NonNullable<api.Session["saved"]>;
 export type Restored = NonNullable<api.Session["restored"]>;
+export type Saves = api.SavesPage;
 
 export type Author = NonNullable<api.Item["author"]>;
 export type ContentPart = api.Item["content"][number];
@@ -82,10 +81,6 @@ export type Base = api.EnvironmentBase;
 export type Receiver = api.OutboundWebhook;
 export type Delivery = api.OutboundDelivery;
 export type Try = NonNullable<Delivery["last_try"]>;
-
-export type Service = api.ServiceState;
-export type Backlog = Service["queues"]["fires"];
-export type Spread = NonNullable<Service["boots"]["waited"]>;
 
 export type WorkspaceFiles = api.WorkspaceDirectory | api.WorkspaceFile;
 export type WorkspaceEntry = api.WorkspaceDirectory["entries"][number];

@@ -10,7 +10,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { thrownText } from "../src/ground/thrown.ts";
 import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
-import { closeInherited } from "../src/inherited.ts";
+import { closeInherited } from "../src/ground/inherited.ts";
 import { connectBoard } from "./announcement.ts";
 import { addBoard, startBoard } from "./board.ts";
 import { Client } from "./client.ts";

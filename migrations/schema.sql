@@ -112,6 +112,7 @@ CREATE TABLE change_requests (
   CONSTRAINT change_requests_state_known CHECK (((state = status) OR ((state = 'merging'::text) AND (status = ANY (ARRAY['open'::text, 'closed'::text]))))),
   CONSTRAINT change_requests_status_known CHECK ((status = ANY (ARRAY['open'::text, 'merged'::text, 'closed'::text])))
 );
+CREATE INDEX change_requests_head_idx ON public.change_requests USING btree (project_id, head_ref, number DESC);
 CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (project_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX change_requests_open_head_key ON public.change_requests USING btree (project_id, head_ref) WHERE (status = 'open'::text);
 CREATE INDEX change_requests_pull_idx ON public.change_requests USING btree (project_id, pull_number) WHERE (pull_number IS NOT NULL);
@@ -306,6 +307,8 @@ CREATE TABLE conversations (
   created_at timestamp with time zone NOT NULL,
   turn_to_tell jsonb,
   sandbox_order bigint,
+  turn_request jsonb,
+  last_sentence text,
   CONSTRAINT conversations_pkey PRIMARY KEY (session_id),
   CONSTRAINT conversations_sandbox_whole CHECK (((sandbox_id IS NULL) = (sandbox_rev IS NULL))),
   CONSTRAINT conversations_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
@@ -734,6 +737,8 @@ CREATE TABLE project_sessions (
   parent_session_id uuid,
   restore_saved boolean NOT NULL DEFAULT false,
   restored jsonb,
+  unsaved jsonb,
+  changes jsonb,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),

@@ -5,10 +5,10 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { AnyStateMachine } from "xstate";
-import { FIRE_MOVES, FIRE_STATUSES } from "../src/domain/fire.ts";
+import { FIRE_MOVES, FIRE_STATUSES } from "../src/domain/trigger/fire.ts";
 import { accountMachine } from "../src/machines/account.ts";
 import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
-import { approvalMachine } from "../src/machines/approval.ts";
+import { approvalMachine } from "../src/features/approvals/machine.ts";
 import { changeRequestMachine } from "../src/machines/change-request.ts";
 import { conversationMachine } from "../src/machines/conversation.ts";
 import { definitionOf, type Arrow } from "../src/machines/definition.ts";
@@ -89,7 +89,7 @@ const fireSection = (): readonly string[] => {
   return [
     "## fire",
     "",
-    "From the table of moves in `src/domain/fire.ts`. The stores refuse every other change of status.",
+    "From the table of moves in `src/domain/trigger/fire.ts`. The stores refuse every other change of status.",
     "",
     "```mermaid",
     "stateDiagram-v2",

@@ -1,6 +1,6 @@
-/** docs/operate/settings.md, from the definitions in src/settings.ts. */
-import { GROUPS, type Setting } from "../src/setting.ts";
-import { SETTINGS } from "../src/settings.ts";
+/** docs/operate/settings.md, from the definitions in src/settings/settings.ts. */
+import { GROUPS, type Setting } from "../src/settings/setting.ts";
+import { SETTINGS } from "../src/settings/settings.ts";
 
 const MS_PER_UNIT = [
   ["days", 86_400_000],
@@ -65,7 +65,7 @@ export const settingsPage = (): string =>
   [
     "# Settings",
     "",
-    "Generated from `src/settings.ts` by `npm run docs`; do not edit.",
+    "Generated from `src/settings/settings.ts` by `npm run docs`; do not edit.",
     "",
     "The service reads its settings from environment variables at start. An empty variable counts as absent. If a value is",
     "wrong, the service does not start: it prints the setting, the value, and what it expects. Times are whole milliseconds,",

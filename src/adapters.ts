@@ -10,15 +10,16 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { RpcSerialization } from "effect/rpc";
 import type * as Scope from "effect/Scope";
-import { sandboxPrograms } from "./sandbox-programs.ts";
+import { sandboxPrograms } from "./installation/sandbox-programs.ts";
 import { clusterRunner, singleRunner } from "./actors/cluster.ts";
-import { agentBinaries } from "./agent-binaries.ts";
-import type { Config } from "./config.ts";
-import type { KubernetesSettings } from "./domain/kubernetes.ts";
-import { neededSignInMs } from "./domain/sign-in.ts";
+import { agentBinaries } from "./sandbox/bundle/agent-binaries.ts";
+import type { Config } from "./settings/config.ts";
+import type { KubernetesSettings } from "./domain/sandbox/kubernetes.ts";
+import { neededSignInMs } from "./domain/person/sign-in.ts";
 import { measured } from "./git/measured.ts";
 import { Measures } from "./telemetry/port.ts";
 import { byKind } from "./git/backends.ts";
+import { mirrorsIn } from "./git/mirror-directories.ts";
 import { openExternal, plainRemote } from "./git/upstream/external.ts";
 import { githubRepositories } from "./git/github/backend.ts";
 import { hostedBackend } from "./git/repository/hosted.ts";
@@ -35,8 +36,11 @@ import type { BuildahOptions } from "./builder/buildah/installation.ts";
 import { imageSite, noSite } from "./builder/site/images.ts";
 import type { BuildLimits } from "./builder/port.ts";
 import { simulatedSite } from "./builder/site/simulated.ts";
-import { type Installation, linkSecret } from "./installation.ts";
+import { type Installation, linkSecret } from "./installation/identity.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
+import { nodeSaves } from "./nodes/saves.ts";
+import { localSaves, SavesDoor } from "./saves/layer.ts";
+import { upstreamsLayer } from "./services/upstreams.ts";
 import { serviceAddresses } from "./sandbox/egress-policy.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { RegistryImages } from "./sandbox/images/registry/images.ts";
@@ -52,7 +56,7 @@ import type { Kind } from "./sandbox/machine/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
 import { imagesInUse, leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
-import { makeSender } from "./outbound/sender.ts";
+import { makeSender } from "./features/notifications/sender.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
 import { makeDescriptions } from "./connectors/descriptions.ts";
 import { makeServers } from "./connectors/servers.ts";
@@ -61,12 +65,12 @@ import { makeSignIns } from "./connectors/sign-in.ts";
 import { SignInProviders } from "./sign-in/port.ts";
 import { providersOf } from "./sign-in/providers.ts";
 import { Providers } from "./services/model-keys.ts";
-import { OutboundSender } from "./services/outbound-sender.ts";
+import { OutboundSender } from "./features/notifications/ports/outbound-sender.ts";
 import { TokenSignIn } from "./store/ports/identity.ts";
 import * as Client from "./store/postgres/connection/client.ts";
 import * as Embedded from "./store/postgres/embedded/embedded.ts";
 import { migrateIfFit } from "./store/postgres/examine.ts";
-import { postgresStore } from "./store/postgres/layer.ts";
+import { postgresStore } from "./database.ts";
 
 /** The environment of one service. */
 export interface Place {
@@ -116,8 +120,7 @@ export const repositories = Effect.fnUntraced(function* (
 ): Effect.fn.Return<NodeRepositories, GitError, Upstreams | Scope.Scope> {
   const upstreams = yield* Upstreams;
   const allowHosts = config.gitAllowHosts;
-  const mirrors = path.join(dataDir, "mirrors");
-  const codeHostMirrors = path.join(dataDir, "code-host-mirrors");
+  const { mirrors, codeHostMirrors } = mirrorsIn(dataDir);
   const git = yield* openExternal({ directory: mirrors, allowHosts, upstreams, remoteOf: plainRemote });
   const github = yield* githubRepositories({
     upstreams,
@@ -146,6 +149,25 @@ export const repositories = Effect.fnUntraced(function* (
   );
   return { endpoint, ports };
 });
+
+/** Saved work as the service has it: this node's, and what the other nodes have. */
+export const savedWork = ({ config, dataDir, installation }: Place) =>
+  nodeSaves.pipe(
+    Layer.provide(upstreamsLayer),
+    Layer.provideMerge(
+      localSaves({
+        dataDir,
+        nodeId: installation.nodeId,
+        repositories: [hostedIn(dataDir), ...Object.values(mirrorsIn(dataDir))],
+        projectBytes: config.savesProjectBytes,
+        sessionBytes: config.savesSessionBytes,
+      }),
+    ),
+  );
+
+/** Git's endpoint of the repositories, with what it says of saved work. */
+export const withDoor = (saved: Context.Context<SavesDoor>, endpoint: SmartHttp): SmartHttp =>
+  Context.get(saved, SavesDoor).before(endpoint);
 
 /** The way to the providers of models. Only their public addresses are dialled. */
 export const providers = Layer.effect(Providers, makeWire([]));

@@ -5,7 +5,7 @@
 import { commands } from "./cli/commands.ts";
 import { runProcess } from "./cli/program.ts";
 import { operatorCommands } from "./cli/operator/commands.ts";
-import { closeInherited } from "./inherited.ts";
+import { closeInherited } from "./ground/inherited.ts";
 
 closeInherited();
 void runProcess([...commands, ...operatorCommands], process.env);

@@ -1,5 +1,5 @@
 /** `npm start`. */
-import { keepCompiled } from "./compile-cache.ts";
+import { keepCompiled } from "./ground/compile-cache.ts";
 
 keepCompiled();
 const { run, service } = await import("./serve.ts");

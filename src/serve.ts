@@ -19,31 +19,34 @@ import {
   hosted,
   hostedIn,
   outboundSender,
+  type Place,
   providers,
   repositories,
   runner,
   sandboxes,
+  savedWork,
   signInProviders,
   store,
-  type Place,
+  withDoor,
 } from "./adapters.ts";
-import { NotBuilt } from "./build-cache.ts";
+import { NotBuilt } from "./ground/build-cache.ts";
 import { upstreamsLayer } from "./services/upstreams.ts";
-import { readConfig, type Config } from "./config.ts";
-import { databaseRefusal } from "./database-refusal.ts";
-import { dialAddress } from "./domain/address.ts";
+import { readConfig, type Config } from "./settings/config.ts";
+import { databaseRefusal } from "./installation/database-refusal.ts";
+import { dialAddress } from "./domain/service/address.ts";
 import { endStarter } from "./starter/starter.ts";
 import { GitBackend } from "./git/port.ts";
 import { repositoriesIn } from "./git/repository/repository-path.ts";
 import { requireGit } from "./git/run.ts";
-import { countBuffersWithHeap } from "./heap.ts";
+import { countBuffersWithHeap } from "./ground/heap.ts";
 import { loadProtocol } from "./http/raw/executor.ts";
+import { routeTable } from "./api.ts";
 import { openListener } from "./http/server.ts";
-import { closeInherited } from "./inherited.ts";
+import { closeInherited } from "./ground/inherited.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
-import { keepFirstToken, openInstallation, readKey } from "./installation.ts";
-import { confirmMasterKey, openMasterKeys } from "./master-keys.ts";
+import { keepFirstToken, openInstallation, readKey } from "./installation/identity.ts";
+import { confirmMasterKey, openMasterKeys } from "./installation/master-keys.ts";
 import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService, VERSION } from "./service.ts";
@@ -101,7 +104,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   const now = yield* Clock.currentTimeMillis;
   const installation = yield* refusable(() => openInstallation(dataDir, now));
   if (isOnThisMachine(config)) yield* ownSandboxes(dataDir, installation.installationId);
-  const listener = yield* openListener(config);
+  const listener = yield* openListener(config, routeTable);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes start slowly, so they start in parallel.
   const [built] = yield* Effect.all(
@@ -129,6 +132,8 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   );
   const { adopt } = yield* Effect.provideContext(Nodes, provider);
   yield* adopt(installation.nodeId, yield* repositoriesIn(hostedIn(dataDir)));
+  const parts = Context.merge(own, kept.ports);
+  const saved = yield* Layer.build(Layer.provide(savedWork(place), Layer.succeedContext(parts)));
   const ending = yield* Deferred.make<void>();
   const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
   const first = yield* runService({
@@ -136,9 +141,9 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     dataDir,
     nodeId: installation.nodeId,
     publicUrl,
-    git: kept.endpoint,
+    git: withDoor(saved, kept.endpoint),
     ports: Layer.mergeAll(
-      Layer.succeedContext(Context.merge(own, kept.ports)),
+      Layer.succeedContext(Context.merge(parts, saved)),
       providers,
       outboundSender(config),
       connectorServers(config),
@@ -150,7 +155,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     ),
     listener,
     diskFreeBytes: freeBytes(dataDir),
-    nodeRoutes: Effect.provideContext(makeNodeRoutes(Deferred.await(ending)), nodes),
+    nodeRoutes: Effect.provideContext(makeNodeRoutes(Deferred.await(ending)), Context.merge(nodes, saved)),
   });
   const { summary } = yield* Effect.provideContext(SandboxProvider, provider);
   yield* Effect.logInfo(`sandboxes: ${summary}`);

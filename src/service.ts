@@ -16,38 +16,45 @@ import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { conversationHubLayer } from "./services/conversation-hub.ts";
-import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
-import { approvalsLayer } from "./duties/approvals.ts";
+import { requestBranchesLayer } from "./features/change-requests/duty.ts";
+import { RequestBranches } from "./services/request-branches.ts";
+import { approvalsLayer, pruneResults } from "./features/approvals/duty.ts";
 import { connectorsLayer } from "./duties/connectors.ts";
 import { baseImagesLayer } from "./duties/base-images.ts";
 import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
-import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
+import { DUTIES, DUTY_NAMES, type DutyName } from "./services/duties.ts";
 import type { Lease } from "./actors/lease.ts";
-import type { Actors, Placement } from "./actors/actors.ts";
+import type { Actors, Placement } from "./services/actors.ts";
 import { conversationActors } from "./actors/conversation.ts";
-import { changeRequestActors } from "./actors/change-request.ts";
+import { changeRequestActors } from "./features/change-requests/actor.ts";
 import { environmentBuildActors } from "./actors/environment-build.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
 import { type Building, buildingLayer } from "./services/building.ts";
 import { environmentsLayer } from "./services/environments.ts";
-import { watchGauges } from "./services/gauges.ts";
+import { watchGauges } from "./http/gauges.ts";
 import { firingLayer } from "./services/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
 import { directoryLayer } from "./services/directory.ts";
 import { ModelPolicy } from "./services/models.ts";
-import { manifestsLayer, reconcileLayer } from "./duties/manifests.ts";
-import { pullRequestsLayer } from "./duties/pull-requests.ts";
-import { outboundLayer } from "./services/outbound.ts";
-import { outboundWebhooksLayer } from "./duties/outbound-webhooks.ts";
+import { manifestsLayer } from "./services/manifests.ts";
+import { reconcileLayer } from "./duties/manifests.ts";
+import { callApprovalLayer } from "./features/approvals/waiting-calls.ts";
+import { showOutbound } from "./features/notifications/metrics.ts";
+import { outboundLayer } from "./features/notifications/outbound.ts";
+import { outboundWebhooksLayer } from "./features/notifications/duty.ts";
 import { PageAddress } from "./services/page-address.ts";
 import { pausingLayer } from "./services/pausing.ts";
-import { pullMirrorLayer } from "./services/pull-mirror.ts";
+import { pullMirrorLayer, pullRequestsLayer } from "./features/change-requests/pull-requests.ts";
+import { proposedWorkLayer } from "./features/change-requests/proposed-work.ts";
+import { pushHeard } from "./features/change-requests/pushed.ts";
 import { orphansLayer } from "./duties/orphans.ts";
 import { peopleLayer } from "./duties/people.ts";
-import { Doubts, recoveryLayer } from "./duties/recovery.ts";
+import { recoveryLayer } from "./duties/recovery.ts";
+import { Doubts } from "./services/doubt.ts";
 import { retentionLayer } from "./duties/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
+import { savesLayer } from "./duties/saves.ts";
 import { secretsLayer } from "./duties/secrets.ts";
 import { schedulerLayer } from "./duties/scheduler.ts";
 import { sessionActors } from "./actors/session.ts";
@@ -59,20 +66,20 @@ import { transitionRecordLayer } from "./services/transition-record.ts";
 import { warmPoolLayer } from "./services/warm-pool.ts";
 import { warmPoolDuty } from "./duties/warm-pool.ts";
 import { webhookRecordLayer } from "./services/webhook-record.ts";
-import { bootstrap } from "./bootstrap.ts";
-import type { Config } from "./config.ts";
+import { bootstrap } from "./installation/first-account.ts";
+import type { Config } from "./settings/config.ts";
 import { tokenHash } from "./domain/ids.ts";
-import { MODEL_GATEWAY_HOST } from "./domain/launch.ts";
-import { localPreviews } from "./domain/preview.ts";
+import { MODEL_GATEWAY_HOST } from "./domain/sandbox/launch.ts";
+import { localPreviews } from "./domain/session/preview.ts";
 import type { BuildSite } from "./builder/site/port.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
-import { Api } from "./http/api/api.ts";
+import { Api, OWN_TOOLS, routeTable } from "./api.ts";
 import { Proxies } from "./http/acting.ts";
 import { authorizedLayer } from "./http/authorize.ts";
-import { approvalsHandlers } from "./http/handlers/approvals.ts";
+import { approvalsHandlers } from "./features/approvals/handlers.ts";
 import { auditHandlers } from "./http/handlers/audit.ts";
-import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
+import { changeRequestsHandlers } from "./features/change-requests/handlers.ts";
 import { connectorsHandlers } from "./http/handlers/connectors.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { environmentsHandlers } from "./http/handlers/environments.ts";
@@ -90,12 +97,13 @@ import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { deviceLoginRoutes } from "./http/raw/device-logins.ts";
 import { executorRoutes } from "./http/raw/executor.ts";
+import { OwnTools } from "./http/raw/own-tools.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { machinesHandlers } from "./http/handlers/machines.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
-import { outboundWebhooksHandlers } from "./http/handlers/outbound-webhooks.ts";
+import { outboundWebhooksHandlers } from "./features/notifications/handlers.ts";
 import { operatorHandlers } from "./http/handlers/operator.ts";
 import { peopleHandlers } from "./http/handlers/people.ts";
 import { projectsHandlers } from "./http/handlers/projects.ts";
@@ -106,14 +114,16 @@ import { secretsHandlers } from "./http/handlers/secrets.ts";
 import type { Listener, RawRoutes } from "./http/server.ts";
 import { sessionsHandlers } from "./http/handlers/sessions.ts";
 import { exactPaths } from "./http/routes.ts";
+import { RouteNames } from "./http/route-name.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
-import { triggerWishesHandlers } from "./http/handlers/trigger-wishes.ts";
+import { triggerWishesHandlers } from "./features/change-requests/trigger-wishes-handlers.ts";
 import { triggersHandlers } from "./http/handlers/triggers.ts";
 import { webhookRefusalsHandlers } from "./http/handlers/webhook-refusals.ts";
 import { makeReceiver } from "./http/webhooks/webhooks.ts";
+import type { Saves } from "./saves/port.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
-import type { Store } from "./store/ports/store.ts";
+import type { Store } from "./database.ts";
 
 /** All ports through which the service touches the world. */
 export type Ports =
@@ -122,6 +132,7 @@ export type Ports =
   | BuildSite
   | SandboxProvider
   | DaemonClient
+  | Saves
   | Keyring
   | Sharding.Sharding
   | Lease;
@@ -208,10 +219,10 @@ export const actorLayers = <E>({
     recoveryLayer({ intervalMs: DUTIES.recovery.periodMs(config), ready }),
     schedulerLayer({ intervalMs: DUTIES.scheduler.periodMs(config) }),
     reconcileLayer({ intervalMs: DUTIES.manifests.periodMs(config) }),
-    retentionLayer(config),
+    retentionLayer({ ...config, features: pruneResults }),
     orphansLayer,
     peopleLayer,
-    unclaimedLayer,
+    Layer.merge(unclaimedLayer, savesLayer),
     Layer.merge(
       Layer.merge(
         environmentsDuty({ nodeId }),
@@ -249,6 +260,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(Doubts.layer),
     Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
     Layer.provideMerge(pausingLayer),
+    Layer.provideMerge(Layer.merge(callApprovalLayer, proposedWorkLayer)),
     Layer.provideMerge(ports),
   );
 };
@@ -287,7 +299,9 @@ const settings = <E>(
     Layer.succeed(Proxies, config.trustedProxies),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     Refusals.layer,
+    Layer.succeed(RouteNames, routeTable.name),
     Layer.succeed(GitEndpoint, git),
+    Layer.succeed(OwnTools, OWN_TOOLS),
     Layer.succeed(Readiness, { started }),
     Layer.succeed(ThisNode, {
       id: nodeId,
@@ -323,14 +337,14 @@ const handlers = Layer.mergeAll(
 
 const routes = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(Layer.provide(handlers)),
-  docsRoute,
-  gitRoute,
+  docsRoute(Api),
+  gitRoute(pushHeard),
   liveRoutes,
   attachmentRoutes,
   deviceLoginRoutes,
   executorRoutes,
   systemRoutes,
-  metricsRoute,
+  metricsRoute(showOutbound),
   guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),
   dashboardRoutes(PAGE_DIRECTORY),
 ).pipe(Layer.provide(authorizedLayer));

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Schema from "effect/Schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { madeOnce, NotBuilt } from "../src/build-cache.ts";
+import { madeOnce, NotBuilt } from "../src/ground/build-cache.ts";
 
 let root: string;
 let made: number;
@@ -90,6 +90,7 @@ it("names npm run build if the bundler is not installed, unless the kept result 
   expect([...(await start())]).toEqual([...VALUE]);
   writeFileSync(path.join(root, "source"), "newer");
   await expect(start()).rejects.toThrow(NotBuilt);
+  await expect(madeOnce({ ...recipe, make: lacking("vite") })).rejects.toThrow(NotBuilt);
   await expect(madeOnce({ ...recipe, make: lacking("effect") })).rejects.not.toThrow(NotBuilt);
 });
 

@@ -1,7 +1,7 @@
 /** The models and agents that an agent process offers, and how one of them is chosen. */
 import * as Schema from "effect/Schema";
-import type { ItemError } from "../../src/domain/conversation.ts";
-import type { RuntimeOffers } from "../../src/domain/steering.ts";
+import type { ItemError } from "../../src/domain/conversation/conversation.ts";
+import type { RuntimeOffers } from "../../src/domain/conversation/steering.ts";
 
 const optional = Schema.optionalKey;
 const Text = optional(Schema.NullOr(Schema.String));

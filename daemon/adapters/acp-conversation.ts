@@ -17,7 +17,7 @@ import {
   type ContentPart,
   type ItemError,
   type Usage,
-} from "../../src/domain/conversation.ts";
+} from "../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
 import type { ConversationObserver, ItemDraft } from "./adapter.ts";
 import { readRequest, mergeCall, planOf, toolOf, type HeldCall } from "./acp-items.ts";

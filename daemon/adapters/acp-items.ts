@@ -13,7 +13,7 @@ import {
   type FileChange,
   type PlanEntry,
   type ToolKind,
-} from "../../src/domain/conversation.ts";
+} from "../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
 import { patchOf } from "./acp-diff.ts";
 import type { ItemDraft } from "./adapter.ts";

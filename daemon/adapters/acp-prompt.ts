@@ -2,7 +2,7 @@
 import { pathToFileURL } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
-import type { ContentPart } from "../../src/domain/conversation.ts";
+import type { ContentPart } from "../../src/domain/conversation/conversation.ts";
 import type { AttachedFile } from "../attachments.ts";
 import type { Capabilities } from "./acp-wire.ts";
 import { partsOf, type PromptPart } from "./opencode-files.ts";

@@ -6,7 +6,7 @@
  *     some forget them. So the rule is kept here, for all processes of the agent.
  */
 import type { PermissionOption, RequestPermissionRequest } from "@agentclientprotocol/sdk";
-import type { RequestAnswer } from "../../src/domain/steering.ts";
+import type { RequestAnswer } from "../../src/domain/conversation/steering.ts";
 import { BoundedMap } from "../../src/ground/bounded-map.ts";
 import type { AcpConversation } from "./acp-conversation.ts";
 

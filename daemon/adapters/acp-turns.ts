@@ -7,9 +7,9 @@
  */
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Schema from "effect/Schema";
-import type { Usage } from "../../src/domain/conversation.ts";
-import type { TurnError } from "../../src/domain/last-turn.ts";
-import { NO_USAGE } from "../../src/domain/conversation.ts";
+import type { Usage } from "../../src/domain/conversation/conversation.ts";
+import type { TurnError } from "../../src/domain/session/last-turn.ts";
+import { NO_USAGE } from "../../src/domain/conversation/conversation.ts";
 import type { Refused } from "../gateway-calls.ts";
 import { type Tokens, usageIn } from "../passed-calls.ts";
 import { ANSWER_CUT_OFF, type TurnEnd } from "./adapter.ts";

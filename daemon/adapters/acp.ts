@@ -3,8 +3,8 @@
  */
 import * as Effect from "effect/Effect";
 import { BoundedMap } from "../../src/ground/bounded-map.ts";
-import type { ItemError } from "../../src/domain/conversation.ts";
-import type { OutgoingMessage, RuntimeOffers } from "../../src/domain/steering.ts";
+import type { ItemError } from "../../src/domain/conversation/conversation.ts";
+import type { OutgoingMessage, RuntimeOffers } from "../../src/domain/conversation/steering.ts";
 import type { AttachedFile } from "../attachments.ts";
 import type { HttpFailure } from "../http-client.ts";
 import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./acp-agent.ts";

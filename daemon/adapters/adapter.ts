@@ -3,10 +3,19 @@
  * about it.
  */
 import type * as Effect from "effect/Effect";
-import type { ItemError, NativeItem, TextDelta, TurnNow } from "../../src/domain/conversation.ts";
-import type { History } from "../../src/domain/history.ts";
-import type { LastTurn } from "../../src/domain/last-turn.ts";
-import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
+import type {
+  ItemError,
+  NativeItem,
+  TextDelta,
+  TurnNow,
+} from "../../src/domain/conversation/conversation.ts";
+import type { History } from "../../src/domain/conversation/history.ts";
+import type { LastTurn } from "../../src/domain/session/last-turn.ts";
+import type {
+  OutgoingMessage,
+  RequestAnswer,
+  RuntimeOffers,
+} from "../../src/domain/conversation/steering.ts";
 import type { AttachedFile } from "../attachments.ts";
 import type { HttpFailure } from "../http-client.ts";
 import type { Pipes } from "../process.ts";

@@ -74,6 +74,9 @@ export const openSession = Effect.fnUntraced(function* (api: OpencodeApi, title:
   );
 });
 
+/** In place of a model that is not known, because opencode requires one. No message may be sent to it. */
+export const UNKNOWN_MODEL = "unknown/unknown";
+
 /** `provider/model`. The model's own name may contain further slashes. */
 export const splitModel = (model: string): { readonly providerID: string; readonly modelID: string } => {
   const slash = model.indexOf("/");

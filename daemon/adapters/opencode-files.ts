@@ -6,7 +6,7 @@
  */
 import { readFile } from "node:fs/promises";
 import * as Effect from "effect/Effect";
-import { isImage, textIn } from "../../src/domain/attachment.ts";
+import { isImage, textIn } from "../../src/domain/conversation/attachment.ts";
 import type { AttachedFile } from "../attachments.ts";
 
 /** The largest file that is in the message, in bytes. Some providers refuse images of more than 5 MiB in base64. */

@@ -1,5 +1,5 @@
 /**
- * Turns a history (src/domain/history.ts) into opencode's records: messages, and the events that make them. Pure.
+ * Turns a history (src/domain/conversation/history.ts) into opencode's records: messages, and the events that make them. Pure.
  *
  *  N1 All ids rise in the history's order, are older than those of later messages, and say that the record is restored. So
  *     nothing else needs to remember which records are restored, and none becomes an item a second time.
@@ -9,9 +9,9 @@
  *  N4 A call of the model is a message. It ends with the item that has its usage, or where a text follows a tool call.
  */
 import { isRecord } from "../../src/ground/record.ts";
-import type { PlanEntry, Usage } from "../../src/domain/conversation.ts";
-import type { History, PastItem } from "../../src/domain/history.ts";
-import { splitModel } from "./opencode-api.ts";
+import type { PlanEntry, Usage } from "../../src/domain/conversation/conversation.ts";
+import type { History, PastItem } from "../../src/domain/conversation/history.ts";
+import { splitModel, UNKNOWN_MODEL } from "./opencode-api.ts";
 import { RESTORED, timedId } from "./opencode-ids.ts";
 
 /** Where the history goes. */
@@ -48,8 +48,6 @@ const BATCH_EVENTS = 50;
 const BATCH_BYTES = 512 * 1024;
 /** How far before now the ids lie. Within one ms there is room for 4,096. */
 const IDS_BEFORE_MS = 60_000;
-/** A model is required, also for a history that names none. */
-const UNKNOWN_MODEL = "unknown/unknown";
 
 const BEGINNING = "The beginning of this conversation is not known any more.";
 const ABORTED = { name: "MessageAbortedError", data: { message: "Aborted" } };

@@ -1,5 +1,5 @@
 /**
- * Turns opencode's records into items of the conversation (src/domain/conversation.ts). Pure: a listing and the events
+ * Turns opencode's records into items of the conversation (src/domain/conversation/conversation.ts). Pure: a listing and the events
  * about it give the same items.
  *
  * A person's message is one item with the message's id. Of the model's message, each part is an item with the part's
@@ -20,7 +20,7 @@ import {
   type PlanEntry,
   type ToolKind,
   type Usage,
-} from "../../src/domain/conversation.ts";
+} from "../../src/domain/conversation/conversation.ts";
 import { isRecord } from "../../src/ground/record.ts";
 import type { ItemDraft } from "./adapter.ts";
 import { type PassedCalls, usageIn } from "../passed-calls.ts";

@@ -11,10 +11,10 @@ import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
-import type { ItemError } from "../../src/domain/conversation.ts";
+import type { ItemError } from "../../src/domain/conversation/conversation.ts";
 import type { HttpFailure } from "../http-client.ts";
 import type { Handover } from "./adapter.ts";
-import { splitModel } from "./opencode-api.ts";
+import { splitModel, UNKNOWN_MODEL } from "./opencode-api.ts";
 import type { PromptPart } from "./opencode-files.ts";
 import { timedId } from "./opencode-ids.ts";
 
@@ -109,13 +109,14 @@ const NOT_TAKEN: ItemError = {
 const newestOf = ({ calls, session }: Handing) =>
   calls.get(`/session/${session}/message?limit=${NEWEST}`, Listed);
 
-/** Agent and model of the newest message of a person. Null before the first. */
+/** Agent and model of the newest message of a person. Null before the first. The model is null if it is not known. */
 export const lastChoice = Effect.fnUntraced(function* (handing: Handing) {
   const listed = yield* newestOf(handing);
   const info = listed.findLast(({ info: { role } }) => role === "user")?.info;
   if (info === undefined) return null;
   const { agent = null, model } = info;
-  return { agent, model: model === undefined ? null : `${model.providerID}/${model.modelID}` };
+  const name = model === undefined ? null : `${model.providerID}/${model.modelID}`;
+  return { agent, model: name === UNKNOWN_MODEL ? null : name };
 });
 
 const Id = Schema.Struct({ info: Schema.Struct({ id: Schema.String }) });

@@ -1,6 +1,6 @@
 /** opencode's records of a conversation, as its listing and its events contain them: the parts of them that are read. */
 import * as Schema from "effect/Schema";
-import { OUTPUT_KEPT_MAX, TEXT_KEPT_MAX } from "../../src/domain/conversation.ts";
+import { OUTPUT_KEPT_MAX, TEXT_KEPT_MAX } from "../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
 import { RuntimeError } from "./turn-errors.ts";
 import { isRestored } from "./opencode-ids.ts";

@@ -1,5 +1,5 @@
 /** Turns opencode's questions and permissions into items of the conversation. Pure. */
-import { EMPTY_ITEM } from "../../src/domain/conversation.ts";
+import { EMPTY_ITEM } from "../../src/domain/conversation/conversation.ts";
 import type { ItemDraft } from "./adapter.ts";
 import { placed } from "./opencode-ids.ts";
 import { textIn, type Place } from "./opencode-items.ts";

@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
-import type { History } from "../../src/domain/history.ts";
+import type { History } from "../../src/domain/conversation/history.ts";
 import { HttpFailure, type HttpAnswer } from "../http-client.ts";
 import { CALL_TIMEOUT_MS, RESTORED_WITHIN_MS, type Restoring } from "./adapter.ts";
 import { batchesOf, eventsOf, messagesOf, type Place, type Restored } from "./opencode-history.ts";

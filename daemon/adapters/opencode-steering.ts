@@ -4,8 +4,12 @@ import * as Effect from "effect/Effect";
 import type * as Latch from "effect/Latch";
 import * as Schema from "effect/Schema";
 import * as Semaphore from "effect/Semaphore";
-import type { ItemError } from "../../src/domain/conversation.ts";
-import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
+import type { ItemError } from "../../src/domain/conversation/conversation.ts";
+import type {
+  OutgoingMessage,
+  RequestAnswer,
+  RuntimeOffers,
+} from "../../src/domain/conversation/steering.ts";
 import type { HttpFailure } from "../http-client.ts";
 import {
   CALL_TIMEOUT_MS,
@@ -151,7 +155,7 @@ export class OpencodeSteering implements AdapterSteering {
     const unknown = { agent: OWN_AGENT, model: wanted.model };
     const choice = Effect.gen({ self: this }, function* () {
       const agent = yield* this.#agentOf(wanted);
-      const model = wanted.model ?? (yield* this.#api.get("/config", Config)).model ?? null;
+      const model = wanted.model ?? (yield* this.#configured);
       return { agent: agent ?? OWN_AGENT, model };
     }).pipe(
       Effect.orElseSucceed(() => unknown),
@@ -191,7 +195,8 @@ export class OpencodeSteering implements AdapterSteering {
       // opencode would go on with its default agent, or with the model of that agent.
       const last = yield* lastChoice(handing);
       const agent = message.agent ?? last?.agent ?? (yield* this.#agentOf(wanted));
-      const model = message.model ?? (last === null ? wanted.model : last.model);
+      const model =
+        message.model ?? last?.model ?? wanted.model ?? (last === null ? null : yield* this.#configured);
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       const { id, sent_at: sentMs, text } = message;
       this.#handing(session, id, nativeMessageId({ id, sentMs }));
@@ -262,7 +267,7 @@ export class OpencodeSteering implements AdapterSteering {
       return {
         models: yield* this.#models,
         agents,
-        default_model: used ?? (yield* this.#api.get("/config", Config)).model ?? null,
+        default_model: used ?? (yield* this.#configured),
       };
     });
 
@@ -279,6 +284,10 @@ export class OpencodeSteering implements AdapterSteering {
     return Effect.map(this.#api.get("/agent", Agents), (agents) =>
       agents.filter(({ mode, hidden }) => mode !== "subagent" && hidden !== true),
     );
+  }
+
+  get #configured() {
+    return Effect.map(this.#api.get("/config", Config), ({ model = null }) => model);
   }
 
   get #models() {

@@ -11,7 +11,7 @@
  *     tool runs, the model need not say anything. opencode does not report the arguments of a tool while they come.
  */
 import * as Schema from "effect/Schema";
-import type { TurnError } from "../../src/domain/last-turn.ts";
+import type { TurnError } from "../../src/domain/session/last-turn.ts";
 import type { TurnEnd, TurnLimits, TurnObserver } from "./adapter.ts";
 import {
   decodeError,

@@ -7,7 +7,7 @@ import * as Latch from "effect/Latch";
 import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
-import { GATEWAY_PROVIDER, HOSTED_PROVIDER } from "../../src/domain/model.ts";
+import { GATEWAY_PROVIDER, HOSTED_PROVIDER } from "../../src/domain/sandbox/model.ts";
 import { GatewayCalls } from "../gateway-calls.ts";
 import { noteItem } from "../conversation/note.ts";
 import { callHttp, HttpFailure } from "../http-client.ts";

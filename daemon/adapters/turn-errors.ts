@@ -3,8 +3,8 @@
  * same failure has the same name under each runtime.
  */
 import * as Schema from "effect/Schema";
-import { NO_MODEL } from "../../src/domain/model.ts";
-import type { TurnError } from "../../src/domain/last-turn.ts";
+import { NO_MODEL } from "../../src/domain/sandbox/model.ts";
+import type { TurnError } from "../../src/domain/session/last-turn.ts";
 import { ANSWER_CUT_OFF } from "./adapter.ts";
 
 /** The part of an error that is read, in a message or in `session.error`. */

@@ -6,10 +6,10 @@ import {
   type ContentPart,
   type FileChange,
   type ToolCall,
-} from "../../src/domain/conversation.ts";
+} from "../../src/domain/conversation/conversation.ts";
 import { cutText, storableText } from "../../src/domain/text.ts";
 import type { ItemDraft } from "../adapters/adapter.ts";
-import type { Redactor } from "../../src/domain/redactor.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
 
 /** The longest title, name, path or label, in UTF-16 code units. */
 const LABEL_MAX = 1000;

@@ -1,5 +1,10 @@
 /** One reader of the conversation: what it has, and the lines that it gets next. */
-import type { NativeItem, TextDelta, TurnNow, ConversationReport } from "../../src/domain/conversation.ts";
+import type {
+  NativeItem,
+  TextDelta,
+  TurnNow,
+  ConversationReport,
+} from "../../src/domain/conversation/conversation.ts";
 
 /** The feed, as a reader sees it. */
 interface Source {

@@ -24,9 +24,9 @@ import {
   type NativeItem,
   type TextDelta,
   type TurnNow,
-} from "../../src/domain/conversation.ts";
+} from "../../src/domain/conversation/conversation.ts";
 import type { ConversationObserver, ItemDraft } from "../adapters/adapter.ts";
-import type { Redactor } from "../../src/domain/redactor.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { cleanItem } from "./clean-item.ts";
 import { FeedReader } from "./feed-reader.ts";
 import { GrowingText } from "./growing-text.ts";

@@ -4,7 +4,7 @@
  *  X1 Text that was given out stays: later text is only added.
  *  X2 A beginning of a secret is held back until the next pieces show whether it is one.
  */
-import type { Redactor } from "../../src/domain/redactor.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
 
 export class GrowingText {
   readonly #redactor: Redactor;

@@ -1,5 +1,5 @@
 /** A note in the conversation that no record of the runtime stands for. */
-import { EMPTY_ITEM } from "../../src/domain/conversation.ts";
+import { EMPTY_ITEM } from "../../src/domain/conversation/conversation.ts";
 import type { ItemDraft } from "../adapters/adapter.ts";
 
 /** @param about differs between the notes of a sandbox. The instant makes them differ between the sandboxes of a session. */

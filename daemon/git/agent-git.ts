@@ -61,6 +61,16 @@ const CONFIG_ENV: Readonly<Record<string, string>> = Object.fromEntries([
 const placeOf = (tree: string | null): Record<string, string> =>
   tree === null ? {} : { GIT_DIR: `${tree}/.git`, GIT_WORK_TREE: tree };
 
+/** The environment of git on the agent's repository, and of programs that run it. */
+export const agentGitEnvironment = (settings: Settings): Record<string, string> => ({
+  ...settings.launch.commonEnv,
+  ...gitEnvironment(settings),
+  ...CONFIG_ENV,
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_NO_REPLACE_OBJECTS: "1",
+  LC_ALL: "C",
+});
+
 /** A shell script in the workspace, run as the agent. */
 export const agentScript = (
   settings: Settings,
@@ -68,16 +78,7 @@ export const agentScript = (
 ): Launch => ({
   prefix: settings.launch.prefix,
   command: ["sh", "-c", script, name, ...(parameters ?? [])],
-  env: {
-    ...settings.launch.commonEnv,
-    ...gitEnvironment(settings),
-    ...CONFIG_ENV,
-    ...placeOf(tree),
-    GIT_OPTIONAL_LOCKS: "0",
-    GIT_NO_REPLACE_OBJECTS: "1",
-    LC_ALL: "C",
-    ...env,
-  },
+  env: { ...agentGitEnvironment(settings), ...placeOf(tree), ...env },
   cwd: settings.layout.workspace,
   ...(input === undefined ? {} : { input }),
 });

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { writeForAgent } from "../files.ts";
 import { callJson, type HttpFailure } from "../http-client.ts";
-import { GitCredential } from "../../src/domain/launch.ts";
-import type { Redactor } from "../../src/domain/redactor.ts";
+import { GitCredential } from "../../src/domain/sandbox/launch.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import type { Settings } from "../settings.ts";
 
 /** The part of the answer that the daemon keeps. Only the credential file contains name and password. */

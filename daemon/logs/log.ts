@@ -5,7 +5,7 @@
 import * as Logger from "effect/Logger";
 import type { Allowance } from "../allowance.ts";
 import type { LogRing } from "./log-ring.ts";
-import type { Redactor } from "../../src/domain/redactor.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 

@@ -10,7 +10,7 @@ import { StringDecoder } from "node:string_decoder";
 import { storableText } from "../../src/domain/text.ts";
 import type { Allowance } from "../allowance.ts";
 import type { Log } from "./log.ts";
-import type { Redactor } from "../../src/domain/redactor.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
 
 /**
  * After too much output, it is accepted again only when there is room for this much. Otherwise single lines would

@@ -1,225 +1,311 @@
+/* oxlint-disable no-await-in-loop -- contents have an order */
 /**
- * Brings saved work back into a fresh checkout of the session branch (docs/decisions/0082). It runs before the agent and the
- * setup command, so nothing else changes the workspace meanwhile. Git runs as the agent.
+ * Brings saves back into a fresh checkout of the session's branch (saves.md 6). The commits come first, then the index, then the
+ * files byte for byte.
  *
- *  N1 It overwrites no part of the branch. A path that the branch has changed since the save stays as it is, and is listed.
- *  N2 The commits of the session branch come back by a fast-forward, or not at all.
- *  N3 All or nothing: if a step fails, the workspace is as the checkout left it, and the answer says why.
- *  N4 It only reads refs/wip: the saved commit stays where it is.
- *  N5 It always answers in time. The saved commit is untrusted: the agent can push to refs/wip.
+ *  R1 Nothing that is on the branch is lost: a branch moves forward only, and a file that was changed there since stays.
+ *  R2 Nothing that fails stops the rest. Each path or ref that did not come back is named.
+ *  R3 Paths that git would not check out are never written (src/domain/save/checkout-path.ts).
  */
-import * as Effect from "effect/Effect";
-import type { Restored } from "../../src/domain/saved.ts";
-import { agentScript, lastWords, type AgentScript } from "../git/agent-git.ts";
-import { runForBytes } from "../process.ts";
-import type { Settings } from "../settings.ts";
-import { SaveFailure } from "./draft.ts";
-import { Skipped } from "./skipped.ts";
-import { readDifferences, sections, type Difference } from "./work-tree.ts";
+import { isCheckoutPath } from "../../src/domain/save/checkout-path.ts";
+import type { ListedItem, RestoredSave, RestorePlan } from "../../src/domain/save/listing.ts";
+import type { Restored } from "../../src/domain/save/saved.ts";
+import type { RestoreCommand } from "./command.ts";
+import type { FrameSource } from "./frame-source.ts";
+import { IndexEntries } from "./index-entries.ts";
+import { Left } from "./left.ts";
+import { isStatePath } from "./operation.ts";
+import { differ, existing } from "./queries.ts";
+import { isAncestor, isRelated, Refs } from "./refs.ts";
+import { EMPTY_TREE, gitDirectory, Repository } from "./repository.ts";
+import { openNested, takePack } from "./restore-commits.ts";
+import type { Version } from "./status.ts";
+import { reasonOf, Writer } from "./write.ts";
 
-/** The longest restoration, ms, and the largest part of a boot that it may take. */
-const DEADLINE_MS = 30_000;
-const BOOT_SHARE = 0.5;
-/** For the way back after a failure. */
-const UNDO_MS = 10_000;
-/** More changed files are not restored. */
-export const FILES_MAX = 20_000;
-/** The lists of the changed paths. */
-const MAX_LIST_BYTES = 32 * 1024 * 1024;
+const GONE = "000000";
+/** How many names are tried for a file beside the branch's. */
+const NAMES_MAX = 1000;
 
-const SUBMODULE = "160000";
-const ABSENT = "000000";
-
-/**
- * $1 URL, $2 session, $3 the saved commit. Prints the checked out commit, the commit to move the session branch to, and how
- * many commits do not fit on the branch. After an empty record it prints what the saved tree changes, and after another
- * one what the branch has changed since.
- *
- * The parents of a saved commit (save.ts V2): HEAD; the session branch if HEAD does not have all of it; the rest, which the
- * message names; the former saved commit.
- */
-const PLAN_SCRIPT = `
-set -e
-url=$1 session=$2 wip=$3 subject="Work in progress of session $2"
-within() { git merge-base --is-ancestor "$1" "$2"; }
-fail() { printf '%s\\n' "$1" >&2; exit 1; }
-tip=$(git rev-parse --verify HEAD)
-git fetch --quiet --no-tags --no-write-fetch-head --no-recurse-submodules "$url" "refs/wip/$session"
-[ "$(git cat-file -t "$wip" 2>/dev/null)" = commit ] || fail "refs/wip/$session does not have the commit any more"
-message=$(git show -s --format=%B "$wip" | tr -d '\\0')
-rest=$(printf '%s\\n' "$message" | sed -n 's/^ *rest=\\([0-9a-f]\\{40\\}\\)$/\\1/p' | head -n 1)
-head= branch=
-for parent in $(git rev-parse "$wip^@"); do
-  [ "$parent" != "$rest" ] && [ "$(git show -s --format=%s "$parent")" != "$subject" ] || continue
-  if [ -z "$head" ]; then head=$parent; elif [ -z "$branch" ]; then branch=$parent; fi
-done
-[ -n "$head" ] || fail "the saved files belong to no commit"
-if [ -z "$branch" ]; then
-  case $message in *"HEAD names refs/"*) branch=$tip ;; *) branch=$head ;; esac
-fi
-target=$tip stuck=0
-if ! within "$branch" "$tip"; then
-  if within "$tip" "$branch"; then target=$branch; else stuck=$(git rev-list --count "$branch" "^$tip"); fi
-fi
-base=$(git merge-base "$head" "$target") || fail "the saved work and the session branch have no commit in common"
-printf '%s\\0%s\\0%s\\0%s\\0\\0' "$tip" "$target" "$(git rev-list --count "$target" "^$tip")" "$stuck"
-git diff-tree -r -z --raw --no-renames --abbrev=40 "$base" "$wip"
-printf '\\0'
-git diff-tree -r -z --raw --no-renames --abbrev=40 "$base" "$target"
-`;
-
-/**
- * $1 commit to move the session branch to. The input changes the index to that of the restored files. Git writes the files
- * over an unchanged index of the commit, so it refuses paths into .git, follows no link, and overwrites no other file.
- */
-const APPLY_SCRIPT = `
-set -e
-git merge --quiet --ff-only --no-overwrite-ignore "$1"
-index=$(git rev-parse --path-format=absolute --git-path index)
-mine=$index.restored
-trap 'rm -f "$mine" "$mine.lock"' EXIT
-cp -p "$index" "$mine"
-export GIT_INDEX_FILE="$mine"
-git update-index -z --index-info
-tree=$(git write-tree)
-cp -p "$index" "$mine"
-git read-tree -m -u "$1" "$tree"
-`;
-
-/** $1 the commit of the checkout. */
-const UNDO_SCRIPT = 'git reset --quiet --hard "$1" && git clean -ffdxq';
-
-interface Plan {
-  readonly tip: string;
-  readonly target: string;
-  readonly commits: number;
-  /** Unpushed commits that the branch cannot take any more. */
-  readonly stuck: number;
-  readonly wanted: readonly Difference[];
-  readonly meanwhile: readonly Difference[];
-}
-
-/** Restores the saved commit. Never fails. @returns the restored part; texts of git in it are not yet redacted */
-export const restore = (settings: Settings, wip: string): Effect.Effect<Restored> => {
-  const restoring = new Restoring(settings, wip);
-  const limitMs = Math.min(DEADLINE_MS, settings.launch.bootDeadlineMs * BOOT_SHARE);
-  return restoring.run.pipe(
-    Effect.timeoutOrElse({
-      duration: limitMs,
-      orElse: () => Effect.fail(new SaveFailure({ message: `it did not finish within ${limitMs} ms` })),
-    }),
-    Effect.catch(({ message }) =>
-      Effect.as(restoring.undo, { wip, commits: 0, files: 0, skipped: [], error: message }),
-    ),
+export const restoreWorkspace = async (
+  { workspace, branch }: RestoreCommand,
+  frames: FrameSource,
+): Promise<Restored> => {
+  const plan = (await frames.json()) as RestorePlan;
+  const restoring = new Restoring(
+    new Repository(workspace, gitDirectory(workspace) ?? `${workspace}/.git`),
+    branch,
   );
+  for (const save of plan.saves) await restoring.take(save, frames);
+  // The service ended in the middle, or its connection. The save stays.
+  const error = frames.isBroken
+    ? "the saved work did not arrive whole, so restart the session again"
+    : plan.error;
+  return await restoring.finish({ ...plan, error });
 };
+
+/** How the branch's present tip differs from the one that a save saw. */
+interface Meanwhile {
+  /** Whether the saved index fits. */
+  readonly isSame: boolean;
+  /** Whether HEAD is at the same commit, so that an operation under way can go on. */
+  readonly hasHead: boolean;
+  readonly changed: ReadonlyMap<string, Version | null>;
+}
 
 class Restoring {
-  readonly #settings: Settings;
-  readonly #wip: string;
-  readonly #skipped = new Skipped();
-  /** The commit of the checkout, once something may have changed. */
-  #tip: string | null = null;
+  readonly #repository: Repository;
+  readonly #branch: string;
+  readonly #left = new Left();
+  readonly #writer: Writer;
+  readonly #state: Writer;
+  readonly #files = new Set<string>();
+  /** Paths of the present save, which no other file may take. */
+  #paths: ReadonlySet<string> = new Set();
+  readonly #refs: string[] = [];
+  readonly #renamed: { readonly path: string; readonly as: string }[] = [];
+  /** The branch's tip, as it was checked out. */
+  #tip: string | null | undefined;
 
-  constructor(settings: Settings, wip: string) {
-    this.#settings = settings;
-    this.#wip = wip;
+  constructor(repository: Repository, branch: string) {
+    this.#repository = repository;
+    this.#branch = branch;
+    this.#writer = new Writer(repository.tree);
+    this.#state = new Writer(repository.directory);
   }
 
-  get run(): Effect.Effect<Restored, SaveFailure> {
-    return Effect.gen({ self: this }, function* () {
-      const plan = yield* this.#plan;
-      const chosen = chooseFiles(plan, this.#skipped);
-      this.#tip = plan.tip;
-      if (chosen.length > 0 || plan.target !== plan.tip) {
-        const input = indexInput(chosen);
-        yield* this.#git({ name: "restore", script: APPLY_SCRIPT, parameters: [plan.target], input });
-      }
-      return {
-        wip: this.#wip,
-        commits: plan.commits,
-        files: chosen.length,
-        skipped: this.#skipped.named,
-        error: plan.stuck === 0 ? null : stuckWords(plan.stuck),
-      };
-    });
+  async finish({ missing, error }: RestorePlan): Promise<Restored> {
+    return {
+      wip: null,
+      commits: await this.#countCommits(),
+      refs: this.#refs,
+      files: this.#files.size,
+      renamed: this.#renamed,
+      skipped: [...missing, ...this.#left.all],
+      error,
+    };
   }
 
-  /** N3. */
-  get undo(): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      this.#tip === null
-        ? Effect.void
-        : Effect.ignore(
-            Effect.timeoutOption(
-              this.#git({ name: "undo", script: UNDO_SCRIPT, parameters: [this.#tip] }),
-              UNDO_MS,
-            ),
-          ),
+  /** How many commits the session's branch has again. */
+  async #countCommits(): Promise<number> {
+    if (this.#tip === undefined || this.#tip === null) return 0;
+    const range = `${this.#tip}..refs/heads/${this.#branch}`;
+    const { code, stdout } = await this.#repository.run(["rev-list", "--count", range]);
+    return code === 0 ? Number(stdout.toString("latin1")) : 0;
+  }
+
+  async take(save: RestoredSave, frames: FrameSource): Promise<void> {
+    if (this.#tip === undefined) this.#tip = await this.#commitAt("HEAD");
+    const tip = this.#tip;
+    await this.#takeCommits(save, { frames, tip });
+    const meanwhile = await this.#meanwhile(save, tip);
+    this.#paths = new Set(save.items.map(({ path }) => path));
+    await this.#startIndex(save, meanwhile);
+    for (const { kind, path, mode } of save.items)
+      if (kind === "file" && mode === GONE) this.#remove(path, meanwhile);
+    const entries = new IndexEntries(this.#repository, this.#left);
+    for (const item of save.items) {
+      if (item.kind === "index") await this.#takeEntry(item, { entries, frames, meanwhile });
+      else if (item.object !== null && item.kind === "file")
+        await this.#takeFile(item, { frames, meanwhile });
+      else if (item.object !== null) await this.#takeState(item, { frames, meanwhile });
+    }
+    await entries.apply();
+    for (const head of save.heads) await this.#finishNested(head);
+  }
+
+  async #commitAt(name: string): Promise<string | null> {
+    const { code, stdout } = await this.#repository.run([
+      "rev-parse",
+      "--quiet",
+      "--verify",
+      `${name}^{commit}`,
+    ]);
+    return code === 0 ? stdout.toString("latin1").trim() : null;
+  }
+
+  /** Unpacks commits, and gives them their names. */
+  async #takeCommits(
+    save: RestoredSave,
+    { frames, tip }: { readonly frames: FrameSource; readonly tip: string | null },
+  ): Promise<void> {
+    for (const listed of save.commits) {
+      if (listed.within !== null) continue;
+      const repository = await this.#repositoryAt(listed.repository);
+      const problem = await takePack(repository, frames);
+      if (problem !== null) this.#left.name(named(listed.repository, listed.ref), problem);
+    }
+    for (const place of new Set(["", ...save.commits.map(({ repository }) => repository)])) {
+      const repository = await this.#repositoryAt(place);
+      if (repository === null) continue;
+      const listed = save.commits.filter((one) => one.repository === place);
+      const there = new Set(
+        await existing(
+          repository,
+          listed.map(({ commit }) => commit),
+        ),
+      );
+      for (const { ref, commit, within } of listed)
+        if (within !== null && !there.has(commit)) this.#left.name(named(place, ref), "missing");
+      const refs = new Refs(repository, place, this.#left);
+      await refs.place(
+        listed.filter(({ commit }) => there.has(commit)),
+        place === "" ? tip : null,
+      );
+      if (place === "") await this.#setHead(save, { refs, tip });
+      this.#refs.push(...refs.told);
+    }
+  }
+
+  async #repositoryAt(place: string): Promise<Repository | null> {
+    if (place === "") return this.#repository;
+    return isCheckoutPath(place) ? openNested(this.#repository.tree, place, this.#writer) : null;
+  }
+
+  /** HEAD as it was, if its commit came back and belongs to the branch's history. Otherwise it names the session's branch. */
+  async #setHead(
+    { head }: RestoredSave,
+    { refs, tip }: { readonly refs: Refs; readonly tip: string | null },
+  ): Promise<void> {
+    const own = `refs/heads/${this.#branch}`;
+    const { ref, commit } = head;
+    if (ref === own || commit === null || tip === null) return;
+    const isThere = (await existing(this.#repository, [commit])).length > 0;
+    if (!isThere || !(await isRelated(this.#repository, tip, commit))) {
+      if (isThere && ref === null) await refs.keep("HEAD", commit);
+      return;
+    }
+    if (ref === null) return void (await refs.setHead({ commit }));
+    if (!refs.landed.has(ref)) await refs.place([{ ref, commit }], tip);
+    const landed = refs.landed.get(ref);
+    if (landed !== undefined) await refs.setHead({ ref: landed });
+  }
+
+  async #meanwhile({ base, head }: RestoredSave, tip: string | null): Promise<Meanwhile> {
+    const [now, repository] = [await this.#commitAt("HEAD"), this.#repository];
+    const hasHead = head.commit === now;
+    if (tip === null || base === tip) return { isSame: true, hasHead, changed: new Map() };
+    const known = await existing(
+      repository,
+      [base, head.commit].filter((commit) => commit !== null),
     );
+    const hasTip =
+      head.commit !== null && known.includes(head.commit) && (await isAncestor(repository, tip, head.commit));
+    if (hasTip) return { isSame: hasHead, hasHead, changed: new Map() };
+    const before = base !== null && known.includes(base) ? base : EMPTY_TREE;
+    const differences = await differ(repository, before, tip);
+    return {
+      isSame: hasHead,
+      hasHead,
+      changed: new Map(differences.map(({ path, after }) => [path, after])),
+    };
   }
 
-  get #plan(): Effect.Effect<Plan, SaveFailure> {
-    const { repoUrl, branch } = this.#settings;
-    const script = { name: "plan", script: PLAN_SCRIPT, parameters: [repoUrl, branch, this.#wip] };
-    return Effect.flatMap(this.#git(script), (listing) => {
-      const [[tip = "", target = "", commits, stuck] = [], wanted = [], meanwhile = []] = sections(listing);
-      if (wanted.length > 2 * FILES_MAX)
-        return Effect.fail(new SaveFailure({ message: `it has more than ${FILES_MAX} changed files` }));
-      return Effect.succeed({
-        tip,
-        target,
-        commits: Number(commits),
-        stuck: Number(stuck),
-        wanted: readDifferences(wanted),
-        meanwhile: readDifferences(meanwhile),
-      });
-    });
+  /** The index of the commit on which the saved entries are based. Git keeps the file times of unchanged ones. */
+  async #startIndex({ head }: RestoredSave, { isSame }: Meanwhile): Promise<void> {
+    const commit = isSame ? head.commit : null;
+    const there = commit === null ? [] : await existing(this.#repository, [commit]);
+    const from = there[0] ?? (await this.#commitAt("HEAD"));
+    if (from === null) return;
+    const { code } = await this.#repository.run(["read-tree", "--reset", from]);
+    if (code !== 0) this.#left.name(".git/index", "not_written");
   }
 
-  #git(script: AgentScript): Effect.Effect<Buffer, SaveFailure> {
-    return runForBytes(agentScript(this.#settings, script), MAX_LIST_BYTES).pipe(
-      Effect.mapError(({ message }) => new SaveFailure({ message: `git cannot be started: ${message}` })),
-      Effect.flatMap((finished) => {
-        if (finished.code !== 0) return Effect.fail(new SaveFailure({ message: lastWords(finished) }));
-        return finished.isWhole
-          ? Effect.succeed(finished.stdout)
-          : Effect.fail(new SaveFailure({ message: "it has too many changed files" }));
-      }),
-    );
+  #remove(path: string, { changed }: Meanwhile): void {
+    if (!isCheckoutPath(path)) return this.#left.name(path, "refused_path");
+    if (changed.has(path)) {
+      if (changed.get(path) !== null) this.#left.name(path, "changed_on_branch");
+      return;
+    }
+    try {
+      if (this.#writer.remove(path)) this.#files.add(path);
+    } catch (error) {
+      this.#left.name(path, reasonOf(error));
+    }
+  }
+
+  async #takeFile(
+    item: ListedItem,
+    { frames, meanwhile }: { readonly frames: FrameSource; readonly meanwhile: Meanwhile },
+  ): Promise<void> {
+    const { path, mode, object } = item;
+    const now = meanwhile.changed.get(path);
+    if (now?.mode === mode && now.object === object) return skip(frames);
+    if (!isCheckoutPath(path, mode)) {
+      this.#left.name(path, "refused_path");
+      return skip(frames);
+    }
+    const as = now === undefined && this.#isFree(path) ? path : this.#nameBeside(path);
+    try {
+      await this.#writer.take(as, item, frames);
+      this.#files.add(as);
+      if (as !== path) this.#renamed.push({ path, as });
+    } catch (error) {
+      this.#left.name(path, reasonOf(error));
+    }
+  }
+
+  /** Whether no directory with content is in its place. */
+  #isFree(path: string): boolean {
+    try {
+      return this.#writer.isFree(path);
+    } catch {
+      return true;
+    }
+  }
+
+  #nameBeside(path: string): string {
+    for (let number = 1; number < NAMES_MAX; number += 1) {
+      const name = `${path}.saved${number === 1 ? "" : `.${number}`}`;
+      if (!this.#paths.has(name) && !this.#writer.isThere(name)) return name;
+    }
+    return `${path}.saved.${NAMES_MAX}`;
+  }
+
+  async #takeEntry(
+    item: ListedItem,
+    {
+      entries,
+      frames,
+      meanwhile,
+    }: { readonly entries: IndexEntries; readonly frames: FrameSource; readonly meanwhile: Meanwhile },
+  ): Promise<void> {
+    const { path, mode } = item;
+    const isRefused = !isCheckoutPath(path, mode);
+    if (!isRefused && meanwhile.isSame) return entries.take(item, frames);
+    this.#left.name(path, isRefused ? "refused_path" : "staged_elsewhere");
+    if (item.object !== null) await skip(frames);
+  }
+
+  async #takeState(
+    item: ListedItem,
+    { frames, meanwhile }: { readonly frames: FrameSource; readonly meanwhile: Meanwhile },
+  ): Promise<void> {
+    const { path } = item;
+    if (!isStatePath(path) || !meanwhile.hasHead) {
+      this.#left.name(`.git/${path}`, meanwhile.hasHead ? "refused_path" : "changed_on_branch");
+      return skip(frames);
+    }
+    try {
+      await this.#state.take(path, item, frames);
+    } catch (error) {
+      this.#left.name(`.git/${path}`, reasonOf(error));
+    }
+  }
+
+  async #finishNested({ repository: place, ref, commit }: RestoredSave["heads"][number]): Promise<void> {
+    const repository = await this.#repositoryAt(place);
+    if (repository === null) return this.#left.name(place, "refused_path");
+    const refs = new Refs(repository, place, this.#left);
+    const isThere = commit !== null && (await existing(repository, [commit])).length > 0;
+    if (commit !== null && !isThere) return this.#left.name(`${place}: HEAD`, "missing");
+    const to = ref === null ? (commit === null ? null : { commit }) : { ref };
+    if (to !== null) await refs.setHead(to);
+    if (isThere) await repository.run(["read-tree", "--reset", "HEAD"]);
   }
 }
 
-const stuckWords = (commits: number): string =>
-  `${commits === 1 ? "1 commit is" : `${commits} commits are`} not on the session branch, because the branch has other commits ` +
-  "since. The saved commit has them.";
+const named = (place: string, ref: string): string => (place === "" ? ref : `${place}: ${ref}`);
 
-/** N1. Entries that the branch has already are left out too, without a word. */
-export const chooseFiles = (
-  { wanted, meanwhile }: Pick<Plan, "wanted" | "meanwhile">,
-  skipped: Pick<Skipped, "add">,
-): readonly Difference[] => {
-  const there = new Map(meanwhile.map(({ path, after }) => [path, after]));
-  return wanted.filter(({ path, before, after }) => {
-    const now = there.get(path);
-    if (now !== undefined && now.mode === after.mode && now.object === after.object) return false;
-    const isSubmodule = [before.mode, after.mode, now?.mode].includes(SUBMODULE);
-    if (isSubmodule) skipped.add(path, "submodule");
-    else if (path.split("/").some((name) => name.toLowerCase() === ".git"))
-      skipped.add(path, "git_directory");
-    else if (now !== undefined) skipped.add(path, "changed_since");
-    else return true;
-    return false;
-  });
-};
-
-/** For `git update-index --index-info`. Removals come first: a directory may take the place of a file. */
-const indexInput = (chosen: readonly Difference[]): Buffer => {
-  const removals = chosen.filter(({ after }) => after.mode === ABSENT);
-  const others = chosen.filter(({ after }) => after.mode !== ABSENT);
-  const lines = [
-    ...removals.map(({ path, before }) => `0 ${before.object} 0\t${path}\0`),
-    ...others.map(({ path, after }) => `${after.mode} ${after.object} 0\t${path}\0`),
-  ];
-  return Buffer.from(lines.join(""), "latin1");
+const skip = async (frames: FrameSource): Promise<void> => {
+  await frames.read(() => undefined);
 };

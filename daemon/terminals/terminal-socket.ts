@@ -11,7 +11,7 @@ import {
   TERMINALS_MAX,
   terminalSize,
   type TerminalWish,
-} from "../../src/domain/terminal.ts";
+} from "../../src/domain/session/terminal.ts";
 import type { Peer } from "./terminal.ts";
 import type { NotOpened, Terminals, Use } from "./terminals.ts";
 

@@ -11,7 +11,7 @@
 import { constants } from "node:os";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { TERMINAL_OUTPUT_KEPT, type TerminalSize } from "../../src/domain/terminal.ts";
+import { TERMINAL_OUTPUT_KEPT, type TerminalSize } from "../../src/domain/session/terminal.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure, type Pipes } from "../process.ts";
 
 /** The connection of the person who uses a terminal. */

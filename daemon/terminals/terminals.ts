@@ -14,7 +14,7 @@ import {
   TERMINAL_PROGRAM,
   TERMINALS_MAX,
   type TerminalWish,
-} from "../../src/domain/terminal.ts";
+} from "../../src/domain/session/terminal.ts";
 import type { After } from "../conversation/feed.ts";
 import type { Log } from "../logs/log.ts";
 import type { Launch } from "../process.ts";
@@ -73,6 +73,7 @@ export class Terminals {
   readonly #entries = new Map<string, Entry>();
   /** Terminals that are about to start. */
   #starting = 0;
+  #isOver = false;
 
   constructor(options: TerminalsOptions) {
     this.#options = options;
@@ -91,7 +92,7 @@ export class Terminals {
       known.stopWaiting();
       return this.#use(wish.id, known, { peer, after: wish.after ?? 0 });
     }
-    if (wish.after !== null) return "gone";
+    if (wish.after !== null || this.#isOver) return "gone";
     const program = this.#options.program ?? TERMINAL_PROGRAM;
     if (wish.size !== null && !existsSync(program)) return "no_program";
     if (this.#entries.size + this.#starting >= TERMINALS_MAX) return "full";
@@ -110,9 +111,10 @@ export class Terminals {
     if (entry?.terminal.userId === userId) this.#end(id, entry);
   }
 
-  /** Ends all of them. */
+  /** Ends all of them. No other one opens. */
   get endAll(): Effect.Effect<void> {
     return Effect.suspend(() => {
+      this.#isOver = true;
       const entries = [...this.#entries.values()];
       this.#entries.clear();
       for (const { stopWaiting } of entries) stopWaiting();

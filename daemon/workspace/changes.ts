@@ -10,8 +10,8 @@ import type {
   WorkspaceChangedFile as ChangedFile,
   WorkspaceChanges,
   WorkspaceSides as Sides,
-} from "../../src/domain/workspace.ts";
-import { sections } from "../saving/work-tree.ts";
+} from "../../src/domain/session/workspace.ts";
+import { sections } from "./sections.ts";
 
 /** How many files are listed. As many as of a change request (git/repository/compare.ts). */
 export const FILES_MAX = 3000;

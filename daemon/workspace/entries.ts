@@ -7,8 +7,8 @@ import type {
   WorkspaceDirectory as Directory,
   WorkspaceEntry as Entry,
   WorkspaceFile as FileText,
-} from "../../src/domain/workspace.ts";
-import { sections } from "../saving/work-tree.ts";
+} from "../../src/domain/session/workspace.ts";
+import { sections } from "./sections.ts";
 
 /** How many entries of a directory are listed. */
 export const ENTRIES_MAX = 2000;

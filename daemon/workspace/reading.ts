@@ -1,5 +1,5 @@
 /** What may be asked of the workspace. Paths are checked before a program gets them. */
-import { isInside, type WorkspaceSides } from "../../src/domain/workspace.ts";
+import { isInside, type WorkspaceSides } from "../../src/domain/session/workspace.ts";
 
 /** One question about the workspace. */
 export type WorkspaceRead =

@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber";
 import * as Option from "effect/Option";
 import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
-import type { Redactor } from "../../src/domain/redactor.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
 import { ENDING, refusal, type Refused } from "../answer.ts";
 import type { ControlAnswer } from "../control.ts";

@@ -8,16 +8,16 @@ import {
   type AccountSnapshot,
 } from "../machines/account.ts";
 import { Pause } from "../ground/pause.ts";
-import { ROOT } from "../domain/span.ts";
+import { ROOT } from "../domain/service/span.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { Traces } from "../telemetry/port.ts";
-import { Actors } from "./actors.ts";
+import { Actors } from "../services/actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { newUuid } from "../services/entropy.ts";
 import { TransitionRecord } from "../services/transition-record.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
-import { Doubt } from "../duties/recovery.ts";
+import { Doubt } from "../services/doubt.ts";
 import { volatileMemory } from "./volatile.ts";
 
 export const ACCOUNT_LIMITS: ActorLimits = { mailbox: 1024, restarts: { restarts: 5, withinMs: 30_000 } };

@@ -3,13 +3,25 @@
  * waits for the next start.
  */
 import * as Effect from "effect/Effect";
-import { isPause } from "../domain/session.ts";
+import { isPause } from "../domain/session/session.ts";
 import { newUuid } from "../services/entropy.ts";
+import { Saves } from "../saves/port.ts";
 import { WarmPool } from "../services/warm-pool.ts";
 import { People } from "../store/ports/people.ts";
 import { Projects } from "../store/ports/projects.ts";
 import type { Session } from "../store/ports/sessions.ts";
-import { Actors } from "./actors.ts";
+import { Actors } from "../services/actors.ts";
+
+/** Without its saved work a session does not go on. It waits for the next start. */
+const areSavesThere = Effect.fnUntraced(function* ({ id: sessionId, projectId }: Session) {
+  const checked = yield* Effect.result((yield* Saves).check({ projectId, sessionId }));
+  if (checked._tag === "Failure")
+    yield* Effect.logWarning("a session waits for the node that has its saved work", {
+      session: sessionId,
+      error: checked.failure,
+    });
+  return checked._tag === "Success";
+});
 
 /** Does nothing for a session that runs, or that stops or was stopped for another reason. A stop under way ends first. */
 export const awaken = Effect.fnUntraced(function* (session: Session) {
@@ -23,6 +35,7 @@ export const awaken = Effect.fnUntraced(function* (session: Session) {
   const sandboxId = waiting ?? (yield* newUuid);
   // The agent goes on with what it did. An idle session of a trigger begins with what was pushed, as always.
   const restoreSaved = session.origin === "session" || reason === "outdated";
+  if (restoreSaved && session.saved !== null && !(yield* areSavesThere(session))) return;
   yield* Effect.catchTag(
     (yield* Actors).session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
     "CapReached",

@@ -1,5 +1,5 @@
 /**
- * Actors as entities of Effect's cluster. The library handles placement, passivation and restart (docs/decisions/0004).
+ * Actors as entities of Effect's cluster. The library handles placement, passivation and restart (docs/decisions/0003).
  * A single node hosts all actors in one runner; several nodes share them through one
  * Postgres (docs/decisions/0013).
  *
@@ -45,9 +45,10 @@ import {
   type ActorKind,
   type ActorKinds,
   type TellError,
-} from "./actors.ts";
-import { Doubt } from "../duties/recovery.ts";
-import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
+} from "../services/actors.ts";
+import { Doubt } from "../services/doubt.ts";
+import type { Actor } from "./host.ts";
+import { ActorNotFound, MailboxFull, type Told } from "../ground/mailbox.ts";
 import { Lease, leaseLayer, soleLease } from "./lease.ts";
 
 const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);

@@ -6,12 +6,13 @@
  *  L2 After a break the daemon reports again from the last written version on.
  *  L3 A sandbox that is not its session's current one any more writes nothing, and is not followed any longer.
  *  L4 The conversation's actor is told what the runtime does after that is written (runtime-reports.ts).
+ *  L5 A tool's whole output is fetched when its item has ended with the beginning of it, while the daemon has it.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Stream from "effect/Stream";
-import type { ConversationReport, NativeItem, TurnNow } from "../domain/conversation.ts";
+import type { ConversationReport, NativeItem, TurnNow } from "../domain/conversation/conversation.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
@@ -20,9 +21,12 @@ import { serviceContext } from "../services/service-context.ts";
 import { WorkTimes } from "../services/work-times.ts";
 import { Conversations, type ChangedConversation } from "../store/ports/conversations.ts";
 import { Measures, Traces } from "../telemetry/port.ts";
+import type { SaveOccasions } from "./continuous-saves.ts";
 import { GrowingTexts } from "./growing-text.ts";
+import { outputKeeper } from "./long-outputs.ts";
 import { runtimeReporter, type RequestOptions } from "./runtime-reports.ts";
-import { backoff, waitOutOutage } from "./supervisor.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
+import { backoff } from "../ground/backoff.ts";
 
 /** If a daemon does not answer, it is asked again: soon after a short break, rarely if it stays silent. */
 const AGAIN = backoff("250 millis", "10 seconds");
@@ -33,6 +37,11 @@ const BATCH = 200;
 interface Followed {
   readonly sandboxId: string;
   readonly sessionId: string;
+}
+
+interface Following extends Followed {
+  readonly link: DaemonLink;
+  readonly occasions: SaveOccasions;
 }
 
 /** Versions that are written together, and the newest state of the turn. */
@@ -100,22 +109,24 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
   const hub = yield* ConversationHub;
   const sign = yield* serviceContext;
   const reportsOf = yield* runtimeReporter(options);
+  const outputsOf = yield* outputKeeper;
   const measures = yield* Measures;
   const traces = yield* Traces;
 
-  return (followed: Followed & { readonly link: DaemonLink }): Effect.Effect<never> =>
+  return ({ occasions, ...followed }: Following): Effect.Effect<never> =>
     Effect.gen(function* () {
       const { sandboxId, sessionId } = followed;
       const now = yield* Clock.currentTimeMillis;
       const opened = yield* waitOutOutage("conversation", conversations.open(sessionId, now));
       if (opened === null) return yield* Effect.never;
-      const isKnown = opened.sandbox?.id === sandboxId;
       /** How far the conversation is written: the daemon's revision, and the conversation's number. */
-      let written = { after: isKnown ? (opened.sandbox?.rev ?? 0) : 0, seq: opened.seq };
+      let written = { after: opened.sandbox?.id === sandboxId ? opened.sandbox.rev : 0, seq: opened.seq };
       const texts = new GrowingTexts(opened.seq);
       const unwritten = new Unwritten();
       const report = yield* reportsOf(followed);
       const times = new WorkTimes({ measures, traces }, followed);
+
+      const keepOutputs = yield* outputsOf(followed);
 
       const keep = Effect.fnUntraced(function* ({ ended, ...portion }: Portion) {
         let noted: ChangedConversation | null = null;
@@ -128,8 +139,10 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
           written = { after: portion.rev, seq: noted.conversation.seq };
           hub.publish(sessionId, texts.written(noted));
         }
+        if (portion.turn !== null) occasions.works(portion.turn.state !== "idle");
         times.reported(portion.items, portion.turn, noted?.spent ?? []);
         const changes = noted?.changes ?? [];
+        keepOutputs(changes);
         yield* report({ items: portion.items, changes, seq: written.seq, turn: portion.turn, ended });
         return true;
       });

@@ -6,10 +6,10 @@
  *  once, an interrupt names its turn, and a request is answered once.
  */
 import * as Effect from "effect/Effect";
-import type { AttachmentHead } from "../domain/attachment.ts";
-import { attachmentsOf, isClosed, textOf } from "../domain/conversation.ts";
-import type { SandboxStatus } from "../domain/session.ts";
-import type { MessageHandedOver, OutgoingMessage } from "../domain/steering.ts";
+import type { AttachmentHead } from "../domain/conversation/attachment.ts";
+import { attachmentsOf, isClosed, textOf } from "../domain/conversation/conversation.ts";
+import type { SandboxStatus } from "../domain/session/session.ts";
+import type { MessageHandedOver, OutgoingMessage } from "../domain/conversation/steering.ts";
 import { conversation, type ConversationCommand, type ConversationEvent } from "../machines/conversation.ts";
 import { DaemonClient, DaemonUnreachable, type NoConversation } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink, type SandboxError } from "../sandbox/port.ts";
@@ -20,7 +20,7 @@ import type { StoreError } from "../store/ports/journal.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
-import { backoff } from "./supervisor.ts";
+import { backoff } from "../ground/backoff.ts";
 
 export const CONVERSATION_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 

@@ -1,7 +1,7 @@
 /** Delivers a message that a command carries: at least once, as long as its receiver exists. */
 import * as Effect from "effect/Effect";
-import type { TellError } from "./actors.ts";
-import { backoff } from "./supervisor.ts";
+import type { TellError } from "../services/actors.ts";
+import { backoff } from "../ground/backoff.ts";
 
 /**
  * Retries until the message arrives. A missing receiver, or one that refuses the event, counts as delivered: the

@@ -6,7 +6,7 @@
  *     readers have that version, text goes on to continue what they have.
  *  G3 If a text was replaced, or a part of it is missing, nothing goes out until its next version is written.
  */
-import { isClosed, type NativeItem, type TextDelta } from "../domain/conversation.ts";
+import { isClosed, type NativeItem, type TextDelta } from "../domain/conversation/conversation.ts";
 import type { ItemDelta } from "../services/conversation-hub.ts";
 import type { ChangedConversation, Item } from "../store/ports/conversations.ts";
 

@@ -13,10 +13,10 @@ import { isTagged } from "effect/Predicate";
 import * as Fiber from "effect/Fiber";
 import * as FiberMap from "effect/FiberMap";
 import * as Option from "effect/Option";
-import * as Schema from "effect/Schema";
 import * as Clock from "effect/Clock";
 import * as Semaphore from "effect/Semaphore";
 import type * as Scope from "effect/Scope";
+import { ActorNotFound, MailboxFull, type Told } from "../ground/mailbox.ts";
 import type { Named, PureMachine, Snapshot } from "../machines/step.ts";
 import {
   StoreError,
@@ -27,24 +27,9 @@ import {
   type PendingCommand,
 } from "../store/ports/journal.ts";
 import { Inspector, type Inspect } from "./inspector.ts";
-import { supervise, waitOutOutage, type RestartBudget } from "./supervisor.ts";
-
-/** The actor's mailbox is full. The caller should try again later. */
-export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", {
-  actorId: Schema.String,
-  capacity: Schema.Finite,
-}) {}
-
-/** Actor not found: its memory holds nothing under this id. */
-export class ActorNotFound extends Schema.TaggedError<ActorNotFound>()("ActorNotFound", {
-  actorId: Schema.String,
-}) {}
-
-/** The result of an event, answered after the commit. */
-export interface Told<S> {
-  readonly accepted: boolean;
-  readonly snapshot: S;
-}
+import { supervise, type RestartBudget } from "./supervisor.ts";
+import { tryAgain } from "../ground/backoff.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
 
 /** Performs one kind of command. Its outcome is an event, or undefined if the machine needs no event. */
 export interface Handler<Event, Command> {
@@ -267,13 +252,14 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     const { id, machine, memory } = this.#options;
     const once = Effect.gen({ self: this }, function* () {
       // A refusal is final for its caller, so it is decided on the stored state and not on the cached one.
-      if (this.#stale || !machine.step(this.#snapshot, event).accepted) yield* this.#reload;
+      const early = this.#stale ? null : machine.step(this.#snapshot, event);
+      if (early?.accepted !== true) yield* this.#reload;
       yield* guard;
       // A save whose answer was lost, or another writer, has settled this command. Its outcome counts once.
       if (completes !== null && !this.#underWay.has(completes))
         return { accepted: false, snapshot: this.#snapshot };
       const before = this.#snapshot;
-      const { snapshot: after, commands, accepted } = machine.step(before, event);
+      const { snapshot: after, commands, accepted } = early?.accepted ? early : machine.step(before, event);
       if (!accepted) {
         if (completes !== null) yield* memory.complete(id, [completes]);
         yield* this.#inspected(event, false, []);
@@ -291,7 +277,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       yield* this.launch(saved.pending);
       return { accepted, snapshot: after };
     });
-    return Effect.retry(once, { while: isFenced, times: FENCE_RETRIES }).pipe(
+    return tryAgain(once, { while: isFenced, times: FENCE_RETRIES }).pipe(
       // Other writers change this row faster than this actor can read it. For the caller the store is unavailable now.
       Effect.catchIf(isFenced, (cause) => Effect.fail(new StoreError({ operation: "save", cause }))),
       Effect.uninterruptible,
@@ -309,9 +295,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   }
 
   get #distrust(): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.#stale = true;
-    });
+    return Effect.sync(() => void (this.#stale = true));
   }
 
   /** An actor whose memory was removed meanwhile is not found. */

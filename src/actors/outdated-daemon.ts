@@ -1,19 +1,19 @@
 /**
- * Stops a session if an upgraded service finds that its running sandbox has a daemon that is too old (domain/daemon-protocol.ts).
+ * Stops a session if an upgraded service finds that its running sandbox has a daemon that is too old (domain/sandbox/daemon-protocol.ts).
  * The conversation says so, the sandbox saves its work and ends, and the session gives its slot back. The session starts
  * again with its next message, immediately if one waits.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { EMPTY_ITEM, type NativeItem } from "../domain/conversation.ts";
-import { OLDEST_DAEMON_PROTOCOL } from "../domain/daemon-protocol.ts";
+import { EMPTY_ITEM, type NativeItem } from "../domain/conversation/conversation.ts";
+import { OLDEST_DAEMON_PROTOCOL } from "../domain/sandbox/daemon-protocol.ts";
 import type { DaemonOutdated } from "../sandbox/daemon.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import { Sessions } from "../store/ports/sessions.ts";
-import { Actors } from "./actors.ts";
+import { Actors } from "../services/actors.ts";
 import { awaken } from "./awaken.ts";
 import { told } from "./delivery.ts";
-import { waitOutOutage } from "./supervisor.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
 
 const NOTE =
   "The service was upgraded, and this session's sandbox is too old for the new version. The service saves the sandbox's " +

@@ -9,13 +9,13 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
 import * as Schedule from "effect/Schedule";
-import { isClosed, type NativeItem, type TurnNow } from "../domain/conversation.ts";
+import { isClosed, type NativeItem, type TurnNow } from "../domain/conversation/conversation.ts";
 import type { ConversationEvent } from "../machines/conversation.ts";
 import { Conversations, type ConversationChange } from "../store/ports/conversations.ts";
 import { Sessions } from "../store/ports/sessions.ts";
-import { Actors } from "./actors.ts";
+import { Actors } from "../services/actors.ts";
 import { told } from "./delivery.ts";
-import { waitOutOutage } from "./supervisor.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
 
 /** The actor mostly hears of a request before its time is over. */
 const SOON_MS = 1_000;

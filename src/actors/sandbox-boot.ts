@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { failure, type Failure } from "../domain/failure.ts";
+import { failure, type Failure } from "../domain/session/failure.ts";
 import { GitBackend } from "../git/port.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import {
@@ -21,8 +21,10 @@ import { serviceContext } from "../services/service-context.ts";
 import type { BootEnvironment } from "../services/environments.ts";
 import type { CloneCredentials } from "../store/ports/clone-credentials.ts";
 import { Sandboxes, type Sandbox } from "../store/ports/sandboxes.ts";
+import type { StoreError } from "../store/ports/journal.ts";
 import { Measures, seconds, Traces } from "../telemetry/port.ts";
 import { Sessions } from "../store/ports/sessions.ts";
+import { restorer } from "./restoring.ts";
 import { claimOf, recipeOf, sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
 /** Pause between two attempts to give a waiting sandbox its session. */
@@ -55,12 +57,12 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
   const sandboxes = yield* Sandboxes;
-  const sessions = yield* Sessions;
   const makeSpec = yield* sandboxSpec(options);
   const noteBootstrap = yield* bootstrapNoter;
   const measures = yield* Measures;
   const traces = yield* Traces;
   const start = yield* starter(options);
+  const { restore, note: noteRestored } = yield* restorer;
   return Effect.fnUntraced(function* (sandbox: Sandbox, environment: BootEnvironment) {
     const { id, sessionId, createdAt } = sandbox;
     const now = yield* Clock.currentTimeMillis;
@@ -71,8 +73,11 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const health = Effect.flatMap(provider.link(id), (link) => daemon.health(link, "booted"));
     const made = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
     const last: LastWord = { health: null };
+    const restoring = new RestoreTime();
+    const restoreOnce = yield* Effect.cached(restoring.measure(restore({ sandboxId: id, sessionId })));
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
-    const poll = (pause: Duration.Duration) => Effect.raceFirst(pollUntilReady(health, pause, last), ended);
+    const poll = (pause: Duration.Duration) =>
+      Effect.raceFirst(pollUntilReady(health, { pause, last, restore: restoreOnce }), ended);
     const booting = start(sandbox, made).pipe(
       Effect.tap(() => Effect.sync(() => (created = seconds() - since))),
       Effect.flatMap((how) => poll(how === "claimed" ? CLAIMED_POLL : BOOT_POLL)),
@@ -87,10 +92,8 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
       ),
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
     );
-    const outcome = yield* Effect.timeoutOrElse(booting, {
-      duration: options.bootTimeoutMs,
-      orElse: () => Effect.succeed(bootFailed(timedOut(last))),
-    });
+    const late = Effect.map(restoring.deadline(options.bootTimeoutMs), () => bootFailed(timedOut(last)));
+    const outcome = yield* Effect.raceFirst(booting, late);
     const times = {
       isReady: outcome.type === "daemon.ready",
       waitedMs: now - createdAt,
@@ -101,12 +104,47 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     reportBoot(measures, times);
     traceBoot(traces, { sessionId, sandboxId: id, from: now }, times);
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
-    const restored = last.health?.restored ?? null;
     // Before the session is live, so that a client that sees it live sees this too.
-    if (restored !== null) yield* sessions.noteRestored(sessionId, { sandboxId: id, restored });
+    yield* noteRestored({ sandboxId: id, sessionId }, last.health?.restored ?? null);
     return outcome;
   });
 });
+
+/** The time that a restoration takes, which does not count as the boot's. */
+class RestoreTime {
+  #isRunning = false;
+  #spentMs = 0;
+
+  measure<A, E, R>(restoration: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const begin = Effect.map(Clock.currentTimeMillis, (since) => {
+      this.#isRunning = true;
+      return since;
+    });
+    const end = (since: number) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        this.#isRunning = false;
+        this.#spentMs += now - since;
+      });
+    return Effect.acquireUseRelease(begin, () => restoration, end);
+  }
+
+  /** Ends when the boot has taken this long beside it. */
+  deadline(timeoutMs: number): Effect.Effect<void> {
+    const wait = (ms: number, counted: number): Effect.Effect<void> =>
+      Effect.andThen(
+        Effect.sleep(ms),
+        Effect.suspend(() => {
+          if (this.#isRunning) return wait(RESTORE_POLL_MS, counted);
+          const more = this.#spentMs - counted;
+          return more <= 0 ? Effect.void : wait(more, this.#spentMs);
+        }),
+      );
+    return wait(timeoutMs, 0);
+  }
+}
+
+/** How often a boot whose time is over looks whether the restoration has ended. */
+const RESTORE_POLL_MS = 1_000;
 
 /** What a sandbox boots by. */
 type Made = Effect.Success<ReturnType<Effect.Success<ReturnType<typeof sandboxSpec>>>>;
@@ -166,14 +204,21 @@ interface LastWord {
   health: DaemonHealth | null;
 }
 
+interface Polling {
+  readonly pause: Duration.Duration;
+  readonly last: LastWord;
+  /** Gives the sandbox its saved work, once. */
+  readonly restore: Effect.Effect<void, StoreError>;
+}
+
 /** Ends with the boot's outcome: `running` is written only on the daemon's own word (api.md 3). */
 const pollUntilReady = (
   health: Effect.Effect<DaemonHealth, SandboxError | DaemonUnreachable | DaemonOutdated>,
-  pause: Duration.Duration,
-  last: LastWord,
+  { pause, last, restore }: Polling,
 ) =>
   Effect.gen(function* () {
     last.health = yield* health;
+    if (last.health.restore === "wanted") yield* restore;
     if (last.health.runtime.state === "failed" || last.health.status === "error")
       return bootFailed(saidFailed(last.health));
     if (!last.health.repo.ready || last.health.runtime.state !== "ready") return yield* BOOTING;
@@ -181,7 +226,7 @@ const pollUntilReady = (
   }).pipe(
     Effect.retry({ while: ({ _tag }) => _tag !== "DaemonOutdated", schedule: Schedule.spaced(pause) }),
     // The schedule is endless, so these two never end the retry.
-    Effect.catchTags({ SandboxError: Effect.die, DaemonUnreachable: Effect.die }),
+    Effect.catchTags({ SandboxError: Effect.die, DaemonUnreachable: Effect.die, StoreError: Effect.die }),
   );
 
 const BOOTING = new DaemonUnreachable({ message: "the daemon boots" });

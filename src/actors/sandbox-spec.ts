@@ -2,9 +2,13 @@
 import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { DAEMON_PROTOCOL } from "../domain/daemon-protocol.ts";
-import { type EnvironmentInput, injectedEnvironment, splitEnvironment } from "../domain/environment.ts";
-import type { Claim, GitCredential } from "../domain/launch.ts";
+import { DAEMON_PROTOCOL } from "../domain/sandbox/daemon-protocol.ts";
+import {
+  type EnvironmentInput,
+  injectedEnvironment,
+  splitEnvironment,
+} from "../domain/sandbox/environment.ts";
+import type { Claim, GitCredential } from "../domain/sandbox/launch.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { type Sandbox, Sandboxes } from "../store/ports/sandboxes.ts";
@@ -14,7 +18,7 @@ import { Conversations } from "../store/ports/conversations.ts";
 import type { BootEnvironment } from "../services/environments.ts";
 import { readRecap } from "../services/recap.ts";
 import { Keyring } from "../services/keyring.ts";
-import { openSecrets } from "../duties/secrets.ts";
+import { openSecrets } from "../services/project-secrets.ts";
 
 export interface SpecOptions {
   /** How sandboxes reach this service, e.g. `http://platform.internal` (api.md 8). */

@@ -4,31 +4,34 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { failure } from "../domain/failure.ts";
-import { notSaved } from "../domain/saved.ts";
-import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
+import { failure, type Failure } from "../domain/session/failure.ts";
+import { notSaved, savedWords, unfinished, type Saved } from "../domain/save/saved.ts";
+import { stillUnsaved } from "../domain/save/order.ts";
+import { sandbox, SKIPPED, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { storableText } from "../domain/text.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { type Sandbox, Sandboxes } from "../store/ports/sandboxes.ts";
-import { Sessions } from "../store/ports/sessions.ts";
+import { Sessions, type Session } from "../store/ports/sessions.ts";
 import { SessionLogs } from "../store/ports/session-logs.ts";
-import { Actors } from "./actors.ts";
+import { Actors } from "../services/actors.ts";
 import { answeredInTime } from "../services/answered.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { Environments } from "../services/environments.ts";
 import { BootPlaces } from "../services/boot-places.ts";
 import { told } from "./delivery.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
-import { workSaver, type SavingOptions } from "./saving.ts";
+import { SaveOccasions } from "./continuous-saves.ts";
+import { workSaver, type SavingOptions } from "./work-saver.ts";
 import { bootFailed, sandboxBooter } from "./sandbox-boot.ts";
 import type { SpecOptions } from "./sandbox-spec.ts";
 import { startAwaited } from "./outdated-daemon.ts";
 import type { RequestOptions } from "./runtime-reports.ts";
 import { sandboxWatcher } from "./sandbox-watch.ts";
-import { backoff, givenUp } from "./supervisor.ts";
+import { givenUp } from "./supervisor.ts";
+import { backoff } from "../ground/backoff.ts";
 
 export const SANDBOX_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 
@@ -83,25 +86,15 @@ const bootInTurn = Effect.fnUntraced(function* (
 
 const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActorOptions) {
   const sandboxes = yield* Sandboxes;
-  const actors = yield* Actors;
   const destroyed = yield* sandboxDestroyer(id);
-  const save = yield* workSaver(options);
+  const { save, release } = yield* workSaver(options);
   const watchSandbox = yield* sandboxWatcher(options);
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
   const boot = yield* bootInTurn(record, options);
-  const { close, gone } = yield* conversationOf(id, record);
-  const services = yield* Effect.context<Effect.Services<ReturnType<typeof startAwaited>>>();
-  const restartAwaited = Effect.flatMap(record, ({ sessionId }) =>
-    Effect.provideContext(startAwaited(sessionId), services),
-  );
-  const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
-
-  const report = (
-    event: (sandboxId: string) => Parameters<typeof actors.session>[1],
-  ): Effect.Effect<undefined, StoreError> =>
-    Effect.flatMap(record, ({ sessionId }) => told(actors.session(sessionId, event(id))));
+  const occasions = new SaveOccasions();
+  const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId, occasions }));
 
   return {
     bootSandbox: {
@@ -114,17 +107,52 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
       gaveUp: (_, reason) => ({ type: "sandbox.lost", failure: givenUp(reason) }),
     },
     saveWork: {
-      perform: () =>
+      // A more urgent order replaces an earlier one.
+      supersedes: ["saveWork", "putOffSave"],
+      perform: ({ order = "try" }) =>
         Effect.gen(function* () {
           const { sessionId } = yield* record;
-          return { type: "work.saved", saved: yield* save(id, sessionId) };
+          const saved = yield* occasions.before(save({ sandboxId: id, sessionId, order }));
+          return { type: "work.saved", saved };
         }),
       gaveUp: (_, reason) => ({ type: "work.saved", saved: notSaved(givenUp(reason).message) }),
     },
+    putOffSave: { supersedes: ["saveWork"], perform: () => Effect.undefined },
     destroySandbox: {
-      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],
+      supersedes: ["bootSandbox", "watchSandbox", "saveWork", "putOffSave"],
       perform: () => Effect.as(destroyed, undefined),
     },
+    ...(yield* reportHandlers(id, record, release)),
+  } satisfies Handlers<SandboxEvent, SandboxCommand>;
+});
+
+type Reports = Pick<
+  Handlers<SandboxEvent, SandboxCommand>,
+  "reportLive" | "reportFailed" | "reportLost" | "reportEnded" | "reportKept"
+>;
+
+/** What the session hears of its sandbox. */
+const reportHandlers = Effect.fnUntraced(function* (
+  id: string,
+  record: Effect.Effect<Sandbox, StoreError>,
+  release: Effect.Success<ReturnType<typeof workSaver>>["release"],
+) {
+  const actors = yield* Actors;
+  const { close, gone } = yield* conversationOf(id, record);
+  const services = yield* Effect.context<Effect.Services<ReturnType<typeof startAwaited>>>();
+  const restartAwaited = Effect.flatMap(record, ({ sessionId }) =>
+    Effect.provideContext(startAwaited(sessionId), services),
+  );
+  const sessions = yield* Sessions;
+  const report = (
+    event: (sandboxId: string, session: Session | null) => Parameters<typeof actors.session>[1],
+  ): Effect.Effect<undefined, StoreError> =>
+    Effect.gen(function* () {
+      const { sessionId } = yield* record;
+      return yield* told(actors.session(sessionId, event(id, yield* sessions.get(sessionId))));
+    });
+
+  return {
     reportLive: { perform: () => report((sandboxId) => ({ type: "sandbox.live", sandboxId })) },
     reportFailed: {
       perform: (command) =>
@@ -134,21 +162,61 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
       perform: (command) =>
         close("lost").pipe(
           Effect.andThen(
-            report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
+            report((sandboxId, session) => ({
+              type: "sandbox.lost",
+              sandboxId,
+              failure: withSave(command.failure, session),
+            })),
           ),
           Effect.andThen(gone),
         ),
     },
     reportEnded: {
-      perform: ({ saved }) =>
+      perform: ({ saved, error = null }) =>
         close("interrupted").pipe(
-          Effect.andThen(report((sandboxId) => ({ type: "sandbox.ended", sandboxId, saved }))),
+          Effect.andThen(
+            report((sandboxId, session) => ({
+              type: "sandbox.ended",
+              sandboxId,
+              saved: saidOf(session, { saved, error }),
+            })),
+          ),
           Effect.andThen(gone),
           Effect.andThen(told(restartAwaited)),
         ),
     },
-  } satisfies Handlers<SandboxEvent, SandboxCommand>;
+    reportKept: {
+      perform: ({ saved, order }) =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis;
+          const { sessionId } = yield* record;
+          yield* release({ sandboxId: id, sessionId });
+          return yield* report((sandboxId, session) => ({
+            type: "sandbox.kept",
+            sandboxId,
+            order,
+            saved: saidOf(session, { saved, error: null }),
+            unsaved: order === "pause" && saved !== null ? stillUnsaved(session?.unsaved ?? null, now) : null,
+          }));
+        }),
+    },
+  } satisfies Reports;
 });
+
+/** What the session says of its saved work at the end of a save. A save that was not made leaves what the last one has. */
+const saidOf = (
+  session: Session | null,
+  { saved, error }: { readonly saved: Saved | null; readonly error: string | null },
+): Saved | null => {
+  // Without any save, there is nothing to say.
+  if (error === SKIPPED && session?.saved == null) return null;
+  const reason = saved?.state === "failed" && saved.wip === null ? saved.error : error;
+  return reason === null ? saved : unfinished(session?.saved ?? null, reason);
+};
+
+/** The failure of a lost sandbox, with the stored part of its work. */
+const withSave = ({ code, message }: Failure, session: Session | null): Failure =>
+  failure(code, `${message}. ${savedWords(session?.saved ?? null)}`);
 
 /** What the end of a sandbox means for its session's conversation. */
 const conversationOf = Effect.fnUntraced(function* (

@@ -9,8 +9,8 @@
  */
 import FlatQueue from "flatqueue";
 import * as Result from "effect/Result";
-import { nextInstant, parseCron } from "../domain/cron.ts";
-import type { CronTriggerDefinition } from "../domain/trigger.ts";
+import { nextInstant, parseCron } from "../domain/trigger/cron.ts";
+import type { CronTriggerDefinition } from "../domain/trigger/trigger.ts";
 import type { NextInstant } from "../machines/trigger.ts";
 
 /** How many stale entries the heap may hold beyond one for each trigger. */

@@ -4,17 +4,18 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { ADVICE, failure } from "../domain/failure.ts";
+import { ADVICE, failure } from "../domain/session/failure.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
 import { sandbox } from "../machines/sandbox.ts";
 import { session, type SessionCommand, type SessionEvent } from "../machines/session.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
+import { type SavePlace, Saves } from "../saves/port.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions, type Session } from "../store/ports/sessions.ts";
 import { Measures } from "../telemetry/port.ts";
-import { Actors } from "./actors.ts";
+import { Actors } from "../services/actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { BootPlaces } from "../services/boot-places.ts";
 import { told } from "./delivery.ts";
@@ -22,7 +23,8 @@ import { newUuid } from "../services/entropy.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Keyring } from "../services/keyring.ts";
 import { WarmPool } from "../services/warm-pool.ts";
-import { backoff, givenUp } from "./supervisor.ts";
+import { givenUp } from "./supervisor.ts";
+import { backoff } from "../ground/backoff.ts";
 
 export const SESSION_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 
@@ -58,6 +60,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   const places = yield* BootPlaces;
   const measures = yield* Measures;
   const pool = yield* WarmPool;
+  const removeSaves = yield* savesRemover;
   const record = Effect.flatMap(sessions.get(id), (row) =>
     row === null ? Effect.die(new Error(`session ${id} has no row`)) : Effect.succeed(row),
   );
@@ -87,21 +90,18 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
     },
     tearDownSandbox: {
       supersedes: ["provisionSandbox"],
-      perform: ({ sandboxId, as }) =>
-        told(actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" })),
+      perform: ({ sandboxId, as, save = "try" }) => {
+        const type = as === "stopped" ? "stop.requested" : "archive.requested";
+        return told(actors.sandbox(sandboxId, { type, save }));
+      },
     },
-    restartAfterStop: {
-      supersedes: ["restartAfterStop"],
-      perform: (wish) =>
-        told(
-          actors
-            .session(id, { ...wish, type: "restart.requested", afterStop: true })
-            .pipe(
-              Effect.retry({ while: ({ _tag }) => _tag === "CapReached", schedule: SLOT_AGAIN }),
-              Effect.catchTag("CapReached", Effect.die),
-            ),
-        ),
+    recallEnd: {
+      perform: ({ sandboxId }) => told(actors.sandbox(sandboxId, { type: "end.recalled" })),
     },
+    removeSaves: {
+      perform: () => Effect.flatMap(record, ({ projectId }) => removeSaves({ projectId, sessionId: id })),
+    },
+    restartAfterStop: { supersedes: ["restartAfterStop"], perform: (wish) => restartIn(actors, id, wish) },
     signalFreeSlot: {
       perform: () =>
         Effect.gen(function* () {
@@ -115,6 +115,37 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   };
   return handlers;
 });
+
+type Wish = Extract<SessionCommand, { type: "restartAfterStop" }>;
+
+/** Asks for a restart that waited for a stop, until the account has a slot. */
+const restartIn = (actors: Actors["Service"], id: string, wish: Wish) =>
+  told(
+    actors
+      .session(id, { ...wish, type: "restart.requested", afterStop: true })
+      .pipe(
+        Effect.retry({ while: ({ _tag }) => _tag === "CapReached", schedule: SLOT_AGAIN }),
+        Effect.catchTag("CapReached", Effect.die),
+      ),
+  );
+
+/** @returns a function that deletes the saves of a session. The node that has them may be away for long; they must not stay. */
+const savesRemover = Effect.map(
+  Saves,
+  (saves) =>
+    (place: SavePlace): Effect.Effect<undefined> =>
+      saves.remove(place).pipe(
+        Effect.tapError((error) =>
+          Effect.logWarning("a session's saves could not be deleted; trying again", { error }),
+        ),
+        Effect.retry(REMOVE_AGAIN),
+        Effect.orDie,
+        Effect.as(undefined),
+      ),
+);
+
+/** How often the saves of a deleted session are deleted, until they are. */
+const REMOVE_AGAIN = backoff("1 second", "10 minutes");
 
 /** How often a restart that waited for a stop asks for a slot, while the account has none. */
 const SLOT_AGAIN = backoff("1 second", "15 seconds");

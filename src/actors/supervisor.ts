@@ -4,14 +4,13 @@
  */
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
-import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import { isTagged } from "effect/Predicate";
-import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
+import { type Pauses, pausing, tryAgain } from "../ground/backoff.ts";
 import { thrownText } from "../ground/thrown.ts";
-import { failure, type Failure } from "../domain/failure.ts";
+import { failure, type Failure } from "../domain/session/failure.ts";
 import type { StoreError } from "../store/ports/journal.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
 
 /** Restart intensity: `restarts` crashes within `withinMs` are tolerated. The next one is not. */
 export interface RestartBudget {
@@ -25,48 +24,11 @@ export class RestartsExhausted extends Schema.TaggedError<RestartsExhausted>()("
   reason: Schema.String,
 }) {}
 
-/** `base` doubling up to `cap`, each with a jitter of 20 %, so that crashed actors do not restart in step. */
-export const backoff = (base: Duration.Input, cap: Duration.Input) =>
-  Schedule.exponential(base).pipe(
-    Schedule.modifyDelay(({ duration }) =>
-      Effect.succeed(Duration.min(duration, Duration.fromInputUnsafe(cap))),
-    ),
-    Schedule.jittered,
-  );
-
-/** Between two attempts, in ms: the first pause, doubling up to the longest. */
-export interface Pauses {
-  readonly firstMs: number;
-  readonly longestMs: number;
-}
-/** While the database is away. */
-export const OUTAGE_PAUSES: Pauses = { firstMs: 50, longestMs: 5_000 };
 /** After a crash. */
 export const CRASH_PAUSES: Pauses = { firstMs: 100, longestMs: 5_000 };
 
-const pausing = ({ firstMs, longestMs }: Pauses) => backoff(firstMs, longestMs);
-/** Created once, since every command of every actor uses them. */
-const OUTAGE = pausing(OUTAGE_PAUSES);
+/** Created once, since every command of every actor uses it. */
 const CRASH = pausing(CRASH_PAUSES);
-
-/** Waits out a database outage (`OUTAGE_PAUSES`). */
-export const waitOutOutage = <A, E, R>(
-  work: string,
-  effect: Effect.Effect<A, E | StoreError, R>,
-): Effect.Effect<A, Exclude<E, StoreError>, R> =>
-  Effect.retry(
-    Effect.tapError(effect, (error) =>
-      isStoreError(error)
-        ? Effect.logWarning("the database cannot be reached; the service waits and tries again", {
-            work,
-            error,
-          })
-        : Effect.void,
-    ),
-    { while: isStoreError, schedule: OUTAGE },
-  ) as Effect.Effect<A, Exclude<E, StoreError>, R>;
-
-const isStoreError = (error: unknown): boolean => isTagged(error, "StoreError");
 
 /** The failure that people see for work that was given up. `reason` is the last crash's message. */
 export const givenUp = (reason: string): Failure =>
@@ -98,7 +60,7 @@ export const supervise = Effect.fnUntraced(function* <A, E, R>(
       return yield* new Crashed({ reason });
     }),
   );
-  return yield* Effect.retry(attempt, {
+  return yield* tryAgain(attempt, {
     while: (error) => error instanceof Crashed && crashes.length <= budget.restarts,
     schedule: CRASH,
   }).pipe(

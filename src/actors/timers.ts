@@ -15,9 +15,9 @@ import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Schedule from "effect/Schedule";
 import type { NextInstant } from "../machines/trigger.ts";
-import { Actors, Placement } from "./actors.ts";
+import { Actors, Placement } from "../services/actors.ts";
 import { Schedules, type Scheduled } from "./schedules.ts";
-import type { Pauses } from "./supervisor.ts";
+import type { Pauses } from "../ground/backoff.ts";
 
 export class Timers extends Context.Service<
   Timers,

@@ -8,8 +8,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
-import { instantsBetween, parseCron } from "../domain/cron.ts";
-import type { CronTriggerDefinition } from "../domain/trigger.ts";
+import { instantsBetween, parseCron } from "../domain/trigger/cron.ts";
+import type { CronTriggerDefinition } from "../domain/trigger/trigger.ts";
 import {
   trigger,
   type TriggerCommand,

@@ -7,7 +7,7 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { storableConversationTurn, storableTurn, type NumberedTurn } from "../domain/last-turn.ts";
+import { storableConversationTurn, storableTurn, type NumberedTurn } from "../domain/session/last-turn.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
@@ -15,7 +15,9 @@ import { Sessions } from "../store/ports/sessions.ts";
 import { Measures } from "../telemetry/port.ts";
 import { linked } from "../services/answered.ts";
 import { serviceContext } from "../services/service-context.ts";
-import { backoff, waitOutOutage } from "./supervisor.ts";
+import type { SaveOccasions } from "./continuous-saves.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
+import { backoff } from "../ground/backoff.ts";
 
 /** If a daemon does not answer, it is asked again: soon after a short break, rarely if it stays silent. */
 const AGAIN = backoff("500 millis", "30 seconds");
@@ -23,6 +25,12 @@ const AGAIN = backoff("500 millis", "30 seconds");
 interface Turns {
   readonly sandboxId: string;
   readonly sessionId: string;
+}
+
+interface Followed extends Turns {
+  readonly link: DaemonLink;
+  /** Hears of each end after it is written. */
+  readonly occasions: SaveOccasions;
 }
 
 /** @returns a function that follows the turns in one sandbox. It never ends. */
@@ -57,11 +65,7 @@ export const turnFollower = Effect.gen(function* () {
     });
   });
 
-  return ({
-    sandboxId,
-    sessionId,
-    ...first
-  }: Turns & { readonly link: DaemonLink }): Effect.Effect<never> => {
+  return ({ sandboxId, sessionId, occasions, ...first }: Followed): Effect.Effect<never> => {
     let after = 0;
     let known: DaemonLink | null = first.link;
     const next = Effect.gen(function* () {
@@ -73,6 +77,7 @@ export const turnFollower = Effect.gen(function* () {
       if (turn === null || turn.number <= after) return;
       yield* waitOutOutage("turns", note({ sandboxId, sessionId }, turn));
       after = turn.number;
+      occasions.endTurn(storableConversationTurn(turn.conversation)?.number ?? null);
     });
     return Effect.forever(Effect.retry(next, AGAIN)).pipe(Effect.orDie);
   };

@@ -1,6 +1,11 @@
 /** The images in registries from which a Dockerfile builds: its base images, and those from which it copies files. */
-import { taggedReference } from "../domain/registry-reference.ts";
-import { type Dockerfile, type Instruction, referenceOf, type Stage } from "../domain/dockerfile.ts";
+import { taggedReference } from "../domain/environment/registry-reference.ts";
+import {
+  type Dockerfile,
+  type Instruction,
+  referenceOf,
+  type Stage,
+} from "../domain/environment/dockerfile.ts";
 
 /** A Dockerfile with more is built all the same. The rest is not looked up. */
 export const BASES_MAX = 20;

@@ -6,7 +6,7 @@ import {
   DOCKERFILE_BYTES_MAX,
   hereDocumentLine,
   parseDockerfile,
-} from "../domain/dockerfile.ts";
+} from "../domain/environment/dockerfile.ts";
 import { type BuildahVersion, noHereDocuments, readsHereDocuments } from "./buildah-version.ts";
 import { BuildError, type BuildRequest } from "./port.ts";
 

@@ -14,7 +14,7 @@ import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Stream from "effect/Stream";
-import { BuildFailure, describeBuildFailure } from "../domain/build-failure.ts";
+import { BuildFailure, describeBuildFailure } from "../domain/environment/build-failure.ts";
 
 /** What one build may use. */
 export interface BuildLimits {

@@ -149,7 +149,7 @@ const refusal = (url: URL, answer: http.IncomingMessage, text: string): Failure 
   const body = parsed(text);
   if (!isErrorShape(body)) return stranger(url, answer);
   const { error: message, code, details } = body;
-  return new Failure(exitOf(answer.statusCode ?? 0), code, { message, ...(details && { details }) });
+  return new Failure(exitOf(answer.statusCode ?? 0, code), code, { message, ...(details && { details }) });
 };
 
 const isGood = ({ statusCode = 0 }: http.IncomingMessage): boolean => statusCode >= 200 && statusCode < 300;
@@ -191,6 +191,11 @@ export class Client {
 
   constructor(connection: Connection) {
     this.#connection = connection;
+  }
+
+  /** The address of the page, without a trailing slash. */
+  get page(): string {
+    return this.#connection.apiUrl.replace(/\/v1$/, "");
   }
 
   /** Calls an endpoint. @throws Failure with the API's own sentence if it refuses */

@@ -47,9 +47,13 @@ export interface Call<Arguments, Values> {
   readonly write: (text: string) => void;
   /** Writes a line for the person, separate from the output. */
   readonly note: (line: string) => void;
+  /** Shows how far the command is, in one line that replaces the one before. "" removes it. Null: the output is no terminal, or JSON. */
+  readonly progress: ((line: string) => void) | null;
+  /** All commands of this program. */
+  readonly commands: readonly Command[];
   /** @throws Failure without a login */
   readonly api: () => Client;
-  /** The project: --project, PLATFORM_PROJECT_ID, or the only one that the token reaches. */
+  /** The project: --project, PLATFORM_PROJECT_ID, the only one that the token reaches, or the one of this directory's repository. */
   readonly project: () => Promise<string>;
 }
 
@@ -79,6 +83,8 @@ interface Definition<Names extends readonly string[], O extends Options> {
   readonly inProject?: true;
   /** Further help, below the options. */
   readonly notes?: string;
+  /** The question before what cannot be undone. A person at a terminal answers it, unless she gave --yes. */
+  readonly asks?: string;
   readonly run: (call: Call<ArgumentValues<Names>, OptionValues<O>>) => Promise<Result>;
 }
 
@@ -91,6 +97,9 @@ export interface Command {
   readonly options: Options;
   readonly inProject: boolean;
   readonly notes: string | null;
+  readonly asks: string | null;
+  /** It works on the service's machine and calls no service. */
+  readonly isLocal: boolean;
   readonly run: (
     call: Call<
       Readonly<Record<string, string | undefined>>,
@@ -108,10 +117,12 @@ export const command = <
 ): Command => ({
   takes: [],
   rest: null,
-  options: {},
   notes: null,
+  asks: null,
+  isLocal: false,
   inProject: false,
   ...definition,
+  options: { ...definition.options, ...(definition.asks !== undefined && { yes: { about: "Do not ask" } }) },
   // The grammar passes exactly the declared values (grammar.ts).
   run: definition.run as unknown as Command["run"],
 });

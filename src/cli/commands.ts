@@ -1,17 +1,20 @@
 /** All commands that call the service, in the order of the help. */
 import type { Command } from "./command.ts";
-import { approvalCommands } from "./commands/approvals.ts";
+import { approvalCommands } from "../features/approvals/commands.ts";
 import { auditCommands } from "./commands/audit.ts";
-import { changeRequestCommands } from "./commands/change-requests.ts";
+import { completion } from "./commands/completion.ts";
+import { changeRequestCommands } from "../features/change-requests/commands.ts";
 import { connectorCommands } from "./commands/connectors.ts";
 import { environmentCommands } from "./commands/environments.ts";
+import { init } from "./commands/init.ts";
+import { open } from "./commands/page.ts";
 import { peopleCommands } from "./commands/people.ts";
 import { projectCommands } from "./commands/projects.ts";
 import { secretCommands } from "./commands/secrets.ts";
 import { sessionCommands } from "./commands/sessions.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 import { triggerCommands } from "./commands/triggers.ts";
-import { webhookCommands } from "./commands/webhooks.ts";
+import { webhookCommands } from "../features/notifications/commands.ts";
 
 export const commands: readonly Command[] = [
   ...changeRequestCommands,
@@ -26,4 +29,7 @@ export const commands: readonly Command[] = [
   ...peopleCommands,
   ...auditCommands,
   ...tokenCommands,
+  init,
+  open,
+  completion,
 ];

@@ -19,6 +19,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Login {
   readonly apiUrl: string;
   readonly token: string;
+  /** The token was made for this file, by a login in the page. Nothing else has it. */
+  readonly isOwn: boolean;
 }
 
 const unauthorised = (code: string, message: string): Failure =>
@@ -95,13 +97,16 @@ export const readLogin = (file: string): Login | null => {
   return {
     apiUrl: addressOf(apiUrl, `api_url in ${file}`),
     token: checkedToken(token, `token in ${file}`),
+    isOwn: Reflect.get(value, "own_token") === true,
   };
 };
 
-export const writeLogin = (file: string, { apiUrl, token }: Login): void => {
+export const writeLogin = (file: string, { apiUrl, token, isOwn }: Login): void => {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, `${JSON.stringify({ api_url: apiUrl, token }, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(draft, `${JSON.stringify({ api_url: apiUrl, token, own_token: isOwn }, null, 2)}\n`, {
+    mode: 0o600,
+  });
   // A leftover draft would keep its former mode.
   chmodSync(draft, 0o600);
   renameSync(draft, file);

@@ -3,7 +3,7 @@
  * starts for every call has no time for schemas, and the server checks its input.
  */
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
-import type { Api } from "../http/api/api.ts";
+import type { Api } from "../api.ts";
 
 type Endpoints =
   typeof Api extends HttpApi.HttpApi<string, infer Groups>

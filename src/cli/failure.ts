@@ -17,6 +17,8 @@ export const EXIT = {
   agentFailed: 7,
   /** The agent that a command waits for asks a person. */
   agentAsks: 8,
+  /** A session was not stopped, because its work could not be saved. */
+  notSaved: 9,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
@@ -28,12 +30,23 @@ export class Failure extends Error {
   /** Stable, snake_case: the API's own code, or one of ours if there was no answer. */
   readonly code: string;
   readonly details: Details | undefined;
+  /** Further lines for a person. */
+  readonly lines: readonly string[];
 
-  constructor(exit: ExitCode, code: string, more: { readonly message: string; readonly details?: Details }) {
+  constructor(
+    exit: ExitCode,
+    code: string,
+    more: {
+      readonly message: string;
+      readonly details?: Details | undefined;
+      readonly lines?: readonly string[];
+    },
+  ) {
     super(more.message);
     this.exit = exit;
     this.code = code;
     this.details = more.details;
+    this.lines = more.lines ?? [];
   }
 
   /** The API's common error shape. */
@@ -55,6 +68,9 @@ const EXITS: Readonly<Record<number, ExitCode>> = {
   409: EXIT.conflict,
 };
 
-/** The exit code for an API status. */
-export const exitOf = (status: number): ExitCode =>
-  EXITS[status] ?? (TRANSIENT.has(status) ? EXIT.tryAgain : EXIT.refused);
+/** Refusals with an exit code of their own. */
+const EXITS_BY_CODE: Readonly<Record<string, ExitCode>> = { not_saved: EXIT.notSaved };
+
+/** The exit code for an API status, and for the refusal's code. */
+export const exitOf = (status: number, code: string): ExitCode =>
+  EXITS_BY_CODE[code] ?? EXITS[status] ?? (TRANSIENT.has(status) ? EXIT.tryAgain : EXIT.refused);

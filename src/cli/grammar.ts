@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import type { Command } from "./command.ts";
 import { usage } from "./failure.ts";
+import { nearest } from "./nearest.ts";
 import { visible } from "./terminal.ts";
 
 /** The request of a command line. */
@@ -56,7 +57,7 @@ export const readLine = (line: readonly string[], commands: readonly Command[]):
   if (command === undefined) {
     if (rest.some((word) => word === "--help" || word === "-h")) return { kind: "help", of: name, json };
     if (name === "" && rest.includes("--version")) return { kind: "version", json };
-    throw unknownCommand(name, rest);
+    throw unknownCommand(name, { rest, commands });
   }
   return readArguments(command, rest);
 };
@@ -64,13 +65,24 @@ export const readLine = (line: readonly string[], commands: readonly Command[]):
 /** The spelling of commands. Any other word may be a token in the wrong place. */
 const SPELLING = /^[a-z]{1,20}$/;
 
-const unknownCommand = (group: string, [word]: readonly string[]) => {
+const unknownCommand = (
+  group: string,
+  { rest: [word], commands }: { readonly rest: readonly string[]; readonly commands: readonly Command[] },
+) => {
   const prefix = group === "" ? "platform" : `platform ${group}`;
   const see = `See \`${prefix} --help\`.`;
   if (word === undefined || EVERYWHERE.has(word.replace(/^--/, "")))
     return usage(`Missing ${group === "" ? "command" : `command after ${prefix}`}. ${see}`);
   if (word.startsWith("-")) return usage(`Options come after the command. ${see}`);
-  return usage(`Unknown command${SPELLING.test(word) ? ` ${prefix} ${word}` : ""}. ${see}`);
+  if (!SPELLING.test(word)) return usage(`Unknown command. ${see}`);
+  const place = group === "" ? 0 : group.split(" ").length;
+  const near = nearest(
+    word,
+    commands.filter(({ name }) => name.startsWith(group)).map(({ name }) => name.split(" ")[place] ?? ""),
+  );
+  return usage(
+    `Unknown command ${prefix} ${word}. ${near === null ? "" : `Did you mean \`${prefix} ${near}\`? `}${see}`,
+  );
 };
 
 const declared = ({ options, inProject }: Command) =>
@@ -82,6 +94,15 @@ const declared = ({ options, inProject }: Command) =>
       ([name, { value }]) => [name, { type: value === undefined ? "boolean" : "string" }] as const,
     ),
   ]);
+
+const unknownOption = (
+  { name, rawName, see }: { readonly name: string; readonly rawName: string; readonly see: string },
+  known: readonly string[],
+) => {
+  const near = nearest(name, known);
+  const hint = near === null ? "" : `Did you mean --${near}? `;
+  return usage(`Unknown option ${visible(rawName.slice(0, 40))}. ${hint}${see}`);
+};
 
 const readArguments = (command: Command, line: readonly string[]): Wish => {
   const options = declared(command);
@@ -102,7 +123,7 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
     const type = Object.hasOwn(options, name) ? options[name]?.type : undefined;
-    if (type === undefined) throw usage(`Unknown option ${visible(rawName.slice(0, 40))}. ${see}`);
+    if (type === undefined) throw unknownOption({ name, rawName, see }, Object.keys(options));
     if (type === "boolean" && value !== undefined) throw usage(`--${name} takes no value. ${see}`);
     if (type === "string" && value === undefined) throw usage(`--${name} needs a value. ${see}`);
     if (type === "string" && inlineValue === false && /^-./.test(value ?? ""))

@@ -4,10 +4,59 @@ import type { Command, Options } from "./command.ts";
 const OVERVIEW = `platform: manage sessions of coding agents, their triggers and their change requests.
 
 The command calls the service of PLATFORM_API_URL with the token of PLATFORM_CLI_TOKEN. Every sandbox has both. Elsewhere, run
-\`platform login\` once.`;
+\`platform login\` once.
+
+Examples:
+  platform sessions create --prompt "Fix the failing test" --watch
+  platform sessions list --waiting
+  platform sessions chat 1a2b3c4d
+  platform cr merge 12`;
+
+/** The groups of commands, by what a person is about to do. A group's name is the first word of its commands. */
+const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "Work with agents": {
+    sessions: "Start agents, talk to them, and see what they did",
+    cr: "Review and merge what they propose",
+    approvals: "Decide on calls that wait for a person",
+    open: "Open the page",
+  },
+  Automate: {
+    triggers: "What starts sessions, and what it did",
+    queue: "What waits for a free session",
+    account: "Why the queue waits",
+    webhooks: "Tell other programs of events",
+  },
+  "Set up a project": {
+    init: "Make a project of this directory",
+    projects: "Projects and their repositories",
+    secrets: "Keys and passwords for agents",
+    connectors: "Tools of other services",
+    calls: "What agents called there",
+    environment: "What sandboxes boot on",
+    members: "Who may do what in a project",
+  },
+  Access: {
+    login: "Log in to a service",
+    logout: "Forget the service and its token",
+    whoami: "Who you are, and what your account uses",
+    tokens: "Tokens for programs",
+    people: "The people of the account",
+    audit: "Who did what",
+    completion: "Let your shell complete commands",
+  },
+  "On the service's machine": {
+    doctor: "Check this installation",
+    backup: "Back up this installation",
+    restore: "Restore a backup",
+    images: "Images for sandboxes",
+    branches: "Remove merged branches",
+    admin: "Accounts, users, tokens, keys",
+  },
+};
 
 const ENDS = `Exit codes: 0 success; 1 the service refused or failed; 2 invalid command line, no request was sent; 3 missing, invalid or
-insufficient token; 4 not found; 5 conflict; 6 the service cannot be reached or is busy, try again later; 7 and 8 how \`sessions wait\` ended. With --json, the
+insufficient token; 4 not found; 5 conflict; 6 the service cannot be reached or is busy, try again later; 7 and 8 how \`sessions wait\` ended; 9 a session
+was not stopped, because its work could not be saved. With --json, the
 command prints the API's response as JSON, and errors as JSON on standard error.`;
 
 const EVERYWHERE: Options = {
@@ -15,7 +64,10 @@ const EVERYWHERE: Options = {
   help: { about: "Print this" },
 };
 const PROJECT: Options = {
-  project: { value: "ID", about: "The project (PLATFORM_PROJECT_ID, or the only project)" },
+  project: {
+    value: "PROJECT",
+    about: "Name or id (PLATFORM_PROJECT_ID, the only project, or the one of this directory)",
+  },
 };
 
 const aligned = (rows: readonly (readonly [string, string])[]): string => {
@@ -42,6 +94,24 @@ const commandHelp = (command: Command): string => {
 const listed = (commands: readonly Command[]): string =>
   aligned(commands.map(({ name, takes, about }) => [[name, ...takes].join(" "), about] as const));
 
+const sections = (commands: readonly Command[]): string => {
+  const groups = new Set(commands.map(({ name }) => name.split(" ")[0]));
+  const rows = Object.values(SECTIONS).flatMap((section) => Object.entries(section));
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return Object.entries(SECTIONS)
+    .map(([title, section]) => {
+      const shown = Object.entries(section).filter(([name]) => groups.has(name));
+      return shown.length === 0
+        ? ""
+        : `${title}:\n${shown.map(([name, about]) => `  ${name.padEnd(width)}  ${about}`).join("\n")}`;
+    })
+    .filter((section) => section !== "")
+    .join("\n\n");
+};
+
+const REFERENCES =
+  "An id may be written as its last eight digits, which lists show. A project, a session, a person and a token may be written by name.";
+
 /** @param of a command's name, a group's, or "" for all */
 export const helpText = (of: string, commands: readonly Command[]): string => {
   const command = commands.find(({ name }) => name === of);
@@ -49,8 +119,9 @@ export const helpText = (of: string, commands: readonly Command[]): string => {
   if (of === "")
     return [
       OVERVIEW,
-      `Commands:\n${listed(commands)}`,
-      "Run `platform COMMAND --help` for details.",
+      sections(commands),
+      "`platform GROUP --help` lists a group's commands, `platform COMMAND --help` a command's options.",
+      REFERENCES,
       ENDS,
     ].join("\n\n");
   const group = commands.filter(({ name }) => name.startsWith(`${of} `));

@@ -2,10 +2,12 @@
 import { Client } from "./client.ts";
 import type { Call, Command, Outcome } from "./command.ts";
 import { connectionFrom, type Environment } from "./configuration.ts";
+import { projectHere } from "./project-here.ts";
 import { EXIT, Failure, usage } from "./failure.ts";
 import { readLine, wantsJson, type Wish } from "./grammar.ts";
 import { helpText } from "./help.ts";
 import { Input } from "./input.ts";
+import { idOf, withIds } from "./references.ts";
 import { visible, visibleJson } from "./terminal.ts";
 import { projectId } from "./words.ts";
 
@@ -16,7 +18,7 @@ export interface Streams {
   /** Standard input, which is not opened before it is needed. */
   readonly stdin: () => NodeJS.ReadStream;
   readonly stdout: { readonly write: (text: string) => unknown; readonly isTTY?: boolean };
-  readonly stderr: { readonly write: (text: string) => unknown };
+  readonly stderr: { readonly write: (text: string) => unknown; readonly isTTY?: boolean };
 }
 
 /** Those of this process. */
@@ -32,23 +34,25 @@ const processStreams = (): Streams => {
 
 /**
  * The project in which a command works. If none is named, it is the only one that the token reaches, because most
- * accounts begin with one. If there are several, this is an error.
+ * accounts begin with one, else the one whose repository the directory is a clone of. Otherwise this is an error.
  */
 const projectOf = async (
   api: () => Client,
   named: string | undefined,
   environment: Environment,
 ): Promise<string> => {
-  if (named !== undefined) return projectId(named, "--project");
+  const scope = { api, project: () => Promise.reject(new Error("a project is not in a project")) };
+  if (named !== undefined) return projectId(await idOf(named, "PROJECT", { scope }), "--project");
   const injected = environment["PLATFORM_PROJECT_ID"] ?? "";
-  if (injected !== "") return projectId(injected, "PLATFORM_PROJECT_ID");
+  if (injected !== "") return projectId(await idOf(injected, "PROJECT", { scope }), "PLATFORM_PROJECT_ID");
   const { value } = await api().call("GET /v1/projects", { query: { limit: 2 } });
   const [only, second] = value.projects;
   if (only !== undefined && second === undefined) return only.id;
+  if (only === undefined) throw usage("No projects yet. Create one with `platform projects create`.");
+  const here = await projectHere(api());
+  if (here !== null) return here;
   throw usage(
-    only === undefined
-      ? "No projects yet. Create one with `platform projects create`."
-      : "Several projects exist. Give --project ID or set PLATFORM_PROJECT_ID. `platform projects list` shows the ids.",
+    "Several projects exist, and this directory is no clone of one of them. Give --project NAME or set PLATFORM_PROJECT_ID. `platform projects list` shows them.",
   );
 };
 
@@ -57,30 +61,56 @@ const shown = ({ json, text, raw }: Outcome, wantsDocument: boolean, isTerminal:
   return raw !== undefined && !isTerminal ? raw : `${text}\n`;
 };
 
+/** To the start of a terminal's line, which is emptied. */
+const LINE_START = "\r\u001b[2K";
+
 type Run = Extract<Wish, { kind: "run" }>;
 
-const perform = async (wish: Run, environment: Environment, streams: Streams): Promise<void> => {
-  const { command, given, options, rest, json } = wish;
+/** Asks a person at a terminal before what cannot be undone. Programs are not asked. @returns whether to go on */
+const isMeant = async (
+  { command, options, json }: Run,
+  input: Input,
+  { stderr }: Streams,
+): Promise<boolean> => {
+  if (command.asks === null || options["yes"] === true || json) return true;
+  if (stderr.isTTY !== true || !input.isTerminal) return true;
+  return /^y(?:es)?$/i.test((await input.line(`${command.asks} [y/N] `)).trim());
+};
+
+interface Program {
+  readonly commands: readonly Command[];
+  readonly environment: Environment;
+  readonly streams: Streams;
+}
+
+const perform = async (wish: Run, { commands, environment, streams }: Program): Promise<void> => {
+  const { command, rest, json } = wish;
   let client: Client | null = null;
   const api = (): Client => (client ??= new Client(connectionFrom(environment)));
   const { stdin, stdout, stderr } = streams;
   const input = new Input(stdin, (text) => void stderr.write(text));
-  const call: Call<typeof given, typeof options> = {
-    given,
-    options,
+  let chosen: Promise<string> | null = null;
+  const project = (): Promise<string> => (chosen ??= projectOf(api, wish.project, environment));
+  const call: Call<typeof wish.given, typeof wish.options> = {
+    ...wish,
     rest,
     json,
+    commands,
     environment,
     input,
     write: (text) => void stdout.write(text),
     note: (line) => {
       if (!json) stderr.write(`${visible(line)}\n`);
     },
+    progress:
+      stderr.isTTY === true && !json ? (line) => void stderr.write(`${LINE_START}${visible(line)}`) : null,
     api,
-    project: () => projectOf(api, wish.project, environment),
+    project,
   };
   try {
-    const result = await command.run(call);
+    const ids = await withIds(command, wish, { api, project });
+    if (!(await isMeant(wish, input, streams))) return void stderr.write("Nothing was done.\n");
+    const result = await command.run({ ...call, ...ids });
     if (result !== "writes") stdout.write(shown(result, json, stdout.isTTY === true));
   } finally {
     input.close();
@@ -107,7 +137,9 @@ const failureOf = (error: unknown): Failure =>
 const complaint = (failure: Failure, json: boolean): string =>
   json
     ? `${visibleJson(failure.document)}\n`
-    : [failure.message, ...detailLines(failure)].map((line) => `${visible(line)}\n`).join("");
+    : [failure.message, ...detailLines(failure), ...failure.lines]
+        .map((line) => `${visible(line)}\n`)
+        .join("");
 
 export interface ProgramCall {
   /** The arguments. */
@@ -127,7 +159,7 @@ export const runProgram = async (
     if (wish.kind === "help") stdout.write(`${helpText(wish.of, commands)}\n`);
     else if (wish.kind === "version")
       stdout.write(`${wish.json ? JSON.stringify({ version: VERSION }) : VERSION}\n`);
-    else await perform(wish, environment, streams);
+    else await perform(wish, { commands, environment, streams });
     return EXIT.ok;
   } catch (error) {
     const failure = failureOf(error);

@@ -2,6 +2,9 @@
  * Output for people. Names, titles and messages are text from other people and agents. So characters that control a
  * terminal are written as escapes (`\x1b`), and so are those that change the direction of text.
  */
+import { styleText } from "node:util";
+import { parseUuid } from "../domain/ids.ts";
+import { shortId } from "./words.ts";
 
 /** Control characters, DEL among them, and the characters that change the direction of text; line and paragraph separators. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
@@ -33,42 +36,132 @@ export const visibleJson = (document: string): string =>
 
 /** Cells give an overview at a terminal. The single view, a pipe, a file and `--json` get the whole text. */
 const CELL_MAX = 60;
+/** The narrowest that a cell of words becomes in a narrow window. */
+const CELL_MIN = 12;
 /** Columns of paths, which may contain blanks. */
 const PATHS: ReadonlySet<string> = new Set(["FILE", "BELONGED TO"]);
+/** Columns whose ids are names of branches: git knows them only whole. */
+const BRANCHES: ReadonlySet<string> = new Set(["BRANCH"]);
+
+/** The colour of a cell that is one of these words. */
+const COLOURS: Readonly<Record<string, "red" | "yellow" | "green" | "dim">> = {
+  failed: "red",
+  error: "red",
+  running: "green",
+  working: "green",
+  active: "green",
+  queued: "yellow",
+  pending: "yellow",
+  stopped: "dim",
+  completed: "dim",
+  closed: "dim",
+  archived: "dim",
+};
 
 /** The text in one line: a title may be the first lines of a prompt. */
 const inOneLine = (text: string): string => visible(text.replaceAll(/[\t\r\n]+/g, " "));
 
+const width = (text: string): number => [...text].length;
+
 /** A part of an address, an id or a path is of no use. So only words are cut. */
-const cut = (text: string, heading: string): string => {
-  const characters = [...text];
-  if (characters.length <= CELL_MAX || !text.includes(" ") || PATHS.has(heading)) return text;
-  return `${characters.slice(0, CELL_MAX - 1).join("")}…`;
+const isCut = (text: string, heading: string): boolean => text.includes(" ") && !PATHS.has(heading);
+
+const cut = (text: string, max: number): string =>
+  width(text) <= max ? text : `${[...text].slice(0, max - 1).join("")}…`;
+
+const MINUTE_MS = 60_000;
+const STEPS = [
+  ["minute", MINUTE_MS, 60],
+  ["hour", 60 * MINUTE_MS, 24],
+  ["day", 24 * 60 * MINUTE_MS, 60],
+] as const;
+const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d)Z$/;
+
+/** An instant as `time` writes it, from now: `5 min. ago`. One of long ago or of far ahead stays a day. */
+const fromNow = (text: string, now: number): string => {
+  const [, day = "", hours = ""] = INSTANT.exec(text) ?? [];
+  if (day === "") return text;
+  const ms = Date.parse(`${day}T${hours}:00Z`) - now;
+  const words = new Intl.RelativeTimeFormat("en", { style: "short", numeric: "auto" });
+  for (const [unit, unitMs, most] of STEPS) {
+    const count = Math.round(ms / unitMs);
+    if (Math.abs(count) < most) return words.format(count, unit);
+  }
+  return day;
 };
 
-const width = (text: string): number => [...text].length;
+/** How a table is shown. Null: to a pipe or a file, which gets all of it. */
+export interface Window {
+  /** Characters in a line. */
+  readonly columns: number;
+  readonly hasColours: boolean;
+  /** Ids as their last digits, by which commands take them. */
+  readonly hasShortIds: boolean;
+  /** Ms since the epoch. */
+  readonly now: number;
+}
 
 type Table = (headings: readonly string[], rows: readonly (readonly string[])[], none: string) => string;
 
-/** Tables for a terminal, or for a pipe or file: only a terminal gets cells that are cut. */
+const GAP = "  ";
+
+const cellFor =
+  (window: Window | null) =>
+  (text: string, heading: string): string => {
+    const whole = inOneLine(text);
+    if (window === null) return whole;
+    if (window.hasShortIds && !BRANCHES.has(heading) && parseUuid(whole) !== null) return shortId(whole);
+    const shown = fromNow(whole, window.now);
+    return isCut(shown, heading) ? cut(shown, CELL_MAX) : shown;
+  };
+
+/** The rows with the last column cut to the window, if it has words. */
+const fitted = (rows: readonly (readonly string[])[], columns: number): readonly (readonly string[])[] => {
+  const last = Math.max(...rows.map(({ length }) => length)) - 1;
+  const before = Array.from({ length: last }, (_, column) =>
+    Math.max(...rows.map((row) => width(row[column] ?? ""))),
+  ).reduce((sum, wide) => sum + wide + GAP.length, 0);
+  const room = Math.max(CELL_MIN, columns - before);
+  const heading = rows[0]?.[last] ?? "";
+  return rows.map((row) =>
+    row.map((text, column) => (column === last && isCut(text, heading) ? cut(text, room) : text)),
+  );
+};
+
 export const tableFor =
-  ({ isTerminal }: { readonly isTerminal: boolean }): Table =>
+  (window: Window | null): Table =>
   (headings, rows, none) => {
     if (rows.length === 0) return none;
-    const shown = rows.map((row) =>
-      row.map((text, column) => {
-        const whole = inOneLine(text);
-        return isTerminal ? cut(whole, headings[column] ?? "") : whole;
-      }),
-    );
-    const lines = [headings, ...shown];
+    const cell = cellFor(window);
+    const shown = rows.map((row) => row.map((text, column) => cell(text, headings[column] ?? "")));
+    const lines = window === null ? [headings, ...shown] : fitted([headings, ...shown], window.columns);
     const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
-    const pad = (text: string, column: number) => text + " ".repeat((widths[column] ?? 0) - width(text));
-    return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
+    const pad = (text: string, column: number): string => {
+      const blanks = " ".repeat((widths[column] ?? 0) - width(text));
+      const colour = COLOURS[text.toLowerCase()];
+      if (window?.hasColours !== true || colour === undefined) return text + blanks;
+      return styleText(colour, text, { validateStream: false }) + blanks;
+    };
+    return lines.map((line) => line.map(pad).join(GAP).trimEnd()).join("\n");
+  };
+
+const NARROW = 80;
+
+const tableHere =
+  (hasShortIds: boolean): Table =>
+  (...parts) => {
+    const { isTTY, columns = NARROW } = process.stdout;
+    const hasColours = isTTY && process.stdout.hasColors();
+    return tableFor(
+      isTTY ? { columns, hasColours, hasShortIds, now: performance.timeOrigin + performance.now() } : null,
+    )(...parts);
   };
 
 /** Rows below their headings, with columns as wide as their content. @param none the text if there are no rows */
-export const table: Table = (...parts) => tableFor({ isTerminal: process.stdout.isTTY })(...parts);
+export const table: Table = tableHere(true);
+
+/** The same with whole ids, for commands that call no service and so take no parts of ids. */
+export const localTable: Table = tableHere(false);
 
 /** The fields of one record with their names, without those that are null. Further lines of a text stand below its first. */
 export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
@@ -79,6 +172,11 @@ export const fields = (pairs: readonly (readonly [name: string, value: string | 
   return shown.map(([name, value]) => `${name.padEnd(widest)}  ${lines(value)}`).join("\n");
 };
 
-/** An instant from the API, to the minute. */
+/** An instant from the API, to the second: whether a change is in a save depends on it. */
+export const second = (instant: string): string => `${instant.slice(0, 19).replace("T", " ")}Z`;
+/** To the minute. */
 export const time = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")}Z`;
 export const timeOrDash = (instant: string | null): string => (instant === null ? "-" : time(instant));
+
+/** A size, rounded up, so that only nothing is 0. */
+export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;

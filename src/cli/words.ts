@@ -2,6 +2,12 @@
 import { parseUuid } from "../domain/ids.ts";
 import { usage } from "./failure.ts";
 
+/** How many digits stand for an id. */
+export const SHORT_DIGITS = 8;
+
+/** The end of an id, as lists show it. */
+export const shortId = (text: string): string => text.slice(-SHORT_DIGITS);
+
 const id = (text: string, what: string): string => {
   const parsed = parseUuid(text.trim().toLowerCase());
   if (parsed === null) throw usage(`${what} must be an id of 36 characters, such as 0190f3b2-….`);

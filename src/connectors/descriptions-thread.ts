@@ -1,7 +1,7 @@
 /** The thread of descriptions.ts: reads one description and ends. */
 import { parentPort, workerData } from "node:worker_threads";
 import * as Result from "effect/Result";
-import { readDescription, type ReservedNames } from "../domain/openapi/description.ts";
+import { readDescription, type ReservedNames } from "../domain/connector/openapi/description.ts";
 import type { Reading } from "./descriptions.ts";
 
 const { text, names } = workerData as { readonly text: string; readonly names: ReservedNames };

@@ -5,7 +5,7 @@
 import { Worker } from "node:worker_threads";
 import * as Effect from "effect/Effect";
 import * as Semaphore from "effect/Semaphore";
-import type { Described, ReservedNames } from "../domain/openapi/description.ts";
+import type { Described, ReservedNames } from "../domain/connector/openapi/description.ts";
 import type { Descriptions } from "./port.ts";
 
 const READ_MS = 20_000;

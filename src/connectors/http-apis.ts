@@ -4,9 +4,9 @@
  */
 import { type NetClient, readBody, readStart } from "../ground/net/client.ts";
 import { NetFault } from "../ground/net/fault.ts";
-import { isShallow } from "../domain/catalogue.ts";
-import { DESCRIPTION_MAX_BYTES } from "../domain/openapi/description.ts";
-import { requestOf, type HttpRequest } from "../domain/http-operation.ts";
+import { isShallow } from "../domain/connector/catalogue.ts";
+import { DESCRIPTION_MAX_BYTES } from "../domain/connector/openapi/description.ts";
+import { requestOf, type HttpRequest } from "../domain/connector/http-operation.ts";
 import * as Result from "effect/Result";
 import type { HttpCall, ServerFault, ServerTarget, ToolResult } from "./port.ts";
 import { whyOf } from "./wire.ts";

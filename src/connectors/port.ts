@@ -8,9 +8,9 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { CatalogueTool, LeftOut } from "../domain/catalogue.ts";
-import type { HttpOperation } from "../domain/http-operation.ts";
-import type { Described, ReservedNames } from "../domain/openapi/description.ts";
+import type { CatalogueTool, LeftOut } from "../domain/connector/catalogue.ts";
+import type { HttpOperation } from "../domain/connector/http-operation.ts";
+import type { Described, ReservedNames } from "../domain/connector/openapi/description.ts";
 
 export interface ServerTarget {
   /** With the credential, if it is a parameter of the URL. */

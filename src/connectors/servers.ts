@@ -8,7 +8,7 @@ import type { NetClient } from "../ground/net/client.ts";
 import type { Network } from "../ground/net/dial.ts";
 import { NetFault } from "../ground/net/fault.ts";
 import { isRecord } from "../ground/record.ts";
-import type { CatalogueTool, LeftOut } from "../domain/catalogue.ts";
+import type { CatalogueTool, LeftOut } from "../domain/connector/catalogue.ts";
 import { callApi, fetchDocument } from "./http-apis.ts";
 import type { ListedTools, McpCall, ServerFault, Servers, ServerTarget, ToolResult } from "./port.ts";
 import { connectorClient, Exchange, WireFault } from "./wire.ts";
@@ -140,7 +140,7 @@ const ANY_RESULT = {
   "~standard": { version: 1, vendor: "platform", validate: (value: unknown) => ({ value }) },
 } as const;
 
-/** A tool of a list, or why the entry is none. Whether it can be used is decided by src/domain/catalogue.ts. */
+/** A tool of a list, or why the entry is none. Whether it can be used is decided by src/domain/connector/catalogue.ts. */
 const readTool = (entry: unknown, index: number): CatalogueTool | LeftOut => {
   const { name, description, inputSchema } = isRecord(entry) ? entry : {};
   if (typeof name !== "string" || name === "")

@@ -4,7 +4,7 @@
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { OAuthClient, SignInServer } from "../domain/connector-grant.ts";
+import { OAuthClient, SignInServer } from "../domain/connector/connector-grant.ts";
 import {
   coversUrl,
   readChallenge,
@@ -12,11 +12,11 @@ import {
   resourceOf,
   serverMetadataUrls,
   type Challenge,
-} from "../domain/protected-resource.ts";
+} from "../domain/connector/protected-resource.ts";
 import { AskFault, type Ask } from "./asking.ts";
-import { isClientId } from "../domain/connector.ts";
-import type { ConnectorKind } from "../domain/connector-kind.ts";
-import { isToken } from "../domain/connector-grant.ts";
+import { isClientId } from "../domain/connector/connector.ts";
+import type { ConnectorKind } from "../domain/connector/connector-kind.ts";
+import { isToken } from "../domain/connector/connector-grant.ts";
 import type { SignInFault } from "./sign-in/port.ts";
 
 /** A reason that the service itself found. */

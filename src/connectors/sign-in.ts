@@ -33,7 +33,7 @@ import {
   type OAuthClient,
   type PendingSignIn,
   type SignInServer,
-} from "../domain/connector-grant.ts";
+} from "../domain/connector/connector-grant.ts";
 import { AskFault, makeAsk, type Ask, type Asking } from "./asking.ts";
 import { authMethod, discover, register, SignInRefusal } from "./sign-in-discovery.ts";
 import type { NewSignIn, SignInFault, SignIns } from "./sign-in/port.ts";

@@ -9,8 +9,8 @@ import { followRepository, hasRepositoryTools, refreshCatalogue } from "../servi
 import { executorOf } from "../services/connectors.ts";
 import { Directory } from "../services/directory.ts";
 import { Connectors } from "../store/ports/connectors.ts";
-import { DUTIES } from "./duties.ts";
-import { dutyPart, runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { dutyPart, runDuty } from "../services/duty.ts";
 
 /** How old a catalogue may be. */
 const REFRESH_MS = 6 * 60 * 60_000;

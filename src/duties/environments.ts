@@ -7,11 +7,11 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { waitOutOutage } from "../actors/supervisor.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
 import { BuildSite } from "../builder/site/port.ts";
 import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
-import { DUTIES } from "./duties.ts";
-import { runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { runDuty } from "../services/duty.ts";
 
 export const environmentsLayer = ({ nodeId }: { readonly nodeId: string }) =>
   Layer.effectDiscard(

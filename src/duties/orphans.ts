@@ -9,8 +9,8 @@ import { parseUuid } from "../domain/ids.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { answeredInTime } from "../services/answered.ts";
-import { DUTIES } from "./duties.ts";
-import { runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { runDuty } from "../services/duty.ts";
 
 /** How many removals run at a time. */
 const CONCURRENCY = 4;

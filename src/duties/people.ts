@@ -5,12 +5,12 @@
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Actors } from "../actors/actors.ts";
+import { Actors } from "../services/actors.ts";
 import { told } from "../actors/delivery.ts";
 import { forgetLeft } from "../services/left-credentials.ts";
 import { People } from "../store/ports/people.ts";
-import { DUTIES } from "./duties.ts";
-import { runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { runDuty } from "../services/duty.ts";
 
 /** One round. */
 export const dismiss = Effect.gen(function* () {

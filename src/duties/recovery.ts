@@ -14,13 +14,11 @@
  *  L5 Recovery comes last: it begins when the service is ready, and loads few actors at a time.
  */
 import * as Clock from "effect/Clock";
-import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Queue from "effect/Queue";
-import { failure } from "../domain/failure.ts";
-import { ChangeRequests } from "../store/ports/change-requests.ts";
+import { failure } from "../domain/session/failure.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
 import { Counters } from "../store/ports/counters.ts";
@@ -29,8 +27,10 @@ import { StoreHealth } from "../store/ports/health.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import type { Unsettled } from "../store/ports/journal.ts";
 import { Sessions, type OwnerlessSession } from "../store/ports/sessions.ts";
-import { Actors, type ActorKind } from "../actors/actors.ts";
-import { runDuty } from "./duty.ts";
+import { Actors, type ActorKind } from "../services/actors.ts";
+import { Doubts } from "../services/doubt.ts";
+import { runDuty } from "../services/duty.ts";
+import { ProposedWork } from "../services/proposed-work.ts";
 
 export interface RecoveryOptions {
   /** Pause between two looks, ms (PLATFORM_RECOVERY_INTERVAL_MS). */
@@ -38,14 +38,6 @@ export interface RecoveryOptions {
   /** Completes when the service answers. Default: it answers already. */
   readonly ready?: Effect.Effect<void>;
 }
-
-/**
- * Called if it is unknown whether something was committed, so an actor may need a wake: the next look follows at once.
- * A lost signal costs an interval. Without recovery the call does nothing.
- */
-export const Doubt = Context.Reference<() => void>("platform/actors/Doubt", {
-  defaultValue: () => () => undefined,
-});
 
 /** Doubts that come together lead to one look. Those looks are at least this far apart. */
 const DOUBT_PAUSE = "250 millis";
@@ -124,7 +116,7 @@ export const recover = Effect.gen(function* () {
   const actors = yield* Actors;
   const { unsettled: sessions, ownerless } = yield* Sessions;
   const { unsettled: sandboxes } = yield* Sandboxes;
-  const { unsettled: changeRequests } = yield* ChangeRequests;
+  const { unsettled: changeRequests } = yield* ProposedWork;
   const { unsettled: conversations } = yield* Conversations;
   const { unsettled: builds } = yield* EnvironmentBuilds;
   const { waitingAccounts } = yield* Admissions;
@@ -139,15 +131,6 @@ export const recover = Effect.gen(function* () {
   yield* load("conversation", yield* conversations);
   yield* load("environmentBuild", yield* builds);
 });
-
-/** Passes doubts to recovery. Anything that may raise a doubt needs this layer below it. */
-export class Doubts extends Context.Service<Doubts, Queue.Queue<void>>()("platform/actors/Doubts") {
-  static readonly layer = Layer.effectContext(
-    Effect.map(Queue.sliding<void>(1), (raised) =>
-      Context.make(Doubts, raised).pipe(Context.add(Doubt, () => void Queue.offerUnsafe(raised, undefined))),
-    ),
-  );
-}
 
 /** Looks for ever, in the layer's scope: the first time as soon as `ready` completes. */
 export const recoveryLayer = ({ intervalMs, ready = Effect.void }: RecoveryOptions) =>

@@ -6,23 +6,25 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Approvals, RESULT_KEPT_MS } from "../store/ports/approvals.ts";
 import { Audit } from "../store/ports/audit.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import { Events } from "../store/ports/events.ts";
 import { ExecutorCalls } from "../store/ports/executor-calls.ts";
 import { Fires } from "../store/ports/fires.ts";
+import type { StoreError } from "../store/ports/journal.ts";
 import { Secrets } from "../store/ports/secrets.ts";
 import { Transitions, TRANSITIONS_KEPT, TRANSITIONS_KEPT_MS } from "../store/ports/transitions.ts";
 import { REFUSALS_KEPT_MS, WebhookRefusals } from "../store/ports/webhook-refusals.ts";
-import { DUTIES } from "./duties.ts";
-import { runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { runDuty } from "../services/duty.ts";
 
-export interface RetentionOptions {
+export interface RetentionOptions<R = never> {
   /** How long rows are kept, ms (PLATFORM_FIRE_RETENTION_MS). */
   readonly fireRetentionMs: number;
   /** How long the audit record is kept, ms (PLATFORM_AUDIT_RETENTION_MS). */
   readonly auditRetentionMs: number;
+  /** A small step that removes what features keep for a time. It says how many rows it removed. */
+  readonly features: (now: number) => Effect.Effect<number, StoreError, R>;
 }
 
 /** How many bytes of stored requests an account may keep. The oldest go first. */
@@ -36,7 +38,11 @@ const BREATH = "50 millis";
 const MOVED_WITHIN_MS = 5 * 60_000;
 
 /** Prunes until there is nothing to prune. */
-export const prune = Effect.fnUntraced(function* ({ fireRetentionMs, auditRetentionMs }: RetentionOptions) {
+export const prune = Effect.fnUntraced(function* <R>({
+  fireRetentionMs,
+  auditRetentionMs,
+  features,
+}: RetentionOptions<R>) {
   const fires = yield* Fires;
   const now = yield* Clock.currentTimeMillis;
   const before = now - fireRetentionMs;
@@ -50,8 +56,7 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs, auditRetent
   const calls = yield* ExecutorCalls;
   yield* calls.abandon(now - ABANDONED_MS, now);
   while ((yield* calls.prune(before)) > 0) yield* Effect.sleep(BREATH);
-  const approvals = yield* Approvals;
-  while ((yield* approvals.pruneResults(now - RESULT_KEPT_MS)) > 0) yield* Effect.sleep(BREATH);
+  while ((yield* features(now)) > 0) yield* Effect.sleep(BREATH);
   const audit = yield* Audit;
   while ((yield* audit.prune(now - auditRetentionMs)) > 0) yield* Effect.sleep(BREATH);
   const transitions = yield* Transitions;
@@ -64,7 +69,7 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs, auditRetent
   yield* (yield* Events).prune(now);
 });
 
-export const retentionLayer = (options: RetentionOptions) =>
+export const retentionLayer = <R>(options: RetentionOptions<R>) =>
   Layer.effectDiscard(
     runDuty("retention", {
       round: prune(options),

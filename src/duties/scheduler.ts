@@ -16,13 +16,13 @@ import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
 import * as Semaphore from "effect/Semaphore";
-import type { CronTriggerDefinition } from "../domain/trigger.ts";
+import type { CronTriggerDefinition } from "../domain/trigger/trigger.ts";
 import { Pause } from "../ground/pause.ts";
 import { Projects } from "../store/ports/projects.ts";
-import { Placement } from "../actors/actors.ts";
+import { Placement } from "../services/actors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { type Counted, nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";
-import { dutyPart, runDuty } from "./duty.ts";
+import { dutyPart, runDuty } from "../services/duty.ts";
 import { Timers } from "../actors/timers.ts";
 
 /** How many projects' changes are applied at the same time. */
@@ -52,7 +52,7 @@ export class Scheduler extends Context.Service<
       readonly scheduled: number;
     }>;
   }
->()("platform/actors/Scheduler") {}
+>()("platform/duties/Scheduler") {}
 
 /** The project's cron triggers that have due instants: enabled ones of an active project, paused or not. */
 const cronTriggersOf = ({ project, manifest }: KnownProject): readonly CronTriggerDefinition[] =>

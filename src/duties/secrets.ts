@@ -12,21 +12,19 @@ import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
-import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
-import { Redactor } from "../domain/redactor.ts";
-import { unsealSecret } from "../domain/secret.ts";
 import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { Sandboxes, type GivenSecrets, type OutdatedSandbox } from "../store/ports/sandboxes.ts";
-import { Secrets, type SealedSecret } from "../store/ports/secrets.ts";
+import type { Secrets } from "../store/ports/secrets.ts";
 import { answeredInTime, linked } from "../services/answered.ts";
-import { Keyring } from "../services/keyring.ts";
+import type { Keyring } from "../services/keyring.ts";
+import { openSecrets, type OpenedSecrets } from "../services/project-secrets.ts";
 import { serviceContext } from "../services/service-context.ts";
-import { DUTIES } from "./duties.ts";
-import { dutyPart, runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { dutyPart, runDuty } from "../services/duty.ts";
 
 /** Pause between two checks whether a turn is over. */
 const TURN_POLL = "1 second";
@@ -34,49 +32,6 @@ const TURN_POLL = "1 second";
 const AT_ONCE = 8;
 /** The bytes of a change's body other than its variables. */
 const BODY_FRAME_BYTES = 1024;
-
-/** The secrets of a project that sandboxes get, as they are now. `given` is the record for a sandbox that has them. */
-export interface OpenedSecrets {
-  readonly given: GivenSecrets;
-  readonly values: Readonly<Record<string, string>>;
-}
-
-const unsealed = (
-  keyring: Keyring["Service"],
-  secret: SealedSecret,
-): Effect.Effect<readonly [string, string]> => {
-  const value = unsealSecret(keyring.secrets, secret, secret.envelope);
-  return Result.isSuccess(value)
-    ? Effect.succeed([secret.name, value.success])
-    : Effect.die(new Error(`the secret ${secret.name} cannot be decrypted: ${value.failure}`));
-};
-
-/** All secrets of a project, those that are the service's own included. */
-export const namedSecrets = Effect.fnUntraced(function* (projectId: string) {
-  const keyring = yield* Keyring;
-  const { sealed } = yield* (yield* Secrets).current(projectId);
-  const opened = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
-  return opened.map(([name, value]) => ({ name, value }));
-});
-
-/** Masks all values of a project's secrets, those that are the service's own included. */
-export const projectRedactor = (projectId: string) =>
-  Effect.map(namedSecrets(projectId), (secrets) => new Redactor(secrets.map(({ value }) => value)));
-
-/** Opens the secrets of a project that sandboxes get, with their revision. */
-export const openSecrets = Effect.fnUntraced(function* (projectId: string) {
-  const secrets = yield* Secrets;
-  const keyring = yield* Keyring;
-  // One revision names one set of secrets: sending it twice sends the same values.
-  const { revision, sealed: all } = yield* secrets.current(projectId);
-  const sealed = all.filter(({ service }) => !service);
-  const values = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
-  const opened: OpenedSecrets = {
-    given: { revision, versions: Object.fromEntries(sealed.map(({ name, version }) => [name, version])) },
-    values: Object.fromEntries(values),
-  };
-  return opened;
-});
 
 /**
  * The changes that bring a sandbox to these secrets. Usually one; several if one body could not hold them. The last one

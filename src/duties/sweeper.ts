@@ -9,6 +9,8 @@
  *  Z4 An agent that waits for a person does not work, from its question on. It works again from the answer on, also before
  *     its daemon has reported that.
  *  Z5 Keys in a terminal are use, from the last one on. Its output and its connection are not.
+ *  Z6 A sandbox that stayed because its work cannot be saved is tried again after a pause that grows. After a day, and if it
+ *     holds a slot beyond half of its account's, it goes with what is saved.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -16,13 +18,14 @@ import * as Layer from "effect/Layer";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Conversations } from "../store/ports/conversations.ts";
-import { Sessions } from "../store/ports/sessions.ts";
+import { UNSAVED_MAX_MS } from "../domain/save/order.ts";
+import { Sessions, type RunningSession } from "../store/ports/sessions.ts";
 import { Activity } from "../services/activity.ts";
-import { Actors } from "../actors/actors.ts";
+import { Actors } from "../services/actors.ts";
 import { linked } from "../services/answered.ts";
 import { told } from "../actors/delivery.ts";
-import { DUTIES } from "./duties.ts";
-import { runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { runDuty } from "../services/duty.ts";
 
 export interface SweeperOptions {
   /** The sweeper handles the sessions whose sandboxes are on this node. */
@@ -51,6 +54,14 @@ const agentActiveAt = (turn: Turn, now: number, maxTurnMs: number): number => {
   return since === null ? now : Math.min(now, since + maxTurnMs);
 };
 
+/** Z6: whether this try to save a session is the last one. Null: it is not due yet. */
+const isLastTry = ({ unsaved, isSurplus }: Pick<RunningSession, "unsaved" | "isSurplus">) =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    if (unsaved === null) return false;
+    if (isSurplus || now >= unsaved.since + UNSAVED_MAX_MS) return true;
+    return now < unsaved.nextAt ? null : false;
+  });
+
 /** One round. */
 export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTurnMs }: SweeperOptions) {
   const [sessions, activity, actors] = [yield* Sessions, yield* Activity, yield* Actors];
@@ -72,19 +83,27 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
     const isAnswered = known.requests.length > 0 && known.requests.every(({ answer }) => answer !== null);
     return isAnswered ? null : known.conversation.turn.since;
   });
-  const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt }: (typeof running)[number]) {
+  const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt, ...row }: RunningSession) {
     // Most sessions are in use, so only those that may be idle are asked.
     if (!(yield* isIdle(id, runningAt))) return;
+    const isLast = yield* isLastTry(row);
+    if (isLast === null) return;
     const { turn, typed_at: typed = null } = yield* Effect.flatMap(
       linked(provider, sandboxId),
       daemon.health,
+    ).pipe(
+      Effect.tapErrorTag("DaemonOutdated", () =>
+        row.unsaved === null
+          ? Effect.void
+          : told(actors.session(id, { type: "daemon.outdated", sandboxId, isLast })),
+      ),
     );
     const now = yield* Clock.currentTimeMillis;
     const waiting = turn.active === true ? yield* waitingSince(id) : null;
     const workedAt = waiting ?? agentActiveAt(turn, now, maxTurnMs);
     if (!(yield* isIdle(id, Math.max(runningAt, workedAt, past(typed, now) ?? 0)))) return;
     yield* Effect.logInfo("a session is idle", { session: id, turn: turn.active });
-    yield* told(actors.session(id, { type: "idle.elapsed" }));
+    yield* told(actors.session(id, { type: "idle.elapsed", isLast }));
   });
   yield* Effect.forEach(running, (session) => Effect.ignore(judge(session)), {
     concurrency: CONCURRENCY,

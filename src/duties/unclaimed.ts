@@ -15,8 +15,8 @@ import * as Layer from "effect/Layer";
 import { type KeptHere, KeptRepositories } from "../git/kept.ts";
 import type { GitError } from "../git/port.ts";
 import { Projects } from "../store/ports/projects.ts";
-import { DUTIES } from "./duties.ts";
-import { dutyPart, runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { dutyPart, runDuty } from "../services/duty.ts";
 
 /** The database ends an idle transaction after 5 s. This is more than a hundred times as long. */
 const AGE_MS = 10 * 60_000;
@@ -29,7 +29,7 @@ export class Creations extends Context.Service<
     /** One look. A repository that cannot be removed is retried by the next look. */
     readonly look: Effect.Effect<void>;
   }
->()("platform/actors/Creations") {}
+>()("platform/duties/Creations") {}
 
 const cannot = (projectId: string) => (error: GitError) =>
   Effect.logWarning("a repository without a project could not be removed; trying again", {

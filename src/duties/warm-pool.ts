@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandbox-spec.ts";
 import { nextDue, projectOf } from "../actors/schedules.ts";
-import { waitOutOutage } from "../actors/supervisor.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
 import { Timers } from "../actors/timers.ts";
 import { GitBackend } from "../git/port.ts";
 import { CHECKOUT_PACK_BYTES, DaemonClient } from "../sandbox/daemon.ts";
@@ -41,8 +41,8 @@ import {
   WarmSandboxes,
 } from "../store/ports/warm-sandboxes.ts";
 import { Measures } from "../telemetry/port.ts";
-import { DUTIES } from "./duties.ts";
-import { dutyPart, runDuty } from "./duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { dutyPart, runDuty } from "../services/duty.ts";
 
 const NAME = "warm_pool";
 /** A starting daemon is asked this often whether its runtime answers. */

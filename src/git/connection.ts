@@ -1,12 +1,12 @@
 /**
  * The port to checks of a connection: whether the service could work with a repository at another server, step by step, and
  * what a person can do where it could not. A check changes nothing at the server
- * (docs/decisions/0049).
+ * (docs/decisions/0028).
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { Connection } from "../domain/connection.ts";
-import type { Upstream } from "../domain/repository-credential.ts";
+import type { Connection } from "../domain/repository/connection.ts";
+import type { Upstream } from "../domain/repository/repository-credential.ts";
 import type { GitError, Repository } from "./port.ts";
 import type { Upstreams } from "./upstream/upstreams.ts";
 

@@ -1,6 +1,6 @@
 /** The author of commits by the platform itself: a repository's first one, and merges. */
 
-import { COMMIT_DOMAIN } from "../domain/commit-author.ts";
+import { COMMIT_DOMAIN } from "../domain/repository/commit-author.ts";
 
 const dated = (
   role: "AUTHOR" | "COMMITTER",
@@ -12,7 +12,7 @@ const dated = (
   [`GIT_${role}_DATE`]: `@${Math.floor(at / 1000)} +0000`,
 });
 
-const PLATFORM = { name: "Platform", email: `platform@${COMMIT_DOMAIN}` };
+export const PLATFORM = { name: "Platform", email: `platform@${COMMIT_DOMAIN}` };
 
 /** @param at the commit's date, ms since the epoch, in UTC. @returns the environment of git's `commit-tree`. */
 export const platformIdentity = (at: number): Readonly<Record<string, string>> => ({

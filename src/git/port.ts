@@ -6,7 +6,7 @@
  * Invariants of every backend (test/conformance/git.ts):
  *  G1 A session branch is created at exactly the resolved commit. If it exists at the same tip, that is success; at
  *     another tip, it is `branch_conflict` (threats.md G11).
- *  G2 Names come from `domain/git-ref.ts` and never reach git as an option (G01).
+ *  G2 Names come from `domain/repository/git-ref.ts` and never reach git as an option (G01).
  *  G3 Reading files follows no symlink, enters no submodule, and stops at `maxBytes` (M14 to M16).
  *  G4 A merge moves one branch, from the tip for which it was computed to a commit that contains both sides, or it
  *     moves nothing.
@@ -15,8 +15,8 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { GIT_FAILURE_CODES } from "../domain/git-failure.ts";
-import type { Upstream } from "../domain/repository-credential.ts";
+import { GIT_FAILURE_CODES } from "../domain/repository/git-failure.ts";
+import type { Upstream } from "../domain/repository/repository-credential.ts";
 
 /** An error of a repository, as people see it: without credentials, and without paths of this machine. */
 export class GitError extends Schema.TaggedError<GitError>()("GitError", {
@@ -43,6 +43,8 @@ export interface Comparison {
   /** The total numbers. `commits` and `filesChanged` list only the first ones. */
   readonly commitsTotal: number;
   readonly filesTotal: number;
+  /** Of all files. */
+  readonly linesTotal: { readonly additions: number; readonly deletions: number };
   readonly commits: readonly CommitSummary[];
   readonly filesChanged: readonly {
     readonly path: string;

@@ -271,6 +271,13 @@ const converseWith = Effect.fnUntraced(function* (command: GitCommand, descripto
   );
 });
 
+/** Writes to git's input as fast as git reads it. An ended git reads no more, so the rest is discarded. */
+export const feed = (stdin: Writable, bytes: Uint8Array): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (stdin.destroyed || stdin.writableEnded) return resume(Effect.void);
+    stdin.write(bytes, () => resume(Effect.void));
+  });
+
 /** Starts git for a conversation. It ends with the scope. */
 export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitError, Scope.Scope> =>
   converseWith(command, [0, 1, 2, 3]);

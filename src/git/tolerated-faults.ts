@@ -2,7 +2,7 @@
  * Faults of objects that git's check knows and that harm no reader: histories of old tools have them, and git's own
  * servers accept them. One list for pushes, fetches and imports. Any other fault is refused, by its object and name.
  */
-const TOLERATED = [
+export const TOLERATED = [
   "badDate",
   "badDateOverflow",
   "badEmail",

@@ -4,8 +4,8 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
 import { HttpServerRequest } from "effect/http";
-import { AUDIT_TEXT_MAX } from "../domain/audit.ts";
-import { clientAddress, NO_PROXIES, type TrustedProxies } from "../domain/client-address.ts";
+import { AUDIT_TEXT_MAX } from "../domain/person/audit.ts";
+import { clientAddress, NO_PROXIES, type TrustedProxies } from "../domain/person/client-address.ts";
 import { Acting, actOf, type Act } from "../services/audit.ts";
 import type { AuditActor } from "../store/ports/audit.ts";
 import type { Principal } from "../store/ports/identity.ts";
@@ -32,7 +32,7 @@ export const addressOf = (
   );
 };
 
-/** Where a request comes from, as rows keep it and people read it (domain/client-address.ts). */
+/** Where a request comes from, as rows keep it and people read it (domain/person/client-address.ts). */
 export const senderOf = (request: Request): Effect.Effect<Pick<Act, "address" | "userAgent">> =>
   Effect.map(Proxies, (proxies) => ({
     address: clientAddress(

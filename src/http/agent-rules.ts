@@ -1,16 +1,16 @@
 /**
- * The rules for what agents do by the API or by the platform's own tools (domain/own-tools.ts U1).
+ * The rules for what agents do by the API or by the platform's own tools (domain/connector/own-tools.ts U1).
  *
  *  R1 A session is started by an agent wherever one begins to boot at its request: a new one, a fire, a replay, a restart. The project's
  *     rule for `start_session` holds for all of them. A new session and a fire's are children of the agent's session: the limits of depth and of
  *     live children hold for them.
  */
 import * as Effect from "effect/Effect";
-import type { GuardedTool } from "../domain/connector.ts";
+import type { GuardedTool } from "../domain/connector/connector.ts";
 import { executorOf } from "../services/connectors.ts";
 import type { Principal } from "../store/ports/identity.ts";
 import { Sessions } from "../store/ports/sessions.ts";
-import { PARENTS_MAX } from "../domain/session.ts";
+import { PARENTS_MAX } from "../domain/session/session.ts";
 import { Conflict, Forbidden } from "./api/errors.ts";
 
 /** Fails with 403 if the caller is an agent and its project denies this to agents. */

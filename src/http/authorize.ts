@@ -17,8 +17,8 @@ import type { StoreError } from "../store/ports/journal.ts";
 import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./access.ts";
 import { actingAs } from "./acting.ts";
 import { requireAllowed } from "./agent-rules.ts";
-import { answering } from "./handlers/answers.ts";
-import { ruleOf, type Privilege } from "../domain/privileges.ts";
+import { answering } from "./steps/answers.ts";
+import { ruleOf, type Privilege } from "../domain/person/privileges.ts";
 import { Access, Authorized, Caller, type Arrived } from "./api/access.ts";
 import {
   type BadRequest,

@@ -1,11 +1,11 @@
 /** Settings that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { AgentAdapter } from "../domain/launch.ts";
-import type { SignInSettings } from "../domain/sign-in.ts";
-import type { PreviewAddress } from "../domain/preview.ts";
-import type { TerminalUsers } from "../domain/terminal.ts";
-import type { DutyName } from "../duties/duties.ts";
+import type { AgentAdapter } from "../domain/sandbox/launch.ts";
+import type { SignInSettings } from "../domain/person/sign-in.ts";
+import type { PreviewAddress } from "../domain/session/preview.ts";
+import type { TerminalUsers } from "../domain/session/terminal.ts";
+import type { DutyName } from "../services/duties.ts";
 
 /** The node that answers. */
 export class ThisNode extends Context.Service<

@@ -6,22 +6,22 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { PrometheusMetrics } from "effect/observability";
 import { BootPlaces } from "../services/boot-places.ts";
 import { Directory } from "../services/directory.ts";
-import { DUTY_NAMES } from "../duties/duties.ts";
-import { DutyRuns } from "../duties/duty.ts";
+import { DUTY_NAMES } from "../services/duties.ts";
+import { DutyRuns } from "../services/duty.ts";
 import { Scheduler } from "../duties/scheduler.ts";
-import { Outbound, OUTCOMES } from "../services/outbound.ts";
 import { WebhookRecord } from "../services/webhook-record.ts";
-import { OutboundDeliveries } from "../store/ports/outbound-deliveries.ts";
+import type { StoreError } from "../store/ports/journal.ts";
 import { Identity } from "../store/ports/identity.ts";
 import { ProjectUsage } from "../store/ports/project-usage.ts";
 import { lackOf } from "./access.ts";
 import { isApiError, notFound } from "./api/errors.ts";
-import { answering } from "./handlers/answers.ts";
+import { answering } from "./steps/answers.ts";
 import { authenticator, forbidden } from "./authorize.ts";
 import { requireOperatorAccount } from "./operator-account.ts";
 import { apiErrorResponse } from "./respond.ts";
 
-const set = (name: string, description: string, value: number) =>
+/** Sets one gauge of the scrape. */
+export const setGauge = (name: string, description: string, value: number) =>
   Metric.update(Metric.gauge(name, { description }), value);
 
 /** The webhook receiver's answers since this process began. */
@@ -41,25 +41,7 @@ const countWebhooks = Effect.fnUntraced(function* () {
   yield* Metric.update(lost, dropped);
 });
 
-/** Requests to receivers of outbound webhooks since this process began, and what waits in the database. */
-const showOutbound = Effect.fnUntraced(function* (now: number) {
-  const counts = (yield* Outbound).counts();
-  const requests = Metric.counter("outbound_requests_total", {
-    description: "Requests to receivers of outbound webhooks since the process started, by outcome.",
-    incremental: true,
-  });
-  for (const outcome of OUTCOMES)
-    yield* Metric.update(Metric.withAttributes(requests, { outcome }), counts.get(outcome) ?? 0);
-  const { count, oldestAt } = yield* (yield* OutboundDeliveries).waiting;
-  yield* set("outbound_deliveries_waiting", "Deliveries to receivers of outbound webhooks that wait.", count);
-  yield* set(
-    "outbound_oldest_age_seconds",
-    "Age of the oldest delivery to a receiver of an outbound webhook that waits, or 0.",
-    oldestAt === null ? 0 : (now - oldestAt) / 1000,
-  );
-});
-
-/** The last run of each background duty in this process (duties/duties.ts). One that has not run yet has no line but its failures. */
+/** The last run of each background duty in this process (services/duties.ts). One that has not run yet has no line but its failures. */
 const showDuties = Effect.fnUntraced(function* () {
   const runs = yield* DutyRuns;
   const lastRun = Metric.gauge("duty_last_run_timestamp_seconds", {
@@ -104,60 +86,68 @@ const countUsage = Effect.fnUntraced(function* (accountId: string) {
   }
 });
 
+/** What the features add to a scrape at this instant. */
+export type FeatureMetrics<R> = (now: number) => Effect.Effect<void, StoreError, R>;
+
 /** Accounts see their own sessions and queue. The scheduler and the receiver belong to the whole service. */
-const gauges = Effect.fnUntraced(function* (accountId: string) {
+const gauges = Effect.fnUntraced(function* <R>(accountId: string, features: FeatureMetrics<R>) {
   const account = yield* (yield* Identity).account(accountId);
   if (account === null) return yield* notFound("account");
   const { tickedAt, late, scheduled } = yield* (yield* Scheduler).state;
   const now = yield* Clock.currentTimeMillis;
   const all = [...(yield* Directory).all()];
   const stale = all.filter(({ project, manifest }) => project.status === "active" && manifest.stale);
-  yield* set(
+  yield* setGauge(
     "scheduler_late",
     "1 if the scheduler has not run for two intervals, otherwise 0.",
     late ? 1 : 0,
   );
-  yield* set(
+  yield* setGauge(
     "scheduler_last_tick_age_seconds",
     "Time since the scheduler last ran, or -1 before its first run.",
     tickedAt === null ? -1 : (now - tickedAt) / 1000,
   );
-  yield* set("scheduler_cron_triggers", "Number of scheduled cron triggers.", scheduled);
-  yield* set("manifests_stale", "Active projects whose newest manifest cannot be read.", stale.length);
+  yield* setGauge("scheduler_cron_triggers", "Number of scheduled cron triggers.", scheduled);
+  yield* setGauge("manifests_stale", "Active projects whose newest manifest cannot be read.", stale.length);
   const { booting, waiting } = (yield* BootPlaces).state();
-  yield* set("sandboxes_booting", "Sandboxes that are booting on this node.", booting);
-  yield* set("sandboxes_waiting", "Sandboxes that wait on this node to boot.", waiting);
-  yield* set(
+  yield* setGauge("sandboxes_booting", "Sandboxes that are booting on this node.", booting);
+  yield* setGauge("sandboxes_waiting", "Sandboxes that wait on this node to boot.", waiting);
+  yield* setGauge(
     "sessions_active",
     "Sessions of the account that are provisioning or running.",
     account.activeSessions,
   );
-  yield* set("sessions_cap", "Maximum number of live sessions of the account.", account.sessionCap);
-  yield* set("fires_queued", "Queued fires of the account.", account.queuedFires);
+  yield* setGauge("sessions_cap", "Maximum number of live sessions of the account.", account.sessionCap);
+  yield* setGauge("fires_queued", "Queued fires of the account.", account.queuedFires);
   yield* countUsage(accountId);
   yield* countWebhooks();
-  yield* showOutbound(now);
+  yield* features(now);
   yield* showDuties();
   return yield* PrometheusMetrics.format({ prefix: "platform" });
 });
 
-const expose = Effect.gen(function* () {
+const expose = Effect.fnUntraced(function* <R>(features: FeatureMetrics<R>) {
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
   const lack = lackOf(caller, "operate_service");
   if (lack !== null) return yield* forbidden(caller, lack);
   yield* requireOperatorAccount(caller);
   // A registry for each request, so that two concurrent scrapes do not overwrite each other.
-  const text = yield* Effect.provideService(gauges(caller.accountId), Metric.MetricRegistry, new Map());
+  const text = yield* Effect.provideService(
+    gauges(caller.accountId, features),
+    Metric.MetricRegistry,
+    new Map(),
+  );
   return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" });
 });
 
-export const metricsRoute = HttpRouter.add(
-  "GET",
-  "/metrics",
-  answering(expose).pipe(
-    Effect.catch((error) =>
-      isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
+export const metricsRoute = <R>(features: FeatureMetrics<R>) =>
+  HttpRouter.add(
+    "GET",
+    "/metrics",
+    answering(expose(features)).pipe(
+      Effect.catch((error) =>
+        isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
+      ),
     ),
-  ),
-);
+  );

@@ -17,8 +17,8 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import type { Grant } from "../store/ports/grants.ts";
 import { Identity, type Principal } from "../store/ports/identity.ts";
-import { DUTIES } from "../duties/duties.ts";
-import { runDuty } from "../duties/duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { runDuty } from "../services/duty.ts";
 
 /** An open use, with the conditions that end it. */
 export interface Held extends Grant {

@@ -1,6 +1,6 @@
 /** Errors that the endpoints of several groups answer with. An error of one group stands with its handlers. */
-import { NO_MODEL } from "../domain/model.ts";
-import { PROMPT_LIMIT_BYTES } from "../domain/prompt.ts";
+import { NO_MODEL } from "../domain/sandbox/model.ts";
+import { PROMPT_LIMIT_BYTES } from "../domain/trigger/prompt.ts";
 import type { GitError } from "../git/port.ts";
 import type { PromptFailure } from "../store/ports/admissions.ts";
 import type { StoreError } from "../store/ports/journal.ts";
@@ -33,6 +33,13 @@ export const childrenFull = ({ limit }: { readonly limit: number }) =>
     error: `This session has started ${limit} sessions that are live. Stop one of them, or wait.`,
     code: "child_sessions_reached",
     details: { limit },
+  });
+
+/** The node that has a session's saved work is away. */
+export const savesAway = ({ message }: GitError): Unavailable =>
+  new Unavailable({
+    error: `The node that has the saved work does not answer: ${message}. Try again later, or restart with restore_saved set to false.`,
+    code: "node_away",
   });
 
 export const gitFailed = ({ code, message }: GitError): Internal | Unavailable | Conflict => {

@@ -17,7 +17,7 @@ import { Identity, type EndedToken, type Principal } from "../store/ports/identi
 import { actorOf, rawAct, unknownAct } from "./acting.ts";
 import { Forbidden, Unauthorized } from "./api/errors.ts";
 import { Addresses } from "./limits.ts";
-import { routeName } from "./route-name.ts";
+import { RouteNames } from "./route-name.ts";
 
 /** A request as the record keeps it. */
 export interface Asked {
@@ -35,7 +35,7 @@ export const askedHere = Effect.gen(function* () {
   const { method, url } = request;
   const asked: Asked = {
     act: yield* unknownAct(request),
-    route: routeName(method, url),
+    route: (yield* RouteNames)(method, url),
     isChange: !READS.has(method),
   };
   return asked;
@@ -46,7 +46,7 @@ export const askedRaw = Effect.fnUntraced(function* (response: Pick<ServerRespon
   const { method = "GET", url = "" } = response.req;
   const asked: Asked = {
     act: yield* rawAct(response),
-    route: routeName(method, url),
+    route: (yield* RouteNames)(method, url),
     isChange: !READS.has(method),
   };
   return asked;

@@ -2,8 +2,9 @@
  * The name of a request's route for metrics and traces: its method and pattern, such as `GET /v1/projects/:pid`. A path, a
  * query and an id are never in it. A request of no route is `other`.
  */
-import { OTHER } from "../domain/metrics.ts";
-import { ROUTES, type Route } from "./routes.ts";
+import * as Context from "effect/Context";
+import { OTHER } from "../domain/service/metrics.ts";
+import type { Route, RouteTable } from "./routes.ts";
 
 interface Step {
   readonly literal: Map<string, Step>;
@@ -38,9 +39,6 @@ const add = (root: Step, route: Route): void => {
   step.here.set(route.method, routeNameOf(route));
 };
 
-const ROOT = emptyStep();
-for (const route of ROUTES) add(ROOT, route);
-
 const named = (names: ReadonlyMap<string, string>, method: string): string | undefined =>
   names.get(method) ?? names.get("*");
 
@@ -65,10 +63,18 @@ const find = (step: Step, asked: Asked, at: number): string | undefined => {
 /** Longer paths belong to no route but those that take the rest. It bounds the work of one look. */
 const PARTS_MAX = 12;
 
-/** @param target a request's target, with or without a query */
-export const routeName = (method: string, target: string): string => {
-  const query = target.indexOf("?");
-  const path = query < 0 ? target : target.slice(0, query);
-  // The first part is the empty text before the first slash.
-  return find(ROOT, { parts: path.split("/", PARTS_MAX + 1), method }, 1) ?? OTHER;
+export const routeNames = (routes: readonly Route[]): RouteTable["name"] => {
+  const root = emptyStep();
+  for (const route of routes) add(root, route);
+  return (method, target) => {
+    const query = target.indexOf("?");
+    const path = query < 0 ? target : target.slice(0, query);
+    // The first part is the empty text before the first slash.
+    return find(root, { parts: path.split("/", PARTS_MAX + 1), method }, 1) ?? OTHER;
+  };
 };
+
+/** How routes are named here. Without the service, none has a name. */
+export const RouteNames = Context.Reference<RouteTable["name"]>("platform/http/RouteNames", {
+  defaultValue: () => () => OTHER,
+});

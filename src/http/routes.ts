@@ -2,11 +2,10 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http";
-import { HttpApi } from "effect/http-api";
+import { HttpApi, type HttpApiGroup } from "effect/http-api";
 import { parseUuid } from "../domain/ids.ts";
-import type { Privilege } from "../domain/privileges.ts";
+import type { Privilege } from "../domain/person/privileges.ts";
 import { Access } from "./api/access.ts";
-import { Api } from "./api/api.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
 import { pagesWith } from "./pages/look.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
@@ -20,9 +19,12 @@ export interface Route {
   readonly privilege: Privilege;
 }
 
-const apiRoutes = (): readonly Route[] => {
+/** The routes of the API's definitions. */
+export const definedRoutes = <Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<string, Groups>,
+): readonly Route[] => {
   const routes: Route[] = [];
-  HttpApi.reflect(Api, {
+  HttpApi.reflect(api, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {
       routes.push({
@@ -100,12 +102,13 @@ export const exactPaths = Effect.provideService(HttpRouter.RouterConfig, {
   maxParamLength: SEGMENT_MAX,
 });
 
-export const ROUTES: readonly Route[] = [...apiRoutes(), ...RAW_ROUTES];
-
-const matchers = ROUTES.map(({ method, pattern }) => ({
-  method,
-  path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+").replace(/\*$/, ".*")}$`),
-}));
+/** What the listener asks about addresses; `src/api.ts` has the table of all routes. */
+export interface RouteTable {
+  /** The name of a request's route (route-name.ts). `target` is the request's, with or without a query. */
+  readonly name: (method: string, target: string) => string;
+  /** The answer to an address that no route has. */
+  readonly miss: (request: HttpServerRequest.HttpServerRequest) => HttpServerResponse.HttpServerResponse;
+}
 
 const WITHOUT_SLUG = /^\/v1\/webhooks\/projects\/[^/]*\/$/;
 
@@ -120,22 +123,28 @@ const asksForPage = ({ method, headers }: HttpServerRequest.HttpServerRequest): 
   method === "GET" && (headers["accept"] ?? "").startsWith("text/html");
 
 /** 405 with `Allow` if the path has other methods, otherwise 404 (threats.md W27, W28), which browsers get as a page. */
-export const routeMiss = (
-  request: HttpServerRequest.HttpServerRequest,
-): HttpServerResponse.HttpServerResponse => {
-  const [target = ""] = request.url.split("?");
-  // One path can match two patterns.
-  const methods = [...new Set(matchers.filter(({ path }) => path.test(target)).map(({ method }) => method))];
-  const [, , , pid = "", , sid = ""] = target.split("/");
-  const isRelays = methods.includes("*");
-  // The relay accepts every method. A path that it did not accept does not name a session, or is not one of the
-  // runtime's paths.
-  if (isRelays && (parseUuid(pid) === null || parseUuid(sid) === null)) {
-    return apiErrorResponse(badRequest("sid", "must be a lower-case UUID, like the project id"));
-  }
-  if (methods.length > 0 && !isRelays) return wrongMethod(...methods);
-  // An empty slug is a malformed one.
-  if (request.method === "POST" && WITHOUT_SLUG.test(target)) return apiErrorResponse(badAddress());
-  if (asksForPage(request)) return NO_PAGE;
-  return apiErrorResponse(new NotFound({ error: "Address not found.", code: "not_found" }));
+export const routeMisses = (routes: readonly Route[]): RouteTable["miss"] => {
+  const matchers = routes.map(({ method, pattern }) => ({
+    method,
+    path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+").replace(/\*$/, ".*")}$`),
+  }));
+  return (request) => {
+    const [target = ""] = request.url.split("?");
+    // One path can match two patterns.
+    const methods = [
+      ...new Set(matchers.filter(({ path }) => path.test(target)).map(({ method }) => method)),
+    ];
+    const [, , , pid = "", , sid = ""] = target.split("/");
+    const isRelays = methods.includes("*");
+    // The relay accepts every method. A path that it did not accept does not name a session, or is not one of the
+    // runtime's paths.
+    if (isRelays && (parseUuid(pid) === null || parseUuid(sid) === null)) {
+      return apiErrorResponse(badRequest("sid", "must be a lower-case UUID, like the project id"));
+    }
+    if (methods.length > 0 && !isRelays) return wrongMethod(...methods);
+    // An empty slug is a malformed one.
+    if (request.method === "POST" && WITHOUT_SLUG.test(target)) return apiErrorResponse(badAddress());
+    if (asksForPage(request)) return NO_PAGE;
+    return apiErrorResponse(new NotFound({ error: "Address not found.", code: "not_found" }));
+  };
 };

@@ -17,11 +17,10 @@ import { ambiguityOf, upgradeAmbiguityOf } from "../proxy/ambiguity.ts";
 import { handshakeFault, type HandshakeFault } from "../proxy/handshake.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
-import { statusClass } from "../domain/metrics.ts";
+import { statusClass } from "../domain/service/metrics.ts";
 import { Measures, nowMs, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 import { InFlight } from "./in-flight.ts";
-import { routeName } from "./route-name.ts";
-import { routeMiss } from "./routes.ts";
+import type { RouteTable } from "./routes.ts";
 import {
   answerError,
   answerJson,
@@ -71,11 +70,10 @@ export interface Listener {
 }
 
 /** Listens until its scope closes. Then it accepts no new connection, and requests under way finish or are cut. */
-export const openListener = Effect.fnUntraced(function* ({
-  host,
-  port,
-  requestsAtOnce = Number.POSITIVE_INFINITY,
-}: ListenerOptions): Effect.fn.Return<Listener, ListenError, Scope.Scope> {
+export const openListener = Effect.fnUntraced(function* (
+  { host, port, requestsAtOnce = Number.POSITIVE_INFINITY }: ListenerOptions,
+  routes: RouteTable,
+): Effect.fn.Return<Listener, ListenError, Scope.Scope> {
   const scope = yield* Effect.scope;
   // `requestTimeout` would cut long uploads to git and the relay. Bodies have their own limits, where they are read.
   const server = createServer({
@@ -94,7 +92,7 @@ export const openListener = Effect.fnUntraced(function* ({
     response.setHeader("cache-control", "no-store");
     response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
-    if (measures.isOn || traces.isOn) measureAnswer(request, response, { measures, traces });
+    if (measures.isOn || traces.isOn) measureAnswer(request, response, { measures, traces, routes });
     const fault = protocolFault(request);
     if (fault === null) answer(request, response);
     else answerRaw(response, fault);
@@ -114,7 +112,7 @@ export const openListener = Effect.fnUntraced(function* ({
     port: address.port,
     drain: drain(server),
     attach: Effect.fnUntraced(function* (app, raw) {
-      const handle = yield* NodeHttpServer.makeHandler(counted(inOneShape(app), inFlight), { scope });
+      const handle = yield* NodeHttpServer.makeHandler(counted(inOneShape(app, routes), inFlight), { scope });
       answer = (request, response) => {
         const next = (): void => {
           if (inFlight.take(request, response)) return handle(request, response);
@@ -150,11 +148,15 @@ const requestSpan = (ended: { readonly route: string; readonly status: string; r
 const measureAnswer = (
   request: IncomingMessage,
   response: ServerResponse,
-  { measures, traces }: { readonly measures: MeasuresApi; readonly traces: TracesApi },
+  {
+    measures,
+    traces,
+    routes,
+  }: { readonly measures: MeasuresApi; readonly traces: TracesApi; readonly routes: RouteTable },
 ): void => {
   const since = seconds();
   response.once("close", () => {
-    const route = routeName(request.method ?? "", request.url ?? "");
+    const route = routes.name(request.method ?? "", request.url ?? "");
     const status = response.writableFinished ? statusClass(response.statusCode) : "aborted";
     const taken = seconds() - since;
     measures.observe("http_request_seconds", { route, status }, taken);
@@ -322,12 +324,13 @@ const malformed = (what: string) =>
 /** Turns every failure of the app into an answer: a missing route, an outage, a defect (logged, never shown). */
 const inOneShape = <R>(
   app: App<R>,
+  routes: RouteTable,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
-  atExactPath(app).pipe(
+  atExactPath(app, routes).pipe(
     Effect.catchCause((cause) =>
       Effect.gen(function* () {
         const error = Cause.squash(cause);
-        if (isRouteMiss(error)) return routeMiss(yield* HttpServerRequest.HttpServerRequest);
+        if (isRouteMiss(error)) return routes.miss(yield* HttpServerRequest.HttpServerRequest);
         if (isApiError(error)) return apiErrorResponse(error);
         if (Cause.hasInterruptsOnly(cause)) return HttpServerResponse.empty({ status: 499 });
         yield* Effect.logError("a request failed", cause);
@@ -345,9 +348,9 @@ const inOneShape = <R>(
 /** An empty segment must not reach a route as an empty id (threats.md W28). */
 const EMPTY_SEGMENT = /\/\/|.\/$/;
 
-const atExactPath = <R>(app: App<R>): App<R | HttpServerRequest.HttpServerRequest> =>
+const atExactPath = <R>(app: App<R>, routes: RouteTable): App<R | HttpServerRequest.HttpServerRequest> =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-    EMPTY_SEGMENT.test(request.url.split("?")[0] ?? "") ? Effect.succeed(routeMiss(request)) : app,
+    EMPTY_SEGMENT.test(request.url.split("?")[0] ?? "") ? Effect.succeed(routes.miss(request)) : app,
   );
 
 /** After a 408 or 413 the connection closes. A 503 says when to retry. */

@@ -1,8 +1,8 @@
-/** Another person steers a session: its person's own credentials are suspended before the act takes effect (domain/own-credential.ts). */
+/** Another person steers a session: its person's own credentials are suspended before the act takes effect (domain/connector/own-credential.ts). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { steersForAnother } from "../domain/own-credential.ts";
-import { PRIVILEGES, type SteeringPrivilege } from "../domain/privileges.ts";
+import { steersForAnother } from "../domain/connector/own-credential.ts";
+import { PRIVILEGES, type SteeringPrivilege } from "../domain/person/privileges.ts";
 import type { Principal } from "../store/ports/identity.ts";
 import type { Session } from "../store/ports/sessions.ts";
 import { Suspensions } from "../store/ports/suspensions.ts";

@@ -17,7 +17,7 @@
  * and a merge that is refused leaves it as it was.
  */
 import { assign, setup } from "xstate";
-import type { MergeRefusal, MergeSides } from "../domain/merge.ts";
+import type { MergeRefusal, MergeSides } from "../domain/repository/merge.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 import type { Words } from "./word-types.ts";
 

@@ -1,5 +1,5 @@
 /** What a conversation remembers after each event, and where the event leads: conversation.ts has the rules M1 to M8. */
-import { QUEUE_MAX } from "../domain/steering.ts";
+import { QUEUE_MAX } from "../domain/conversation/steering.ts";
 import type { ConversationContext, ConversationEvent, ConversationState } from "./conversation.ts";
 
 export const START: ConversationContext = {

@@ -16,8 +16,8 @@
  *  M8 A message that was posted twice at once waits once, also if the second one comes after the first was accepted.
  */
 import { assign, setup } from "xstate";
-import type { Author, ItemError } from "../domain/conversation.ts";
-import type { MessageDraft, RequestAnswer } from "../domain/steering.ts";
+import type { Author, ItemError } from "../domain/conversation/conversation.ts";
+import type { MessageDraft, RequestAnswer } from "../domain/conversation/steering.ts";
 import {
   following,
   type Given,

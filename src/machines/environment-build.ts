@@ -8,7 +8,7 @@
  *  V4 A cancelled build is ended on its node in the same step. A result that comes later changes nothing.
  */
 import { assign, setup } from "xstate";
-import type { BuildFailure } from "../domain/build-failure.ts";
+import type { BuildFailure } from "../domain/environment/build-failure.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 import type { Words } from "./word-types.ts";
 

@@ -2,8 +2,8 @@
  * What could happen to an actor in its present state. The machine itself decides: each event that could come is tried on
  * the snapshot, and what the machine accepts is a step that can follow.
  */
-import type { Failure } from "../domain/failure.ts";
-import { notSaved } from "../domain/saved.ts";
+import type { Failure } from "../domain/session/failure.ts";
+import { NOTHING_TO_SAVE, notSaved } from "../domain/save/saved.ts";
 import { account, type AccountEvent } from "./account.ts";
 import { changeRequest, type ChangeRequestEvent, type ChangeRequestSnapshot } from "./change-request.ts";
 import { conversation, type ConversationEvent, type ConversationSnapshot } from "./conversation.ts";
@@ -36,6 +36,10 @@ const ofSession = ({ context }: SessionSnapshot): Trials<SessionEvent> => {
     "sandbox.lost": [{ sandboxId, failure: SOME_FAILURE }],
     // A sandbox ends when it is told to.
     "sandbox.ended": context.ending === null ? [] : [{ sandboxId, saved: notSaved("") }],
+    "sandbox.kept":
+      context.ending === null
+        ? []
+        : [{ sandboxId, order: context.save ?? "try", saved: notSaved(""), unsaved: null }],
     "daemon.outdated": [{ sandboxId }],
     "stop.requested": NOTHING,
     "delete.requested": NOTHING,
@@ -52,7 +56,8 @@ const ofSandbox = (): Trials<SandboxEvent> => ({
   "sandbox.lost": [{ failure: SOME_FAILURE }],
   "stop.requested": NOTHING,
   "archive.requested": NOTHING,
-  "work.saved": [{ saved: notSaved("") }],
+  "end.recalled": NOTHING,
+  "work.saved": [{ saved: notSaved("") }, { saved: NOTHING_TO_SAVE }],
 });
 
 const ofTrigger = (): Trials<TriggerEvent> => ({

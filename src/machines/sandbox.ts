@@ -6,18 +6,24 @@
  *  B2 Entering a final state destroys the sandbox at the provider, in the same step (I9).
  *  B3 The session hears once that the sandbox is live, and once that it ended: by an error, or as requested.
  *  B4 An active sandbox that is asked to end saves its work first (api.md 3 "Saving"), while its credentials are still
- *     valid. The first request decides how it ends.
+ *     valid. The first request decides how it ends; a more urgent one decides anew how it saves. One that skips the save
+ *     ends it at once.
+ *  B5 A sandbox that must save everything stays if it cannot, and tells the session. If it ends by itself meanwhile, it
+ *     is lost.
  */
 import { assign, setup } from "xstate";
-import type { Failure } from "../domain/failure.ts";
-import { notSaved, type Saved } from "../domain/saved.ts";
-import type { SandboxStatus } from "../domain/session.ts";
+import type { Failure } from "../domain/session/failure.ts";
+import { isMoreUrgent, isRequired, type SaveOrder } from "../domain/save/order.ts";
+import { isSafe, type Saved } from "../domain/save/saved.ts";
+import type { SandboxStatus } from "../domain/session/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 import type { Words } from "./word-types.ts";
 
 export interface SandboxContext {
   /** How the sandbox ends once its work is saved. Null while no end is requested. */
   readonly ending: "stopped" | "archived" | null;
+  /** How it saves before that. Absent: `try`, or no end is requested. */
+  readonly save?: SaveOrder | null;
 }
 export type SandboxSnapshot = Snapshot<SandboxStatus, SandboxContext>;
 
@@ -25,8 +31,11 @@ export type SandboxEvent =
   | { readonly type: "daemon.ready" }
   | { readonly type: "boot.failed"; readonly failure: Failure }
   | { readonly type: "sandbox.lost"; readonly failure: Failure }
-  | { readonly type: "stop.requested" }
-  | { readonly type: "archive.requested" }
+  /** `save` absent: `try`. */
+  | { readonly type: "stop.requested"; readonly save?: SaveOrder }
+  | { readonly type: "archive.requested"; readonly save?: SaveOrder }
+  /** Something waits for the agent of a session that was idle. */
+  | { readonly type: "end.recalled" }
   | { readonly type: "work.saved"; readonly saved: Saved };
 
 export type SandboxCommand =
@@ -34,13 +43,18 @@ export type SandboxCommand =
   | { readonly type: "bootSandbox" }
   /** Waits for the sandbox to end by itself. Ends as sandbox.lost. */
   | { readonly type: "watchSandbox" }
-  /** Asks the daemon to save unpushed work. Ends as work.saved, even if the save fails. */
-  | { readonly type: "saveWork" }
+  /** Saves unpushed work. Ends as work.saved, even if the save fails. `order` absent: `try`. */
+  | { readonly type: "saveWork"; readonly order?: SaveOrder }
+  /** Gives the save up that is under way. Its parts stay. */
+  | { readonly type: "putOffSave" }
   | { readonly type: "destroySandbox" }
   | { readonly type: "reportLive" }
   | { readonly type: "reportFailed"; readonly failure: Failure }
   | { readonly type: "reportLost"; readonly failure: Failure }
-  | { readonly type: "reportEnded"; readonly saved: Saved };
+  /** `saved` null: no save has ended. `error`: why not; null or absent if none was wanted. */
+  | { readonly type: "reportEnded"; readonly saved: Saved | null; readonly error?: string | null }
+  /** The sandbox stays. `order`: how it was to save. */
+  | { readonly type: "reportKept"; readonly saved: Saved | null; readonly order: SaveOrder };
 
 type FailureReport = "reportFailed" | "reportLost";
 
@@ -49,13 +63,50 @@ const report = (type: FailureReport) => ({
   params: ({ event }: { event: Extract<SandboxEvent, { failure: Failure }> }) => ({ failure: event.failure }),
 });
 
-const ended = (saved: Saved | null) => ({
+const ended = (error: string | null) => ({
   type: "reportEnded" as const,
   params: ({ event }: { event: SandboxEvent }) => ({
-    saved: saved ?? (event.type === "work.saved" ? event.saved : LOST),
+    saved: event.type === "work.saved" ? event.saved : null,
+    error,
   }),
 });
-const LOST = notSaved("the sandbox was lost before its work was saved");
+const LOST = "the sandbox was lost before its work was saved";
+/** An end without a save leaves what the last one has. */
+export const SKIPPED = "The stop made no save. Changes since the last save are lost.";
+
+const orderOf = (event: SandboxEvent): SaveOrder =>
+  event.type === "stop.requested" || event.type === "archive.requested" ? (event.save ?? "try") : "try";
+
+/** A request to end. */
+const requested = (as: "stopped" | "archived") => [
+  {
+    guard: "isSkip" as const,
+    target: as,
+    actions: [
+      as === "stopped" ? ("stopSoon" as const) : ("archiveSoon" as const),
+      "destroySandbox" as const,
+      ended(SKIPPED),
+    ],
+  },
+  {
+    guard: "isUrgent" as const,
+    actions: [
+      as === "stopped" ? ("stopSoon" as const) : ("archiveSoon" as const),
+      {
+        type: "saveWork" as const,
+        params: ({ event }: { event: SandboxEvent }) => ({ order: orderOf(event) }),
+      },
+    ],
+  },
+];
+
+const kept = {
+  type: "reportKept" as const,
+  params: ({ context, event }: { context: SandboxContext; event: SandboxEvent }) => ({
+    saved: event.type === "work.saved" ? event.saved : null,
+    order: context.save ?? "try",
+  }),
+};
 
 /** The end that was requested (B4). */
 const asAsked = (told: ReturnType<typeof ended>) => [
@@ -74,15 +125,33 @@ export const sandboxMachine = setup({
     meta: {} as Words<SandboxSnapshot["state"], SandboxEvent, SandboxCommand>,
   },
   guards: {
-    isWanted: ({ context }) => context.ending === null,
+    isSkip: ({ event }) => orderOf(event) === "skip",
+    isUrgent: ({ context, event }) =>
+      context.ending === null || isMoreUrgent(orderOf(event), context.save ?? "try"),
+    isPausing: ({ context }) => context.ending !== null && context.save === "pause",
+    isDemanded: ({ context }) => context.ending !== null && isRequired(context.save ?? "try"),
+    isKept: ({ context, event }) =>
+      context.ending !== null &&
+      isRequired(context.save ?? "try") &&
+      event.type === "work.saved" &&
+      !isSafe(event.saved),
     isStopping: ({ context }) => context.ending === "stopped",
     isArchiving: ({ context }) => context.ending === "archived",
   },
   actions: {
-    saveWork: () => undefined,
-    reportEnded: (_, _params: { readonly saved: Saved }) => undefined,
-    stopSoon: assign({ ending: "stopped" }),
-    archiveSoon: assign({ ending: "archived" }),
+    saveWork: (_, _params: { readonly order: SaveOrder }) => undefined,
+    putOffSave: () => undefined,
+    reportEnded: (_, _params: { readonly saved: Saved | null; readonly error: string | null }) => undefined,
+    reportKept: (_, _params: { readonly saved: Saved | null; readonly order: SaveOrder }) => undefined,
+    stopSoon: assign({
+      ending: ({ context }) => context.ending ?? "stopped",
+      save: ({ event }) => orderOf(event),
+    }),
+    archiveSoon: assign({
+      ending: ({ context }) => context.ending ?? "archived",
+      save: ({ event }) => orderOf(event),
+    }),
+    stay: assign({ ending: null, save: null }),
     bootSandbox: () => undefined,
     watchSandbox: () => undefined,
     destroySandbox: () => undefined,
@@ -100,20 +169,23 @@ export const sandboxMachine = setup({
       "sandbox.lost": "The sandbox ended by itself.",
       "stop.requested": "The session asked the sandbox to stop.",
       "archive.requested": "The session asked the sandbox to hibernate.",
-      "work.saved": "The sandbox answered the request to save its work.",
+      "end.recalled": "Something waits for the agent of the idle session.",
+      "work.saved": "The save of its work has ended.",
     },
     commands: {
       bootSandbox: "boot the sandbox",
       watchSandbox: "watch whether the sandbox runs",
       saveWork: "save unpushed work",
+      putOffSave: "put the save off",
       destroySandbox: "remove the sandbox",
       reportLive: "tell the session that the sandbox is ready",
       reportFailed: "tell the session that the boot failed",
       reportLost: "tell the session that the sandbox is lost",
       reportEnded: "tell the session that the sandbox has ended",
+      reportKept: "tell the session that the sandbox stays",
     },
   },
-  context: { ending: null },
+  context: { ending: null, save: null },
   initial: "provisioning",
   entry: "bootSandbox",
   states: {
@@ -146,18 +218,26 @@ export const sandboxMachine = setup({
             archived: "If its processes end before the work is saved, the sandbox is removed without it.",
           },
           "stop.requested": "If the session stops, the sandbox saves its work first.",
-          "archive.requested": "If the session is idle or deleted, the sandbox saves its work first.",
-          "work.saved": "When the save has ended, the sandbox is removed.",
+          "archive.requested":
+            "If the session is idle, the sandbox saves its work first. If it is deleted, the sandbox is removed at once.",
+          "end.recalled": "If something waits for the agent of an idle session, the sandbox stays.",
+          "work.saved": {
+            active: "If everything must be saved and is not, the sandbox stays.",
+            stopped: "When the save has ended, the sandbox is removed.",
+            archived: "When the save has ended, the sandbox is removed.",
+          },
         },
       },
       on: {
         "sandbox.lost": [
+          { guard: "isDemanded", target: "error", actions: ["destroySandbox", report("reportLost")] },
           ...asAsked(ended(LOST)),
           { target: "error", actions: ["destroySandbox", report("reportLost")] },
         ],
-        "stop.requested": { guard: "isWanted", actions: ["stopSoon", "saveWork"] },
-        "archive.requested": { guard: "isWanted", actions: ["archiveSoon", "saveWork"] },
-        "work.saved": asAsked(ended(null)),
+        "stop.requested": requested("stopped"),
+        "archive.requested": requested("archived"),
+        "end.recalled": { guard: "isPausing", actions: [kept, "stay", "putOffSave"] },
+        "work.saved": [{ guard: "isKept", actions: [kept, "stay"] }, ...asAsked(ended(null))],
       },
     },
     stopped: { description: "The sandbox was stopped and removed.", type: "final" },

@@ -14,68 +14,35 @@
  *     place, once, as soon as there is a slot. A deletion, a deactivation or another stop takes the wish back.
  *  S8 A running session whose sandbox has a daemon of too early a version stops as an idle one does. It starts again with its
  *     next message.
+ *  S9 A sandbox that must save everything, and cannot, stays: the session runs on, and its end and a waiting restart are
+ *     taken back. A more urgent order replaces the one under way, a less urgent one changes nothing (domain/save/order.ts).
+ *     A restart that is asked for while an idle session saves has its sandbox stay, too.
+ *  S10 The saves of a deleted session are deleted once no sandbox of it saves any more.
  */
 import { assign, setup } from "xstate";
-import type { Failure } from "../domain/failure.ts";
-import type { Saved } from "../domain/saved.ts";
-import type { StopReason, WrittenSessionStatus } from "../domain/session.ts";
-import { pureMachine, type Snapshot } from "./step.ts";
+import { isMoreUrgent, type SaveOrder } from "../domain/save/order.ts";
+import type {
+  NextSandbox,
+  SessionCommand,
+  SessionContext,
+  SessionEvent,
+  SessionSnapshot,
+} from "./session-events.ts";
+import { pureMachine } from "./step.ts";
 import type { Words } from "./word-types.ts";
 
-export interface SessionContext {
-  /** The sandbox that may speak for this session. Null before the first one is requested. */
-  readonly sandboxId: string | null;
-  /** True once the session branch exists: a restart does not create it again. */
-  readonly branched: boolean;
-  /** True once the session is deleted: it never runs again. */
-  readonly deleted: boolean;
-  /** Why a running session is about to stop. Null if no stop is requested. */
-  readonly ending: StopReason | null;
-  /** The restart that follows the stop (S7). Snapshots from before S7 lack it. */
-  readonly next: NextSandbox | null;
-}
-export interface NextSandbox {
-  readonly sandboxId: string;
-  readonly restoreSaved: boolean;
-}
-export type SessionSnapshot = Snapshot<WrittenSessionStatus, SessionContext>;
-
-export type SessionEvent =
-  | { readonly type: "branch.created"; readonly commit: string; readonly sandboxId: string }
-  | { readonly type: "branch.failed"; readonly failure: Failure }
-  | { readonly type: "sandbox.live"; readonly sandboxId: string }
-  | { readonly type: "sandbox.failed"; readonly sandboxId: string; readonly failure: Failure }
-  | { readonly type: "sandbox.lost"; readonly sandboxId: string; readonly failure: Failure }
-  | { readonly type: "sandbox.ended"; readonly sandboxId: string; readonly saved: Saved }
-  /** The sandbox's daemon is of a version with which this one does not work. */
-  | { readonly type: "daemon.outdated"; readonly sandboxId: string }
-  | { readonly type: "stop.requested" }
-  | { readonly type: "delete.requested" }
-  | { readonly type: "idle.elapsed" }
-  /** The person who started it was deactivated. */
-  | { readonly type: "user.deactivated" }
-  /** `restoreSaved`: the new sandbox brings saved work back. Absent: it does not. */
-  | {
-      readonly type: "restart.requested";
-      readonly sandboxId: string;
-      readonly restoreSaved?: boolean;
-      /** It waited for a stop (S7). Absent: somebody asks now. */
-      readonly afterStop?: true;
-    }
-  /** The account had no slot for a restart, so the restart was not saved. */
-  | { readonly type: "slot.refused" };
-
-/** `tearDownSandbox.as` is the final state of the sandbox's record (api.md 3 "Sandbox transitions"). */
-export type SessionCommand =
-  | { readonly type: "createBranch" }
-  | { readonly type: "provisionSandbox"; readonly sandboxId: string }
-  | { readonly type: "tearDownSandbox"; readonly sandboxId: string; readonly as: "stopped" | "archived" }
-  /** The save that ended the session has freed the slot already (store/ports/journal.ts D3). This command signals the queue. */
-  | { readonly type: "signalFreeSlot" }
-  /** Asks for the restart that waited for the stop (S7). */
-  | ({ readonly type: "restartAfterStop" } & NextSandbox);
+export type { SessionCommand, SessionContext, SessionEvent, SessionSnapshot } from "./session-events.ts";
 
 type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type">;
+
+/** How the sandbox of a running session that is to end saves its work. */
+const orderBy = (event: SessionEvent): SaveOrder => {
+  if (event.type === "stop.requested") return event.save ?? "try";
+  if (event.type === "user.deactivated") return "dismiss";
+  if (event.type === "idle.elapsed" || event.type === "daemon.outdated")
+    return event.isLast === true ? "last" : "pause";
+  return "skip";
+};
 
 /**
  * Every transition that tears down is guarded by `hasSandbox` or leaves `running`, and S2 enters `running` with a
@@ -88,8 +55,17 @@ function sandboxOf(context: SessionContext): string {
 
 const tearDown = (as: TearDown["as"]) => ({
   type: "tearDownSandbox" as const,
-  params: ({ context }: { context: SessionContext }): TearDown => ({ sandboxId: sandboxOf(context), as }),
+  params: ({ context, event }: { context: SessionContext; event: SessionEvent }): TearDown => ({
+    sandboxId: sandboxOf(context),
+    as,
+    save: orderBy(event),
+  }),
 });
+
+const recallEnd = {
+  type: "recallEnd" as const,
+  params: ({ context }: { context: SessionContext }) => ({ sandboxId: sandboxOf(context) }),
+};
 
 const provision = {
   type: "provisionSandbox" as const,
@@ -144,6 +120,16 @@ export const sessionMachine = setup({
     isWanted: ({ context }) => context.ending === null,
     isWantedCurrent: ({ context, event }) =>
       context.ending === null && "sandboxId" in event && event.sandboxId === context.sandboxId,
+    isUrgent: ({ context, event }) => isMoreUrgent(orderBy(event), context.save ?? "try"),
+    isKeptCurrent: ({ context, event }) =>
+      event.type === "sandbox.kept" &&
+      event.sandboxId === context.sandboxId &&
+      context.ending !== null &&
+      event.order === context.save,
+    isDeleted: ({ context }) => context.deleted,
+    isDeletedCurrent: ({ context, event }) =>
+      context.deleted && "sandboxId" in event && event.sandboxId === context.sandboxId,
+    isPausing: ({ context }) => context.ending === "idle" && context.save === "pause",
     isStopping: ({ context }) =>
       context.ending !== null && context.ending !== "user_deactivated" && !context.deleted,
     isNext: ({ context }) => context.next != null,
@@ -153,6 +139,8 @@ export const sessionMachine = setup({
   },
   actions: {
     signalFreeSlot: () => undefined,
+    recallEnd: (_, _params: { readonly sandboxId: string }) => undefined,
+    removeSaves: () => undefined,
     restartAfterStop: (_, _params: NextSandbox) => undefined,
     createBranch: () => undefined,
     provisionSandbox: (_, _params: { readonly sandboxId: string }) => undefined,
@@ -169,12 +157,12 @@ export const sessionMachine = setup({
     ),
     forgetNext: assign(({ context }) => (context.next == null ? {} : { next: null })),
     markDeleted: assign({ deleted: true }),
-    stopSoon: assign({ ending: "requested" }),
-    deleteSoon: assign({ ending: "deleted" }),
-    hibernateSoon: assign({ ending: "idle" }),
-    replaceSoon: assign({ ending: "outdated" }),
-    dismissSoon: assign({ ending: "user_deactivated" }),
-    settle: assign({ ending: null }),
+    stopSoon: assign({ ending: "requested", save: ({ event }) => orderBy(event) }),
+    deleteSoon: assign({ ending: "deleted", save: ({ event }) => orderBy(event) }),
+    hibernateSoon: assign({ ending: "idle", save: ({ event }) => orderBy(event) }),
+    replaceSoon: assign({ ending: "outdated", save: ({ event }) => orderBy(event) }),
+    dismissSoon: assign({ ending: "user_deactivated", save: ({ event }) => orderBy(event) }),
+    settle: assign({ ending: null, save: null }),
   },
 }).createMachine({
   id: "session",
@@ -187,6 +175,7 @@ export const sessionMachine = setup({
       "sandbox.failed": "The sandbox could not boot.",
       "sandbox.lost": "The sandbox ended by itself.",
       "sandbox.ended": "The sandbox ended as requested.",
+      "sandbox.kept": "The sandbox stays, because its work is not saved, or something waits for its agent.",
       "daemon.outdated": "The sandbox's daemon is too old for this version of the service.",
       "stop.requested": "Somebody asked for a stop.",
       "delete.requested": "Somebody deleted the session.",
@@ -199,11 +188,13 @@ export const sessionMachine = setup({
       createBranch: "create the session's branch",
       provisionSandbox: "order the sandbox",
       tearDownSandbox: "end the sandbox",
+      recallEnd: "have the sandbox stay",
+      removeSaves: "delete the session's saved work",
       signalFreeSlot: "tell the queue that a slot is free",
       restartAfterStop: "restart the session after its stop",
     },
   },
-  context: { sandboxId: null, branched: false, deleted: false, ending: null, next: null },
+  context: { sandboxId: null, branched: false, deleted: false, ending: null, next: null, save: null },
   initial: "provisioning",
   // Creation starts with the branch. A restart of a session that has a branch enters by its own transition below.
   entry: "createBranch",
@@ -237,8 +228,12 @@ export const sessionMachine = setup({
           { target: "stopped" },
         ],
         "delete.requested": [
-          { guard: "hasSandbox", target: "stopped", actions: ["markDeleted", tearDown("archived")] },
-          { target: "stopped", actions: "markDeleted" },
+          {
+            guard: "hasSandbox",
+            target: "stopped",
+            actions: ["markDeleted", tearDown("archived"), "removeSaves"],
+          },
+          { target: "stopped", actions: ["markDeleted", "removeSaves"] },
         ],
       },
     },
@@ -248,36 +243,53 @@ export const sessionMachine = setup({
         next: {
           "sandbox.lost": "If the sandbox ends by itself, the session fails.",
           "sandbox.ended": "When the sandbox has saved its work and ended, the session is stopped.",
+          "sandbox.kept": "If it must save everything and cannot, the session runs on.",
           "daemon.outdated":
             "If an upgraded service finds that the sandbox is too old for it, the sandbox saves its work and ends. The next message starts another one.",
-          "restart.requested": "During a stop, a restart waits until the sandbox has ended.",
+          "restart.requested":
+            "During a stop, a restart waits until the sandbox has ended. An idle session that saves its work runs on.",
           "stop.requested": "After a stop, the sandbox saves its work and ends. Then the session is stopped.",
           "delete.requested":
-            "A deletion removes the session from the list. Its sandbox saves its work and ends.",
+            "A deletion removes the session from the list. Its sandbox ends at once, and its saved work is deleted.",
           "idle.elapsed":
             "If the session is unused and its agent does no work until then, the sandbox saves its work and ends.",
           "user.deactivated":
-            "If the person who started it is deactivated, the sandbox saves its work and ends.",
+            "If the person who started it is deactivated, all processes end at once. Then the work is saved and the sandbox ends.",
         },
       },
       on: {
         "sandbox.lost": [
           wishedEnd("failed"),
+          { guard: "isDeletedCurrent", target: "failed", actions: ["settle", "removeSaves"] },
           { guard: "isCurrentSandbox", target: "failed", actions: "settle" },
         ],
         "sandbox.ended": [
           wishedEnd("stopped"),
+          { guard: "isDeletedCurrent", target: "stopped", actions: ["settle", "removeSaves"] },
           { guard: "isCurrentSandbox", target: "stopped", actions: "settle" },
         ],
+        "sandbox.kept": { guard: "isKeptCurrent", actions: ["settle", "forgetNext"] },
         "daemon.outdated": { guard: "isWantedCurrent", actions: ["replaceSoon", tearDown("archived")] },
-        "restart.requested": { guard: "isStopping", actions: "wishNext" },
-        "stop.requested": [{ guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] }, takeBack],
+        "restart.requested": [
+          { guard: "isPausing", actions: ["wishNext", recallEnd] },
+          { guard: "isStopping", actions: "wishNext" },
+        ],
+        "stop.requested": [
+          { guard: "isWanted", actions: ["stopSoon", tearDown("stopped")] },
+          { guard: "isUrgent", actions: ["forgetNext", "stopSoon", tearDown("stopped")] },
+          takeBack,
+        ],
         "delete.requested": [
           { guard: "isWanted", actions: ["markDeleted", "deleteSoon", tearDown("archived")] },
+          { guard: "isUrgent", actions: ["markDeleted", "forgetNext", "deleteSoon", tearDown("archived")] },
           { actions: ["markDeleted", "forgetNext"] },
         ],
         "idle.elapsed": { guard: "isWanted", actions: ["hibernateSoon", tearDown("archived")] },
-        "user.deactivated": [{ guard: "isWanted", actions: ["dismissSoon", tearDown("stopped")] }, takeBack],
+        "user.deactivated": [
+          { guard: "isWanted", actions: ["dismissSoon", tearDown("stopped")] },
+          { guard: "isUrgent", actions: ["forgetNext", "dismissSoon", tearDown("stopped")] },
+          takeBack,
+        ],
       },
     },
     stopped: {
@@ -296,7 +308,10 @@ export const sessionMachine = setup({
         "slot.refused": { guard: "isRestartable", target: "stopped" },
         "stop.requested": takeBack,
         "user.deactivated": takeBack,
-        "delete.requested": { target: "stopped", actions: ["markDeleted", "forgetNext"] },
+        "delete.requested": [
+          { guard: "isDeleted", target: "stopped" },
+          { target: "stopped", actions: ["markDeleted", "forgetNext", "removeSaves"] },
+        ],
       },
     },
     failed: {
@@ -315,7 +330,10 @@ export const sessionMachine = setup({
         "slot.refused": { guard: "isRestartable", target: "failed" },
         "stop.requested": takeBack,
         "user.deactivated": takeBack,
-        "delete.requested": { target: "failed", actions: ["markDeleted", "forgetNext"] },
+        "delete.requested": [
+          { guard: "isDeleted", target: "failed" },
+          { target: "failed", actions: ["markDeleted", "forgetNext", "removeSaves"] },
+        ],
       },
     },
   },

@@ -1,6 +1,6 @@
 /**
  * Steps a machine by two pure functions over plain JSON snapshots. This file hides which of xstate's interpreters does
- * the work (docs/decisions/0002).
+ * the work (docs/decisions/0003).
  */
 import { initialTransition, transition, type AnyStateMachine } from "xstate";
 

@@ -24,7 +24,7 @@ const fieldsOf = (value: unknown): Fields | null => (isRecord(value) ? value : n
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 
-/** A failure, or the error of a message: a code and a sentence. Their messages are made for people (domain/failure.ts). */
+/** A failure, or the error of a message: a code and a sentence. Their messages are made for people (domain/session/failure.ts). */
 const problem = (value: unknown): string | null => {
   const fields = fieldsOf(value);
   const message = text(fields?.["message"]);
@@ -34,9 +34,12 @@ const problem = (value: unknown): string | null => {
 const savedWork = (value: unknown): string | null => {
   const fields = fieldsOf(value);
   if (fields === null) return null;
-  const [error, wip] = [text(fields["error"]), text(fields["wip"])];
-  if (error !== null) return `not saved: ${error}`;
-  return wip === null ? "nothing was left to save" : `saved as commit ${wip}`;
+  const [error, wip, state] = [text(fields["error"]), text(fields["wip"]), text(fields["state"])];
+  const isSome = state === "partial" || state === "failed";
+  if (isSome)
+    return `${state === "failed" ? "not saved" : "saved in part"}: ${error ?? "no reason is known"}`;
+  if (wip !== null) return `saved as commit ${wip}`;
+  return text(fields["node"]) === null ? "nothing was left to save" : "saved";
 };
 
 const refusedMerge = (value: unknown): string | null => {
@@ -62,6 +65,12 @@ const report = (event: Fields): string | null => {
   return `${ended} turns have ended${isWorking === true ? ", one runs" : ""}${asks}`;
 };
 
+/** How a stop saves (domain/save/order.ts). */
+const SAVES: Readonly<Record<string, string>> = {
+  require: "only if everything is saved",
+  skip: "without a save",
+};
+
 /** An allow-list. Everything else of an event stays out of the history, above all prompts and messages of people. */
 const PARTS: readonly ((event: Fields) => string | null)[] = [
   ({ failure }) => problem(failure),
@@ -72,6 +81,8 @@ const PARTS: readonly ((event: Fields) => string | null)[] = [
   ({ commit }) => (text(commit) === null ? null : `commit ${text(commit)}`),
   ({ more }) => (more === true ? "more fires wait" : null),
   ({ restoreSaved }) => (restoreSaved === true ? "with its saved work" : null),
+  ({ save }) => (text(save) === null ? null : (SAVES[text(save) ?? ""] ?? null)),
+  ({ isLast }) => (isLast === true ? "with what can be saved" : null),
   ({ isUrgent }) => (isUrgent === true ? "urgent" : null),
   ({ turn }) => (typeof turn === "number" ? `turn ${turn}` : null),
   report,

@@ -5,8 +5,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
-import { backoff } from "../actors/supervisor.ts";
-import { BuildFailure } from "../domain/build-failure.ts";
+import { backoff } from "../ground/backoff.ts";
+import { BuildFailure } from "../domain/environment/build-failure.ts";
 import { BuildingElsewhere, type BuildOutcome } from "../services/building.ts";
 import { Keyring } from "../services/keyring.ts";
 import type { EnvironmentBuild } from "../store/ports/environment-builds.ts";

@@ -1,6 +1,6 @@
 /**
  * One node's call to another, and its answer. It performs a port's operation on the other node, over that node's API
- * port, sealed (domain/node-credential.ts). If the other node refuses, its own error is passed on. After any other
+ * port, sealed (domain/service/node-credential.ts). If the other node refuses, its own error is passed on. After any other
  * failure, the call may or may not have been performed.
  */
 import { randomBytes } from "node:crypto";
@@ -14,7 +14,7 @@ import {
   sealNodeMessage,
   signNodeRequest,
   type NodeKeys,
-} from "../domain/node-credential.ts";
+} from "../domain/service/node-credential.ts";
 import type { Place } from "./map.ts";
 
 /** The path of calls between nodes. */

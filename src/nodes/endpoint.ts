@@ -3,7 +3,7 @@
  * repositories, and passes requests to the daemons of its sandboxes. It also forwards git: a request for another node's
  * repository goes to that node unchanged, and that node authenticates it.
  *
- *  E1 Without a node's credential (D1, D2 of domain/node-credential.ts), nothing is read, called or forwarded.
+ *  E1 Without a node's credential (D1, D2 of domain/service/node-credential.ts), nothing is read, called or forwarded.
  *  E2 A forwarded request is not forwarded again.
  *  E3 A sandbox is created only for a live record that names this node: a late call changes nothing.
  */
@@ -13,7 +13,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as FiberSet from "effect/FiberSet";
 import * as Schema from "effect/Schema";
-import { waitOutOutage } from "../actors/supervisor.ts";
+import { waitOutOutage } from "../store/ports/outage.ts";
 import { Activity } from "../services/activity.ts";
 import { Building } from "../services/building.ts";
 import { Keyring } from "../services/keyring.ts";
@@ -23,12 +23,12 @@ import {
   sealNodeMessage,
   signNodeRequest,
   verifyNodeRequest,
-} from "../domain/node-credential.ts";
-import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
+} from "../domain/service/node-credential.ts";
+import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 import { GitError } from "../git/port.ts";
 import { parseGitPath } from "../git/server/smart-http.ts";
 import { BadRequest, Conflict, notFound, Unauthorized, Unavailable } from "../http/api/errors.ts";
-import { answeredBy } from "../http/handlers/answers.ts";
+import { answeredBy } from "../http/steps/answers.ts";
 import { RELAY_FAILURES } from "../http/relay/relay.ts";
 import { answerRaw, requestId } from "../http/respond.ts";
 import type { RawRoutes } from "../http/server.ts";
@@ -36,6 +36,7 @@ import { valuesOf } from "../proxy/headers.ts";
 import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxError, type SandboxSpec } from "../sandbox/port.ts";
+import { LocalSaves } from "../saves/layer.ts";
 import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { LOST, OUTCOME_WAIT_MS } from "./building.ts";
@@ -59,6 +60,17 @@ const on =
   <Given extends readonly unknown[], A>(operation: (...given: Given) => Effect.Effect<A, GitError>) =>
   (given: Given) =>
     operation(...given);
+
+const savesOperations = (saves: LocalSaves["Service"]) => ({
+  "saves.save": ([request]: Parameters<typeof saves.save>) => saves.save(request),
+  "saves.restore": ([request]: Parameters<typeof saves.restore>) => saves.restore(request),
+  "saves.compare": on(saves.compare),
+  "saves.diff": on(saves.diff),
+  "saves.forgetEarlier": on(saves.forgetEarlier),
+  "saves.remove": on(saves.remove),
+  "saves.removeProject": on(saves.removeProject),
+  "saves.sizes": on(saves.sizes),
+});
 
 /**
  * The operations that this node performs for others, by name. Arguments are trusted to fit the port, since they come
@@ -131,6 +143,7 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
     "git.compare": on(repositories.compare),
     "git.diff": on(repositories.diff),
     "git.merge": on(repositories.merge),
+    ...savesOperations(yield* LocalSaves),
   };
   return operations;
 });

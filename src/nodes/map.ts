@@ -13,8 +13,8 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { BoundedMap } from "../ground/bounded-map.ts";
-import { DUTIES } from "../duties/duties.ts";
-import { dutyRound, runDuty } from "../duties/duty.ts";
+import { DUTIES } from "../services/duties.ts";
+import { dutyRound, runDuty } from "../services/duty.ts";
 import type { Stored } from "../store/ports/journal.ts";
 import { Nodes, type NodeRecord } from "../store/ports/nodes.ts";
 
@@ -26,9 +26,9 @@ export type Place =
   | { readonly is: "here" }
   | { readonly is: "there"; readonly nodeId: string; readonly url: string }
   /** The node is unreachable now. */
-  | { readonly is: "away" }
+  | { readonly is: "away"; readonly nodeId: string }
   /** The node was silent for PLATFORM_NODE_GRACE_MS: its sandboxes are lost. */
-  | { readonly is: "dead" };
+  | { readonly is: "dead"; readonly nodeId: string };
 
 export class NodeMap extends Context.Service<
   NodeMap,
@@ -36,6 +36,8 @@ export class NodeMap extends Context.Service<
     /** This node. */
     readonly self: string;
     readonly placeOf: (nodeId: string) => Place;
+    /** The other nodes that are not dead, as the last look found them. */
+    readonly others: () => readonly string[];
     /** The node that has a project's repository. This node if no record names one. */
     readonly repositoryPlace: (projectId: string) => Stored<Place>;
   }
@@ -116,15 +118,16 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
         if (id === nodeId) return { is: "here" };
         const node = known.get(id);
         // An unknown node started after the last look.
-        if (node === undefined) return { is: "away" };
-        if (node.deadAt !== null) return { is: "dead" };
-        if (node.url === null || silence.of(id) >= AWAY_LOOKS) return { is: "away" };
+        if (node === undefined) return { is: "away", nodeId: id };
+        if (node.deadAt !== null) return { is: "dead", nodeId: id };
+        if (node.url === null || silence.of(id) >= AWAY_LOOKS) return { is: "away", nodeId: id };
         return { is: "there", nodeId: id, url: node.url };
       };
       const owner = remembering(ownerOf);
       return NodeMap.of({
         self: nodeId,
         placeOf,
+        others: () => [...known.keys()].filter((id) => !["here", "dead"].includes(placeOf(id).is)),
         repositoryPlace: (projectId) => Effect.map(owner(projectId), (id) => placeOf(id ?? nodeId)),
       });
     }),

@@ -1,6 +1,6 @@
 /** Which headers pass a proxy, over Node's flat raw lists `[name, value, name, value, …]`. */
 import type { IncomingMessage } from "node:http";
-import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
+import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 
 /** Connection-level headers (RFC 9110, 7.6.1). `Trailer` stays: trailers are passed on. */
 const HOP_BY_HOP = [

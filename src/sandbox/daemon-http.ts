@@ -5,14 +5,13 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import * as Stream from "effect/Stream";
-import { ConversationReport } from "../domain/conversation.ts";
-import { daemonProtocol, isOutdated } from "../domain/daemon-protocol.ts";
-import { NumberedTurn } from "../domain/last-turn.ts";
-import { readLine } from "../domain/log-line.ts";
-import { Saved } from "../domain/saved.ts";
-import { MessageHandedOver, RuntimeOffers } from "../domain/steering.ts";
+import { ConversationReport } from "../domain/conversation/conversation.ts";
+import { daemonProtocol, isOutdated } from "../domain/sandbox/daemon-protocol.ts";
+import { NumberedTurn } from "../domain/session/last-turn.ts";
+import { readLine } from "../domain/session/log-line.ts";
+import { MessageHandedOver, RuntimeOffers } from "../domain/conversation/steering.ts";
 import { storableText } from "../domain/text.ts";
-import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
+import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 import {
   DaemonClient,
   DaemonHealth,
@@ -20,8 +19,10 @@ import {
   type DaemonUnreachable,
   EnvironmentChanged,
   NoConversation,
+  PushedSave,
 } from "./daemon.ts";
 import { ask, dialled, named, refused, unreachable, type Call } from "./daemon-ask.ts";
+import { savingHttp, storableRestored } from "./daemon-saving.ts";
 import { workspaceHttp } from "./daemon-workspace.ts";
 import { linkRequest, type DaemonLink } from "./port.ts";
 
@@ -41,7 +42,8 @@ const readHealth = Effect.fnUntraced(function* (text: string) {
   const report = yield* Effect.mapError(decodeJson(text), unreachable);
   const protocol = daemonProtocol(report);
   if (protocol !== null && isOutdated(protocol)) return yield* new DaemonOutdated({ protocol });
-  return storableHealth(yield* Effect.mapError(decodeHealth(report), unreachable));
+  const health = yield* Effect.mapError(decodeHealth(report), unreachable);
+  return storableHealth({ ...health, ...(protocol !== null && { protocol }) });
 });
 
 /** The daemon sends something every 15 s, so a stream that is silent for this long is dead. */
@@ -218,21 +220,42 @@ const post = <A>(
     ),
   );
 
-/** The result in a form that a row can store, since its text comes from the sandbox. */
-const storable = ({ wip, ...told }: Saved): Saved => ({
-  wip: wip === null ? null : storableText(wip),
-  ...storableParts(told),
-});
+const storableOrNull = (text: string | null): string | null => (text === null ? null : storableText(text));
 
-const storableParts = ({ skipped, error }: Pick<Saved, "skipped" | "error">) => ({
+/** The result in a form that a row can store, since its text comes from the sandbox. */
+const storable = ({ wip, skipped, error }: PushedSave): PushedSave => ({
+  wip: storableOrNull(wip),
   skipped: skipped.map(({ path, reason }) => ({ path: storableText(path), reason: storableText(reason) })),
-  error: error === null ? null : storableText(error),
+  error: storableOrNull(error),
 });
 
 const storableHealth = ({ restored = null, ...health }: DaemonHealth): DaemonHealth => ({
   ...health,
-  restored: restored && { ...restored, wip: storableText(restored.wip), ...storableParts(restored) },
+  restored: restored && storableRestored(restored),
 });
+
+const Output = Schema.Struct({ output: Schema.String });
+const OUTPUT_TIMEOUT_MS = 20_000;
+/** An output has at most 1 MiB, and each byte of it up to six in JSON. */
+const OUTPUT_LIMIT_BYTES = 8 * 1024 * 1024;
+
+const output = (link: DaemonLink, context: string, item: string) =>
+  ask(link, {
+    path: `/platform/output?${new URLSearchParams({ item }).toString()}`,
+    timeoutMs: OUTPUT_TIMEOUT_MS,
+    limitBytes: OUTPUT_LIMIT_BYTES,
+    headers: { [USER_CONTEXT_HEADER]: context },
+  }).pipe(
+    Effect.flatMap((answer) => {
+      if (answer.status === 404) return Effect.succeed(null);
+      return answer.status === 200
+        ? Effect.mapBoth(Schema.decodeUnknownEffect(Schema.fromJsonString(Output))(answer.text), {
+            onFailure: unreachable,
+            onSuccess: (told) => told.output,
+          })
+        : Effect.fail(refused(answer));
+    }),
+  );
 
 const TurnTold = Schema.Struct({ last: Schema.NullOr(NumberedTurn) });
 const decodeTurn = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnTold));
@@ -262,8 +285,17 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
       post(link, { path: "/platform/abort", context, timeoutMs, body: {} }, Aborted),
       ({ aborted }) => aborted,
     ),
-  save: (link, context, timeoutMs) =>
-    Effect.map(post(link, { path: "/platform/save", context, timeoutMs, body: {} }, Saved), storable),
+  goOn: (link, context) =>
+    Effect.asVoid(
+      post(
+        link,
+        { path: "/platform/continue", context, timeoutMs: HEALTH_TIMEOUT_MS, body: {} },
+        Schema.Struct({}),
+      ),
+    ),
+  saving: savingHttp,
+  saveByPush: (link, context, timeoutMs) =>
+    Effect.map(post(link, { path: "/platform/save", context, timeoutMs, body: {} }, PushedSave), storable),
   prepare: (link, context, { commit, pack: body }) =>
     Effect.asVoid(
       post(
@@ -285,6 +317,7 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
   turn,
   logs,
   conversation,
+  output,
   hand: (link, context, body) =>
     steer(link, { path: "/platform/messages", context, timeoutMs: HAND_TIMEOUT_MS, body }, MessageHandedOver),
   attach: (link, context, { id, content: body }) =>

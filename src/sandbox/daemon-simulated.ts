@@ -5,7 +5,15 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
-import { DaemonClient, NoConversation, type DaemonHealth, type WorkspaceClient } from "./daemon.ts";
+import { Readable } from "node:stream";
+import { frameEnd } from "../domain/save/frames.ts";
+import {
+  DaemonClient,
+  NoConversation,
+  type DaemonHealth,
+  type SavingClient,
+  type WorkspaceClient,
+} from "./daemon.ts";
 
 const HEALTHY: DaemonHealth = {
   status: "ready",
@@ -34,12 +42,40 @@ export const emptyWorkspace: WorkspaceClient = {
   files: () => Effect.succeed({ kind: "directory", entries: [], truncated: false }),
 };
 
+/** Nothing has changed. A restoration brings nothing. */
+export const emptySaving: SavingClient = {
+  listing: (_link, _context, { request: { pushed } }) =>
+    Effect.succeed({
+      base: pushed,
+      head: { ref: null, commit: pushed },
+      heads: [],
+      items: [],
+      commits: [],
+      left: [],
+    }),
+  read: (_link, _context, { items }) =>
+    Effect.succeed(
+      Readable.from(
+        items.map(() => frameEnd("missing")),
+        { objectMode: false },
+      ),
+    ),
+  restore: (_link, _context, { body }) =>
+    Effect.sync(() => {
+      body.destroy();
+      return { wip: null, commits: 0, refs: [], files: 0, renamed: [], skipped: [], error: null };
+    }),
+  retire: () => Effect.void,
+};
+
 export const simulatedDaemon = Layer.succeed(DaemonClient, {
   prepare: () => Effect.void,
   claim: () => Effect.void,
   health: () => Effect.succeed(HEALTHY),
   abort: () => Effect.succeed(false),
-  save: () => Effect.succeed({ wip: null, skipped: [], error: null }),
+  goOn: () => Effect.void,
+  saving: emptySaving,
+  saveByPush: () => Effect.succeed({ wip: null, skipped: [], error: null }),
   turn: () => Effect.never,
   logs: () => Stream.never,
   conversation: () => Stream.never,
@@ -48,6 +84,7 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   interrupt: () => Effect.fail(new NoConversation()),
   answer: () => Effect.fail(new NoConversation()),
   models: () => Effect.fail(new NoConversation()),
+  output: () => Effect.succeed(null),
   ports: () => Effect.succeed([]),
   workspace: emptyWorkspace,
   env: (_link, _context, { revision, env }) =>

@@ -1,8 +1,8 @@
 /** The daemon's view of its workspace, over HTTP. */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
-import { WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../domain/workspace.ts";
+import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
+import { WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../domain/session/workspace.ts";
 import {
   type DaemonUnreachable,
   WORKSPACE_REFUSALS,

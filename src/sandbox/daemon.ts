@@ -1,31 +1,43 @@
 /** The port to the daemon inside a sandbox: the service's own calls to it (api.md 7). */
 import * as Context from "effect/Context";
-import type * as Effect from "effect/Effect";
+import type { Readable } from "node:stream";
+import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import type * as Scope from "effect/Scope";
 import type * as Stream from "effect/Stream";
-import type { ConversationReport } from "../domain/conversation.ts";
-import { OLDEST_DAEMON_PROTOCOL } from "../domain/daemon-protocol.ts";
+import type { ConversationReport } from "../domain/conversation/conversation.ts";
+import { OLDEST_DAEMON_PROTOCOL } from "../domain/sandbox/daemon-protocol.ts";
 import type {
   AnswerOrder,
   InterruptOrder,
   MessageHandedOver,
   OutgoingMessage,
   RuntimeOffers,
-} from "../domain/steering.ts";
-import type { NumberedTurn } from "../domain/last-turn.ts";
-import type { Claim } from "../domain/launch.ts";
-import type { LogLine } from "../domain/log-line.ts";
-import { Restored, type Saved } from "../domain/saved.ts";
+} from "../domain/conversation/steering.ts";
+import type { NumberedTurn } from "../domain/session/last-turn.ts";
+import type { Claim } from "../domain/sandbox/launch.ts";
+import type { LogLine } from "../domain/session/log-line.ts";
+import type { ListRequest, Listing, ReadRequest } from "../domain/save/listing.ts";
+import { Restored } from "../domain/save/saved.ts";
 import type {
   WorkspaceChanges,
   WorkspaceDirectory,
   WorkspaceFile,
   WorkspaceSides,
-} from "../domain/workspace.ts";
+} from "../domain/session/workspace.ts";
 import type { DaemonLink } from "./port.ts";
+
+/** Daemons before protocol 3 report neither refs nor new names. */
+const ReportedRestored = Schema.Struct({
+  ...Restored.fields,
+  refs: Restored.fields.refs.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  renamed: Restored.fields.renamed.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+});
 
 /** The part of `GET /platform/health` that the service uses. The daemon reports more (api.md 7). */
 export const DaemonHealth = Schema.Struct({
+  /** Which requests and answers it knows (domain/sandbox/daemon-protocol.ts). The client always has it. */
+  protocol: Schema.optionalKey(Schema.Finite),
   status: Schema.Literals(["starting", "ready", "degraded", "error"]),
   runtime: Schema.Struct({
     state: Schema.Literals(["starting", "ready", "restarting", "failed", "stopped"]),
@@ -35,8 +47,10 @@ export const DaemonHealth = Schema.Struct({
     branch: Schema.NullOr(Schema.String),
     commit: Schema.NullOr(Schema.String),
   }),
+  /** Whether the boot waits for saved work. Daemons before protocol 3 fetch it themselves, and do not report this. */
+  restore: Schema.optionalKey(Schema.Literals(["none", "wanted", "running", "done"])),
   /** The saved work that the boot brought back. Absent from a daemon of an earlier version. */
-  restored: Schema.optionalKey(Schema.NullOr(Restored)),
+  restored: Schema.optionalKey(Schema.NullOr(ReportedRestored)),
   bootstrap: Schema.Struct({ state: Schema.Literals(["none", "pending", "done", "failed"]) }),
   turn: Schema.Struct({
     /** Null if the runtime's adapter cannot know. */
@@ -56,7 +70,7 @@ export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("
   message: Schema.String,
 }) {}
 
-/** The daemon is of an earlier version, with which this one does not work (domain/daemon-protocol.ts). */
+/** The daemon is of an earlier version, with which this one does not work (domain/sandbox/daemon-protocol.ts). */
 export class DaemonOutdated extends Schema.TaggedError<DaemonOutdated>()("DaemonOutdated", {
   protocol: Schema.Finite,
 }) {
@@ -102,6 +116,38 @@ export interface WorkspaceClient {
     context: string,
     path: string,
   ) => ReadOf<WorkspaceDirectory | WorkspaceFile>;
+}
+
+/** What a daemon before protocol 3 saved: it pushes to refs/wip/<session>. */
+export const PushedSave = Schema.Struct({
+  wip: Schema.NullOr(Schema.String),
+  skipped: Schema.Array(Schema.Struct({ path: Schema.String, reason: Schema.String })),
+  error: Schema.NullOr(Schema.String),
+});
+export type PushedSave = typeof PushedSave.Type;
+
+/** The agent's work, for a daemon of protocol 3 or later (saves.md). `context` is the signed user context. */
+export interface SavingClient {
+  /** The difference between the workspace and the pushed branch. Its texts are the sandbox's, with all secrets in them. */
+  readonly listing: (
+    link: DaemonLink,
+    context: string,
+    asked: { readonly request: ListRequest; readonly timeoutMs: number },
+  ) => Effect.Effect<Listing, DaemonUnreachable>;
+  /** Frames (domain/save/frames.ts), as they arrive. The stream ends with an error if the connection breaks off. */
+  readonly read: (
+    link: DaemonLink,
+    context: string,
+    request: ReadRequest,
+  ) => Effect.Effect<Readable, DaemonUnreachable, Scope.Scope>;
+  /** Gives a boot that waits for it the saved work, as frames. */
+  readonly restore: (
+    link: DaemonLink,
+    context: string,
+    delivery: { readonly body: Readable; readonly timeoutMs: number },
+  ) => Effect.Effect<Restored, DaemonUnreachable>;
+  /** Ends all programs of the agent's side for good. The work can still be listed and read. */
+  readonly retire: (link: DaemonLink, context: string) => Effect.Effect<void, DaemonUnreachable>;
 }
 
 /** A change of the agent runtime's environment (`POST /platform/env`). Null removes a variable. */
@@ -164,12 +210,15 @@ export class DaemonClient extends Context.Service<
       context: string,
       timeoutMs: number,
     ) => Effect.Effect<boolean, DaemonUnreachable>;
-    /** Saves unpushed work. */
-    readonly save: (
+    /** Takes messages again. After an abort by the service, a daemon takes none, because its sandbox is about to end. */
+    readonly goOn: (link: DaemonLink, context: string) => Effect.Effect<void, DaemonUnreachable>;
+    readonly saving: SavingClient;
+    /** Saves unpushed work by a push to refs/wip. Only daemons before protocol 3 can. */
+    readonly saveByPush: (
       link: DaemonLink,
       context: string,
       timeoutMs: number,
-    ) => Effect.Effect<Saved, DaemonUnreachable>;
+    ) => Effect.Effect<PushedSave, DaemonUnreachable>;
     /**
      * The last ended turn, as soon as its number is above this one. After 25 s, the last turn as it is, or null.
      *
@@ -198,6 +247,12 @@ export class DaemonClient extends Context.Service<
       link: DaemonLink,
       asked: { readonly context: string; readonly after: number },
     ) => Stream.Stream<ConversationReport, DaemonUnreachable | NoConversation>;
+    /** A tool's whole output, of which its item has the beginning. Null: the daemon does not have it. `item`: its native id. */
+    readonly output: (
+      link: DaemonLink,
+      context: string,
+      item: string,
+    ) => Effect.Effect<string | null, DaemonUnreachable>;
     /** Hands a message to the agent. May be repeated: the runtime has it once. */
     readonly hand: (
       link: DaemonLink,

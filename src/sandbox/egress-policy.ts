@@ -1,7 +1,7 @@
 /**
  * The hosts to which a sandbox may connect (api.md 8), decided by name. The proxy checks the address behind a name.
  *
- *  E1 `platform.internal` is this service, on port 80 only, without the doors that are closed inside (domain/privileges.ts). The name never means another machine, and the service's other names are closed.
+ *  E1 `platform.internal` is this service, on port 80 only, without the doors that are closed inside (domain/person/privileges.ts). The name never means another machine, and the service's other names are closed.
  *  E2 `llm.platform.internal` is the managed model gateway, if the account has one: what the API of a model needs below the configured
  *     path, and nothing else of that host.
  *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host and
@@ -9,11 +9,16 @@
  *  E4 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
  *     project's secrets.
  */
-import { dialAddress } from "../domain/address.ts";
-import { MODEL_GATEWAY_HOST } from "../domain/launch.ts";
-import { MODEL_PROVIDERS } from "../domain/model.ts";
+import { dialAddress } from "../domain/service/address.ts";
+import { MODEL_GATEWAY_HOST } from "../domain/sandbox/launch.ts";
+import { MODEL_PROVIDERS } from "../domain/sandbox/model.ts";
 import { isBelow } from "../ground/net/path.ts";
-import { type PackageKind, PYPI_HOST, type PackageSources, npmAddress } from "../domain/packages.ts";
+import {
+  type PackageKind,
+  PYPI_HOST,
+  type PackageSources,
+  npmAddress,
+} from "../domain/environment/packages.ts";
 
 export interface EgressPolicy {
   /** Host names, `*.example.org` for all subdomains, `*` for every public host. */
@@ -81,7 +86,7 @@ const onlyOpen =
       ? null
       : `${host} is open to sandboxes for ${[...opening.methods].join(" and ")} below ${opening.below} only`;
 
-/** Where the doors are that domain/privileges.ts closes inside (`closedInside`). */
+/** Where the doors are that domain/person/privileges.ts closes inside (`closedInside`). */
 const CLOSED_INSIDE = [
   { below: "/v1/webhooks/", reason: "webhooks come from outside: a sandbox cannot send one" },
   { below: "/v1/nodes/", reason: "only nodes ask each other: a sandbox cannot" },

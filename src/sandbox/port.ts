@@ -17,7 +17,7 @@ import type { Duplex } from "node:stream";
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import type { Recap } from "../domain/launch.ts";
+import type { Recap } from "../domain/sandbox/launch.ts";
 
 /** Everything that a provider needs to start one sandbox. */
 export interface SandboxSpec {
@@ -26,10 +26,10 @@ export interface SandboxSpec {
   readonly sessionId: string | null;
   /**
    * The injected environment (spec.md, injected environment), including PLATFORM_TOKEN: for PID 1 and the daemon. Without
-   * a session, it lacks the session's variables (domain/environment.ts).
+   * a session, it lacks the session's variables (domain/sandbox/environment.ts).
    */
   readonly environment: Readonly<Record<string, string>>;
-  /** Project secrets: for the agent runtime alone, passed in the launch file (domain/launch.ts). */
+  /** Project secrets: for the agent runtime alone, passed in the launch file (domain/sandbox/launch.ts). */
   readonly secrets: Readonly<Record<string, string>>;
   /**
    * The image whose file system the sandbox sees, by the name in the project's manifest. Null: the provider's own, for

@@ -17,7 +17,7 @@ export class Activity extends Context.Service<
     /** Forgets all sessions but these. */
     readonly keep: (sessionIds: ReadonlySet<string>) => void;
   }
->()("platform/actors/Activity") {}
+>()("platform/services/Activity") {}
 
 export const activityLayer = Layer.effect(
   Activity,

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
-import { ROOT } from "../domain/span.ts";
+import { ROOT } from "../domain/service/span.ts";
 import { Faults } from "../store/ports/faults.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import {
@@ -22,9 +22,9 @@ import {
   type FireFailure,
   type WishKind,
 } from "../store/ports/admissions.ts";
-import { Actors } from "../actors/actors.ts";
+import { Actors } from "./actors.ts";
 import { Measures, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
-import { Doubt } from "../duties/recovery.ts";
+import { Doubt } from "./doubt.ts";
 
 const BATCH_REQUESTS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -66,7 +66,7 @@ export class Admitter extends Context.Service<
       answer: (exit: AdmissionExit<Kind>) => void,
     ) => void;
   }
->()("platform/actors/Admitter") {}
+>()("platform/services/Admitter") {}
 
 const makeAdmitter = Effect.gen(function* () {
   const admissions = yield* Admissions;

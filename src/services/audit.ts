@@ -18,7 +18,7 @@ import {
   type AuditDifference,
   type AuditOutcome,
   type AuditValue,
-} from "../domain/audit.ts";
+} from "../domain/person/audit.ts";
 import { Audit, type AuditActor, type NewAuditEvent } from "../store/ports/audit.ts";
 import { newUuid } from "./entropy.ts";
 

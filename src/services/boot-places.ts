@@ -23,7 +23,7 @@ interface Places {
 }
 
 /** Unbounded unless a layer sets a bound. */
-export const BootPlaces = Context.Reference<Places>("platform/actors/BootPlaces", {
+export const BootPlaces = Context.Reference<Places>("platform/services/BootPlaces", {
   defaultValue: () => ({
     branch: (_, work) => work,
     boot: (_, work) => work,

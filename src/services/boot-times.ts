@@ -1,6 +1,6 @@
 /** The times of a boot for the metrics: its outcome, and its steps as service and daemon saw them. */
-import { DAEMON_STEPS } from "../domain/metrics.ts";
-import { ROOT, type SpanName } from "../domain/span.ts";
+import { DAEMON_STEPS } from "../domain/service/metrics.ts";
+import { ROOT, type SpanName } from "../domain/service/span.ts";
 import type { MeasuresApi, TracesApi } from "../telemetry/port.ts";
 
 /** A daemon's report is a sandbox's word, so any other name is left out. */

@@ -9,13 +9,13 @@ import {
   DEVCONTAINER_LIMIT_BYTES,
   type Devcontainer,
   readDevcontainer,
-} from "../domain/devcontainer.ts";
+} from "../domain/environment/devcontainer.ts";
 import {
   type BuildSource,
   buildKey,
   type DockerfileSource,
   type ManifestEnvironment,
-} from "../domain/environment-source.ts";
+} from "../domain/environment/environment-source.ts";
 import { GitBackend, type GitError, type Repository, type TreePage } from "../git/port.ts";
 
 /** A commit of a repository. */

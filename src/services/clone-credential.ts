@@ -1,9 +1,9 @@
 /** The git passwords of sandboxes (api.md 7): for a daemon that asks, and with the claim of one that waited. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { repositoryUrl } from "../domain/environment.ts";
+import { repositoryUrl } from "../domain/sandbox/environment.ts";
 import { tokenHash } from "../domain/ids.ts";
-import type { GitCredential } from "../domain/launch.ts";
+import type { GitCredential } from "../domain/sandbox/launch.ts";
 import { CloneCredentials } from "../store/ports/clone-credentials.ts";
 import type { Session } from "../store/ports/sessions.ts";
 import { newPassword } from "./entropy.ts";

@@ -16,11 +16,11 @@ import {
   readCatalogue,
   type CatalogueTool,
   type LeftOut,
-} from "../domain/catalogue.ts";
-import type { Connector } from "../domain/connector.ts";
-import { authorized, maskJson } from "../domain/connector-credential.ts";
-import { DESCRIPTION_MAX_BYTES, type ReservedNames } from "../domain/openapi/description.ts";
-import type { Redactor } from "../domain/redactor.ts";
+} from "../domain/connector/catalogue.ts";
+import type { Connector } from "../domain/connector/connector.ts";
+import { authorized, maskJson } from "../domain/connector/connector-credential.ts";
+import { DESCRIPTION_MAX_BYTES, type ReservedNames } from "../domain/connector/openapi/description.ts";
+import type { Redactor } from "../domain/secret/redactor.ts";
 import { GitBackend } from "../git/port.ts";
 import { ConnectorDescriptions, ConnectorServers } from "../connectors/port.ts";
 import { Connectors } from "../store/ports/connectors.ts";

@@ -7,13 +7,13 @@
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import type { Connector } from "../domain/connector.ts";
+import type { Connector } from "../domain/connector/connector.ts";
 import {
   credentialKind,
   boundTo,
   credentialPlace,
   type CredentialHolder,
-} from "../domain/connector-credential.ts";
+} from "../domain/connector/connector-credential.ts";
 import {
   grantPlace,
   readClient,
@@ -21,8 +21,8 @@ import {
   type Grant,
   type GrantKind,
   type OAuthClient,
-} from "../domain/connector-grant.ts";
-import { unsealSecret } from "../domain/secret.ts";
+} from "../domain/connector/connector-grant.ts";
+import { unsealSecret } from "../domain/secret/secret.ts";
 import { ConnectorGrants, type StoredGrant } from "../store/ports/connector-grants.ts";
 import { Connectors } from "../store/ports/connectors.ts";
 import { People } from "../store/ports/people.ts";

@@ -11,12 +11,12 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import type { Connector } from "../domain/connector.ts";
-import { boundTo, credentialMask, type CredentialHolder } from "../domain/connector-credential.ts";
-import { flowPlace, readPending, type PendingSignIn } from "../domain/connector-grant.ts";
+import type { Connector } from "../domain/connector/connector.ts";
+import { boundTo, credentialMask, type CredentialHolder } from "../domain/connector/connector-credential.ts";
+import { flowPlace, readPending, type PendingSignIn } from "../domain/connector/connector-grant.ts";
 import { tokenHash } from "../domain/ids.ts";
-import { includesRole } from "../domain/role.ts";
-import { NONCE_BYTES, sealSecret, unsealSecret } from "../domain/secret.ts";
+import { includesRole } from "../domain/person/role.ts";
+import { NONCE_BYTES, sealSecret, unsealSecret } from "../domain/secret/secret.ts";
 import { ConnectorSignIns, type SignInFault } from "../connectors/sign-in/port.ts";
 import { ConnectorGrants, type Flow } from "../store/ports/connector-grants.ts";
 import { People } from "../store/ports/people.ts";

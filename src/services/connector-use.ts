@@ -8,10 +8,10 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import type { Connector } from "../domain/connector.ts";
-import { credentialMask, secretsOfValue } from "../domain/connector-credential.ts";
-import { mustRenew, secretsOf, type Grant } from "../domain/connector-grant.ts";
-import type { Redactor } from "../domain/redactor.ts";
+import type { Connector } from "../domain/connector/connector.ts";
+import { credentialMask, secretsOfValue } from "../domain/connector/connector-credential.ts";
+import { mustRenew, secretsOf, type Grant } from "../domain/connector/connector-grant.ts";
+import type { Redactor } from "../domain/secret/redactor.ts";
 import type { ServerFault } from "../connectors/port.ts";
 import type { Credential, HeldGrant } from "./connector-credentials.ts";
 import { renewed, type CredentialFault } from "./connector-renewal.ts";

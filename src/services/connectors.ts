@@ -5,9 +5,9 @@
  *  C1 A catalogue is used for the URL and the kind with which it was seen. A manifest that moves a connector has none there.
  */
 import * as Effect from "effect/Effect";
-import { presentCatalogue, usableTools, type CatalogueTool } from "../domain/catalogue.ts";
-import type { Connector, Executor } from "../domain/connector.ts";
-import { authorized } from "../domain/connector-credential.ts";
+import { presentCatalogue, usableTools, type CatalogueTool } from "../domain/connector/catalogue.ts";
+import type { Connector, Executor } from "../domain/connector/connector.ts";
+import { authorized } from "../domain/connector/connector-credential.ts";
 import type { ServerTarget } from "../connectors/port.ts";
 import type { CatalogueKey, StoredCatalogue } from "../store/ports/connectors.ts";
 import { Directory } from "./directory.ts";

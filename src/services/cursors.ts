@@ -22,7 +22,7 @@ export class CursorReads extends Context.Service<
     /** The trigger's cursor as it is now. Null if it has none. */
     readonly read: (of: TriggerKey) => Effect.Effect<TriggerCursor | null, StoreError>;
   }
->()("platform/actors/CursorReads") {}
+>()("platform/services/CursorReads") {}
 
 interface Asked {
   readonly of: TriggerKey;

@@ -17,19 +17,19 @@ import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
-import { deliveredNames } from "../domain/required-secrets.ts";
-import type { ManifestError } from "../domain/manifest-error.ts";
-import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest.ts";
-import { seenCharacters, unsealSecret, unseenCharacters } from "../domain/secret.ts";
-import { signatureKey } from "../domain/signature.ts";
-import type { TriggerDefinition } from "../domain/trigger.ts";
+import { deliveredNames } from "../domain/manifest/required-secrets.ts";
+import type { ManifestError } from "../domain/manifest/manifest-error.ts";
+import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest/manifest.ts";
+import { seenCharacters, unsealSecret, unseenCharacters } from "../domain/secret/secret.ts";
+import { signatureKey } from "../domain/trigger/signature.ts";
+import type { TriggerDefinition } from "../domain/trigger/trigger.ts";
 import { StoreError } from "../store/ports/journal.ts";
 import { Projects, type GoodManifest, type Project, type ProjectState } from "../store/ports/projects.ts";
 import type { SealedSecret } from "../store/ports/secrets.ts";
 import { HeldTriggers, UnpackedTriggers } from "./held-triggers.ts";
 import { Keyring } from "./keyring.ts";
-import { DUTIES } from "../duties/duties.ts";
-import { dutyRound, runDuty } from "../duties/duty.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyRound, runDuty } from "./duty.ts";
 
 const POLL_MS = DUTIES.directory.periodMs;
 /** How many projects are loaded together. */
@@ -94,7 +94,7 @@ export class Directory extends Context.Service<
     /** Ids of projects whose version changed since the last call. Waits for at least one. Supports one waiter. */
     readonly news: Effect.Effect<readonly string[]>;
   }
->()("platform/actors/Directory") {}
+>()("platform/services/Directory") {}
 
 /** The parts of a manifest that are read later. The rest is not held: a service may hold a million triggers. */
 interface HeldManifest extends Pick<Manifest, "env" | "executor" | "warm" | "errors"> {

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import { userCode } from "../domain/device-login.ts";
+import { userCode } from "../domain/person/device-login.ts";
 import { makeToken, TOKEN_BYTES, uuidV7 } from "../domain/ids.ts";
 
-export const Entropy = Context.Reference<(bytes: number) => Uint8Array>("platform/actors/Entropy", {
+export const Entropy = Context.Reference<(bytes: number) => Uint8Array>("platform/services/Entropy", {
   defaultValue: () => (bytes) => randomBytes(bytes),
 });
 

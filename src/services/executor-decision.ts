@@ -6,13 +6,19 @@ import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { shownArguments } from "../domain/approval.ts";
-import { isShallow, isUsable, toolPin, toolsByShownName, type CatalogueTool } from "../domain/catalogue.ts";
-import { ruleFor, type Connector, type Executor, type SessionKind } from "../domain/connector.ts";
-import { originOf } from "../domain/connector-credential.ts";
-import { requestOf } from "../domain/http-operation.ts";
-import { suspendedMessage } from "../domain/own-credential.ts";
-import type { Redactor } from "../domain/redactor.ts";
+import { shownArguments } from "../domain/connector/shown-arguments.ts";
+import {
+  isShallow,
+  isUsable,
+  toolPin,
+  toolsByShownName,
+  type CatalogueTool,
+} from "../domain/connector/catalogue.ts";
+import { ruleFor, type Connector, type Executor, type SessionKind } from "../domain/connector/connector.ts";
+import { originOf } from "../domain/connector/connector-credential.ts";
+import { requestOf } from "../domain/connector/http-operation.ts";
+import { suspendedMessage } from "../domain/connector/own-credential.ts";
+import type { Redactor } from "../domain/secret/redactor.ts";
 import { Connectors } from "../store/ports/connectors.ts";
 import { Suspensions } from "../store/ports/suspensions.ts";
 import type { CallLimits, NewCall } from "../store/ports/executor-calls.ts";

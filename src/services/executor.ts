@@ -7,19 +7,19 @@
  *     credential, the limits. Then its row is written, and then it is sent. No row, no call.
  *  X3 Every call that a connector of the manifest was asked for has a row, also a refused one, up to the connector's
  *     limit.
- *  X4 A call whose policy is `ask` is stored and sent later, by src/duties/approvals.ts, which decides again in the same
+ *  X4 A call whose policy is `ask` is stored and sent later, by src/features/approvals/duty.ts, which decides again in the same
  *     place.
  *  X5 A call whose result is not known is `unknown`, and is not repeated.
  */
 import * as Effect from "effect/Effect";
-import { isUsable, type CatalogueTool } from "../domain/catalogue.ts";
-import { ruleFor, type Policy, type Connector, type Executor } from "../domain/connector.ts";
-import { shownName } from "../domain/tool-name.ts";
+import { isUsable, type CatalogueTool } from "../domain/connector/catalogue.ts";
+import { ruleFor, type Policy, type Connector, type Executor } from "../domain/connector/connector.ts";
+import { shownName } from "../domain/connector/tool-name.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../store/ports/executor-calls.ts";
 import { Measures } from "../telemetry/port.ts";
-import { projectRedactor } from "../duties/secrets.ts";
-import { askPerson, type TellProgress } from "./approvals.ts";
+import { projectRedactor } from "./project-secrets.ts";
+import { CallApproval, type TellProgress } from "./call-approval.ts";
 import { catalogueFor, executorOf } from "./connectors.ts";
 import {
   CALL_LIMITS,
@@ -195,7 +195,7 @@ export const callTool = Effect.fnUntraced(function* (
     const isWritten = yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
     return said(isWritten ? onRecord(decision.refused, row.id) : decision.refused, true);
   }
-  if (decision.policy === "ask") return yield* askPerson(row, given, tell);
+  if (decision.policy === "ask") return yield* (yield* CallApproval).ask(row, given, tell);
   const begun = yield* calls.begin(row, CALL_LIMITS);
   if (begun !== "begun") {
     (yield* Measures).count("limits_hit_total", { limit: begun });

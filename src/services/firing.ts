@@ -9,8 +9,8 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { uuidV7 } from "../domain/ids.ts";
-import { renderPrompt, type JsonObject } from "../domain/prompt.ts";
-import type { TriggerDefinition } from "../domain/trigger.ts";
+import { renderPrompt, type JsonObject } from "../domain/trigger/prompt.ts";
+import type { TriggerDefinition } from "../domain/trigger/trigger.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import type { Admission, AdmissionOf, FireWish } from "../store/ports/admissions.ts";
 import type { FireKind, FirePrompt, NewFire, StoredRequest, VerifiedWith } from "../store/ports/fires.ts";
@@ -62,7 +62,7 @@ export class Firing extends Context.Service<
       answer: (exit: AdmissionExit<"delivery">) => void,
     ) => void;
   }
->()("platform/actors/Firing") {}
+>()("platform/services/Firing") {}
 
 /** A template rendered for a fire. */
 export const firePrompt = (template: string, variables: JsonObject): FirePrompt => {

@@ -7,7 +7,7 @@
  */
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { BoundedMap } from "../ground/bounded-map.ts";
-import type { TriggerDefinition } from "../domain/trigger.ts";
+import type { TriggerDefinition } from "../domain/trigger/trigger.ts";
 
 /** How many definitions a part has on average. One of 32 takes 0.05 ms to unpack. */
 const PART_SIZE = 32;

@@ -5,11 +5,11 @@
  */
 import * as Context from "effect/Context";
 import * as Layer from "effect/Layer";
-import { derivedKey } from "../domain/derived-keys.ts";
-import type { Keyring as SecretKeyring } from "../domain/secret.ts";
-import type { NodeKeys } from "../domain/node-credential.ts";
+import { derivedKey } from "../domain/secret/derived-keys.ts";
+import type { Keyring as SecretKeyring } from "../domain/secret/secret.ts";
+import type { NodeKeys } from "../domain/service/node-credential.ts";
 import { makeToken, TOKEN_BYTES, type TokenKind, uuidInstant } from "../domain/ids.ts";
-import type { FormerKey } from "../domain/master-key.ts";
+import type { FormerKey } from "../domain/secret/master-key.ts";
 
 /** The key that seals and derives, and its predecessors. */
 export interface MasterKeys extends SecretKeyring {
@@ -19,16 +19,16 @@ export interface MasterKeys extends SecretKeyring {
 export class Keyring extends Context.Service<
   Keyring,
   {
-    /** For sealing and unsealing project secrets (domain/secret.ts). */
+    /** For sealing and unsealing project secrets (domain/secret/secret.ts). */
     readonly secrets: SecretKeyring;
     /** PLATFORM_TOKEN of a sandbox: its service key, which also signs user contexts for it. */
     readonly serviceKey: (sandboxId: string) => string;
     /** PLATFORM_CLI_TOKEN and PLATFORM_EXECUTOR_TOKEN of a sandbox. */
     readonly cliToken: (sandboxId: string) => string;
-    /** The keys by which the nodes of one database authenticate each other (domain/node-credential.ts). */
+    /** The keys by which the nodes of one database authenticate each other (domain/service/node-credential.ts). */
     readonly nodes: NodeKeys;
   }
->()("platform/actors/Keyring") {}
+>()("platform/services/Keyring") {}
 
 const NODE_KEY_BYTES = 32;
 

@@ -4,7 +4,7 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import type { CredentialHolder } from "../domain/connector-credential.ts";
+import type { CredentialHolder } from "../domain/connector/connector-credential.ts";
 import { Connectors } from "../store/ports/connectors.ts";
 import { ConnectorGrants } from "../store/ports/connector-grants.ts";
 import { Projects } from "../store/ports/projects.ts";

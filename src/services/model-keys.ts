@@ -1,8 +1,14 @@
 /** Asks a model provider, when a person wants to know, whether it accepts a project's key. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import { keyQuestion, keyVerdict, NOT_A_KEY, noVerdict, type KeyVerdict } from "../domain/model-key.ts";
-import type { ModelProvider } from "../domain/model.ts";
+import {
+  keyQuestion,
+  keyVerdict,
+  NOT_A_KEY,
+  noVerdict,
+  type KeyVerdict,
+} from "../domain/sandbox/model-key.ts";
+import type { ModelProvider } from "../domain/sandbox/model.ts";
 
 /** A list of models has up to some hundred kilobytes. */
 const ANSWER_BYTES = 4 * 1024 * 1024;

@@ -1,14 +1,14 @@
 /**
- * Checks, before a session exists, whether it would have a language model (domain/model.ts). A fire uses the project's
+ * Checks, before a session exists, whether it would have a language model (domain/sandbox/model.ts). A fire uses the project's
  * state in memory, a person's request uses the tables. If neither has one, the repository is checked.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { deliveredNames } from "../domain/required-secrets.ts";
-import { parseManifest } from "../domain/manifest.ts";
-import { bringsModel, chooseModel, runtimeConfigFiles, type DefaultModels } from "../domain/model.ts";
+import { deliveredNames } from "../domain/manifest/required-secrets.ts";
+import { parseManifest } from "../domain/manifest/manifest.ts";
+import { bringsModel, chooseModel, runtimeConfigFiles, type DefaultModels } from "../domain/sandbox/model.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import { Identity } from "../store/ports/identity.ts";
 import { Secrets } from "../store/ports/secrets.ts";
@@ -27,7 +27,7 @@ export interface ModelRules {
 }
 
 /** The service's settings for models. */
-export const ModelPolicy = Context.Reference<ModelRules>("platform/actors/ModelPolicy", {
+export const ModelPolicy = Context.Reference<ModelRules>("platform/services/ModelPolicy", {
   defaultValue: () => ({ required: false, gatewayTiers: [], defaults: {}, gatewayKey: null }),
 });
 
@@ -68,7 +68,7 @@ export const projectModel = Effect.fnUntraced(function* (
   const { required, gatewayTiers, defaults } = yield* ModelPolicy;
   const gateway = yield* hasGateway(project, gatewayTiers);
   const choice = chooseModel({ gateway, secretNames, agentModel: null, defaults });
-  // The repository's own configuration wins over both (domain/model.ts, M2).
+  // The repository's own configuration wins over both (domain/sandbox/model.ts, M2).
   if (commit !== null && (yield* configuresModel({ projectId: project.id }, commit))) {
     return { required, model: null, source: "repository" } satisfies ProjectModel;
   }

@@ -4,10 +4,10 @@
  */
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
-import { RESERVED_SLUG } from "../domain/connector.ts";
+import { RESERVED_SLUG } from "../domain/connector/connector.ts";
 import { ExecutorCalls, type CallEnd } from "../store/ports/executor-calls.ts";
 import { Measures } from "../telemetry/port.ts";
-import { projectRedactor } from "../duties/secrets.ts";
+import { projectRedactor } from "./project-secrets.ts";
 import {
   CALL_LIMITS,
   newRow,

@@ -1,15 +1,20 @@
 /**
- * Compares what a delivery may be (domain/event-skip.ts) with the project's rows: its sessions, whose branches stay after
+ * Compares what a delivery may be (domain/trigger/event-skip.ts) with the project's rows: its sessions, whose branches stay after
  * their deletion, and its change requests with their pull requests.
  */
 import * as Effect from "effect/Effect";
-import { suspicions, type EventSkip, type RequestClue, type Suspicion } from "../domain/event-skip.ts";
-import type { JsonValue } from "../domain/prompt.ts";
-import type { WebhookTriggerDefinition } from "../domain/trigger.ts";
-import type { EventHeaders } from "../domain/webhook-event.ts";
-import { ChangeRequests } from "../store/ports/change-requests.ts";
+import {
+  suspicions,
+  type EventSkip,
+  type RequestClue,
+  type Suspicion,
+} from "../domain/trigger/event-skip.ts";
+import type { JsonValue } from "../domain/trigger/prompt.ts";
+import type { WebhookTriggerDefinition } from "../domain/trigger/trigger.ts";
+import type { EventHeaders } from "../domain/trigger/webhook-event.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Sessions } from "../store/ports/sessions.ts";
+import { ProposedWork } from "./proposed-work.ts";
 
 /** What to look for. Empty for nearly every delivery, which then costs no statement. */
 export const skipSuspicions = (
@@ -27,18 +32,10 @@ const areOwnSessions = Effect.fnUntraced(function* (projectId: string, ids: read
   return true;
 });
 
-/** Another repository may have a pull request of the same number. A delivery without an address is not compared. */
-const isSamePage = (known: string, url: string | null): boolean =>
-  url === null || known.toLowerCase() === url.toLowerCase();
-
 const isOwnRequest = Effect.fnUntraced(function* (projectId: string, clue: RequestClue) {
-  const requests = yield* ChangeRequests;
-  const { sessionId, changeRequestId, number, url } = clue;
+  const { sessionId } = clue;
   if (sessionId !== null && (yield* areOwnSessions(projectId, [sessionId]))) return true;
-  const marked = changeRequestId === null ? null : yield* requests.byId(changeRequestId);
-  if (marked?.projectId === projectId) return true;
-  const pull = number === null ? null : ((yield* requests.byPull(projectId, number))?.pull ?? null);
-  return pull !== null && pull.status !== "wanted" && isSamePage(pull.url, url);
+  return yield* (yield* ProposedWork).isOwn(projectId, clue);
 });
 
 const isConfirmed = (projectId: string, suspicion: Suspicion) => {
@@ -57,7 +54,7 @@ const isConfirmed = (projectId: string, suspicion: Suspicion) => {
 export const confirmedSkip = Effect.fnUntraced(function* (
   projectId: string,
   suspected: readonly Suspicion[],
-): Effect.fn.Return<EventSkip | null, StoreError, ChangeRequests | Sessions> {
+): Effect.fn.Return<EventSkip | null, StoreError, ProposedWork | Sessions> {
   for (const suspicion of suspected) if (yield* isConfirmed(projectId, suspicion)) return suspicion.reason;
   return null;
 });

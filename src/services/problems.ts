@@ -50,10 +50,14 @@ export interface Seen {
 
 const minutes = (ms: number): string => {
   const count = Math.round(ms / MINUTE);
+  if (count === 0) return "less than a minute";
   return count === 1 ? "1 minute" : `${count} minutes`;
 };
 
 const many = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+const hadSandboxes = (count: number): string =>
+  count === 0 ? "" : ` It had ${count === 1 ? "1 sandbox" : `${count} sandboxes`}.`;
 
 /** How late the oldest of a backlog is, or 0 if it is in time. */
 const lateness = ({ oldestAt }: Backlog, now: number, allowedMs: number): number =>
@@ -134,7 +138,7 @@ export const problemsOf = (seen: Seen): readonly Problem[] => {
       ({ id, deadAt }) =>
         deadAt !== null && {
           code: "node_dead",
-          message: `Node ${id} has been silent for ${minutes(now - deadAt)}. It had ${many(sandboxesOf(id), "sandbox").replace("sandboxs", "sandboxes")}.`,
+          message: `Node ${id} has been silent for ${minutes(now - deadAt)}.${hadSandboxes(sandboxesOf(id))}`,
           remedy: "Start the service on that machine again. Its sessions have failed and can be restarted.",
         },
     ),

@@ -1,8 +1,8 @@
-/** Reads what a fresh sandbox gets of its session's conversation (domain/history.ts, domain/recap.ts). */
+/** Reads what a fresh sandbox gets of its session's conversation (domain/conversation/history.ts, domain/conversation/recap.ts). */
 import * as Effect from "effect/Effect";
-import { historyOf, tooOld } from "../domain/history.ts";
-import type { Recap } from "../domain/launch.ts";
-import { recapOf } from "../domain/recap.ts";
+import { historyOf, tooOld } from "../domain/conversation/history.ts";
+import type { Recap } from "../domain/sandbox/launch.ts";
+import { recapOf } from "../domain/conversation/recap.ts";
 import { Conversations, type Item } from "../store/ports/conversations.ts";
 
 /** How many items are read at once. A recap is made of that many, the newest. Its size bounds it further. */

@@ -4,8 +4,8 @@
  */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
-import { MANIFEST_FILE, MANIFEST_LIMIT_BYTES, parseManifest } from "../domain/manifest.ts";
+import { agentFile, DEFAULT_AGENT } from "../domain/sandbox/agent.ts";
+import { MANIFEST_FILE, MANIFEST_LIMIT_BYTES, parseManifest } from "../domain/manifest/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 
 /** The repository has no such branch, tag or commit (api.md 3: 422 `unknown_base_ref`). */

@@ -1,6 +1,6 @@
 /** Warns of secrets that a project's manifest requires and that have no value, from the state in memory. */
 import * as Effect from "effect/Effect";
-import { missingSecrets, missingSecretsMessage } from "../domain/required-secrets.ts";
+import { missingSecrets, missingSecretsMessage } from "../domain/manifest/required-secrets.ts";
 import type { KnownProject } from "./directory.ts";
 
 export const missingSecretsOf = (known: KnownProject | null): readonly string[] =>

@@ -1,7 +1,7 @@
 /** The signed user context with which the service itself calls a sandbox's daemon (api.md 7). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { SERVICE_ROLE, signUserContext } from "../domain/user-context.ts";
+import { SERVICE_ROLE, signUserContext } from "../domain/sandbox/user-context.ts";
 import { Keyring } from "./keyring.ts";
 
 /** @returns a function that signs one, valid for a minute from the call. */

@@ -1,5 +1,5 @@
 /** Words of a server, for people and for the database. */
-import type { Redactor } from "../domain/redactor.ts";
+import type { Redactor } from "../domain/secret/redactor.ts";
 
 /** The longest reason that is stored. */
 const REASON_LENGTH = 500;

@@ -9,8 +9,8 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { DUTIES } from "../duties/duties.ts";
-import { runDuty } from "../duties/duty.ts";
+import { DUTIES } from "./duties.ts";
+import { runDuty } from "./duty.ts";
 import type { Named, Snapshot } from "../machines/step.ts";
 import type { Change } from "../store/ports/journal.ts";
 import { Transitions, type VolatileKind } from "../store/ports/transitions.ts";

@@ -12,13 +12,13 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { uuidV7 } from "../domain/ids.ts";
-import { statusClass } from "../domain/metrics.ts";
+import { statusClass } from "../domain/service/metrics.ts";
 import { WebhookRefusals, type WebhookRefusal } from "../store/ports/webhook-refusals.ts";
 import { Measures } from "../telemetry/port.ts";
 import { Directory } from "./directory.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
-import { DUTIES } from "../duties/duties.ts";
-import { dutyRound, runDuty } from "../duties/duty.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyRound, runDuty } from "./duty.ts";
 
 /** How many refusals one write takes. */
 const WAITING_PER_PROJECT = 20;
@@ -43,7 +43,7 @@ export class WebhookRecord extends Context.Service<
     /** Writes the waiting refusals. */
     readonly flush: Effect.Effect<void>;
   }
->()("platform/actors/WebhookRecord") {}
+>()("platform/services/WebhookRecord") {}
 
 /** The waiting refusals, within their bounds (V2). */
 class Waiting {

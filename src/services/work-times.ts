@@ -1,13 +1,13 @@
 /**
  * What an agent's work costs, for the metrics: turns, tool calls and tokens. They are read from what a sandbox reports, so
- * times have limits, and names are bounded by the metrics (domain/metrics.ts).
+ * times have limits, and names are bounded by the metrics (domain/service/metrics.ts).
  *
  *  K1 A tool call is counted once, although its item may be reported again after its end.
  *  K2 Memory is bounded: of one sandbox, so many ended calls are remembered.
  */
 import { BoundedMap } from "../ground/bounded-map.ts";
-import { isClosed, type NativeItem, type TurnNow } from "../domain/conversation.ts";
-import { ROOT, type SpanName, type SpanReport } from "../domain/span.ts";
+import { isClosed, type NativeItem, type TurnNow } from "../domain/conversation/conversation.ts";
+import { ROOT, type SpanName, type SpanReport } from "../domain/service/span.ts";
 import type { Spent } from "../store/ports/conversations.ts";
 import { nowMs, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 

@@ -9,7 +9,7 @@ import {
   customFetch,
   fetchProtectedResource,
 } from "openid-client";
-import { personName, type SignInCause } from "../domain/sign-in.ts";
+import { personName, type SignInCause } from "../domain/person/sign-in.ts";
 import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, sendRequest, tokensFor } from "./client.ts";
 import type { SignInProvider } from "./port.ts";
 

@@ -22,7 +22,7 @@ import {
   type Claims,
   type OidcGroups,
   type OidcSettings,
-} from "../domain/sign-in.ts";
+} from "../domain/person/sign-in.ts";
 import {
   ANSWER_SECONDS,
   AnswerRefused,

@@ -7,7 +7,7 @@
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { ProviderId, SignInCause } from "../domain/sign-in.ts";
+import type { ProviderId, SignInCause } from "../domain/person/sign-in.ts";
 
 /** The secrets of one flow, which its browser keeps sealed. */
 export interface FlowSecrets {

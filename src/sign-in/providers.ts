@@ -1,6 +1,6 @@
 /** The sign-in providers that the operator has set up. */
 import { readFileSync } from "node:fs";
-import type { SignInSettings } from "../domain/sign-in.ts";
+import type { SignInSettings } from "../domain/person/sign-in.ts";
 import { githubProvider } from "./github.ts";
 import { oidcProvider } from "./oidc.ts";
 import type { SignInProvider } from "./port.ts";

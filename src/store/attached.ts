@@ -1,4 +1,4 @@
-import { attachmentsOf } from "../domain/conversation.ts";
+import { attachmentsOf } from "../domain/conversation/conversation.ts";
 import type { Item } from "./ports/conversations.ts";
 
 /** The ids of the attachments that these messages of people have. */

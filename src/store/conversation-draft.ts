@@ -3,9 +3,10 @@
  * that they cannot differ. The caller holds the conversation's lock and has read every row that the write concerns.
  */
 import { isDeepStrictEqual } from "node:util";
-import { NO_USAGE, type Usage } from "../domain/conversation.ts";
+import { type Author, isClosed, NO_USAGE, textOf, type Usage } from "../domain/conversation/conversation.ts";
+import { firstSentence, shortRequest } from "../domain/conversation/row-texts.ts";
 import { cutText } from "../domain/text.ts";
-import { addUsage, usageSince } from "../domain/usage.ts";
+import { addUsage, usageSince } from "../domain/conversation/usage.ts";
 import {
   CONVERSATION_KEPT_MAX,
   CONVERSATION_ROOM,
@@ -20,6 +21,14 @@ import { UNKNOWN_MODEL } from "./ports/project-usage.ts";
 
 /** An item without its numbers, which the draft gives. */
 export type ItemVersion = Omit<Item, "seq" | "place">;
+
+/** What the service writes into a conversation by itself. */
+export interface Note {
+  readonly id: string;
+  readonly text: string;
+  readonly author: Author;
+  readonly at: number;
+}
 
 /** The part of an item that has no column of its own. */
 export const recordOf = ({
@@ -62,6 +71,12 @@ const inAgentOrder = (items: Iterable<Item>, sandboxId: string, from: number): r
     .filter((item) => item.sandboxId === sandboxId && item.order !== null && item.order >= from)
     .toSorted((one, other) => (one.order ?? 0) - (other.order ?? 0) || one.place - other.place);
 
+/** The first sentence of a whole message of the agent itself, not of a subagent. */
+const sentenceIn = ({ kind, role, status, parentId, content }: ItemVersion): string | null =>
+  kind === "message" && role === "agent" && parentId === null && isClosed(status)
+    ? firstSentence(textOf(content))
+    : null;
+
 const stateOf = ({ turn, usage, held }: Conversation) => ({ turn, usage, held });
 
 export class ConversationDraft {
@@ -101,6 +116,36 @@ export class ConversationDraft {
     return nativeId === null ? undefined : this.get(this.#byNative.get(nativeId) ?? null);
   }
 
+  /** Adds a note of the service as the last item. */
+  putNote({ id, text, author, at }: Note): void {
+    this.put({
+      id,
+      kind: "note",
+      role: null,
+      author,
+      status: "completed",
+      turnId: null,
+      parentId: null,
+      content: [{ type: "text", text }],
+      tool: null,
+      plan: [],
+      request: null,
+      answer: null,
+      model: null,
+      agent: null,
+      usage: null,
+      error: null,
+      pruned: false,
+      createdAt: at,
+      completedAt: at,
+      sentAt: null,
+      nativeId: null,
+      sandboxId: null,
+      rev: 0,
+      order: null,
+    });
+  }
+
   /** Writes a version. A new item takes the last place, as one does that `moves`. */
   put(version: ItemVersion, moves = false): void {
     const former = this.#items.get(version.id);
@@ -111,7 +156,7 @@ export class ConversationDraft {
     this.#hold(item);
     this.#written.add(item.id);
     this.#changes.push({ type: "item", seq, item });
-    this.#after = { ...this.#after, seq };
+    this.#after = { ...this.#after, seq, lastSentence: sentenceIn(item) ?? this.#after.lastSentence };
     this.#count(former, item);
     this.resize(bytesOf(item) - (former === undefined ? 0 : bytesOf(former)));
   }
@@ -130,7 +175,8 @@ export class ConversationDraft {
   }
 
   setTurn(turn: Conversation["turn"]): void {
-    this.#after = { ...this.#after, turn };
+    const request = this.get(turn.waitingFor)?.request ?? null;
+    this.#after = { ...this.#after, turn, turnRequest: request && shortRequest(request) };
   }
 
   setHeld(held: boolean): void {

@@ -2,7 +2,13 @@
  * What a report, an ended sandbox and a new session mean for a conversation's items. Both adapters use it, so that they
  * cannot differ.
  */
-import { INSIDE, isClosed, NO_USAGE, type Author, type NativeItem } from "../domain/conversation.ts";
+import {
+  INSIDE,
+  isClosed,
+  NO_USAGE,
+  type Author,
+  type NativeItem,
+} from "../domain/conversation/conversation.ts";
 import { derivedUuid } from "../domain/ids.ts";
 import { storableText } from "../domain/text.ts";
 import type { ConversationDraft, ItemVersion } from "./conversation-draft.ts";
@@ -229,6 +235,8 @@ export const emptyConversation = (id: string, now: number): Conversation => ({
   sandbox: null,
   bytes: 0,
   held: false,
+  turnRequest: null,
+  lastSentence: null,
 });
 
 /** The initial prompt is the first message. A session of an older version may have it accepted already. */

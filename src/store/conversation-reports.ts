@@ -1,6 +1,11 @@
 /** Makes a daemon's report storable. Both adapters use it. The report may contain anything that its schema allows. */
 import { createHash } from "node:crypto";
-import { OUTPUT_INLINE_MAX, type NativeItem, type TurnNow, type Usage } from "../domain/conversation.ts";
+import {
+  OUTPUT_INLINE_MAX,
+  type NativeItem,
+  type TurnNow,
+  type Usage,
+} from "../domain/conversation/conversation.ts";
 import { parseUuid } from "../domain/ids.ts";
 import { cutText, storableText } from "../domain/text.ts";
 import type { NotedReport } from "./ports/conversations.ts";

@@ -29,7 +29,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
-import { fileFault, isOutOfSpace } from "../domain/file-fault.ts";
+import { fileFault, isOutOfSpace } from "../domain/repository/file-fault.ts";
 import { processStartedAt } from "./process.ts";
 
 /** Another service runs on this data directory. */

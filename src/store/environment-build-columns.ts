@@ -8,7 +8,7 @@ import {
 } from "../machines/environment-build.ts";
 import { BUILD_LOG_BYTES, type EnvironmentBuild } from "./ports/environment-builds.ts";
 import type { Change } from "./ports/journal.ts";
-import type { NewEvent } from "./event-rows.ts";
+import type { NewEvent } from "./ports/events.ts";
 
 export type EnvironmentBuildChange = Change<
   EnvironmentBuildSnapshot,

@@ -1,14 +1,13 @@
 /** The events that a state change causes, as clients read them (api.md 3). Both adapters use them. */
-import type { Failure } from "../domain/failure.ts";
-import type { FireStatus } from "../domain/fire.ts";
-import type { LastTurn } from "../domain/last-turn.ts";
+import type { Failure } from "../domain/session/failure.ts";
+import type { FireStatus } from "../domain/trigger/fire.ts";
+import type { LastTurn } from "../domain/session/last-turn.ts";
+import { countLeft, type Saved } from "../domain/save/saved.ts";
+import type { StopReason } from "../domain/session/session.ts";
 import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan.ts";
-import type { ChangeRequest } from "./ports/change-requests.ts";
-import type { StoredEvent } from "./ports/events.ts";
+import type { NewEvent } from "./ports/events.ts";
 import type { Fire } from "./ports/fires.ts";
 import type { NotedTurn } from "./ports/sessions.ts";
-
-export type NewEvent = Omit<StoredEvent, "cursor">;
 
 interface Place {
   readonly projectId: string;
@@ -46,6 +45,26 @@ export const sessionTurnEvent = (place: Place, { state, error, at }: LastTurn): 
   ...place,
   type: "session.turn",
   data: { state, error, at },
+});
+
+/** A save of the session has more than before. */
+export const sessionSavedEvent = (place: Place, { state, at, files, commits, pending }: Saved): NewEvent => ({
+  ...place,
+  type: "session.saved",
+  data: { state, at, files, commits, pending: countLeft(pending) },
+});
+
+/** Not everything of a session that was to end could be saved. `stays`: its sandbox stays, and the service tries again. */
+export interface UnsavedNews {
+  readonly reason: StopReason;
+  readonly pending: number;
+  readonly stays: boolean;
+}
+
+export const workUnsavedEvent = <P extends Instant>(place: P, { reason, pending, stays }: UnsavedNews) => ({
+  ...place,
+  type: "session.work_unsaved",
+  data: { reason, pending, stays },
 });
 
 /**
@@ -158,39 +177,6 @@ const queueFullEvent = (
   at,
   type: "queue.full",
   data: { fire_id: id, trigger_slug: triggerSlug, limit },
-});
-
-const CHANGE_REQUEST_EVENTS = {
-  open: "change_request.opened",
-  merged: "change_request.merged",
-  closed: "change_request.closed",
-} as const;
-
-/** The event of a change request that has just reached its status. */
-export const changeRequestEvent = ({
-  projectId,
-  sessionId,
-  updatedAt,
-  number,
-  status,
-}: ChangeRequest): NewEvent => ({
-  projectId,
-  sessionId,
-  at: updatedAt,
-  type: CHANGE_REQUEST_EVENTS[status],
-  data: { number, status },
-});
-
-/** The event of an open change request whose branches have moved since readers were last told. */
-export const changeRequestMoved = (
-  { projectId, sessionId, number, status, tips }: ChangeRequest,
-  at: number,
-): NewEvent => ({
-  projectId,
-  sessionId,
-  at,
-  type: "change_request.updated",
-  data: { number, status, base_commit: tips.base, head_commit: tips.head },
 });
 
 /** The agent has begun to ask a person. */

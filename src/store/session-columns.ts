@@ -1,9 +1,17 @@
 /** The column values that follow from a machine's step. Both adapters use them, so that they cannot differ. */
-import type { Failure } from "../domain/failure.ts";
-import { isLive, type SandboxStatus, type StopReason, type WrittenSessionStatus } from "../domain/session.ts";
-import type { Saved } from "../domain/saved.ts";
+import { keptChanges } from "../domain/person/audit.ts";
+import type { Failure } from "../domain/session/failure.ts";
+import {
+  isLive,
+  type SandboxStatus,
+  type StopReason,
+  type WrittenSessionStatus,
+} from "../domain/session/session.ts";
+import type { Unsaved } from "../domain/save/order.ts";
+import { countLeft, isSafe, type Saved } from "../domain/save/saved.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
+import type { NewAuditEvent } from "./ports/audit.ts";
 import type { Session } from "./ports/sessions.ts";
 
 /** The part of a `Change` that decides the columns. */
@@ -23,8 +31,8 @@ export interface SessionColumns {
   readonly runningAt?: number | null;
   readonly stoppedAt?: number | null;
   readonly deletedAt?: number;
-  /** What a save answered. The row's text follows from this and its former one (afterSave). */
   readonly saved?: Saved;
+  readonly unsaved?: Unsaved | null;
   readonly restoreSaved?: boolean;
   readonly restored?: null;
 }
@@ -43,18 +51,27 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
   const deleted = event.type === "delete.requested" ? { deletedAt: now } : {};
   const columns = { status: after.state, ...deleted };
   if (event.type === "branch.created") return { ...columns, baseCommit: event.commit };
+  if (event.type === "sandbox.kept")
+    return {
+      ...columns,
+      ...(event.saved !== null && { saved: event.saved }),
+      ...(event.unsaved !== null && { unsaved: event.unsaved }),
+    };
   if (!moved) return columns;
   switch (after.state) {
     case "running":
       return { ...columns, runningAt: now };
     case "failed":
-      return "failure" in event ? { ...columns, failure: { ...event.failure, at: now } } : columns;
+      return "failure" in event
+        ? { ...columns, failure: { ...event.failure, at: now }, unsaved: null }
+        : columns;
     case "stopped":
       return {
         ...columns,
         stoppedAt: now,
         stopReason: before.context.ending ?? STOP_REASONS[event.type] ?? null,
-        ...(event.type === "sandbox.ended" && { saved: event.saved }),
+        unsaved: null,
+        ...(event.type === "sandbox.ended" && event.saved !== null && { saved: event.saved }),
       };
     case "provisioning":
       return {
@@ -67,6 +84,59 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
         restored: null,
       };
   }
+};
+
+/** The event for people after a step that could not save everything. Null: none. */
+export const unsavedNews = ({
+  event,
+  before,
+}: Pick<Step<SessionSnapshot, SessionEvent>, "event" | "before">) => {
+  const { ending: reason } = before.context;
+  if (reason === null || before.state !== "running") return null;
+  if (event.type === "sandbox.kept")
+    return event.unsaved?.tries === 1
+      ? { reason, pending: countLeft(event.saved?.pending ?? []), stays: true }
+      : null;
+  // Who asks for a stop or a deletion decides that for herself.
+  const isOwn = reason === "requested" || reason === "deleted";
+  if (event.type !== "sandbox.ended" || isOwn || isSafe(event.saved)) return null;
+  return { reason, pending: countLeft(event.saved?.pending ?? []), stays: false };
+};
+
+/** The row of the audit record at the end of a deactivated person's session, with the state of its last save. Null: another step. */
+export const dismissedRow = (
+  {
+    event,
+    before,
+    after,
+    now,
+  }: Pick<Step<SessionSnapshot, SessionEvent>, "event" | "before" | "after" | "now">,
+  place: { readonly id: string; readonly accountId: string; readonly projectId: string },
+): NewAuditEvent | null => {
+  const isEnd = isLive(before.state) && !isLive(after.state);
+  if (!isEnd || before.context.ending !== "user_deactivated" || !("sandboxId" in event)) return null;
+  const saved = "saved" in event ? event.saved : null;
+  return {
+    // A sandbox ends once.
+    id: event.sandboxId,
+    at: now,
+    accountId: place.accountId,
+    projectId: place.projectId,
+    actor: { kind: "service", id: null, name: null, tokenId: null },
+    action: "session.dismissed",
+    target: place.id,
+    outcome: "done",
+    address: null,
+    userAgent: null,
+    requestId: null,
+    changes: keptChanges({
+      saved: event.type === "sandbox.ended" ? (saved?.state ?? null) : "failed",
+      files: saved?.files,
+      commits: saved?.commits,
+      missing: saved === null ? undefined : countLeft(saved.pending),
+      error: saved?.error ?? undefined,
+    }),
+  };
 };
 
 /** The change of the account's slot counter that a session's step causes (journal.ts D3). */

@@ -1,6 +1,6 @@
 /** What a write adds to a project's usage, by model. Both adapters use it, so that they cannot differ. */
-import { NO_USAGE, type Usage } from "../domain/conversation.ts";
-import { addUsage } from "../domain/usage.ts";
+import { NO_USAGE, type Usage } from "../domain/conversation/conversation.ts";
+import { addUsage } from "../domain/conversation/usage.ts";
 import type { Spent } from "./ports/conversations.ts";
 import { MODELS_PER_DAY_MAX, OTHER_MODELS } from "./ports/project-usage.ts";
 

@@ -3,14 +3,14 @@
  *
  *  T1 Memory is bounded: so many spans wait, and one request is under way. Further spans are dropped and counted.
  *  T2 A request that fails or takes too long loses its spans, which are counted. They are not sent again.
- *  T3 A span has only what domain/span.ts lets through. Headers of the setting are in no log.
+ *  T3 A span has only what domain/service/span.ts lets through. Headers of the setting are in no log.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http";
 import { OtlpSerialization } from "effect/observability";
-import { shownAttributes, spanIdOf, traceIdOf, type SpanReport } from "../domain/span.ts";
+import { shownAttributes, spanIdOf, traceIdOf, type SpanReport } from "../domain/service/span.ts";
 import { Measures, Traces, type MeasuresApi, type TracesApi } from "./port.ts";
 
 /** T1. */

@@ -1,15 +1,15 @@
 /**
- * The ports to the service's metrics (domain/metrics.ts) and traces (domain/span.ts). The part of the service that does the work reports it here. The default is silent: a
+ * The ports to the service's metrics (domain/service/metrics.ts) and traces (domain/service/span.ts). The part of the service that does the work reports it here. The default is silent: a
  * service without PLATFORM_METRICS_PORT pays one call. The adapter is telemetry/registry.ts.
  *
  *  T1 Reporting never fails and never waits.
- *  T2 No value of a label is an id or a text of a person, an agent or a sender (domain/metrics.ts N1).
+ *  T2 No value of a label is an id or a text of a person, an agent or a sender (domain/service/metrics.ts N1).
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
-import type { SpanReport } from "../domain/span.ts";
-import type { CounterName, GaugeName, HistogramName, LabelsOf } from "../domain/metrics.ts";
+import type { SpanReport } from "../domain/service/span.ts";
+import type { CounterName, GaugeName, HistogramName, LabelsOf } from "../domain/service/metrics.ts";
 
 export interface MeasuresApi {
   /** False: nothing is kept, and callers need not take the time. */

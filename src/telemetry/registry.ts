@@ -3,7 +3,7 @@
  * are written by Effect's exporter in Prometheus' text format.
  *
  *  R1 A series is made once and kept: an update costs one look into a map.
- *  R2 The number of series has a limit (domain/metrics.ts N2). Each label of a metric tells a number of values apart. Further
+ *  R2 The number of series has a limit (domain/service/metrics.ts N2). Each label of a metric tells a number of values apart. Further
  *     ones, and those without the form of a label, count as `other`.
  */
 import * as Context from "effect/Context";
@@ -20,7 +20,7 @@ import {
   SEEN_MAX,
   type LabelName,
   type MetricName,
-} from "../domain/metrics.ts";
+} from "../domain/service/metrics.ts";
 import type { MeasuresApi } from "./port.ts";
 
 type Series = Metric.Metric<number, unknown>;

@@ -8,9 +8,10 @@ import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { Actors, ActorUnavailable } from "../../src/actors/actors.ts";
+import { Actors, ActorUnavailable } from "../../src/services/actors.ts";
 import { actorLayer, actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
-import { ActorNotFound, MailboxFull, startActor } from "../../src/actors/host.ts";
+import { startActor } from "../../src/actors/host.ts";
+import { ActorNotFound, MailboxFull } from "../../src/ground/mailbox.ts";
 import { Lease } from "../../src/actors/lease.ts";
 import { volatileMemory } from "../../src/actors/volatile.ts";
 import {

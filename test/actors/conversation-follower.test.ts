@@ -4,12 +4,12 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Stream from "effect/Stream";
 import { describe, expect } from "vitest";
-import type { ConversationReport, NativeItem } from "../../src/domain/conversation.ts";
+import type { ConversationReport, NativeItem } from "../../src/domain/conversation/conversation.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import { ConversationHub, type ItemDelta } from "../../src/services/conversation-hub.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { openActorsWorld, until } from "../support/world/actors.ts";
-import { nativeItem } from "../support/world/conversations.ts";
+import { nativeItem, nativeTool } from "../support/world/conversations.ts";
 
 const item = (one: NativeItem): ConversationReport => ({ type: "item", item: one });
 const turn = (state: "idle" | "running", rev: number): ConversationReport => ({
@@ -41,6 +41,13 @@ const followingOver = (
       asked.push(after);
       return portions[asked.length - 1] ?? Stream.never;
     };
+    const outputs: string[] = [];
+    world.script.output = (call) =>
+      Effect.suspend(() =>
+        outputs.push(call) === 1
+          ? new DaemonUnreachable({ message: "lost" })
+          : Effect.succeed(`the whole of ${call}`),
+      );
     const hub = yield* ConversationHub.pipe(world.inPorts);
     const conversations = yield* Conversations.pipe(world.inPorts);
     const life = yield* world.begin;
@@ -53,7 +60,7 @@ const followingOver = (
       conversations.page(id, { before: null, limit: 50 }),
       (found) => found?.items.toReversed() ?? [],
     );
-    return { ...world, ...life, id, asked, deltas, page, conversations };
+    return { ...world, ...life, id, asked, deltas, outputs, page, conversations };
   });
 
 const texts = (items: readonly { readonly content: readonly { readonly type: string }[] }[]) =>
@@ -156,6 +163,27 @@ describe("a running sandbox's conversation", () => {
       yield* until(Effect.map(page, (items) => texts(items).includes("Hello")));
       yield* until(Effect.sync(() => deltas.length === 3));
       expect(deltas.at(-1)).toMatchObject({ offset: 5, text: " again", seq: 3 });
+    }),
+  );
+
+  it.effect("fetches the whole output of a tool that has ended with the beginning of it", () =>
+    Effect.gen(function* () {
+      const tool = nativeTool("call", 1, "begin");
+      const whole = { ...tool, tool: tool.tool && { ...tool.tool, truncated: true } };
+      const { page, conversations, id, outputs } = yield* following(
+        Stream.concat(
+          Stream.fromIterable([item(nativeTool("short", 2, "all")), item({ ...whole, rev: 3 })]),
+          Stream.never,
+        ),
+      );
+      yield* until(
+        Effect.gen(function* () {
+          const call = (yield* page).find(({ nativeId }) => nativeId === "call");
+          return call !== undefined && (yield* conversations.output(id, call.id)) === "the whole of call";
+        }),
+      );
+      // The first answer was lost.
+      expect(outputs).toEqual(["call", "call"]);
     }),
   );
 

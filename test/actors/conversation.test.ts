@@ -5,8 +5,12 @@ import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import type { ConversationReport } from "../../src/domain/conversation.ts";
-import type { MessageHandedOver, OutgoingMessage, RequestAnswer } from "../../src/domain/steering.ts";
+import type { ConversationReport } from "../../src/domain/conversation/conversation.ts";
+import type {
+  MessageHandedOver,
+  OutgoingMessage,
+  RequestAnswer,
+} from "../../src/domain/conversation/steering.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";

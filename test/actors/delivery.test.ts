@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { ActorUnavailable, type TellError } from "../../src/actors/actors.ts";
+import { ActorUnavailable, type TellError } from "../../src/services/actors.ts";
 import { told } from "../../src/actors/delivery.ts";
-import { ActorNotFound, MailboxFull, type Told } from "../../src/actors/host.ts";
+import { ActorNotFound, MailboxFull, type Told } from "../../src/ground/mailbox.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 
 const answer: Told<string> = { accepted: true, snapshot: "here" };

@@ -5,7 +5,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
-import { Actors } from "../../src/actors/actors.ts";
+import { Actors } from "../../src/services/actors.ts";
 import { Admitter } from "../../src/services/admission.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { GrowingTexts } from "../../src/actors/growing-text.ts";
-import type { NativeItem } from "../../src/domain/conversation.ts";
+import type { NativeItem } from "../../src/domain/conversation/conversation.ts";
 import type { ItemDelta } from "../../src/services/conversation-hub.ts";
 import type { ChangedConversation, Item } from "../../src/store/ports/conversations.ts";
 import { nativeItem } from "../support/world/conversations.ts";

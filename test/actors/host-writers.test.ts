@@ -11,6 +11,7 @@ import {
   type SessionEvent,
   type SessionSnapshot,
 } from "../../src/machines/session.ts";
+import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Fenced, StoreError, type Memory } from "../../src/store/ports/journal.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
@@ -39,6 +40,8 @@ const idle: Handlers<SessionEvent, SessionCommand> = {
   tearDownSandbox: { perform: () => Effect.succeed(undefined) },
   signalFreeSlot: { perform: () => Effect.succeed(undefined) },
   restartAfterStop: { perform: () => Effect.never },
+  recallEnd: { perform: () => Effect.never },
+  removeSaves: { perform: () => Effect.never },
 };
 
 const startSession = (
@@ -258,8 +261,10 @@ const sandboxHandlers = (seen: string[]): Handlers<SandboxEvent, SandboxCommand>
     bootSandbox: lasting("boot"),
     watchSandbox: lasting("watch"),
     saveWork: {
-      perform: () => Effect.succeed({ type: "work.saved", saved: { wip: null, skipped: [], error: null } }),
+      perform: () => Effect.succeed({ type: "work.saved", saved: NOTHING_TO_SAVE }),
     },
+    putOffSave: done,
+    reportKept: done,
     reportEnded: done,
     destroySandbox: {
       supersedes: ["bootSandbox", "watchSandbox"],

@@ -2,21 +2,22 @@
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { textOf } from "../../src/domain/conversation.ts";
+import { textOf } from "../../src/domain/conversation/conversation.ts";
+import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { answered, openActorsWorld, READY, until } from "../support/world/actors.ts";
 import { posted } from "../support/world/conversation-steps.ts";
 import { NOON } from "../support/world/world.ts";
 
-const WORK = { wip: "c0ffee", skipped: [], error: null };
+const WORK = { ...NOTHING_TO_SAVE, wip: "c0ffee", files: 1 };
 const MESSAGE = "01890000-0000-7000-8000-00000000000a";
 
 /** A session that ran when the service was stopped for an upgrade. `begin` starts the new version. */
 const upgraded = Effect.gen(function* () {
   const world = yield* openActorsWorld({ cap: 1 });
   const { script, inPorts } = world;
-  script.saved = Effect.succeed(WORK);
+  world.saves.scripted = () => Effect.succeed(WORK);
   const { actors, end } = yield* world.begin;
   const id = yield* world.admit;
   yield* actors.wake("session", id);

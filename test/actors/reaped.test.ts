@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Scheduler } from "effect/Scheduler";
 import { describe, expect, it } from "vitest";
-import { Actors } from "../../src/actors/actors.ts";
+import { Actors } from "../../src/services/actors.ts";
 import { actorLayer, actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { startActor } from "../../src/actors/host.ts";
 import { volatileMemory } from "../../src/actors/volatile.ts";

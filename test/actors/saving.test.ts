@@ -3,8 +3,9 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import type { Saved } from "../../src/domain/saved.ts";
-import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
+import { LONG_SAVE_MS } from "../../src/domain/save/order.ts";
+import { NOTHING_TO_SAVE, notSaved, unfinished, type Saved } from "../../src/domain/save/saved.ts";
+import { SKIPPED } from "../../src/machines/sandbox.ts";
 import {
   answered,
   openActorsWorld,
@@ -12,18 +13,27 @@ import {
   until,
   type WorldOptions,
 } from "../support/world/actors.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
 
 const STOP = { type: "stop.requested" } as const;
 const WORK: Saved = {
+  ...NOTHING_TO_SAVE,
+  at: "2026-02-01T12:00:00.000Z",
   wip: "c0ffee",
+  files: 3,
   skipped: [{ path: "node_modules", reason: "ignored by git" }],
-  error: null,
+};
+const PART = {
+  ...WORK,
+  state: "partial" as const,
+  pending: [{ path: "big.bin", reason: "limit" }],
+  error: "The limit is reached.",
 };
 const failure = { code: "sandbox_lost", message: "it is gone", at: 0 } as const;
 const FRESH = "01890000-0000-7000-8000-000000000001";
 
-/** A running session whose daemon is asked to save, and answers when the test lets it. */
+/** A running session whose work is saved when the test lets it. */
 const begunWith = Effect.fnUntraced(function* (options: WorldOptions) {
   const world = yield* openActorsWorld(options);
   const { actors, end } = yield* world.begin;
@@ -31,11 +41,12 @@ const begunWith = Effect.fnUntraced(function* (options: WorldOptions) {
   yield* actors.wake("session", id);
   yield* world.untilSession(id, "running");
   let asked = 0;
-  const answers: { saved: Effect.Effect<Saved, DaemonUnreachable> } = { saved: Effect.succeed(WORK) };
-  world.script.saved = Effect.suspend(() => {
-    asked += 1;
-    return answers.saved;
-  });
+  const answers: { saved: Effect.Effect<Saved> } = { saved: Effect.succeed(WORK) };
+  world.saves.scripted = () =>
+    Effect.suspend(() => {
+      asked += 1;
+      return answers.saved;
+    });
   const untilAsked = (times: number) => until(Effect.sync(() => asked >= times));
   return { ...world, actors, end, id, answers, untilAsked, asked: () => asked };
 });
@@ -57,23 +68,78 @@ describe("a running session that is stopped", () => {
     }),
   );
 
-  it.effect(
-    "takes back a restart that waits if it is stopped again, and one save serves all requests to end",
-    () =>
-      Effect.gen(function* () {
-        const { id, actors, answers, untilAsked, session, untilSession, asked } = yield* begun;
-        answers.saved = Effect.delay(Effect.succeed(WORK), "10 seconds");
-        yield* answered(actors.session(id, { type: "idle.elapsed" }));
-        yield* untilAsked(1);
-        const restart = { type: "restart.requested", sandboxId: FRESH } as const;
-        expect(yield* answered(actors.session(id, restart))).toMatchObject({ accepted: true });
-        yield* answered(actors.session(id, STOP));
-        yield* answered(actors.session(id, { type: "delete.requested" }));
-        yield* untilSession(id, "stopped");
-        expect(yield* session(id)).toMatchObject({ stopReason: "idle", saved: WORK });
-        expect((yield* session(id))?.deletedAt).not.toBeNull();
-        expect(asked()).toBe(1);
-      }),
+  it.effect("takes back a restart that waits if it is stopped again, and goes on with the save", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, session, untilSession, asked } = yield* begun;
+      answers.saved = Effect.delay(Effect.succeed(WORK), "10 seconds");
+      yield* answered(actors.session(id, STOP));
+      yield* untilAsked(1);
+      const restart = { type: "restart.requested", sandboxId: FRESH } as const;
+      expect(yield* answered(actors.session(id, restart))).toMatchObject({ accepted: true });
+      yield* answered(actors.session(id, { ...STOP, save: "require" }));
+      yield* untilSession(id, "stopped");
+      expect(yield* session(id)).toMatchObject({ stopReason: "requested", saved: WORK });
+      expect(asked()).toBe(1);
+    }),
+  );
+
+  it.effect("ends at once if a second stop skips the save, and keeps what the last save has", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, session, untilSession, saves } = yield* begun;
+      answers.saved = Effect.never;
+      yield* answered(actors.session(id, STOP));
+      yield* untilAsked(1);
+      yield* answered(actors.session(id, { ...STOP, save: "skip" }));
+      yield* untilSession(id, "stopped");
+      expect(yield* session(id)).toMatchObject({ stopReason: "requested", saved: null });
+      expect(saves.requests).toHaveLength(1);
+    }),
+  );
+
+  it.effect("says of a stop without a save that changes since the last one are lost", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, session, untilSession } = yield* begun;
+      answers.saved = Effect.succeed(PART);
+      yield* answered(actors.session(id, { ...STOP, save: "require" }));
+      yield* until(Effect.map(session(id), (row) => row?.saved?.state === "partial"));
+      yield* answered(actors.session(id, { ...STOP, save: "skip" }));
+      yield* untilSession(id, "stopped");
+      expect(yield* session(id)).toMatchObject({ saved: { ...PART, error: SKIPPED } });
+    }),
+  );
+
+  it.effect("runs on if everything has to be saved and is not, and says what is missing", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, session, statusOf, newestSandbox, untilSession } = yield* begun;
+      answers.saved = Effect.succeed(PART);
+      yield* answered(actors.session(id, { ...STOP, save: "require" }));
+      yield* until(Effect.map(session(id), (row) => row?.saved?.state === "partial"));
+      expect(yield* session(id)).toMatchObject({
+        status: "running",
+        ending: null,
+        saved: PART,
+        unsaved: null,
+      });
+      expect(yield* newestSandbox(id)).toMatchObject({ status: "active" });
+      answers.saved = Effect.succeed(WORK);
+      yield* answered(actors.session(id, { ...STOP, save: "require" }));
+      yield* untilSession(id, "stopped");
+      expect(yield* statusOf(id)).toBe("stopped");
+    }),
+  );
+
+  it.effect("fails as any lost one if its sandbox is lost while everything has to be saved", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, sandboxes, newestSandbox, session, untilSession } =
+        yield* begun;
+      answers.saved = Effect.never;
+      yield* answered(actors.session(id, { ...STOP, save: "require" }));
+      yield* untilAsked(1);
+      yield* sandboxes.end((yield* newestSandbox(id))?.id ?? "", { code: "exited", message: "it went down" });
+      yield* untilSession(id, "failed");
+      const message = expect.stringMatching(/it went down.*No save of its work was made/);
+      expect(yield* session(id)).toMatchObject({ failure: { code: "sandbox_lost", message } });
+    }),
   );
 
   it.effect("begins a restart that waited for its stop when there is a slot, however late that is", () =>
@@ -125,7 +191,7 @@ describe("a running session that is stopped", () => {
   it.effect("ends even if its daemon cannot be reached", () =>
     Effect.gen(function* () {
       const { id, actors, answers, session, untilSession } = yield* begun;
-      answers.saved = Effect.fail(new DaemonUnreachable({ message: "nothing listens" }));
+      answers.saved = Effect.succeed(notSaved("nothing listens"));
       yield* answered(actors.session(id, STOP));
       yield* untilSession(id, "stopped");
       expect((yield* session(id))?.saved?.error).toContain("nothing listens");
@@ -151,18 +217,19 @@ describe("a running session that is stopped", () => {
 
   it.effect("is stopped, and says so, if its sandbox was lost meanwhile", () =>
     Effect.gen(function* () {
-      const { id, actors, answers, untilAsked, sandboxes, newestSandbox, session, untilSession } =
+      const { id, actors, answers, untilAsked, sandboxes, newestSandbox, session, untilSession, inPorts } =
         yield* begun;
+      const current = (yield* newestSandbox(id))?.id ?? "";
+      const { noteSaved } = yield* inPorts(Sessions);
+      yield* noteSaved(id, { sandboxId: current, saved: WORK });
       answers.saved = Effect.never;
       yield* answered(actors.session(id, STOP));
       yield* untilAsked(1);
       const sandboxId = (yield* newestSandbox(id))?.id ?? "";
       yield* sandboxes.end(sandboxId, { code: "exited", message: "the machine went down" });
       yield* untilSession(id, "stopped");
-      expect((yield* session(id))?.saved).toMatchObject({
-        wip: null,
-        error: expect.stringContaining("lost"),
-      });
+      const error = "the sandbox was lost before its work was saved";
+      expect((yield* session(id))?.saved).toEqual(unfinished(WORK, error));
       expect(yield* newestSandbox(id)).toMatchObject({ status: "stopped" });
     }),
   );
@@ -179,15 +246,97 @@ describe("a running session that is stopped", () => {
   );
 });
 
+describe("an idle session", () => {
+  it.effect("stays with its sandbox if its work cannot be saved whole, longer after each try", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, session, untilSession, newestSandbox, script } = yield* begun;
+      answers.saved = Effect.succeed(PART);
+      const pause = Effect.fnUntraced(function* (tries: number) {
+        yield* answered(actors.session(id, { type: "idle.elapsed" }));
+        yield* until(Effect.map(session(id), (row) => row?.unsaved?.tries === tries));
+        return yield* session(id);
+      });
+      const first = yield* pause(1);
+      const second = yield* pause(2);
+      expect(second?.unsaved?.since).toBe(first?.unsaved?.since);
+      expect(second).toMatchObject({ status: "running", ending: null, saved: PART });
+      // Its daemon takes the next message.
+      expect(new Set(script.released)).toEqual(new Set([(yield* newestSandbox(id))?.id]));
+      expect(yield* newestSandbox(id)).toMatchObject({ status: "active" });
+      yield* answered(actors.session(id, { type: "idle.elapsed", isLast: true }));
+      yield* untilSession(id, "stopped");
+      expect(yield* session(id)).toMatchObject({ stopReason: "idle", saved: PART, unsaved: null });
+    }),
+  );
+
+  it.effect("may take ten minutes to save, and goes on if something waits for its agent meanwhile", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilAsked, session, saves, newestSandbox } = yield* begun;
+      answers.saved = Effect.never;
+      yield* answered(actors.session(id, { type: "idle.elapsed" }));
+      yield* untilAsked(1);
+      expect(saves.requests[0]?.limitMs).toBeGreaterThan(LONG_SAVE_MS * 0.9);
+      const former = yield* newestSandbox(id);
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId: FRESH }));
+      yield* until(Effect.map(session(id), (row) => row?.ending === null));
+      yield* TestClock.adjust(LONG_SAVE_MS);
+      expect(yield* session(id)).toMatchObject({ status: "running", sandboxId: former?.id, unsaved: null });
+    }),
+  );
+});
+
+describe("a session whose person is deactivated", () => {
+  it.effect("has its processes ended at once, and ten minutes to save", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, session, untilSession, saves, script, newestSandbox } = yield* begun;
+      answers.saved = Effect.succeed(PART);
+      yield* answered(actors.session(id, { type: "user.deactivated" }));
+      yield* untilSession(id, "stopped");
+      expect(script.retired).toEqual([(yield* newestSandbox(id))?.id]);
+      expect(saves.requests[0]?.limitMs).toBeGreaterThan(LONG_SAVE_MS * 0.9);
+      expect(yield* session(id)).toMatchObject({ stopReason: "user_deactivated", saved: PART });
+    }),
+  );
+});
+
+describe("a deleted session", () => {
+  it.effect("ends at once without a save, and takes its saves along", () =>
+    Effect.gen(function* () {
+      const { id, actors, saves, untilSession } = yield* begun;
+      saves.of(id);
+      yield* answered(actors.session(id, { type: "delete.requested" }));
+      yield* untilSession(id, "stopped");
+      yield* until(Effect.sync(() => !saves.has(id)));
+      expect(saves.requests).toEqual([]);
+    }),
+  );
+
+  it.effect("has its saves deleted when the node that has them is back", () =>
+    Effect.gen(function* () {
+      const { id, actors, saves, untilSession } = yield* begun;
+      saves.of(id);
+      saves.isAway = true;
+      yield* answered(actors.session(id, { type: "delete.requested" }));
+      yield* untilSession(id, "stopped");
+      yield* TestClock.adjust("1 hour");
+      expect(saves.has(id)).toBe(true);
+      saves.isAway = false;
+      yield* TestClock.adjust("20 minutes");
+      yield* until(Effect.sync(() => !saves.has(id)));
+    }),
+  );
+});
+
 describe("a session that is still being provisioned", () => {
   it.effect("is stopped at once: its agent has not started to work", () =>
     Effect.gen(function* () {
       const world = yield* openActorsWorld();
       let asked = 0;
-      world.script.saved = Effect.suspend(() => {
-        asked += 1;
-        return Effect.succeed(WORK);
-      });
+      world.saves.scripted = () =>
+        Effect.sync(() => {
+          asked += 1;
+          return WORK;
+        });
       const { actors } = yield* world.begin;
       const id = yield* world.admit;
       yield* actors.wake("session", id);

@@ -5,7 +5,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
-import { Actors, ActorUnavailable, Placement } from "../../src/actors/actors.ts";
+import { Actors, ActorUnavailable, Placement } from "../../src/services/actors.ts";
 import { Timers, timersLayer } from "../../src/actors/timers.ts";
 import { triggerActorId } from "../../src/actors/schedules.ts";
 import { trigger } from "../../src/machines/trigger.ts";

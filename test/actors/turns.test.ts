@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Logger from "effect/Logger";
 import * as Queue from "effect/Queue";
 import { describe, expect } from "vitest";
-import { TURN_MESSAGE_MAX, type NumberedTurn } from "../../src/domain/last-turn.ts";
+import { TURN_MESSAGE_MAX, type NumberedTurn } from "../../src/domain/session/last-turn.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import { openActorsWorld, until } from "../support/world/actors.ts";

@@ -17,7 +17,7 @@ import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { signUserContext, USER_CONTEXT_HEADER } from "../../src/domain/user-context.ts";
+import { signUserContext, USER_CONTEXT_HEADER } from "../../src/domain/sandbox/user-context.ts";
 import {
   BODY_BYTES,
   NAMES,

@@ -1,7 +1,7 @@
 /** From which tags a Dockerfile builds. */
 import { expect, it } from "vitest";
 import { basesOf, BASES_MAX } from "../../src/builder/bases.ts";
-import { parseDockerfile } from "../../src/domain/dockerfile.ts";
+import { parseDockerfile } from "../../src/domain/environment/dockerfile.ts";
 
 const bases = (
   source: string,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { failureOf } from "../../src/builder/buildah/failure.ts";
 import { BuildOutput } from "../../src/builder/buildah/output.ts";
-import { parseDockerfile } from "../../src/domain/dockerfile.ts";
+import { parseDockerfile } from "../../src/domain/environment/dockerfile.ts";
 
 const failed = (last: string, said: string, rest: { code?: number; refused?: readonly string[] } = {}) => {
   const parsed = parseDockerfile(`FROM base.example/image:1\n${last}\n`);

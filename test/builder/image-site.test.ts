@@ -11,7 +11,7 @@ import type { AskRegistry } from "../../src/sandbox/images/registry/client.ts";
 import { SimulatedBuilds, simulatedBuilder } from "../twins/builder/builder.ts";
 import { BuildSite, type SiteEvent } from "../../src/builder/site/port.ts";
 import { sourceOf } from "../support/world/environment-builds.ts";
-import { buildImageName } from "../../src/domain/image.ts";
+import { buildImageName } from "../../src/domain/environment/image.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 
 let home: string;

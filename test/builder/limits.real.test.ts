@@ -1,7 +1,7 @@
 /** A build that wants too much ends with the limit that it exceeded, and harms no other build. */
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { BuildFailure } from "../../src/domain/build-failure.ts";
+import type { BuildFailure } from "../../src/domain/environment/build-failure.ts";
 import type { BuildLimits } from "../../src/builder/port.ts";
 import { BASE, makeNeighbour, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
 import { tarOf } from "../support/machine/tars.ts";

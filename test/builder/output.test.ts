@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { BuildOutput, plain, tailOf } from "../../src/builder/buildah/output.ts";
-import { parseDockerfile } from "../../src/domain/dockerfile.ts";
+import { parseDockerfile } from "../../src/domain/environment/dockerfile.ts";
 import type { BuildEvent } from "../../src/builder/port.ts";
 
 const read = (dockerfile: string, chunks: readonly (string | Uint8Array)[]) => {

@@ -13,7 +13,7 @@ import { buildahBuilder } from "../../src/builder/buildah/buildah.ts";
 import type { BuildahOptions } from "../../src/builder/buildah/installation.ts";
 import { firstBlockUid } from "../../src/builder/buildah/layer-stores.ts";
 import { findBuildTools } from "../../src/builder/buildah/requirements.ts";
-import type { BuildFailure } from "../../src/domain/build-failure.ts";
+import type { BuildFailure } from "../../src/domain/environment/build-failure.ts";
 import {
   type BuildEvent,
   type BuildLimits,

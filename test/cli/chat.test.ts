@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Question } from "../../src/domain/conversation.ts";
+import type { Question } from "../../src/domain/conversation/conversation.ts";
 import { CommandLine } from "../support/service/command-line.ts";
 import {
   eventually,

@@ -56,7 +56,7 @@ export const connectorRowsOf = (world: World): Readonly<Record<string, Row>> => 
     "approvals list": {
       args: async () => ["--show-hidden", "--project", (await waitingApproval())[0]],
       human: new RegExp(
-        `^ID +ASKED +CONNECTOR +TOOL +SESSION +ARGUMENTS OR REASON\n(?:${ID} .* wiki +read +${ID} +{"page":"home"}\n)+$`,
+        `^CALL +ASKED +CONNECTOR +TOOL +SESSION +ARGUMENTS OR REASON\n(?:${ID} .* wiki +read +${ID} +{"page":"home"}\n)+$`,
       ),
       json: { next_cursor: null },
       refused: [["--state", "open"], 2, /^--state must be one of pending, approved/],

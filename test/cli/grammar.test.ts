@@ -5,7 +5,15 @@ import { parseAddress } from "../../src/cli/configuration.ts";
 import { readLine, wantsJson } from "../../src/cli/grammar.ts";
 import { helpText } from "../../src/cli/help.ts";
 import { VERSION } from "../../src/cli/program.ts";
-import { fields, table, tableFor, visible, visibleJson, visibleLines } from "../../src/cli/terminal.ts";
+import {
+  fields,
+  table,
+  tableFor,
+  visible,
+  visibleJson,
+  visibleLines,
+  type Window,
+} from "../../src/cli/terminal.ts";
 import { operatorCommands } from "../../src/cli/operator/commands.ts";
 import packageFile from "../../package.json" with { type: "json" };
 
@@ -21,6 +29,12 @@ const made: readonly Command[] = [
   }),
   command({ name: "eat", about: "Eat", run: () => Promise.resolve("writes") }),
 ];
+const WINDOW: Window = {
+  columns: 100,
+  hasColours: false,
+  hasShortIds: true,
+  now: Date.parse("2026-11-20T12:00:00.000Z"),
+};
 const read = (...line: readonly string[]) => readLine(line, made);
 
 describe("a command line", () => {
@@ -59,7 +73,10 @@ describe("a command line", () => {
     [["cake", "bake", "a", "--filling", "x", "--filling", "SECRET"], "--filling is given twice"],
     [["eat", "--project", "SECRET"], "Unknown option --project"],
     [["cake"], "Missing command after platform cake"],
-    [["cake", "burn"], "Unknown command platform cake burn"],
+    [["cake", "burn"], "Unknown command platform cake burn. See"],
+    [["cake", "bak"], "Unknown command platform cake bak. Did you mean `platform cake bake`? See"],
+    [["cale"], "Unknown command platform cale. Did you mean `platform cake`? See"],
+    [["cake", "bake", "a", "--fillin", "SECRET"], "Unknown option --fillin. Did you mean --filling? See"],
     [[], "Missing command"],
     [["--json"], "Missing command"],
     [["--project", "SECRET", "eat"], "Options come after the command"],
@@ -87,13 +104,16 @@ describe("the help", () => {
   it("names every command, all its options, and each exit code", () => {
     const overview = helpText("", ALL);
     for (const { name, takes, options, about } of ALL) {
-      expect(overview).toContain(`  ${[name, ...takes].join(" ")}`);
+      const [group = "", more] = name.split(" ");
+      expect(overview).toMatch(new RegExp(`^ {2}${group} `, "m"));
+      if (more !== undefined) expect(helpText(group, ALL)).toContain(`  ${[name, ...takes].join(" ")}`);
       const own = helpText(name, ALL);
       expect(own).toContain(`${about}.\n`);
       for (const option of ["json", "help", ...Object.keys(options)])
         expect(own).toMatch(new RegExp(`^ {2}--${option} `, "m"));
     }
-    expect([...overview.matchAll(/\b[0-6]\b/g)].map(([code]) => code).join("")).toBe("0123456");
+    const codes = overview.slice(overview.indexOf("Exit codes:"));
+    expect([...codes.matchAll(/\b[0-6]\b/g)].map(([code]) => code).join("")).toBe("0123456");
     expect(helpText("cr", ALL).split("\n  ").length).toBe(7);
   });
 
@@ -122,18 +142,53 @@ describe("output", () => {
   it("is a table whose columns fit their content, with long words cut at a terminal only", () => {
     const long = `ü ${"ü".repeat(78)}`;
     const rows = [["1", "x"], ["22", long]]; // prettier-ignore
-    const atTerminal = tableFor({ isTerminal: true });
+    const atTerminal = tableFor(WINDOW);
     expect(atTerminal(["A", "NAME"], rows, "none")).toBe(`A   NAME\n1   x\n22  ü ${"ü".repeat(57)}…`);
-    expect(tableFor({ isTerminal: false })(["A", "NAME"], rows, "none")).toBe(`A   NAME\n1   x\n22  ${long}`);
+    expect(tableFor(null)(["A", "NAME"], rows, "none")).toBe(`A   NAME\n1   x\n22  ${long}`);
     expect(atTerminal(["A"], [], "none")).toBe("none");
   });
 
   it("is a table that never cuts an address, an id or a path", () => {
-    const atTerminal = tableFor({ isTerminal: true });
+    const atTerminal = tableFor(WINDOW);
     const address = `https://platform.example.com/v1/webhooks/projects/${"0".repeat(36)}/on-push`;
     expect(atTerminal(["WHEN"], [[address]], "none")).toBe(`WHEN\n${address}`);
     const filePath = `${"a b/".repeat(20)}c`;
     expect(atTerminal(["FILE"], [[filePath]], "none")).toBe(`FILE\n${filePath}`);
+  });
+
+  it("is a table whose last column fits a narrow window, if it has words", () => {
+    const narrow = tableFor({ ...WINDOW, columns: 20 });
+    expect(narrow(["A", "NAME"], [["four", "one two three four five"]], "")).toBe(
+      "A     NAME\nfour  one two three…",
+    );
+    expect(narrow(["A", "URL"], [["four", "x".repeat(30)]], "")).toBe(`A     URL\nfour  ${"x".repeat(30)}`);
+  });
+
+  it("is a table with the ends of ids, but for names of branches", () => {
+    const id = "0190f3b2-0000-7000-8000-0000deadbeef";
+    expect(tableFor(WINDOW)(["SESSION", "BRANCH"], [[id, id]], "")).toBe(`SESSION   BRANCH\ndeadbeef  ${id}`);
+    expect(tableFor({ ...WINDOW, hasShortIds: false })(["TOKEN"], [[id]], "")).toBe(`TOKEN\n${id}`);
+    expect(tableFor(null)(["SESSION"], [[id]], "")).toBe(`SESSION\n${id}`);
+  });
+
+  it.each([
+    ["2026-11-20 11:59Z", "1 min. ago"],
+    ["2026-11-20 12:00Z", "this minute"],
+    ["2026-11-20 15:00Z", "in 3 hr."],
+    ["2026-11-18 12:00Z", "2 days ago"],
+    ["2026-01-18 12:00Z", "2026-01-18"],
+    ["on 2026-11-20 11:59Z", "on 2026-11-20 11:59Z"],
+  ])("is a table with the time from now: %s is %s", (instant, words) => {
+    expect(tableFor(WINDOW)(["AT"], [[instant]], "")).toBe(`AT\n${words}`);
+    expect(tableFor(null)(["AT"], [[instant]], "")).toBe(`AT\n${instant}`);
+  });
+
+  it("is a table with states in colour, where the terminal has colours", () => {
+    const rows = [["failed", "x"], ["odd", "y"]]; // prettier-ignore
+    expect(tableFor({ ...WINDOW, hasColours: true })(["STATUS", "A"], rows, "")).toBe(
+      "STATUS  A\n\u001b[31mfailed\u001b[39m  x\nodd     y",
+    );
+    expect(tableFor(WINDOW)(["STATUS", "A"], rows, "")).toBe("STATUS  A\nfailed  x\nodd     y");
   });
 
   it("is a table with one line for a title of several lines", () => {

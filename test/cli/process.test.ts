@@ -38,7 +38,7 @@ const run = (args: readonly string[], { env = {}, ...rest }: Running = {}) =>
     ...rest,
   });
 
-const session = (id: string) => ({ id, status: "running", created_at: AT, trigger_slug: null, initial_prompt: null, name: HOSTILE, turn: { state: "idle" }, pending_approvals: 0 }); // prettier-ignore
+const session = (id: string) => ({ id, status: "running", created_at: AT, trigger_slug: null, initial_prompt: null, name: HOSTILE, turn: { state: "idle" }, pending_approvals: 0, activity: "working", waits_for: null, saved: null, unsaved: null }); // prettier-ignore
 const frame = (data: object): string => `id: 1\nevent: line\ndata: ${JSON.stringify(data)}\n\n`;
 /** What `login` keeps. */
 const file = (): string => path.join(line.directory, ".config/platform/config.json");
@@ -186,7 +186,11 @@ describe("the address and the token", () => {
     });
     expect(statSync(file()).mode & 0o777).toBe(0o600);
     expect(statSync(path.dirname(file())).mode & 0o777).toBe(0o700);
-    expect(JSON.parse(readFileSync(file(), "utf8"))).toEqual({ api_url: `${url}/v1`, token: TOKEN });
+    expect(JSON.parse(readFileSync(file(), "utf8"))).toEqual({
+      api_url: `${url}/v1`,
+      token: TOKEN,
+      own_token: false,
+    });
     expect(asked.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`)).toBe(true);
   });
 
@@ -391,5 +395,28 @@ describe("the project", () => {
       code: 2,
       stderr: expect.stringContaining("projects create") as string,
     });
+  });
+});
+
+const list = (...options: readonly string[]) => run(["sessions", "list", ...options]);
+
+describe("a list of sessions", () => {
+  it("is narrowed to activities, of which --waiting is one", async () => {
+    answer = saying({ sessions: [], next_cursor: null });
+    await list("--activity", "needs_you,done");
+    expect(asked.at(-1)?.url).toBe(`/v1/projects/${PID}/sessions?activity=needs_you%2Cdone`);
+    await list("--waiting");
+    expect(asked.at(-1)?.url).toBe(`/v1/projects/${PID}/sessions?activity=needs_you`);
+    const unknown = await list("--activity", "needs_you,tired");
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringMatching(/^--activity must be one of /)]);
+    const both = await list("--activity", "done", "--waiting");
+    expect(both).toMatchObject({ code: 2, stderr: "Give --waiting or --activity, not both.\n" });
+  });
+
+  it("has a word for each session, and what it waits for", async () => {
+    const waits_for = { kind: "permission", id: null, text: "rm -r build" };
+    const waiting = { ...session(PID), activity: "needs_you", waits_for };
+    answer = saying({ sessions: [waiting], next_cursor: null });
+    expect((await list()).stdout.split("\n")[1]).toMatch(/^\S+ +Needs you +running +a permission +/);
   });
 });

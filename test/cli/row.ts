@@ -48,7 +48,7 @@ export const ID = "[0-9a-f-]{36}";
 export const notFound = (what: string): RegExp => new RegExp(`^${what} not found\\.\n$`);
 
 /**
- * Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts) or
+ * Commands with a separate test: one needs a queue, one a save of an earlier sandbox (saved-work.test.ts), others have no end (watch.test.ts), an agent that asks (chat.test.ts) or
  * works (wait.test.ts), a provider (secrets-try.test.ts), or a sandbox (terminal.deep.test.ts).
  */
 export const APART = [
@@ -58,5 +58,10 @@ export const APART = [
   "sessions chat",
   "sessions answer",
   "sessions shell",
+  "sessions forget-save",
   "secrets try",
+  "logout",
+  "init",
+  "open",
+  "completion",
 ];

@@ -57,7 +57,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "sessions list": {
     args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
     human: new RegExp(
-      `^SESSION +STATUS +LAST TURN +WAITS FOR +CREATED +STARTED BY +NAME\n${ID} +stopped +failed +- +.*Z +a person +Begin\n$`,
+      `^SESSION +ACTIVITY +STATUS +WAITS FOR +SAVED +CREATED +STARTED BY +NAME\n${ID} +Asleep +stopped +- +\\S+ +.*Z +a person +Begin\n$`,
     ),
     json: "/sessions?limit=1&status=stopped",
     refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],
@@ -65,7 +65,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "sessions show": {
     args: async () => [await world.stoppedSession()],
     human: new RegExp(
-      `^session +${ID}\nstatus +stopped\nstop reason +requested\nturn +idle since .*Z\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
+      `^session +${ID}\nactivity +Asleep\nstatus +stopped\nstop reason +requested\nturn +idle since .*Z\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
     ),
     json: ([sid = ""]) => `/sessions/${sid}`,
     refused: [[NOWHERE], 4, notFound("Session")],
@@ -111,7 +111,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [await world.stoppedSession()],
     human: new RegExp(`^${ID} provisioning\n$`),
     json: { status: "provisioning" },
-    refused: [["../projects"], 2, /^SESSION must be an id/],
+    refused: [["../projects"], 4, /^No such session: give its id, /],
+  },
+  "sessions saves": {
+    args: () => [],
+    human: /^No saved work\.\n$|^SESSION +SIZE +STATUS +NAME\n/,
+    json: "/saves",
+    refused: [["--project", NOWHERE], 4, notFound("Project")],
   },
   "sessions delete": {
     args: async () => [await world.stoppedSession()],
@@ -135,7 +141,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [await runSession(world.service, world.pid)],
     human: /^$/,
     json: { diff: "", live: true },
-    refused: [["no-id"], 2, /^SESSION must be an id /],
+    refused: [["no-id"], 4, /^No such session: give its id, /],
   },
   "sessions files": {
     args: async () => [await runSession(world.service, world.pid)],
@@ -366,6 +372,6 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [(await makeUserToken(world.service)).id],
     human: new RegExp(`^${ID} deleted\n$`),
     json: {},
-    refused: [[STRANGER], 2, /^TOKEN must be an id/],
+    refused: [[STRANGER], 4, /^No such token: give its id, /],
   },
 });

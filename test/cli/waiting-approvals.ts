@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import { sealPart } from "../../src/services/approvals.ts";
-import { Approvals } from "../../src/store/ports/approvals.ts";
+import { sealPart } from "../../src/features/approvals/waiting-calls.ts";
+import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
 import { makeProject } from "../support/service/requests.ts";
 import type { TestService } from "../support/service/service.ts";
 

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ATTACHMENT_MAX, type AttachmentHead } from "../../src/domain/attachment.ts";
+import { ATTACHMENT_MAX, type AttachmentHead } from "../../src/domain/conversation/attachment.ts";
 import { callOf } from "../daemon/support/held-model.ts";
 import { POLL, type Steered } from "../daemon/support/steered.ts";
 

@@ -330,6 +330,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
       const comparison = yield* backend.compare(repository, { base: "main", head: "work" });
       expect(comparison).toMatchObject({ base, head: two, mergeBase: tip, mergeable: true, conflicts: [] });
       expect(comparison).toMatchObject({ commitsTotal: 2, filesTotal: 2 });
+      expect(comparison.linesTotal).toEqual({ additions: 3, deletions: 1 });
       expect(comparison.commits.map(({ sha, subject }) => [sha, subject])).toEqual([
         [two, "Two"],
         [one, "One"],
@@ -351,6 +352,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
       yield* pushes.commit(repository, { branch: "many", onto: tip, files, subject: "Many" });
       const comparison = yield* backend.compare(repository, { base: "main", head: "many" });
       expect(comparison.filesTotal).toBe(3_012);
+      expect(comparison.linesTotal.additions).toBe(3_010);
       expect(comparison.filesChanged).toHaveLength(3_000);
     }),
   );

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { textOf } from "../../src/domain/conversation.ts";
-import { Approvals, type ApprovalMove } from "../../src/store/ports/approvals.ts";
+import { textOf } from "../../src/domain/conversation/conversation.ts";
+import { Approvals, type ApprovalMove } from "../../src/features/approvals/ports/approvals.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { ExecutorCalls, type NewCall } from "../../src/store/ports/executor-calls.ts";
 import { asked, DAY } from "../support/world/approvals.ts";

@@ -34,6 +34,8 @@ const scene = Effect.gen(function* () {
 const nothing = { role: null, mergeRole: "owner" as const, session: null };
 const projectOnly = { role: "owner" as const, mergeRole: "member" as const, session: null };
 
+const emptyRow = { pendingApprovals: 0, oldestApproval: null, changeRequest: null };
+
 export const checkArrivals = (check: Check): void => {
   describe("an arrival", () => {
     check(
@@ -42,21 +44,24 @@ export const checkArrivals = (check: Check): void => {
         const { world, sessionId, path, at } = yield* scene;
         const session = yield* (yield* Sessions).get(sessionId);
         const before = yield* at({});
+        const creatorName = before?.caller.user.name;
         expect(before?.caller).toEqual(yield* (yield* Identity).authenticate(world.tokenHash, NOON));
         expect(before?.reached).toEqual({
           path,
           role: "owner" as const,
           mergeRole: "member" as const,
-          session: { ...session, conversation: null, pendingApprovals: 0 },
+          session: { ...session, ...emptyRow, creatorName, conversation: null },
         });
         const conversations = yield* Conversations;
         yield* conversations.open(sessionId, NOON);
-        const conversation = (yield* conversations.states([sessionId])).get(sessionId);
-        expect(conversation?.turn.state).toBe("idle");
+        const state = (yield* conversations.states([sessionId])).get(sessionId);
+        expect(state?.turn.state).toBe("idle");
+        const conversation = { ...state, turnRequest: null, lastSentence: null };
         expect((yield* at({}))?.reached.session).toEqual({
           ...session,
+          ...emptyRow,
+          creatorName,
           conversation,
-          pendingApprovals: 0,
         });
       }),
     );

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber";
 import * as Schedule from "effect/Schedule";
 import { changeRequest } from "../../src/machines/change-request.ts";
 import { Events } from "../../src/store/ports/events.ts";
-import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { type Check } from "./store-fixture.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
 import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import { cataloguePin, readCatalogue } from "../../src/domain/catalogue.ts";
+import { cataloguePin, readCatalogue } from "../../src/domain/connector/catalogue.ts";
 import { Connectors, type SeenCatalogue } from "../../src/store/ports/connectors.ts";
 import { ABANDONED, ExecutorCalls, type NewCall } from "../../src/store/ports/executor-calls.ts";
 import { People } from "../../src/store/ports/people.ts";

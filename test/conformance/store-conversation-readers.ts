@@ -2,8 +2,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { ATTACHMENT_MAX } from "../../src/domain/attachment.ts";
-import type { NativeItem } from "../../src/domain/conversation.ts";
+import { ATTACHMENT_MAX } from "../../src/domain/conversation/attachment.ts";
+import type { NativeItem } from "../../src/domain/conversation/conversation.ts";
 import {
   ATTACHMENT_UNUSED_MS,
   CHANGES_BEHIND_MAX,

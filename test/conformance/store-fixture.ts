@@ -5,7 +5,7 @@ import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Events } from "../../src/store/ports/events.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
-import type { Store } from "../../src/store/ports/store.ts";
+import type { Store } from "../../src/database.ts";
 import type { World } from "../support/world/world.ts";
 
 export type { Store };

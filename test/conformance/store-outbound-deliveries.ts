@@ -3,9 +3,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { DISABLE_AFTER_MS, WARN_AFTER_MS } from "../../src/domain/outbound-tries.ts";
-import { DELIVERIES_KEPT_EACH, OutboundDeliveries } from "../../src/store/ports/outbound-deliveries.ts";
-import { OutboundWebhooks } from "../../src/store/ports/outbound-webhooks.ts";
+import { DISABLE_AFTER_MS, WARN_AFTER_MS } from "../../src/features/notifications/rules/outbound-tries.ts";
+import {
+  DELIVERIES_KEPT_EACH,
+  OutboundDeliveries,
+} from "../../src/features/notifications/ports/outbound-deliveries.ts";
+import { OutboundWebhooks } from "../../src/features/notifications/ports/outbound-webhooks.ts";
 import type { Check } from "./store-fixture.ts";
 import { addDeliveries, addReceiver, claimAll, resultOf } from "../support/world/outbound.ts";
 import { admitSession } from "../support/world/sessions.ts";

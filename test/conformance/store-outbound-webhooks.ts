@@ -3,10 +3,13 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { RECEIVERS_MAX } from "../../src/domain/outbound-receiver.ts";
+import { RECEIVERS_MAX } from "../../src/features/notifications/rules/outbound-receiver.ts";
 import { Events, EVENTS_KEPT_MS } from "../../src/store/ports/events.ts";
-import { OutboundDeliveries } from "../../src/store/ports/outbound-deliveries.ts";
-import { DELIVERIES_WAITING_MAX, OutboundWebhooks } from "../../src/store/ports/outbound-webhooks.ts";
+import { OutboundDeliveries } from "../../src/features/notifications/ports/outbound-deliveries.ts";
+import {
+  DELIVERIES_WAITING_MAX,
+  OutboundWebhooks,
+} from "../../src/features/notifications/ports/outbound-webhooks.ts";
 import type { Check } from "./store-fixture.ts";
 import { addDeliveries, addReceiver, claimAll, endOf } from "../support/world/outbound.ts";
 import { admitSession } from "../support/world/sessions.ts";

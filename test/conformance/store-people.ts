@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import type { AccountRole, ProjectRole } from "../../src/domain/role.ts";
+import type { AccountRole, ProjectRole } from "../../src/domain/person/role.ts";
 import { Accounts } from "../../src/store/ports/accounts.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { People } from "../../src/store/ports/people.ts";

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
+import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Check } from "./store-fixture.ts";
@@ -10,7 +11,7 @@ import { makeWorld, NOON } from "../support/world/world.ts";
 
 const branched = (sandboxId: string) =>
   ({ type: "branch.created", commit: "a".repeat(40), sandboxId }) as const;
-const SAVED = { wip: "c0ffee", skipped: [], error: null } as const;
+const SAVED = { ...NOTHING_TO_SAVE, wip: "c0ffee", files: 1 };
 
 export const checkRestarts = (check: Check): void => {
   describe("a session", () => {

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { sandbox as sandboxMachine } from "../../src/machines/sandbox.ts";
 import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
@@ -88,10 +89,9 @@ export const checkSandboxes = (check: Check): void => {
         const { id } = yield* openSandbox(yield* admitSession(world));
         yield* tellSandbox(id, { type: "daemon.ready" });
         yield* tellSandbox(id, { type: "archive.requested" });
-        const snapshot = { state: "active", context: { ending: "archived" } };
+        const snapshot = { state: "active", context: { ending: "archived", save: "try" } };
         expect((yield* memory.load(id))?.snapshot).toEqual(snapshot);
-        const saved = { wip: null, skipped: [], error: null };
-        yield* tellSandbox(id, { type: "work.saved", saved }, NOON + 9);
+        yield* tellSandbox(id, { type: "work.saved", saved: NOTHING_TO_SAVE }, NOON + 9);
         expect(yield* get(id)).toMatchObject({ status: "archived", endedAt: NOON + 9 });
       }),
     );

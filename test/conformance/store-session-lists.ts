@@ -1,9 +1,11 @@
 /** Conformance: lists of sessions with filters, of a project and of an account. */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
+import type { Activity } from "../../src/domain/session/session-activity.ts";
+import { notSaved } from "../../src/domain/save/saved.ts";
 import * as Effect from "effect/Effect";
 import { Accounts } from "../../src/store/ports/accounts.ts";
-import { Approvals } from "../../src/store/ports/approvals.ts";
+import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import {
   type NewSession,
@@ -118,6 +120,19 @@ export const checkSessionLists = (check: Check): void => {
         expect(yield* find({ turn: "running" })).toEqual([works.sessionId]);
         expect(yield* find({ turn: "idle" })).toEqual([rests]);
         expect(yield* find({ turn: "requires_action", status: "stopped" })).toEqual([]);
+        // An idle session whose work cannot be saved waits for a person too.
+        yield* tellSession(works.sessionId, { type: "idle.elapsed" });
+        const unsaved = { since: NOON, tries: 1, nextAt: NOON + 60_000 };
+        const { sandboxId } = works;
+        yield* tellSession(works.sessionId, {
+          type: "sandbox.kept",
+          order: "pause",
+          sandboxId,
+          saved: notSaved("no"),
+          unsaved,
+        });
+        const waiting = yield* find({ turn: "requires_action" });
+        expect(waiting.toSorted()).toEqual([works.sessionId, asks.sessionId].toSorted());
       }),
     );
 
@@ -156,6 +171,36 @@ export const checkSessionLists = (check: Check): void => {
         yield* approvals.move(calls[0]?.call.id ?? "", given);
         expect(yield* inProject).toEqual([ended]);
         expect((yield* shown(live))?.pendingApprovals).toBe(0);
+      }),
+    );
+
+    check(
+      "is narrowed to activities, page by page, with ended sessions whose calls wait among those that need a person",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const { list, listOf } = yield* Sessions;
+        const [waits, first, starts, stopped] = [
+          yield* made(world, 1, {}),
+          yield* made(world, 2, {}),
+          yield* made(world, 3, {}),
+          yield* made(world, 4, {}),
+        ];
+        yield* (yield* Approvals).ask(asked(world, { sessionId: waits }), APPROVALS);
+        for (const id of [waits, stopped]) yield* tellSession(id, { type: "stop.requested" });
+        const find = (activities: readonly Activity[], fields: Partial<SessionFilter> = {}) =>
+          Effect.map(list(world.projectId, { ...whole, ...fields, activities }), ids);
+        expect(yield* find(["needs_you"])).toEqual([waits]);
+        expect(yield* find(["starting", "working"])).toEqual([starts, first]);
+        expect(yield* find(["asleep"])).toEqual([stopped]);
+        expect(yield* find(["asleep"], { status: "running" })).toEqual([]);
+        expect(yield* find([])).toEqual([]);
+        const reader = { accountId: world.accountId, userId: null };
+        const activities: readonly Activity[] = ["needs_you", "starting"];
+        const page = yield* listOf(reader, { ...whole, activities, limit: 2 });
+        expect(ids(page)).toEqual([starts, first]);
+        const next = yield* listOf(reader, { ...whole, activities, limit: 2, cursor: page.nextCursor });
+        expect(ids(next)).toEqual([waits]);
+        expect(next.nextCursor).toBe(null);
       }),
     );
 

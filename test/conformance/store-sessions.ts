@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { session } from "../../src/machines/session.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
@@ -20,9 +21,6 @@ const forget = Effect.fnUntraced(function* (kind: "session" | "sandbox", id: str
   const loaded = yield* memory.load(id);
   yield* memory.complete(id, loaded?.pending.map((command) => command.id) ?? []);
 });
-
-/** The answer of a save. */
-const saving = (wip: string | null) => ({ wip, skipped: [], error: null });
 
 export const checkSessions = (check: Check): void => {
   describe("a session's memory", () => {
@@ -154,7 +152,11 @@ export const checkSessions = (check: Check): void => {
         expect(yield* get(id)).toMatchObject({ status: "running", runningAt: NOON + 2, updatedAt: NOON + 2 });
         yield* tellSession(id, { type: "idle.elapsed" }, NOON + 3);
         expect(yield* get(id)).toMatchObject({ status: "running", stopReason: null, saved: null });
-        const saved = { wip: "c0ffee", skipped: [{ path: "a\nb", reason: "ignored by git" }], error: null };
+        const saved = {
+          ...NOTHING_TO_SAVE,
+          wip: "c0ffee",
+          skipped: [{ path: "a\nb", reason: "ignored by git" }],
+        };
         yield* tellSession(id, { type: "sandbox.ended", sandboxId: first, saved }, NOON + 3);
         expect(yield* get(id)).toMatchObject({
           status: "stopped",
@@ -179,37 +181,6 @@ export const checkSessions = (check: Check): void => {
           failure: { ...failure, at: NOON + 5 },
           stopReason: null,
         });
-      }),
-    );
-
-    check(
-      "keeps its saved work named until a sandbox took it back, and forgets that a former sandbox did",
-      Effect.gen(function* () {
-        const world = yield* makeWorld(5);
-        const { get, noteRestored } = yield* Sessions;
-        const id = yield* admitSession(world);
-        const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
-        const run = (sandboxId: string) => tellSession(id, { type: "sandbox.live", sandboxId }, NOON + 1);
-        const end = function* (sandboxId: string, saved: ReturnType<typeof saving>) {
-          yield* tellSession(id, { type: "stop.requested" }, NOON + 2);
-          yield* tellSession(id, { type: "sandbox.ended", sandboxId, saved }, NOON + 2);
-        };
-        yield* tellSession(id, branched(first), NOON);
-        yield* run(first);
-        yield* end(first, saving("c0ffee"));
-        yield* tellSession(id, { type: "restart.requested", sandboxId: second }, NOON + 3);
-        yield* run(second);
-        yield* end(second, saving(null));
-        expect(yield* get(id)).toMatchObject({ saved: saving("c0ffee"), restoreSaved: false });
-        const again = { type: "restart.requested", sandboxId: third, restoreSaved: true } as const;
-        yield* tellSession(id, again, NOON + 4);
-        const restored = { wip: "c0ffee", commits: 0, files: 1, skipped: [], error: null };
-        yield* noteRestored(id, { sandboxId: second, restored });
-        expect(yield* get(id)).toMatchObject({ restoreSaved: true, restored: null });
-        yield* noteRestored(id, { sandboxId: third, restored });
-        yield* run(third);
-        yield* end(third, saving(null));
-        expect(yield* get(id)).toMatchObject({ saved: saving(null), restored });
       }),
     );
 
@@ -353,7 +324,9 @@ export const checkSessions = (check: Check): void => {
         yield* tellSandbox(sandboxId, { type: "daemon.ready" });
         expect(yield* runningOn("node-1")).toEqual([]);
         yield* tellSession(running, { type: "sandbox.live", sandboxId }, NOON + 7);
-        expect(yield* runningOn("node-1")).toEqual([{ id: running, sandboxId, runningAt: NOON + 7 }]);
+        expect(yield* runningOn("node-1")).toEqual([
+          { id: running, sandboxId, runningAt: NOON + 7, unsaved: null, isSurplus: false },
+        ]);
         expect(yield* runningOn("node-2")).toEqual([]);
         yield* tellSession(running, { type: "sandbox.lost", sandboxId, failure });
         expect(yield* runningOn("node-1")).toEqual([]);

@@ -1,4 +1,4 @@
-/** Suspended own credentials: domain/own-credential.ts O1 to O3. */
+/** Suspended own credentials: domain/connector/own-credential.ts O1 to O3. */
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { Suspensions } from "../../src/store/ports/suspensions.ts";

@@ -4,7 +4,7 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { conversation, type ConversationEvent } from "../../src/machines/conversation.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
-import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";

@@ -252,6 +252,10 @@ const checkRefusals = (check: Check): void => {
         const second = yield* list(world.projectId, { limit: 2, cursor: first.nextCursor });
         expect(second).toEqual({ items: [rows[0]], nextCursor: null });
         expect((yield* list(other, all)).items).toHaveLength(1);
+        yield* add([refusal(world, NOON + 3, { slug: "tag" })]);
+        const ofPush = yield* list(world.projectId, { limit: 2, cursor: null, slug: "push" });
+        expect(ofPush.items).toEqual(first.items);
+        expect((yield* list(world.projectId, { ...all, slug: "tag" })).items).toHaveLength(1);
         expect((yield* Effect.flip(list(other, { limit: 1, cursor: "x" })))._tag).toBe("BadCursor");
       }),
     );

@@ -43,6 +43,8 @@ import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkGivenSecrets } from "./store-secrets.ts";
 import { checkRestarts } from "./store-restarts.ts";
 import { checkSessionLists } from "./store-session-lists.ts";
+import { checkSaves } from "./store-saves.ts";
+import { checkSessionRows } from "./store-session-rows.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTransitions } from "./store-transitions.ts";
 import { checkTriggers } from "./store-triggers.ts";
@@ -54,8 +56,10 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
   describe(`the store in ${name}`, () => {
     const check = checkWith(layer);
     checkSessions(check);
+    checkSaves(check);
     checkRestarts(check);
     checkSessionLists(check);
+    checkSessionRows(check);
     checkOutcomes(check);
     checkSandboxes(check);
     checkWarmSandboxes(check);

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Result from "effect/Result";
 import { expect, test } from "vitest";
-import { readDescription } from "../../src/domain/openapi/description.ts";
+import { readDescription } from "../../src/domain/connector/openapi/description.ts";
 import { makeDescriptions } from "../../src/connectors/descriptions.ts";
 import { PETS } from "../support/servers/pets-server.ts";
 

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { HttpOperation } from "../../src/domain/http-operation.ts";
+import type { HttpOperation } from "../../src/domain/connector/http-operation.ts";
 import type { ServerFault, Servers, ServerTarget, ToolResult } from "../../src/connectors/port.ts";
 import { makeServers, RESULT_MAX_BYTES } from "../../src/connectors/servers.ts";
 import { json, startPetsServer, type PetsServer } from "../support/servers/pets-server.ts";

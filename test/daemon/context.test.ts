@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BAD_HANDSHAKES } from "../proxy/handshake-cases.ts";
 import { parseAnswer } from "../support/service/raw-http.ts";
-import { SERVICE_ROLE, signUserContext } from "../../src/domain/user-context.ts";
+import { SERVICE_ROLE, signUserContext } from "../../src/domain/sandbox/user-context.ts";
 import {
   BLOCKED_PORT,
   contextHeader,
@@ -220,6 +220,15 @@ describe("with a valid context", () => {
       await served.ask("/platform/abort", { method: "POST", headers: withContext(signed({ role })) });
     }
     expect(served.aborts).toEqual([false, true]);
+  });
+
+  test("only the service has messages taken again", async () => {
+    const asked = async (role: string) => {
+      const headers = withContext(signed({ role }));
+      return (await served.ask("/platform/continue", { method: "POST", headers })).response.statusCode;
+    };
+    expect([await asked("owner"), served.continued]).toEqual([403, 0]);
+    expect([await asked(SERVICE_ROLE), served.continued]).toEqual([200, 1]);
   });
 });
 

@@ -57,7 +57,7 @@ describe("a refresh", () => {
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  deepTest("restarts the runtime in place if the branch has not moved", async () => {
+  test("restarts the runtime in place if the branch has not moved", async () => {
     const daemon = await ready();
     const head = await headOf(daemon);
     const [status, answer] = await daemon.control("refresh", "");

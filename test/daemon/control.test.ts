@@ -10,7 +10,7 @@ import { WAIT_MS } from "../support/patience.ts";
 
 const { ready } = daemonPerTest();
 
-const CONTROLS = ["refresh", "env", "save"] as const;
+const CONTROLS = ["refresh", "env"] as const;
 
 const environmentOf = async (daemon: Running): Promise<Record<string, string>> =>
   JSON.parse((await daemon.ask("/environment")).body) as Record<string, string>;
@@ -270,11 +270,9 @@ test("calls run one at a time: each answer is true when it is given [A02]", asyn
   const answers = await Promise.all([
     daemon.control("refresh"),
     daemon.control("env", { revision: "1", env: { A: "first" } }),
-    daemon.control("save"),
     daemon.control("env", { revision: "2", env: { A: "second" } }),
-    daemon.control("save"),
   ]);
-  expect(answers.map(([status]) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(answers.map(([status]) => status)).toEqual([200, 200, 200]);
   expect(answers[0]?.[1]["repo"]).toMatchObject({ after });
   const { runtime } = await daemon.health();
   expect(runtime).toMatchObject({ state: "ready", restarts: 3 });
@@ -291,13 +289,12 @@ test("an abort without a run in progress is answered, and twice counts once [X20
 test("processes that a call started end with the daemon", async () => {
   const daemon = await ready();
   const pid = join(daemon.directory, "filter-pid");
-  await daemon.git("config", "filter.slow.clean", `echo $$ > '${pid}'; sleep 1000`);
-  writeFileSync(join(daemon.layout.workspace, ".gitattributes"), "*.slow filter=slow\n");
-  writeFileSync(join(daemon.layout.workspace, "a.slow"), "x");
-  const saving = daemon.control("save").catch(() => null);
+  daemon.pushFromElsewhere({ "a.slow": "x", ".gitattributes": "*.slow filter=slow\n" });
+  await daemon.git("config", "filter.slow.smudge", `echo $$ > '${pid}'; sleep 1000`);
+  const refreshing = daemon.control("refresh").catch(() => null);
   await expect.poll(() => existsSync(pid), { timeout: WAIT_MS }).toBe(true);
   const filter = Number(readFileSync(pid, "utf8"));
   expect(await daemon.end("SIGTERM")).toBe(0);
   expect(isThere(filter)).toBe(false);
-  await saving;
+  await refreshing;
 });

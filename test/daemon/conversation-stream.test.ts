@@ -3,9 +3,10 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ConversationFeed } from "../../daemon/conversation/feed.ts";
-import { Redactor } from "../../src/domain/redactor.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { WAIT_MS } from "../support/patience.ts";
-import { item } from "./support/feed.ts";
+import { OUTPUT_INLINE_MAX } from "../../src/domain/conversation/conversation.ts";
+import { item, tool } from "./support/feed.ts";
 import { Follower } from "./support/follower.ts";
 import { Served } from "./support/served.ts";
 
@@ -55,6 +56,18 @@ describe("the conversation over HTTP", () => {
       // oxlint-disable-next-line no-await-in-loop -- one request after the other
       expect((await running.ask(`/platform/conversation${query}`)).response.statusCode, query).toBe(400);
     }
+  });
+
+  test("has the whole output of a tool beside the item's beginning of it", async () => {
+    const { running, feed } = await start();
+    const output = "o".repeat(OUTPUT_INLINE_MAX + 1);
+    feed.item(tool("a tool/1", output));
+    const { body } = await running.ask("/platform/output?item=a%20tool%2F1");
+    expect(JSON.parse(body)).toEqual({ output });
+    expect((await running.ask("/platform/output?item=other")).response.statusCode).toBe(404);
+    const forged = { "x-platform-user-context": "forged" };
+    const refused = await running.ask("/platform/output?item=a%20tool%2F1", { headers: forged });
+    expect(refused.response.statusCode).toBe(401);
   });
 
   test("is refused for a runtime that has none", async () => {

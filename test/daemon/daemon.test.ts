@@ -160,10 +160,8 @@ describe("the agent runtime", () => {
     const environment = JSON.parse((await daemon.ask("/environment")).body) as Record<string, string>;
     expect(environment["PATH"]).toBe(`${bin}:${process.env["PATH"]}`);
     writeFileSync(join(daemon.layout.workspace, "new.txt"), "new\n");
-    expect((await daemon.control("save"))[1]).toMatchObject({
-      wip: expect.any(String) as unknown,
-      error: null,
-    });
+    // The daemon's own git answers.
+    expect((await daemon.control("refresh"))[1]).toMatchObject({ code: "uncommitted_changes" });
   });
 
   test("is restarted once before its first request if the manifest names another config directory", async () => {

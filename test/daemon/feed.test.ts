@@ -6,8 +6,8 @@ import {
   REPORT_EVERY_LENGTH,
   REPORT_EVERY_MS,
 } from "../../daemon/conversation/feed.ts";
-import { Redactor } from "../../src/domain/redactor.ts";
-import { OUTPUT_INLINE_MAX } from "../../src/domain/conversation.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
+import { OUTPUT_INLINE_MAX } from "../../src/domain/conversation/conversation.ts";
 import { growing, item, startFeed, tool } from "./support/feed.ts";
 
 describe("versions", () => {

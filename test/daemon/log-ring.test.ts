@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Allowance } from "../../daemon/allowance.ts";
 import { LogRing, RING_BYTES } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
-import { Redactor } from "../../src/domain/redactor.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
 
 const numbers = (lines: readonly { readonly seq: number }[]): number[] => lines.map(({ seq }) => seq);
 

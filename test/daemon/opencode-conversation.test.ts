@@ -7,8 +7,8 @@ import { OpencodeConversation } from "../../daemon/adapters/opencode-conversatio
 import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
 import { readMessage, type Recorded } from "../../daemon/adapters/opencode-records.ts";
 import { ConversationFeed } from "../../daemon/conversation/feed.ts";
-import { Redactor } from "../../src/domain/redactor.ts";
-import { isClosed, type NativeItem, type TurnNow } from "../../src/domain/conversation.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
+import { isClosed, type NativeItem, type TurnNow } from "../../src/domain/conversation/conversation.ts";
 import { eventsOf, LISTING, openRequests, SESSION, type RecordedEvent } from "./support/recorded.ts";
 
 const EVENTS = eventsOf();

@@ -11,8 +11,8 @@ import { isRestored, timeIn } from "../../daemon/adapters/opencode-ids.ts";
 import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
 import { nativeMessageId } from "../../daemon/adapters/opencode-messages.ts";
 import { readMessage } from "../../daemon/adapters/opencode-records.ts";
-import type { History, PastItem } from "../../src/domain/history.ts";
-import { historyOf } from "../../src/domain/history.ts";
+import type { History, PastItem } from "../../src/domain/conversation/history.ts";
+import { historyOf } from "../../src/domain/conversation/history.ts";
 import { PAST_MS, pastItem } from "./support/past-items.ts";
 import { LISTING, SESSION } from "./support/recorded.ts";
 

@@ -3,7 +3,7 @@ import { Allowance } from "../../daemon/allowance.ts";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
 import { RuntimeOutput } from "../../daemon/logs/output.ts";
-import { Redactor } from "../../src/domain/redactor.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
 
 const MIB = 1024 * 1024;
 

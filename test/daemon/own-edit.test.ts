@@ -7,7 +7,7 @@ import { opencodeSettings } from "../../daemon/adapters/opencode.ts";
 import { takeBackOwnEdit } from "../../daemon/git/own-edit.ts";
 import type { Settings } from "../../daemon/settings.ts";
 import { daemonPerTest } from "./support/per-test.ts";
-import { write } from "./support/saving.ts";
+import { write } from "./support/workspace-files.ts";
 
 const { ready } = daemonPerTest();
 

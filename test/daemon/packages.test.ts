@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { packageVariables, writePackageSettings } from "../../daemon/packages.ts";
 import { SANDBOX_LAYOUT, settingsOf } from "../../daemon/settings.ts";
-import type { LaunchSettings } from "../../src/domain/launch.ts";
+import type { LaunchSettings } from "../../src/domain/sandbox/launch.ts";
 
 const INJECTED = {
   PLATFORM_TOKEN: "token",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Redactor } from "../../src/domain/redactor.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { Report } from "../../daemon/report.ts";
 
 const report = (secrets: readonly string[] = []): Report =>

@@ -100,13 +100,33 @@ describe("paths", () => {
     expect(codeOf("/platform/conversation", "DELETE")).toBe("405 method_not_allowed");
   });
 
-  test.each(["refresh", "env", "save"])("routes %s by POST on exactly its path [X07]", (name) => {
+  test("routes an output by GET, with the item's id [X07]", () => {
+    expect(routed("/platform/output?item=call%2F1%20a")).toEqual({ kind: "output", item: "call/1 a" });
+    expect(codeOf("/platform/output")).toBe("400 bad_request");
+    expect(codeOf("/platform/output?item=")).toBe("400 bad_request");
+    expect(codeOf("/platform/output?item=a", "POST")).toBe("405 method_not_allowed");
+  });
+
+  test.each(["refresh", "env"])("routes %s by POST on exactly its path [X07]", (name) => {
     expect(routed(`/platform/${name}`, "POST")).toEqual({ kind: "control", name });
     expect(routed(`/platform/${name}?x=1`, "POST")).toEqual({ kind: "control", name });
     for (const method of ["GET", "HEAD", "PUT", "DELETE"])
       expect(codeOf(`/platform/${name}`, method)).toBe("405 method_not_allowed");
     for (const path of [`/platform/${name}/`, `/platform/${name.toUpperCase()}`, `/platform//${name}`])
       expect(codeOf(path, "POST")).toBe("404 not_found");
+  });
+
+  test.each([
+    ["save/list", "list"],
+    ["save/read", "read"],
+    ["restore", "restore"],
+    ["retire", "retire"],
+  ])("routes %s by POST on exactly its path", (path, call) => {
+    expect(routed(`/platform/${path}`, "POST")).toEqual({ kind: "saving", call });
+    for (const method of ["GET", "HEAD", "PUT", "DELETE"])
+      expect(codeOf(`/platform/${path}`, method)).toBe("405 method_not_allowed");
+    for (const other of [`/platform/${path}/`, "/platform/save"])
+      expect(codeOf(other, "POST")).toBe("404 not_found");
   });
 
   test.each(["messages", "interrupt", "answer"])("routes %s by POST on exactly its path [X07]", (name) => {

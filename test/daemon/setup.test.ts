@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { Allowance } from "../../daemon/allowance.ts";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import type { LogFields } from "../../daemon/logs/log.ts";
-import { Redactor } from "../../src/domain/redactor.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { runSetup } from "../../daemon/setup.ts";
 import { isThere } from "./support/running.ts";
 import { daemonPerTest } from "./support/per-test.ts";

@@ -33,11 +33,14 @@ describe("a runtime that does not answer", () => {
     return { call, feed, log, steering };
   };
 
-  test("takes no message once its sandbox is about to end, and begins no turn", async () => {
+  test("takes no message once its sandbox is about to end, and begins no turn, until it stays after all", async () => {
     const { call, feed, steering } = await start(true);
     steering.end();
     expect(await call("messages", message)).toMatchObject({ status: 503, body: { code: "ending" } });
     expect([feed.turnNow.state, feed.turnsEnded]).toEqual(["idle", 0]);
+    steering.goOn();
+    // It is handed over, and this runtime does not answer.
+    expect(await call("messages", message)).not.toMatchObject({ body: { code: "ending" } });
   });
 
   test("is not ready before it serves", async () => {

@@ -10,7 +10,7 @@ import { ConversationFeed } from "../../daemon/conversation/feed.ts";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
 import type { Launch } from "../../daemon/process.ts";
-import { Redactor } from "../../src/domain/redactor.ts";
+import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { Report } from "../../daemon/report.ts";
 import { superviseRuntime } from "../../daemon/runtime.ts";
 import { CRASH_BUDGET } from "../../src/machines/agent-runtime.ts";

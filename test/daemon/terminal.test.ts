@@ -5,7 +5,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Terminal, type Peer } from "../../daemon/terminals/terminal.ts";
-import { TERMINAL_OUTPUT_KEPT } from "../../src/domain/terminal.ts";
+import { TERMINAL_OUTPUT_KEPT } from "../../src/domain/session/terminal.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
 const POLL = { timeout: WAIT_MS };

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { BEGIN_WITHIN_MS, TurnBook } from "../../daemon/turn-book.ts";
-import type { TurnNow } from "../../src/domain/conversation.ts";
+import type { TurnNow } from "../../src/domain/conversation/conversation.ts";
 
 const IDLE: TurnNow = { state: "idle", waiting_for: null };
 const RUNNING: TurnNow = { state: "running", waiting_for: null };

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { HealthReport } from "../../daemon/report.ts";
-import { chooseModel, MODEL_PROVIDERS } from "../../src/domain/model.ts";
+import { chooseModel, MODEL_PROVIDERS } from "../../src/domain/sandbox/model.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { ModelStub } from "../support/servers/model-stub.ts";
 import { Running, type RunOptions } from "./support/running.ts";

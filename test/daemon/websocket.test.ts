@@ -5,7 +5,7 @@ import { createServer, request, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket, WebSocketServer, type ServerOptions } from "ws";
-import { signUserContext } from "../../src/domain/user-context.ts";
+import { signUserContext } from "../../src/domain/sandbox/user-context.ts";
 import { contextHeader, Served, SESSION_ID, TOKEN } from "./support/served.ts";
 
 const MIB = 1024 * 1024;

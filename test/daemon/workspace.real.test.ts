@@ -15,7 +15,7 @@ import { DIFF_MAX_BYTES, FILES_MAX } from "../../daemon/workspace/changes.ts";
 import { ENTRIES_MAX, FILE_MAX_BYTES } from "../../daemon/workspace/entries.ts";
 import { daemonPerTest } from "./support/per-test.ts";
 import type { Running } from "./support/running.ts";
-import { headOf, write } from "./support/saving.ts";
+import { headOf, write } from "./support/workspace-files.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const { ready } = daemonPerTest();

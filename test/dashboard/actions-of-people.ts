@@ -50,7 +50,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
       await press("Deactivate: Vera");
       await press("Deactivate");
     },
-    writes: "POST /v1/people/u-vera/deactivate {}",
+    writes: "POST /v1/people/u-vera/deactivate ",
     tells: "Vera is deactivated.",
   },
   {
@@ -58,7 +58,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     hash: "#/people",
     shows: "form",
     does: ({ press }) => press("Reactivate: Karl"),
-    writes: "POST /v1/people/u-karl/reactivate {}",
+    writes: "POST /v1/people/u-karl/reactivate ",
     tells: "Karl has the former roles again",
   },
   {

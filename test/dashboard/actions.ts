@@ -196,7 +196,7 @@ const SESSION_ACTIONS: readonly Action[] = [
       await press("Stop session");
       await press("Stop");
     },
-    writes: `POST ${API}/sessions/${SESSION_ID}/stop {}`,
+    writes: `POST ${API}/sessions/${SESSION_ID}/stop {"save":"require"}`,
   },
   {
     name: "restarts a session from its row",

@@ -31,14 +31,19 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await secret.innerText()).toContain("MODEL_KEY");
     expect(await secret.innerText()).toContain("127.0.0.1");
 
-    await page.locator("select[data-filter=action]").selectOption("secret.set");
+    const filters = page.getByRole("search");
+    await filters.getByRole("combobox", { name: "Action" }).selectOption("secret.set");
     await expect.poll(() => rows.count()).toBe(1);
-    await page.locator("select[data-filter=actor]").selectOption({ label: "admin" });
-    await page.locator("select[data-filter=project]").selectOption({ label: "greeter" });
+    await filters.getByRole("combobox", { name: "Person" }).selectOption({ label: "admin" });
+    await filters.getByRole("combobox", { name: "Project" }).selectOption({ label: "greeter" });
     await expect.poll(() => page.url()).toMatch(/action=secret\.set&actor=[\w-]+&project=/);
     expect(await rows.count()).toBe(1);
-    await page.locator("input[data-filter=until]").fill("2020-01-31");
+    await filters.getByLabel("To", { exact: true }).fill("2020-01-31");
     await page.getByText("Nothing on record.").waitFor();
+    await page.reload();
+    await page.getByText("Nothing on record.").waitFor();
+    expect(await filters.getByLabel("To", { exact: true }).inputValue()).toBe("2020-01-31");
+    expect(await filters.getByRole("combobox", { name: "Action" }).inputValue()).toBe("secret.set");
     await page.getByRole("button", { name: "Show everything" }).click();
     await expect.poll(() => rows.count()).toBe(50);
     expect(await page.content()).not.toContain(canary);

@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ({ context, page, complaints } = await newPage(browser));
     const { url } = fields(await service.request("POST", "/dashboard/links"));
     await followLink(page, String(url));
-    await page.getByRole("heading", { name: "Projects" }).waitFor();
+    await page.getByRole("heading", { name: "Home" }).waitFor();
   });
   afterEach(async () => {
     host.mayPush = () => true;
@@ -82,6 +82,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.keyboard.press("Tab");
   };
   const openForm = async () => {
+    await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: /^(?:Connect a repository|New project)$/ }).click();
     await page.getByRole("link", { name: "GitHub", exact: true }).click();
     await page.getByText("The service tries each step as soon as").waitFor();

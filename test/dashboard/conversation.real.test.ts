@@ -270,7 +270,7 @@ describe.skipIf(!hasChromium)(title, () => {
     async () => {
       const { page, fake, visit } = await start(world(messages(3)));
       const { reads, readers } = fake.conversations;
-      await page.getByRole("heading", { name: "Projects" }).waitFor();
+      await page.getByRole("heading", { name: "Home" }).waitFor();
       const held = Promise.withResolvers<void>();
       await page.route("**/v1/me", async (route) => {
         await held.promise;

@@ -1,9 +1,9 @@
-/** The API as the contract words it, over plain objects that a test can change, and the page's files under a strict CSP. */
+/** The API as the contract words it, over plain objects that a test can change, and the page's files under the service's policy. */
 import { once } from "node:events";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 import * as path from "node:path";
-import { readPage } from "../../src/http/pages/page-files.ts";
+import { PAGE_POLICY, readPage } from "../../src/http/pages/page-files.ts";
 import {
   type FakeConversation,
   isOfConversation,
@@ -16,14 +16,11 @@ import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts"
 import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
 import { type FakeWorkspace, workspaceAnswer } from "./fake-workspace.ts";
+import { withRow } from "./fake-rows.ts";
 import { lineFrame, openStream, RESET } from "./fake-streams.ts";
 import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
-/** As strict as the service's own, and stricter: no text may become markup or script by any door. */
-const CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
-  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 export const TOKEN = "platform_pat_right";
 export const CODE = "one-time-code";
@@ -120,7 +117,7 @@ export const startFakeService = async (
   });
 
   const serve = async (request: http.IncomingMessage, response: http.ServerResponse) => {
-    if (options.csp) response.setHeader("content-security-policy", CSP);
+    if (options.csp) response.setHeader("content-security-policy", PAGE_POLICY);
     const target = new URL(request.url ?? "/", "http://fake");
     const { pathname, searchParams } = target;
     const chunks: Buffer[] = [];
@@ -259,10 +256,8 @@ const dashboardSession = (
   } else if (opened !== undefined) {
     response.writeHead(303, { "set-cookie": cookieOf(opened), location: "/" }).end();
   } else if (route === "POST /dashboard/session") {
-    if ((JSON.parse(body) as { token: string }).token !== TOKEN) {
-      refuse(response, 401, "unauthorized", "This token is Invalid or expired token..");
-      return;
-    }
+    if ((JSON.parse(body) as { token: string }).token !== TOKEN)
+      return refuse(response, 401, "unauthorized", "This token is Invalid or expired token..");
     response.writeHead(200, { "set-cookie": cookieOf("Mona") }).end(JSON.stringify({ csrf: CSRF }));
   } else if (route === "GET /dashboard/session" && person !== null) {
     response.writeHead(200).end(JSON.stringify({ user: { id: "u", name: person }, csrf: CSRF }));
@@ -299,16 +294,15 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "sessions" && id === undefined) return sessionsOf(world, query);
   if (rest.endsWith("/machine")) return world.machines[machineOf(group ?? "", part)];
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
-  if (group === "sessions" && part === undefined) return session;
+  if (group === "sessions" && part === undefined) return session && withRow(session, world.changes);
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "sessions" && part === "ports") return { ports: world.ports };
   if (group === "sessions" && part === "workspace") return workspaceAnswer(world, rest, query);
   if (group === "triggers") return world.listing;
   if (group === "usage") return world.usage;
-  if (group === "webhook-refusals") return pageOf("webhook_refusals", world.refusals, query);
-  if (group === "change-requests" && id === undefined) {
+  if (group === "webhook-refusals") return refusalsOf(world, query);
+  if (group === "change-requests" && id === undefined)
     return { change_requests: world.changes, next_cursor: null };
-  }
   if (group === "change-requests" && part === "diff") {
     const one = query.get("path");
     return one === null ? world.diff : (world.fileDiffs?.[one] ?? "");
@@ -331,13 +325,19 @@ const pageOf = (plural: string, items: readonly Json[], query: URLSearchParams):
   };
 };
 
+const isTurn = ({ status, turn, unsaved }: Json, state: string): boolean =>
+  status === "running" && (Object(turn).state === state || (state === "requires_action" && unsaved !== null));
+
 /** The service's own filters, on what the page shows. */
 const sessionsOf = (world: World, query: URLSearchParams) => {
   const [status, turn, trigger] = [query.get("status"), query.get("turn"), query.get("trigger")];
+  const activity = query.get("activity");
   const [startedBy, by, search] = [query.get("started_by"), query.get("created_by"), query.get("search")];
   const found = world.sessions
+    .map((one) => withRow(one, world.changes))
     .filter((one) => status === null || one["status"] === status)
-    .filter((one) => turn === null || (one["status"] === "running" && Object(one["turn"]).state === turn))
+    .filter((one) => turn === null || isTurn(one, turn))
+    .filter((one) => activity === null || activity.split(",").includes(String(one["activity"])))
     .filter((one) => trigger === null || one["trigger_slug"] === trigger)
     .filter((one) => startedBy === null || (one["trigger_slug"] === null) === (startedBy === "person"))
     .filter((one) => by === null || one["created_by"] === by)
@@ -361,6 +361,12 @@ const ledgerOf = (world: World, query: URLSearchParams) => {
   return pageOf("fires", found, query);
 };
 
+const refusalsOf = ({ refusals }: World, query: URLSearchParams) => {
+  const slug = query.get("slug");
+  const found = refusals.filter((one) => slug === null || one["slug"] === slug);
+  return pageOf("webhook_refusals", found, query);
+};
+
 const fireOf = (world: World, id: string | undefined) => world.fires.find((fire) => fire["id"] === id);
 
 const cancel = (world: World, id: string | undefined): Answer => {
@@ -380,6 +386,7 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
   if (rest.endsWith("/preview")) return rest.startsWith("/sessions/") ? { url: world.link } : world.preview;
   if (rest.endsWith("/replay")) return world.replay;
+  if (rest === "/sessions") return { id: "0199aaaa-0000-7000-8000-000000000001" };
   if (rest === "/sync") return world.listing;
   if (rest === "/triggers/drafts") return world.draft;
   if (rest === "/triggers/proposals") return { number: 7 };

@@ -1,10 +1,11 @@
 /** The fake's account, its access tokens, and what a project is set up with: secrets, repository, model, pushed work. */
 import { randomUUID } from "node:crypto";
+import { type FakeSaves, savesAnswer } from "./fake-saves.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** What a person can set. */
-export interface FakeSettings {
+export interface FakeSettings extends FakeSaves {
   projects: Json[];
   /** Newest first. */
   tokens: Json[];
@@ -94,12 +95,22 @@ const changeSecret = (world: FakeSettings, method: string, name: string): Answer
   return { previous_valid_until: world.previousValidUntil };
 };
 
+/** What each project offers to a new session. */
+const OPTIONS = {
+  default_branch: "main",
+  branches: ["main", "release"],
+  agents: ["release-notes"],
+  default_model: "anthropic/claude-large",
+  models: ["anthropic/claude-large", "openai/gpt-small"],
+};
+
 const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>, body: Json): Answer => {
   const { method = "", id = "", rest = "" } = groups;
   const [, group, name = "", part] = rest.split("/");
   if (part === "own-credentials" && method === "GET") return world.ownCredentials;
   if (rest === "" && method === "PATCH") return changeProject(world, id, body);
   if (rest === "/setup") return world.setup;
+  if (rest === "/session-options") return OPTIONS;
   if (rest === "/secrets") return secretsOf(world, world.projects[0]?.["created_at"]);
   if (group === "secrets" && part === "try")
     return {
@@ -111,6 +122,8 @@ const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>
   if (group === "secrets") return changeSecret(world, method, decodeURIComponent(name));
   if (rest === "/repository/check") return world.check;
   if (rest === "/repository/credential") return world.projects.find((one) => one["id"] === id);
+  const saves = savesAnswer(world, method, rest);
+  if (saves !== undefined) return saves;
   if (group === "sessions" && part === "changes") return world.work?.changes;
   return group === "sessions" && part === "diff" ? world.work?.diff : undefined;
 };

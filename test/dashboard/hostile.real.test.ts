@@ -49,13 +49,14 @@ const poisoned = (canary: string) =>
   poison(makeWorld(Date.now()), canary) as World;
 
 const PAGES = [
-  ["#/", ".cards"],
+  ["#/", ".sessions"],
+  ["#/projects", ".cards"],
   [`#/projects/${PROJECT_ID}`, ".rows"],
   [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`, ".timeline"],
   [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`, ".items > .item"],
   [`#/projects/${PROJECT_ID}/triggers`, ".card"],
   [`#/projects/${PROJECT_ID}/fires`, ".rows"],
-  [`#/projects/${PROJECT_ID}/webhook-refusals`, ".rows"],
+  [`#/projects/${PROJECT_ID}/fires?status=refused`, ".rows"],
   [`#/projects/${PROJECT_ID}/usage`, ".rows"],
   [`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`, ".request"],
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],

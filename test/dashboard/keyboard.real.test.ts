@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
-import { withTurns } from "./states.ts";
+import { withTurns } from "./states-of-home.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await menu.click();
     await page.locator(".menu[open]").getByRole("button", { name: "Stop" }).click();
     await dialog.getByRole("button", { name: "Stop" }).click();
-    await expect.poll(() => fake.writes.at(-1)).toBe(`POST ${SESSIONS}/${FIRST}/stop {}`);
+    await expect.poll(() => fake.writes.at(-1)).toBe(`POST ${SESSIONS}/${FIRST}/stop {"save":"require"}`);
     await page.getByLabel("Actions for Tidy the docs").click();
     await page.getByRole("button", { name: "Restart" }).click();
     await expect.poll(() => fake.writes.at(-1)).toMatch(/^POST .*\/restart \{"restore_saved":true\}$/);
@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await expect.poll(() => fake.writes).toEqual([`POST ${SESSIONS}/${FIRST}/stop {}`]);
+    await expect.poll(() => fake.writes).toEqual([`POST ${SESSIONS}/${FIRST}/stop {"save":"require"}`]);
     await page.keyboard.press("/");
     expect(await page.locator(":focus").getAttribute("data-filter")).toBe("status");
     // In a field, the keys are text.
@@ -120,7 +120,13 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.keyboard.type("gp");
     // The address changes before the page does, which closes an open dialog.
     await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor();
+    expect(hash()).toBe("#/projects");
+    await page.keyboard.type("gh");
+    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
     expect(hash()).toBe("#/");
+    await page.keyboard.press("c");
+    expect(await page.locator(":focus").getAttribute("id")).toBe("prompt");
+    await page.getByRole("link", { name: "More options" }).focus();
     await page.keyboard.press("?");
     const dialog = page.getByRole("dialog");
     await dialog.getByText("Next entry of a list").waitFor();
@@ -163,7 +169,7 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("opens the palette in full directly after another dialog has closed", async () => {
     const { page, visit } = await start(busy());
     await visit("#/");
-    await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor();
+    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
     await page.keyboard.press("?");
     await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
     // In one turn: the browser tells the close after the palette has opened.
@@ -174,6 +180,7 @@ describe.skipIf(!hasChromium)(title, () => {
     `);
     await page.getByRole("combobox", { name: /^Search projects/ }).fill("greet");
     await page
+      .getByRole("dialog")
       .getByRole("option", { name: /greeter/ })
       .first()
       .waitFor();
@@ -206,15 +213,15 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit("#/queue");
     await expect.poll(() => page.title()).toBe("(1) Queue · Platform");
     expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon-waiting.svg");
-    await page.getByRole("link", { name: "1 needs your answer" }).click();
-    await page.getByRole("heading", { name: "1 session waits for you" }).waitFor();
-    await page.locator(".asking").getByText("greeter").waitFor();
+    await page.getByRole("link", { name: "1 needs you" }).click();
+    const asking = page.getByRole("region", { name: "Needs you" });
+    await asking.getByText("greeter").first().waitFor();
     fake.world.sessions = fake.world.sessions.map((one, at) =>
       at === 0 ? { ...one, pending_approvals: 1 } : one,
     );
-    await page.locator(".asking").getByText("Needs your approval").waitFor();
+    await asking.getByText("Asks for approval: ").waitFor();
     fake.world.sessions = fake.world.sessions.slice(1);
-    await expect.poll(() => page.title()).toBe("Projects · Platform");
+    await expect.poll(() => page.title()).toBe("Home · Platform");
     expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon.svg");
   });
 

@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByRole("alert").getByText("This access token is not valid, or it has expired.").waitFor();
       await page.getByLabel("Access token").fill(TOKEN);
       await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("heading", { name: "Projects" }).waitFor();
+      await page.getByRole("heading", { name: "Home" }).waitFor();
     });
 
     it("returns to the sign-in form when the reader signs out, and when the session ends", async () => {
@@ -37,9 +37,9 @@ describe.skipIf(!hasChromium)(title, () => {
     });
   });
 
-  it("shows projects, the account's usage and whether fires wait for a slot", async () => {
+  it("shows the account's usage, whether fires wait for a slot, and the projects", async () => {
     const { page, fake } = await start(world());
-    await page.getByRole("link", { name: "greeter" }).waitFor();
+    await page.getByRole("heading", { name: "Home" }).waitFor();
     expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 run queued");
     expect(await page.getByRole("meter", { name: "Sessions in use" }).count()).toBe(1);
     await page.getByText("1 run waits for a free session.").waitFor();
@@ -52,6 +52,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .waitFor();
     fake.world.me = world().me;
     await page.getByText("1 run waits for a free session.").waitFor();
+    await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("heading", { name: "greeter", level: 1 }).waitFor();
   });
@@ -64,6 +65,7 @@ describe.skipIf(!hasChromium)(title, () => {
       sessions: [],
       changes: [],
       fires: [],
+      refusals: [],
       queue: [],
       listing: { ...world().listing, triggers: [], errors: [] },
     });
@@ -133,7 +135,8 @@ describe.skipIf(!hasChromium)(title, () => {
   it.each([360, 1200])("fits a window of %i pixels without scrolling sideways", async (width) => {
     const { page, visit } = await start(world(), { width, dark: true });
     for (const [hash, selector] of [
-      ["#/", ".cards"],
+      ["#/", ".sessions"],
+      ["#/projects", ".cards"],
       [PROJECT, ".rows"],
       [SESSION, ".timeline"],
       [`${PROJECT}/triggers`, ".card"],
@@ -153,7 +156,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("lets the keyboard skip to the content", async () => {
     const { page, fake } = await start(world());
-    await page.getByRole("link", { name: "greeter" }).waitFor();
+    await page.getByRole("heading", { name: "Home" }).waitFor();
     await page.getByRole("link", { name: "Skip to content" }).focus();
     await page.keyboard.press("Enter");
     expect(await page.locator(":focus").getAttribute("id")).toBe("main");

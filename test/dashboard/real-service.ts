@@ -65,7 +65,7 @@ export class RealService {
     const { url } = await this.client.send<{ url: string }>("POST", "/dashboard/links");
     const window = await newPage(this.browser);
     await followLink(window.page, url);
-    await window.page.locator(".card").first().waitFor();
+    await window.page.getByRole("heading", { name: "Home" }).waitFor();
     return window;
   }
 

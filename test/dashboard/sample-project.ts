@@ -6,6 +6,7 @@ import { sampleEnvironment } from "./sample-environment.ts";
 import { samplePeople } from "./fake-people.ts";
 import { sampleConnectors } from "./fake-connectors.ts";
 import { sampleReceivers } from "./fake-receivers.ts";
+import { sampleSaved } from "./sample-saves.ts";
 import { sampleSettings } from "./sample-settings.ts";
 import type { World } from "./fake-service.ts";
 
@@ -67,11 +68,13 @@ const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   metadata: {},
   trigger_slug: "on-push",
   fire_id: FIRED_ID,
+  parent_session_id: null,
   created_by: "u",
   failure: null,
   stop_reason: null,
   saved: null,
   restored: null,
+  unsaved: null,
   pending_approvals: 0,
   last_turn: null,
   turn: { state: "idle", since: ago(now, 95), waiting_for: null },
@@ -112,6 +115,9 @@ const fire = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   session_id: SESSION_ID,
   attempts: 1,
   replay_of: null,
+  duplicate_of: null,
+  verified_with: null,
+  outcome: null,
   request: {
     headers: { content_type: "application/json", user_agent: "GitHub-Hookshot/044aadd", forwarded_for: null },
     body: '{"ref":"refs/heads/main","head_commit":{"id":"6113728","message":"Initial commit"},"commits":[]}',
@@ -214,11 +220,7 @@ export const makeWorld = (now: number): World => ({
       branch_name: STOPPED_ID,
       status: "stopped",
       stop_reason: "idle",
-      saved: {
-        wip: "0d5a5e2f27ae82c7b1a177c8d03f9e96e0adf246",
-        skipped: [{ path: "node_modules/", reason: "ignored by git" }],
-        error: null,
-      },
+      saved: sampleSaved(now),
       created_at: ago(now, 7600),
       running_at: ago(now, 7595),
       stopped_at: ago(now, 6600),
@@ -229,6 +231,7 @@ export const makeWorld = (now: number): World => ({
     id: "s",
     session_id: SESSION_ID,
     provider: "local",
+    node_id: "node-1",
     image: "greeter-tools",
     status: "active",
     failure: null,
@@ -367,7 +370,13 @@ export const makeWorld = (now: number): World => ({
   machines: makeMachines(now),
   refusals: [
     refusal(now, { delivery_id: "8f0f2a10-cc79-11e3-8c11-4c9367dc0958", event: "push", body_bytes: 7632 }),
-    refusal(now, { slug: "on-pusch", status: 404, code: "not_found", reason: "unknown_trigger" }),
+    refusal(now, {
+      slug: "on-pusch",
+      status: 404,
+      code: "not_found",
+      reason: "unknown_trigger",
+      at: ago(now, 70),
+    }),
   ],
   ports: [],
   draft: { lines: null, upcoming: [], issues: [] },

@@ -105,7 +105,7 @@ const PROVIDERS = [
 export const sampleSettings = (
   now: number,
   projectId: string,
-): Omit<FakeSettings, "ownCredentials" | "projects"> => {
+): Omit<FakeSettings, "ownCredentials" | "projects" | "sessions"> => {
   const at = (seconds: number) => new Date(now - seconds * 1000).toISOString();
   const token = (id: string, name: string, rest: Readonly<Record<string, unknown>>) => ({
     id,
@@ -119,6 +119,7 @@ export const sampleSettings = (
     ...rest,
   });
   return {
+    saves: { bytes: 0, sessions: [], away: [] },
     tokens: [
       token("t-session", "session …c2a90de", {
         origin: "session",

@@ -110,6 +110,10 @@ const LISTS: readonly (() => string)[] = [
   () => project("/sessions?search=nowhere&"),
   () => "/v1/sessions?",
   () => "/v1/sessions?turn=requires_action&",
+  () => "/v1/sessions?activity=needs_you,failed&",
+  () => "/v1/sessions?activity=queued,starting,working&",
+  () => "/v1/sessions?activity=ready_for_review&",
+  () => "/v1/sessions?activity=resting,asleep,done&",
   () => project("/fires?"),
   () => project("/fires?status=failed&"),
   () => project("/fires?status=fired&"),
@@ -167,11 +171,12 @@ const costs = async (): Promise<readonly Cost[]> => {
   return all;
 };
 
-/** A search that finds no row looks at so many of the newest sessions, then at where to go on. Other lists look at few rows. */
-const rowsMax = ({ target }: Cost): number => (target.includes("search=") ? 2 * SESSIONS_LOOKED_AT : 600);
+/** A list that finds few rows among all looks at so many of the newest sessions, then at where to go on. Other lists look at few rows. */
+const rowsMax = ({ target }: Cost): number =>
+  600 + (/search=|,failed|review/.test(target) ? 2 * SESSIONS_LOOKED_AT : 0);
 
-/** The last page of a search shows the remaining rows. */
-const isWhole = ({ target }: Cost): boolean => !/search=.*cursor=/.test(target);
+/** The second page of a list that finds few rows shows the remaining rows. */
+const isWhole = ({ target }: Cost): boolean => !/(?:search=|,failed|review).*cursor=/.test(target);
 
 describe("the page's lists with 10,000 sessions and 50,000 fires", () => {
   it.skipIf(!hasChromium)("show, page and filter on the server", async () => {
@@ -193,13 +198,13 @@ describe("the page's lists with 10,000 sessions and 50,000 fires", () => {
       await page.getByLabel("Name").fill("session 9999");
       await page.getByRole("link", { name: "Session 9999" }).waitFor();
       await expect.poll(rows).toBe(1);
-      await page.getByRole("link", { name: "Runs", exact: true }).click();
+      await page.getByRole("link", { name: "Runs and deliveries" }).click();
       await page.getByRole("status").getByText("50 runs, and older ones").waitFor();
       expect(await rows()).toBe(PAGE);
-      await page.getByRole("button", { name: "Show older runs" }).click();
+      await page.getByRole("button", { name: "Show older entries" }).click();
       await page.getByRole("status").getByText("100 runs, and older ones").waitFor();
       expect(await rows()).toBe(2 * PAGE);
-      await page.getByLabel("Status").selectOption("failed");
+      await page.getByLabel("State").selectOption("failed");
       await page
         .getByRole("link", { name: /^b, webhook, failed/ })
         .first()

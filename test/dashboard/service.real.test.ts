@@ -64,6 +64,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
     const { context, page, complaints } = await newPage(browser);
     await followLink(page, url);
+    await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByText("live", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Triggers", exact: true }).click();
@@ -84,9 +85,9 @@ describe.skipIf(!hasChromium)(title, () => {
       .getByRole("link", { name: /^run …/ })
       .waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
-    await page.getByRole("link", { name: "Runs", exact: true }).click();
+    await page.getByRole("link", { name: "Runs and deliveries" }).click();
     await page.getByRole("link", { name: /^on-push, manual, stopped/ }).waitFor();
-    await page.getByLabel("Status").selectOption("queued");
+    await page.getByLabel("State").selectOption("queued");
     await page.getByText("No runs match the filter.").waitFor();
     await page.getByRole("link", { name: "0 runs queued" }).click();
     await page.getByText("The queue is empty.").waitFor();
@@ -103,10 +104,14 @@ describe.skipIf(!hasChromium)(title, () => {
     const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
     const { context, page, complaints } = await newPage(browser);
     await followLink(page, url);
+    await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("link", { name: "Environment", exact: true }).click();
     await page.getByText("The machine's own files.").waitFor();
-    await page.getByRole("link", { name: "Projects" }).click();
+    await page
+      .getByRole("navigation", { name: "Breadcrumb" })
+      .getByRole("link", { name: "Projects" })
+      .click();
     await page.getByRole("link", { name: "tools" }).click();
     await page.getByRole("link", { name: "Environment", exact: true }).click();
     await page.getByText(".platform/Dockerfile").waitFor();

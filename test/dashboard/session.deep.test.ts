@@ -127,54 +127,6 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await row.count()).toBe(0);
   });
 
-  it("says where its unpushed work was saved, and which parts are missing", async () => {
-    const all = world();
-    const { page, visit } = await start(all);
-    const id = String(all.sessions[2]?.["id"]);
-    await visit(`${PROJECT}/sessions/${id}`);
-    await page.getByText(`refs/wip/${id}`).waitFor();
-    expect(await page.locator("main").innerText()).toContain("Skipped: node_modules/ (ignored by git)");
-  });
-
-  it("shows the files of its unpushed work, and brings them back with a restart unless the reader does not want it", async () => {
-    const all = world();
-    const { page, fake, visit } = await start({ ...all, work: sampleWork(0) });
-    await visit(`${PROJECT}/sessions/${String(all.sessions[2]?.["id"])}`);
-    const box = page.getByLabel("Bring back unpushed work with a restart");
-    await box.waitFor();
-    expect(await box.isChecked()).toBe(true);
-    await page.getByRole("heading", { name: /^Unpushed work: changes in \d+ files?$/ }).waitFor();
-    const asked = () =>
-      fake.writes.filter((write) => write.includes("/restart ")).map((write) => write.split(" ").at(-1));
-    await page.getByRole("button", { name: "Restart", exact: true }).click();
-    await expect.poll(asked).toEqual(['{"restore_saved":true}']);
-    fake.world.sessions = all.sessions;
-    fake.emit("session.status");
-    await box.uncheck();
-    // Another drawing of the page leaves the choice.
-    fake.emit("session.status");
-    await page.getByRole("button", { name: "Restart", exact: true }).click();
-    await expect.poll(asked).toEqual(['{"restore_saved":true}', '{"restore_saved":false}']);
-  });
-
-  it("says what a restart brought back, and what it left", async () => {
-    const all = world();
-    const skipped = [{ path: "both.txt", reason: "changed on the branch since the save" }];
-    const restored = {
-      wip: "0d5a5e2f27ae82c7b1a177c8d03f9e96e0adf246",
-      commits: 1,
-      files: 3,
-      skipped,
-      error: null,
-    };
-    const sessions = all.sessions.map((one, index) => (index === 0 ? { ...one, restored } : one));
-    const { page, visit } = await start({ ...all, sessions });
-    await visit(SESSION);
-    await page
-      .getByText("1 commit, 3 changed files. Not restored: both.txt (changed on the branch since the save).")
-      .waitFor();
-  });
-
   it("shows its log as it grows, across the end of a sandbox and of a connection, each line once", async () => {
     const { page, fake, visit } = await start(world());
     await visit(SESSION);
@@ -230,7 +182,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await stop.click();
     await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
     await page.getByText("The session was stopped.").waitFor();
-    expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/stop {}`]);
+    expect(fake.writes).toEqual([
+      `POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/stop {"save":"require"}`,
+    ]);
   });
 
   it("offers a change request only if something is new", async () => {

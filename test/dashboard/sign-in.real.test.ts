@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await first.page.goto(String(url));
     await first.page.getByRole("button", { name: `Join with ${label}` }).click();
     await logIn(first.page, "mia");
-    await first.page.getByRole("heading", { name: "Projects" }).waitFor();
+    await first.page.getByRole("heading", { name: "Home" }).waitFor();
     expect(first.page.url()).toBe(`${service.url}/`);
     const cookies = await first.context.cookies(service.url);
     expect(cookies.map(({ name, sameSite, httpOnly }) => [name, sameSite, httpOnly])).toEqual([
@@ -144,9 +144,9 @@ describe.skipIf(!hasChromium)(title, () => {
     // At the address that the provider knows.
     service = await startTestService(settings, { signIn: [oidcProvider({ ...options, groups })] });
     for (const [name, heading] of [
-      ["gina", "Projects"],
-      ["uma", "Projects"],
-      ["max", "Projects"],
+      ["gina", "Home"],
+      ["uma", "Home"],
+      ["max", "Home"],
       ["sam", "You may not sign in here"],
       ["nora", "You may not sign in here"],
     ] as const) {

@@ -1,17 +1,28 @@
 import { expect, it } from "vitest";
-import { LATER_MAX_KB, pageSize, SIZE_MAX_KB, TERMINAL_MAX_KB } from "../bench/page/size.ts";
+import {
+  HOME_MAX_KB,
+  LATER_MAX_KB,
+  pageSize,
+  REACT_MAX_KB,
+  SIZE_MAX_KB,
+  TERMINAL_MAX_KB,
+} from "../bench/page/size.ts";
 
 /** The page, its styles, two icons, and the parts of its script. */
 const FILES_MAX = 16;
 
-it("is a page of at most 135 kB in few files, compressed, 30 kB for pages that few readers open, and 100 kB for the terminal", async () => {
-  const { files, gzippedKb, laterKb, terminalKb } = await pageSize();
+it("is a page of at most 135 kB in few files, compressed, 220 kB with its first page, 40 kB for pages that few readers open, 85 kB for React, and 100 kB for the terminal", async () => {
+  const { files, gzippedKb, homeKb, laterKb, terminalKb, reactKb } = await pageSize();
   // Each is a request of a new reader.
   expect(files).toBeLessThanOrEqual(FILES_MAX);
   expect(gzippedKb).toBeGreaterThan(50);
   expect(gzippedKb).toBeLessThanOrEqual(SIZE_MAX_KB);
+  expect(homeKb).toBeGreaterThan(gzippedKb + reactKb);
+  expect(homeKb).toBeLessThanOrEqual(HOME_MAX_KB);
   expect(laterKb).toBeGreaterThan(1);
   expect(laterKb).toBeLessThanOrEqual(LATER_MAX_KB);
+  expect(reactKb).toBeGreaterThan(50);
+  expect(reactKb).toBeLessThanOrEqual(REACT_MAX_KB);
   expect(terminalKb).toBeGreaterThan(50);
   expect(terminalKb).toBeLessThanOrEqual(TERMINAL_MAX_KB);
 });

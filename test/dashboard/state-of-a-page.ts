@@ -13,9 +13,14 @@ export interface State {
   readonly signedIn?: false;
 }
 
+/** Parts of an address that show the same page: its filters and the ids. */
+const VARIANT = /\?.*$|(?<=\/)[0-9a-f]{8}-[0-9a-f-]{27}/g;
+
 /** @returns the first of each page, for a run that shows each page once. */
-export const firstOfEachPage = <A extends { readonly hash: string }>(all: readonly A[]): readonly A[] =>
-  all.filter(({ hash }, at) => all.findIndex((one) => one.hash === hash) === at);
+export const firstOfEachPage = <A extends { readonly hash: string }>(all: readonly A[]): readonly A[] => {
+  const firsts = Map.groupBy(all, ({ hash }) => hash.replaceAll(VARIANT, ""));
+  return [...firsts.values()].flatMap((ofPage) => ofPage.slice(0, 1));
+};
 
 /** Presses the button of that name, outside of a dialog. */
 export const pressed = (name: string) => (page: Page) =>

@@ -122,7 +122,7 @@ describe.skipIf(!runs)(title, () => {
       expect(running["status"]).toBe("running");
       const { page, complaints } = await newPage(browser);
       await followLink(page, String((await life.call("POST", "/dashboard/links"))["url"]));
-      await page.getByRole("heading", { name: "Projects" }).waitFor();
+      await page.getByRole("heading", { name: "Home" }).waitFor();
       await page.goto(`${life.url}/#/projects/${projectId}/sessions/${String(id)}`);
       await page.getByRole("link", { name: "Why this state?" }).click();
       await page.locator(".machine").first().waitFor();

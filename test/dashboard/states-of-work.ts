@@ -3,6 +3,7 @@ import type { World } from "./fake-service.ts";
 import { sampleItem } from "./sample-conversation.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { sampleWork } from "./sample-settings.ts";
+import { STATES_OF_SAVES } from "./states-of-saves.ts";
 import { sampleWorkspace } from "./sample-workspace.ts";
 import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
@@ -52,9 +53,10 @@ const withChange =
   };
 
 export const STATES_OF_WORK: readonly State[] = [
+  ...STATES_OF_SAVES,
   {
-    name: "overview-archived",
-    hash: "#/",
+    name: "projects-archived",
+    hash: "#/projects",
     shows: ".card",
     change: withProject({
       name: "a-project-whose-name-somebody-made-very-long-without-a-space",
@@ -183,11 +185,12 @@ export const STATES_OF_WORK: readonly State[] = [
     shows: ".empty",
     change: (world) => {
       world.fires = [];
+      world.refusals = [];
     },
   },
   {
     name: "refusals-empty",
-    hash: `${PROJECT}/webhook-refusals`,
+    hash: `${PROJECT}/fires?status=refused`,
     shows: ".empty",
     change: (world) => {
       world.refusals = [];

@@ -5,28 +5,13 @@ import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./s
 import type { State } from "./state-of-a-page.ts";
 import { STATES_OF_CONNECTORS } from "./states-of-connectors.ts";
 import { STATES_OF_ENVIRONMENT } from "./states-of-environment.ts";
+import { none, STATES_OF_HOME, withTurns } from "./states-of-home.ts";
 import { STATES_OF_PEOPLE } from "./states-of-people.ts";
 import { STATES_OF_RECEIVERS } from "./states-of-receivers.ts";
 import { STATES_OF_SETTINGS } from "./states-of-settings.ts";
 import { STATES_OF_WORK } from "./states-of-work.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
-
-/** Sessions of which one waits for a person, one works and one rests. */
-export const withTurns = (world: World): void => {
-  const [first = {}, ...others] = world.sessions;
-  const of = (state: string, index: number) => ({
-    ...first,
-    id: `01995f2c-1e5b-7b0e-8a44-b7d15c2a90d${String(index)}`,
-    name: ["Rename the greeting", null, "Update the dependencies"][index],
-    turn: { state, since: first["created_at"], waiting_for: null },
-  });
-  world.sessions = [...["requires_action", "running", "idle"].map(of), ...others];
-};
-
-const none = (world: World): void => {
-  world.projects = [];
-};
 
 const press = (key: string) => (page: Page) => page.keyboard.press(key);
 
@@ -44,9 +29,9 @@ export const STATES: readonly State[] = [
   ...STATES_OF_SETTINGS,
   ...STATES_OF_WORK,
   { name: "sign-in", hash: "", shows: "form", signedIn: false },
-  { name: "overview", hash: "#/", shows: ".card" },
-  { name: "overview-waiting", hash: "#/", shows: ".asking .row", change: withTurns },
-  { name: "overview-empty", hash: "#/", shows: ".empty", change: none },
+  ...STATES_OF_HOME,
+  { name: "projects", hash: "#/projects", shows: ".card" },
+  { name: "projects-empty", hash: "#/projects", shows: ".empty", change: none },
   {
     name: "problem",
     hash: "#/",
@@ -116,7 +101,7 @@ export const STATES: readonly State[] = [
   { name: "run", hash: `${PROJECT}/fires/${FIRED_ID}`, shows: ".request" },
   { name: "run-queued", hash: `${PROJECT}/fires/${QUEUED_ID}`, shows: ".request" },
   { name: "run-failed", hash: `${PROJECT}/fires/${FAILED_FIRE_ID}`, shows: "h1" },
-  { name: "refusals", hash: `${PROJECT}/webhook-refusals`, shows: ".row" },
+  { name: "refusals", hash: `${PROJECT}/fires?status=refused`, shows: ".row" },
   { name: "change-requests", hash: `${PROJECT}/change-requests`, shows: ".row" },
   { name: "change-request", hash: `${PROJECT}/change-requests/7`, shows: ".diff" },
   { name: "usage", hash: `${PROJECT}/usage`, shows: ".row" },

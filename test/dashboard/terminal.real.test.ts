@@ -4,6 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, LIGHT_AGENT, type Life } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { followLink, hasChromium, launch, newPage } from "./browser.ts";
@@ -21,9 +22,10 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
     /** Errors of scripts, and what the page's policy refused. */
     let complaints: string[];
     const scripts: string[] = [];
+    const database = useRunDatabase();
     beforeAll(async () => {
       installation = await Installation.open();
-      life = await installation.start(LIGHT_AGENT);
+      life = await installation.start({ ...database(), ...LIGHT_AGENT });
       session = await LiveSession.start(life, installation);
       browser = await launch();
       ({ page, complaints } = await newPage(browser));
@@ -32,7 +34,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       });
       const { url } = await life.call("POST", "/dashboard/links");
       await followLink(page, String(url));
-      await page.locator(".card").first().waitFor();
+      await page.getByRole("heading", { name: "Home" }).waitFor();
       await page.goto(`${life.url}/#${session.path.replace("/v1", "")}`);
     }, TEST_MS);
     afterAll(async () => {
@@ -149,7 +151,11 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await shows("line-2");
       await life.end("SIGKILL");
       await expect.poll(status, POLL).toBe("The connection is lost. Trying again…");
-      life = await installation.start({ ...LIGHT_AGENT, PLATFORM_PORT: new URL(life.url).port });
+      life = await installation.start({
+        ...database(),
+        ...LIGHT_AGENT,
+        PLATFORM_PORT: new URL(life.url).port,
+      });
       session = session.at(life);
       await expect.poll(status, POLL).toBe("");
       await shows("yes-sir");

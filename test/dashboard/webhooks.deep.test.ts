@@ -17,25 +17,6 @@ const title = hasChromium ? "webhooks on the page" : "webhooks on the page (/usr
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  it("that were refused are listed with their reasons", async () => {
-    const { page, visit } = await start(world());
-    await visit(PROJECT);
-    await page.getByRole("link", { name: "Refused deliveries" }).click();
-    await page.locator(".rows").waitFor();
-    const rows = await page.locator(".rows > li").allInnerTexts();
-    const words = rows.map((text) =>
-      text
-        .split("\n")
-        .map((line) => line.trim())
-        .filter(Boolean)
-        .join(" | "),
-    );
-    expect(words).toEqual([
-      "on-push | The signature does not match. Check that the sender uses the trigger's secret. | event push | delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958 | 7632 bytes | from 192.0.2.7 | 401 | 1 min ago",
-      "on-pusch | platform.toml has no trigger with this slug. | from 192.0.2.7 | 404 | 1 min ago",
-    ]);
-  });
-
   it("of a paused project are reported as refused, beside its triggers and its refusals", async () => {
     const { page, visit, fake } = await start(world());
     fake.world.projects = [{ ...fake.world.projects[0], triggers_paused: true }];

@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ({ context, page, complaints } = await newPage(browser));
     const { url } = fields(await service.request("POST", "/dashboard/links"));
     await followLink(page, String(url));
-    await page.getByRole("heading", { name: "Projects" }).waitFor();
+    await page.getByRole("heading", { name: "Home" }).waitFor();
   });
   afterEach(async () => {
     await context.close();

@@ -9,7 +9,7 @@ import { addEnvironment } from "../../demo/environment.ts";
 import { bootSteps } from "../../demo/journey.ts";
 import { formatTime, makeNarrator } from "../../demo/narrator.ts";
 import { makeRepository, pushDelivery } from "../../demo/sample.ts";
-import { parseManifest } from "../../src/domain/manifest.ts";
+import { parseManifest } from "../../src/domain/manifest/manifest.ts";
 import { buildLacks } from "../support/service/dockerfile-project.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 

@@ -56,7 +56,7 @@ const UNTESTED = [
   "repositories.md: platform projects create mirror --git ssh://git@git.example.org/team/greeter.git \\",
   "repositories.md: jq -n --rawfile key app.private-key.pem '{",
   "repositories.md: platform projects create greeter --github acme/greeter --token-file token.txt --pull-requests",
-  "saved-work.md: git show -s FETCH_HEAD",
+  'saved-work.md: platform sessions diff "$SESSION" --save "$SAVE"',
   'connectors.md: printf %s "$LINEAR_TOKEN" | platform connectors set-credential linear',
   "connectors.md: platform connectors tools linear",
   "connector-sign-in.md: platform connectors authorize linear",

@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { BaseUnknown, BuildSite } from "../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../src/builder/site/simulated.ts";
 import { AGAIN_MS, baseImagesLayer } from "../../src/duties/base-images.ts";
-import { DUTIES } from "../../src/duties/duties.ts";
+import { DUTIES } from "../../src/services/duties.ts";
 import { Environments } from "../../src/services/environments.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { EnvironmentBases } from "../../src/store/ports/environment-bases.ts";

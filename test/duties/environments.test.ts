@@ -7,7 +7,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { BuildSite } from "../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../src/builder/site/simulated.ts";
-import { DUTIES } from "../../src/duties/duties.ts";
+import { DUTIES } from "../../src/services/duties.ts";
 import { environmentsLayer } from "../../src/duties/environments.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { BUILDS_KEPT, EnvironmentBuilds, type NewBuild } from "../../src/store/ports/environment-builds.ts";

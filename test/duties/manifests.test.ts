@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
-import { Manifests, manifestsLayer } from "../../src/duties/manifests.ts";
+import { Manifests, manifestsLayer } from "../../src/services/manifests.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend } from "../twins/git/repositories.ts";
 import { memoryStore } from "../twins/store/layer.ts";

@@ -7,9 +7,11 @@ import * as Layer from "effect/Layer";
 import * as Logger from "effect/Logger";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { Actors } from "../../src/actors/actors.ts";
-import { Doubt, Doubts, recover, recoveryLayer } from "../../src/duties/recovery.ts";
-import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
+import { Actors } from "../../src/services/actors.ts";
+import { proposedWorkLayer } from "../../src/features/change-requests/proposed-work.ts";
+import { recover, recoveryLayer } from "../../src/duties/recovery.ts";
+import { Doubt, Doubts } from "../../src/services/doubt.ts";
+import type { SandboxStatus, SessionStatus } from "../../src/domain/session/session.ts";
 import { sandbox } from "../../src/machines/sandbox.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Counters } from "../../src/store/ports/counters.ts";
@@ -147,7 +149,7 @@ const scene = Effect.gen(function* () {
       Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.as(note("look"), []) })),
     ),
     Layer.mock(Actors, {}),
-  ).pipe(Layer.provideMerge(memoryStore));
+  ).pipe(Layer.provideMerge(Layer.provideMerge(proposedWorkLayer, memoryStore)));
   const said: string[] = [];
   const logger = Logger.make<unknown, void>(({ message }) => void said.push(JSON.stringify(message)));
   const layer = recoveryLayer({ intervalMs: INTERVAL_MS }).pipe(
@@ -192,7 +194,7 @@ const busyScene = Effect.fnUntraced(function* (count: number, isNew: boolean) {
       ping: wait(pings),
       state: Effect.succeed({ writes: true, notifies: true }),
     }),
-  ).pipe(Layer.provideMerge(memoryStore));
+  ).pipe(Layer.provideMerge(Layer.provideMerge(proposedWorkLayer, memoryStore)));
   const layer = recoveryLayer({ intervalMs: INTERVAL_MS, ready: Deferred.await(ready) }).pipe(
     Layer.provide(Layer.mergeAll(ports, Doubts.layer)),
   );

@@ -18,7 +18,11 @@ it.effect("retention removes an attachment without a message once it has expired
     const isKept = Effect.gen(function* () {
       // A step is followed by a pause while there was something to remove.
       const round = yield* Effect.forkChild(
-        prune({ fireRetentionMs: ATTACHMENT_UNUSED_MS * 100, auditRetentionMs: ATTACHMENT_UNUSED_MS * 100 }),
+        prune({
+          fireRetentionMs: ATTACHMENT_UNUSED_MS * 100,
+          auditRetentionMs: ATTACHMENT_UNUSED_MS * 100,
+          features: () => Effect.succeed(0),
+        }),
       );
       yield* TestClock.adjust("1 second");
       yield* Fiber.join(round);
@@ -28,5 +32,21 @@ it.effect("retention removes an attachment without a message once it has expired
     expect(yield* isKept).toBe(true);
     yield* TestClock.setTime(NOON + ATTACHMENT_UNUSED_MS);
     expect(yield* isKept).toBe(false);
+  }).pipe(Effect.provide(memoryStore)),
+);
+
+it.effect("retention takes the features' step until it finds nothing", () =>
+  Effect.gen(function* () {
+    let left = 3;
+    const round = yield* Effect.forkChild(
+      prune({
+        fireRetentionMs: NOON,
+        auditRetentionMs: NOON,
+        features: () => Effect.sync(() => (left > 0 ? left-- : 0)),
+      }),
+    );
+    yield* TestClock.adjust("1 second");
+    yield* Fiber.join(round);
+    expect(left).toBe(0);
   }).pipe(Effect.provide(memoryStore)),
 );

@@ -5,11 +5,12 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { Activity, activityLayer } from "../../src/services/activity.ts";
-import { Actors } from "../../src/actors/actors.ts";
+import { Actors } from "../../src/services/actors.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
+import { NOTHING_TO_SAVE, type Saved } from "../../src/domain/save/saved.ts";
 import { sweep } from "../../src/duties/sweeper.ts";
 import * as Layer from "effect/Layer";
-import { answered, openActorsWorld, READY } from "../support/world/actors.ts";
+import { answered, openActorsWorld, READY, until } from "../support/world/actors.ts";
 import { nativeItem } from "../support/world/conversations.ts";
 
 const IDLE_MS = 900_000;
@@ -243,7 +244,9 @@ describe("a running session", () => {
         yield* world.untilSession(id, "stopped");
         const row = yield* world.session(id);
         expect(["idle", "requested"]).toContain(row?.stopReason);
-        yield* world.untilSandbox(id, row?.stopReason === "idle" ? "archived" : "stopped");
+        // A stop that came second has the idle sandbox end as it was to end first.
+        expect(["archived", "stopped"]).toContain((yield* world.newestSandbox(id))?.status);
+        yield* until(Effect.map(world.running, (ids) => ids.length === 0));
         expect(yield* world.running).toEqual([]);
         yield* answered(round);
         expect((yield* world.session(id))?.stopReason).toBe(row?.stopReason);
@@ -285,6 +288,66 @@ describe("activity", () => {
       expect([activity.last("a"), activity.last("c")]).toEqual([begun + 1000, begun]);
       activity.keep(new Set(["b"]));
       expect([activity.last("a"), activity.last("b")]).toEqual([begun, begun + 1000]);
+    }),
+  );
+});
+
+describe("a session whose work cannot be saved", () => {
+  const PENDING = [{ path: "big.bin", reason: "limit" }];
+  const PART: Saved = { ...NOTHING_TO_SAVE, state: "partial", pending: PENDING };
+
+  /** It has been tried once. */
+  const unsaved = Effect.gen(function* () {
+    const begun = yield* running;
+    const { world, swept } = begun;
+    world.saves.scripted = () => Effect.succeed(PART);
+    yield* TestClock.adjust(IDLE_MS);
+    expect(yield* swept).toBe("running");
+    const tries = Effect.map(world.session(begun.id), (row) => row?.unsaved?.tries);
+    expect(yield* tries).toBe(1);
+    return { ...begun, tries };
+  });
+
+  it.effect("is tried again after a pause, and no sooner", () =>
+    Effect.gen(function* () {
+      const { swept, tries, world } = yield* unsaved;
+      expect(yield* swept).toBe("running");
+      expect(yield* tries).toBe(1);
+      yield* TestClock.adjust("1 minute");
+      expect(yield* swept).toBe("running");
+      expect(yield* tries).toBe(2);
+      yield* TestClock.adjust("1 minute");
+      yield* swept;
+      expect(yield* tries).toBe(2);
+      world.saves.scripted = () => Effect.succeed(NOTHING_TO_SAVE);
+      yield* TestClock.adjust("1 minute");
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("goes after a day with what is saved", () =>
+    Effect.gen(function* () {
+      const { id, swept, world } = yield* unsaved;
+      yield* TestClock.adjust("23 hours");
+      expect(yield* swept).toBe("running");
+      yield* TestClock.adjust("1 hour");
+      expect(yield* swept).toBe("stopped");
+      expect(yield* world.session(id)).toMatchObject({ stopReason: "idle", saved: PART });
+    }),
+  );
+
+  it.effect("goes if it holds a slot beyond half of its account's", () =>
+    Effect.gen(function* () {
+      const { id, swept, world } = yield* unsaved;
+      const others = yield* Effect.forEach([1, 2, 3, 4, 5], () => world.admit);
+      for (const other of others) yield* world.actors.wake("session", other);
+      for (const other of others) yield* world.untilSession(other, "running");
+      yield* TestClock.adjust(IDLE_MS);
+      expect(yield* swept).toBe("running");
+      yield* TestClock.adjust("1 second");
+      expect(yield* swept).toBe("stopped");
+      for (const other of others) expect(yield* world.statusOf(other)).toBe("running");
+      expect(yield* world.session(id)).toMatchObject({ stopReason: "idle" });
     }),
   );
 });

@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
 import { Schedules, triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers } from "../../src/actors/timers.ts";
-import { DUTIES } from "../../src/duties/duties.ts";
+import { DUTIES } from "../../src/services/duties.ts";
 import { warmPoolDuty } from "../../src/duties/warm-pool.ts";
 import { simulatedBackend } from "../twins/git/repositories.ts";
 import { DaemonClient, type DaemonHealth } from "../../src/sandbox/daemon.ts";

@@ -5,6 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -34,12 +35,13 @@ const agentItems = async (turn: string | undefined): Promise<readonly Json[]> =>
   (await items()).filter((item) => item["turn_id"] === turn && item["role"] === "agent");
 
 describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol", () => {
+  const database = useRunDatabase();
   beforeAll(async () => {
     installation = await Installation.open();
     const config = path.join(installation.directory, "opencode.json");
     writeFileSync(config, JSON.stringify({ permission: { bash: "ask" } }));
     commitToSample(installation, { "opencode.json": config });
-    life = await installation.start({ PLATFORM_AGENT_ADAPTER: "acp" });
+    life = await installation.start({ ...database(), PLATFORM_AGENT_ADAPTER: "acp" });
     session = await LiveSession.start(life, installation, { initial_prompt: PROMPT });
   }, TEST_MS);
   afterAll(async () => {

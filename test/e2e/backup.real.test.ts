@@ -30,6 +30,7 @@ import {
 } from "../support/service/account-view.ts";
 import { BackupLoad, pausingGit } from "../support/service/backup-load.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
+import { writeSavedWork } from "../support/service/saved-work.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { type RequestLog, WebhookSender } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
@@ -37,8 +38,7 @@ import { pausedSince, pauseSince } from "../support/service/paused-since.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
-const CAP = 10;
-const DELIVERIES = 40;
+const [CAP, DELIVERIES] = [10, 40] as const;
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "simulated",
   PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
@@ -57,7 +57,6 @@ type = "cron"
 cron = "0 0 0 1 1 *"
 prompt = "A new year"
 `;
-
 let old: Installation;
 let oldLife: Life;
 let place: Installation;
@@ -67,6 +66,7 @@ let file = "";
 /** The answer to every delivery before the backup began, and the sessions that ran at that time. */
 let answered: RequestLog;
 let ranBefore: readonly string[] = [];
+let savedIn: (dataDir: string) => Promise<unknown>;
 
 /** The command as an operator gives it. @param programs a directory that is looked into before the others of PATH */
 const platform = (
@@ -78,10 +78,8 @@ const platform = (
   const env = { ...environment, PATH, PLATFORM_DATA_DIR: dataDir };
   return promisify(execFile)(process.execPath, [CLI, ...args], { cwd: old.directory, env });
 };
-
 const hook = (of: Life) => `${of.url}/v1/webhooks/projects/${projectId}/hook`;
 const installationId = (dataDir: string) => readFile(path.join(dataDir, "installation-id"), "utf8");
-
 /**
  * Backs the service up while all of that goes on, also between the reading of rows and of repositories, whichever is first:
  * what a repository was given after it was read is in no row of the backup.
@@ -113,6 +111,7 @@ beforeAll(async () => {
     expect(sessions.filter(({ status }) => status === "running")).toHaveLength(held.length);
   });
   ranBefore = held;
+  savedIn = await writeSavedWork(old.dataDir, { projectId, sessionId: held[0] ?? "" });
   answered = await new WebhookSender({
     url: hook(oldLife),
     secret: SECRET,
@@ -145,7 +144,7 @@ describe("a backup of a running service under load", () => {
   );
 
   it(
-    "is restored elsewhere with every branch that a session or a change request names",
+    "is restored elsewhere with saved work, and with every branch that a session or a change request names",
     async () => {
       const { stdout } = await platform(["restore", file], { dataDir: place.dataDir });
       expect(stdout).toContain("1 repositories");
@@ -155,6 +154,7 @@ describe("a backup of a running service under load", () => {
       const resumed = await platform(["admin", "resume"], { dataDir: place.dataDir });
       expect(resumed.stdout).toContain("The pause has ended.");
       await eventually(async () => expect(await life.text("/readyz")).toContain('"paused":false'));
+      expect(await savedIn(place.dataDir)).toEqual([["a.txt"], ["not pushed"]]);
       const repository = path.join(place.dataDir, "repositories", `${projectId}.git`);
       const listed = await gitOk(repository, "for-each-ref", "--format=%(refname:short)", "refs/heads/");
       const branches = new Set(listed.split("\n"));

@@ -51,7 +51,7 @@ const approveOnPage = async (life: Life, session: string): Promise<void> => {
   try {
     const { page } = await newPage(browser);
     await followLink(page, String((await life.call("POST", "/dashboard/links"))["url"]));
-    await page.locator(".card").first().waitFor();
+    await page.getByRole("heading", { name: "Home" }).waitFor();
     await page.goto(`${life.url}/${session}`);
     await page.getByRole("button", { name: "Approve: wiki publish" }).click();
     await page.getByText("wiki publish is approved.").waitFor();

@@ -5,18 +5,12 @@
  */
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import * as Context from "effect/Context";
-import * as Effect from "effect/Effect";
-import * as Layer from "effect/Layer";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
-import { parseMasterKey } from "../../src/domain/secret.ts";
-import { signUserContext } from "../../src/domain/user-context.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -94,41 +88,16 @@ const pushFromElsewhere = (files: Readonly<Record<string, string>>): string => {
   }
 };
 
-/** Asks the session's daemon itself, as the service does before a teardown. */
-const save = async (): Promise<Json> => {
-  const { id } = await life.call("GET", `${session()}/sandbox`);
-  const run = readdirSync(tmpdir()).find((name) =>
-    existsSync(path.join(tmpdir(), name, "s", String(id), "run", "d.sock")),
-  );
-  const bytes = parseMasterKey(readFileSync(path.join(installation.dataDir, "master-key"), "utf8").trim());
-  const layer = keyringLayer({ current: { version: 1, bytes: bytes ?? new Uint8Array() }, former: [] });
-  const keyring = Context.get(await Effect.runPromise(Effect.scoped(Layer.build(layer))), Keyring);
-  // oxlint-disable-next-line no-restricted-properties -- the daemon reads the machine's clock
-  const nowMs = Date.now();
-  const acting = { userId: "service", sessionId, role: "service", nowMs };
-  const context = signUserContext(acting, keyring.serviceKey(String(id)));
-  const socketPath = path.join(tmpdir(), run ?? "", "s", String(id), "run", "d.sock");
-  return await new Promise((resolve, reject) => {
-    const headers = { "x-platform-user-context": context };
-    const call = request({ socketPath, path: "/platform/save", method: "POST", headers }, (answer) => {
-      let text = "";
-      answer.on("data", (chunk) => (text += String(chunk)));
-      answer.on("end", () => resolve({ status: answer.statusCode, ...(JSON.parse(text) as Json) }));
-    });
-    call.on("error", reject);
-    call.end("{}");
-  });
-};
-
 const inRepository = (...args: readonly string[]): string =>
   execFileSync("git", ["-C", path.join(installation.dataDir, "repositories", `${projectId}.git`), ...args], {
     encoding: "utf8",
   }).trim();
 
 describe.runIf(sandboxesStartHere)("a running session", () => {
+  const database = useRunDatabase();
   beforeAll(async () => {
     installation = await Installation.open();
-    life = await installation.start();
+    life = await installation.start(database());
     projectId = await life.project(installation.sample);
     await life.call("PUT", `/v1/projects/${projectId}/secrets/FROM_THE_BOOT`, { value: "boot value" });
     sessionId = String((await life.call("POST", `/v1/projects/${projectId}/sessions`, {}))["id"]);
@@ -161,9 +130,6 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       });
       await after('git commit -q --allow-empty -m "saw $(cat theirs.txt)" && git push -q origin HEAD', 5181);
       expect(inRepository("log", "-1", "--format=%s %P", sessionId)).toBe(`saw from elsewhere ${pushed}`);
-      const twice = await life.call("POST", `${session()}/refresh`, {});
-      const head = inRepository("rev-parse", sessionId);
-      expect(twice["repo"]).toEqual({ before: head, after: head });
     },
     TEST_MS,
   );
@@ -193,57 +159,24 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     TEST_MS,
   );
 
-  deepTest(
-    "has its uncommitted work saved to refs/wip, by programs that run as the agent does [G06]",
-    async () => {
-      const spy = "sh -c '(id -u; env) > /tmp/spied; cat'";
-      const { uid } = await after(
-        `git config filter.spy.clean "${spy}"; echo '*.dat filter=spy' > .gitattributes; echo x > a.dat; echo mine > mine.txt`,
-        5184,
-      );
-      const branch = inRepository("rev-parse", sessionId);
-      const saved = await save();
-      expect(saved).toMatchObject({ status: 200, error: null });
-      const wip = inRepository("rev-parse", `refs/wip/${sessionId}`);
-      expect([saved["wip"], inRepository("rev-parse", `${wip}^1`)]).toEqual([wip, branch]);
-      expect(inRepository("show", `${wip}:mine.txt`)).toBe("mine");
-      expect(inRepository("rev-parse", sessionId)).toBe(branch);
-      expect((await save())["wip"]).toBe(wip);
-
-      const read = `node -e 'require("http").createServer((q,r)=>r.end(JSON.stringify(require("fs").readFileSync("/tmp/spied","utf8")),()=>process.exit())).listen(5185,"127.0.0.1")'`;
-      await prompt(read);
-      const spied = String(await answerOf(5185));
-      expect(spied.split("\n")[0]).toBe(String(uid));
-      expect(spied).not.toContain("PLATFORM_TOKEN");
-      expect(spied).toContain("GIT_CONFIG_SYSTEM");
-    },
-    TEST_MS,
-  );
-
   it(
     "has its work saved when it is stopped, and restored after a restart",
     async () => {
       await after("echo 'not committed' > left-behind.txt", 5186);
       const branch = inRepository("rev-parse", sessionId);
-      const stopped = await life.call("POST", `${session()}/stop`);
-      const wip = inRepository("rev-parse", `refs/wip/${sessionId}`);
+      const stopped = await life.call("POST", `${session()}/stop`, { save: "require" });
       expect(stopped).toMatchObject({
         status: "stopped",
         stop_reason: "requested",
-        saved: { wip, error: null },
+        saved: { state: "complete", files: 1, error: null },
       });
-      expect(inRepository("show", `${wip}:left-behind.txt`)).toBe("not committed");
       expect(inRepository("rev-parse", sessionId)).toBe(branch);
 
-      await life.call("POST", `${session()}/restart`);
+      await life.call("POST", `${session()}/restart`, { restore_saved: true });
       const running = await life.session(projectId, sessionId, ["running", "failed"]);
-      expect(running).toMatchObject({ status: "running", saved: { wip } });
-      await after(
-        `git fetch -q origin refs/wip/${sessionId} && git show FETCH_HEAD:left-behind.txt > got.txt`,
-        5187,
-      );
-      await after("git add got.txt && git commit -qm took-it-up && git push -q origin HEAD", 5188);
-      expect(inRepository("show", `${sessionId}:got.txt`)).toBe("not committed");
+      expect(running).toMatchObject({ status: "running", restored: { files: 1, skipped: [], error: null } });
+      await after("git add -A && git commit -qm took-it-up && git push -q origin HEAD", 5188);
+      expect(inRepository("show", `${sessionId}:left-behind.txt`)).toBe("not committed");
     },
     TEST_MS,
   );
@@ -265,13 +198,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       );
       expect(await statusOf(second)).toBe("queued");
       const stopped = await life.call("POST", `${session()}/stop`);
-      expect(stopped).toMatchObject({ status: "stopped", saved: { error: null } });
-      expect(inRepository("ls-tree", "--name-only", String((stopped["saved"] as Json)["wip"]))).toContain(
-        "began.txt",
-      );
-      expect(inRepository("ls-tree", "--name-only", String((stopped["saved"] as Json)["wip"]))).not.toContain(
-        "waited.txt",
-      );
+      expect(stopped).toMatchObject({ status: "stopped", saved: { state: "complete", files: 1 } });
       await vi.waitFor(async () => expect(await statusOf(second)).toBe("queued"), POLL);
 
       await life.call("POST", `${session()}/restart`);
@@ -280,38 +207,6 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
         POLL,
       );
       expect(await statusOf(second)).toBe("accepted");
-    },
-    TEST_MS,
-  );
-
-  deepTest(
-    "continues with its saved work if the restart asks for it",
-    async () => {
-      await after(
-        "echo half > half.txt && git add -A && git commit -qm not-pushed && echo more >> half.txt",
-        5189,
-      );
-      const pushed = inRepository("rev-parse", sessionId);
-      const stopped = await life.call("POST", `${session()}/stop`);
-      const { wip } = stopped["saved"] as Json;
-      const files = (await life.call("GET", `${session()}/changes?of=saved`)) as Json;
-      expect(files["files_changed"]).toMatchObject(
-        expect.arrayContaining([expect.objectContaining({ path: "half.txt", additions: 2 })]),
-      );
-      expect(await life.text(`${session()}/diff?of=saved&path=half.txt`)).toContain("+more");
-
-      await life.call("POST", `${session()}/restart`, { restore_saved: true });
-      const running = await life.session(projectId, sessionId, ["running", "failed"]);
-      expect(running).toMatchObject({ status: "running", saved: { wip } });
-      expect(running["restored"]).toMatchObject({ wip, commits: 1, skipped: [], error: null });
-      expect(inRepository("rev-parse", sessionId)).toBe(pushed);
-      await after(
-        "git status --porcelain > status.txt; git add -A; git commit -qm status; git push -q origin HEAD",
-        5190,
-      );
-      expect(inRepository("show", `${sessionId}:status.txt`)).toContain("M half.txt");
-      expect(inRepository("log", "-1", "--format=%s", `${sessionId}~1`)).toBe("not-pushed");
-      expect(inRepository("show", `${sessionId}:half.txt`)).toBe("half\nmore");
     },
     TEST_MS,
   );

@@ -1,5 +1,5 @@
 /**
- * A service whose sandboxes are containers of a Docker engine, with the real agent runtime: the agent clones, commits and
+ * A service whose sandboxes are containers of a Docker engine, in the deep tests with the real agent runtime: the agent clones, commits and
  * pushes; a service that was killed finds its sandbox again; a waiting sandbox gets its session; and the doctor ends what
  * a service left that never comes back.
  */
@@ -18,9 +18,11 @@ import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
+import { CHECK, WORK } from "./work-of-each-kind.ts";
 import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
-import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
+import { deepTest, isDeep, onlyDeep } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 
@@ -37,6 +39,7 @@ const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> =
 };
 
 describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () => {
+  const database = useRunDatabase();
   let engine: TestEngine;
   let installation: Installation;
   let images = "";
@@ -48,7 +51,10 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     PLATFORM_DOCKER_SOCKET: engine.socket,
     PLATFORM_IMAGES_DIR: path.join(images, "kept"),
     ...packageSettings(registry),
+    ...database(),
     PLATFORM_WARM_MEMORY_MB: "6000",
+    // Images of the deep tests have no Node, and there the agent runtime is opencode.
+    ...(isDeep ? {} : LIGHT_AGENT),
   });
   const platform = async (...args: readonly string[]): Promise<Json> => {
     const { DATABASE_URL: _ours, ...environment } = process.env;
@@ -78,7 +84,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
   }, TEST_MS);
 
   it(
-    "clones, commits and pushes, also after its service was killed and came back",
+    "clones, commits and pushes, also after its service was killed, and brings back what was not pushed",
     { timeout: TEST_MS },
     async () => {
       const session = await LiveSession.start(life, installation);
@@ -92,6 +98,14 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
       await again.run(`echo 2 > second && ${COMMIT}`);
       expect(await filesChanged(again)).toEqual(["first", "second"]);
       expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "docker" });
+      await again.run(WORK);
+      const { saved } = await again.call("POST", "stop", { save: "require" });
+      expect(saved).toMatchObject({ state: "complete", pending: [], error: null });
+      await again.call("POST", "restart", { restore_saved: true });
+      const [, , , projectId = "", , id = ""] = again.path.split("/");
+      const running = await life.session(projectId, id, ["running", "failed"]);
+      expect(running).toMatchObject({ status: "running", restored: { renamed: [], error: null } });
+      await again.run(CHECK);
       await again.stop();
       await expect.poll(containers, POLL).toEqual([]);
     },

@@ -7,7 +7,7 @@ import { mkdtempSync } from "node:fs";
 import path from "node:path";
 import * as Result from "effect/Result";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseCron } from "../../src/domain/cron.ts";
+import { parseCron } from "../../src/domain/trigger/cron.ts";
 import { FAULT_POINTS, type FaultPoint } from "../../src/store/ports/faults.ts";
 import {
   countedOf,

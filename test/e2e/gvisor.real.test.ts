@@ -18,6 +18,7 @@ import { TEST_MS } from "../support/patience.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
+import { CHECK, WORK } from "./work-of-each-kind.ts";
 import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
 import { deepTest, isDeep, onlyDeep } from "../support/vitest/rings.ts";
 
@@ -87,19 +88,19 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   });
 
   it(
-    "saves an uncommitted file when it stops, and a restart brings it back",
+    "saves what was not pushed when it stops, and a restart brings it back",
     { timeout: TEST_MS },
     async () => {
       const projectId = await life.project(installation.sample);
       const session = await LiveSession.startIn(life, projectId);
       const { session_id: sessionId } = await session.call("GET", "sandbox");
-      await session.run(`${OWN_KERNEL} && echo hours > hours`);
-      await session.stop();
+      await session.run(`${OWN_KERNEL} && ${WORK}`);
+      const { saved } = await session.call("POST", "stop", { save: "require" });
+      expect(saved).toMatchObject({ state: "complete", pending: [], error: null });
       await session.call("POST", "restart", { restore_saved: true });
       const running = await life.session(projectId, String(sessionId), ["running", "failed"]);
-      expect(running).toMatchObject({ status: "running", restored: { skipped: [], error: null } });
-      await session.run(`grep -qx hours hours && ${COMMIT}`);
-      expect(await filesChanged(session)).toEqual(["hours"]);
+      expect(running).toMatchObject({ status: "running", restored: { renamed: [], error: null } });
+      await session.run(CHECK);
       await session.stop();
     },
   );

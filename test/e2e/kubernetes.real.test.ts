@@ -19,6 +19,7 @@ import { sandboxesStartHere } from "../support/requirements.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { deepTest } from "../support/vitest/rings.ts";
+import { CHECK, WORK } from "./work-of-each-kind.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const lacks = !sandboxesStartHere
@@ -116,7 +117,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
   });
 
   it(
-    "clones, commits and pushes, also after its service was killed and came back",
+    "clones, commits and pushes, also after its service was killed, and brings back what was not pushed",
     { timeout: TEST_MS },
     async () => {
       const session = await LiveSession.start(life, installation);
@@ -130,6 +131,14 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
       await again.run(`echo 2 > second && ${COMMIT}`);
       expect(await filesChanged(again)).toEqual(["first", "second"]);
       expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"] });
+      await again.run(WORK);
+      const { saved } = await again.call("POST", "stop", { save: "require" });
+      expect(saved).toMatchObject({ state: "complete", pending: [], error: null });
+      await again.call("POST", "restart", { restore_saved: true });
+      const [, , , projectId = "", , id = ""] = again.path.split("/");
+      const running = await life.session(projectId, id, ["running", "failed"]);
+      expect(running).toMatchObject({ status: "running", restored: { renamed: [], error: null } });
+      await again.run(CHECK);
       await again.stop();
       await expect.poll(pods, POLL).toEqual([]);
       expect(server.store.list("secrets", "")).toEqual([]);

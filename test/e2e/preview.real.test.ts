@@ -11,6 +11,7 @@ import { WebSocket } from "ws";
 import { followLink, hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, LIGHT_AGENT, type Life } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -37,6 +38,7 @@ const PACKAGES = [
 ];
 
 let installation: Installation;
+let database: ReturnType<typeof useRunDatabase>;
 let life: Life;
 let session: LiveSession;
 
@@ -52,7 +54,7 @@ const startEverything = async (): Promise<void> => {
     "site/websocket-server.mjs": path.join(import.meta.dirname, "../sandbox/websocket-server.mjs"),
     ...Object.fromEntries(packages),
   });
-  life = await installation.start(LIGHT_AGENT);
+  life = await installation.start({ ...database(), ...LIGHT_AGENT });
   session = await LiveSession.start(life, installation);
   await serve(`node site/websocket-server.mjs ${ECHO_PORT}`);
   await session.listening(ECHO_PORT);
@@ -105,6 +107,7 @@ const echoed = async (socket: WebSocket, message: string | Buffer): Promise<Buff
 const inChromium = hasChromium ? "in Chromium" : "in Chromium (/usr/bin/chromium is missing)";
 
 describe.runIf(sandboxesStartHere)("a port of a running session", () => {
+  database = useRunDatabase();
   beforeAll(startEverything, TEST_MS);
   afterAll(async () => {
     try {

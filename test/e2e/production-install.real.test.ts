@@ -40,7 +40,7 @@ it(
     const life = await start();
     const page = await fetch(life.url);
     expect(page.status).toBe(200);
-    expect(await page.text()).toMatch(/<script type="module" src="app-\w+\.js">/);
+    expect(await page.text()).toMatch(/<script type="module" src="main-[\w-]+\.js">/);
     await life.end("SIGTERM");
   },
   TEST_MS,

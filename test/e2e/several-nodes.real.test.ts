@@ -314,12 +314,18 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     async () => {
       const [session = ""] = await sessionsOn(second);
       const there = await sessionsOn(second);
+      const begun = await second.life.call("POST", `/v1/projects/${elsewhere}/sessions`, {});
+      const stopped = String(begun["id"]);
+      await second.life.session(elsewhere, stopped, ["running", "failed"]);
+      await stopSession(second.life, elsewhere, stopped);
       await second.life.end("SIGKILL");
       const asked = [
         [target(session, "/runtime/"), "GET"],
         [target(session, "/logs?follow=0"), "GET"],
         [`/v1/git/${elsewhere}.git/info/refs?service=git-upload-pack`, "GET"],
         [`/v1/projects/${elsewhere}/sessions`, "POST"],
+        // Its sandbox has nothing to clone, with or without saved work.
+        [`/v1/projects/${elsewhere}/sessions/${stopped}/restart`, "POST"],
       ] as const;
       for (const [below, method] of asked) {
         const { status, retryAfter, text } = await ask(first, below, method);

@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseCron } from "../../src/domain/cron.ts";
+import { parseCron } from "../../src/domain/trigger/cron.ts";
 import { gitOk } from "../git/git-client.ts";
 import { commitFiles } from "../support/service/requests.ts";
 import {

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import type { Upstream } from "../../src/domain/repository-credential.ts";
+import type { Upstream } from "../../src/domain/repository/repository-credential.ts";
 import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 
 /** A directory until the scope closes: `upstreams` for the server's repositories, `mirrors` for ours. */

@@ -1,7 +1,7 @@
 /** A process of its own that keeps repositories at another server, to be killed: the backend's calls and its endpoint. */
 import * as Effect from "effect/Effect";
 import { openExternal, plainRemote } from "../../src/git/upstream/external.ts";
-import type { Upstream } from "../../src/domain/repository-credential.ts";
+import type { Upstream } from "../../src/domain/repository/repository-credential.ts";
 import { startGitServer } from "./git-server.ts";
 import { sessionPolicy } from "./policies.ts";
 

@@ -89,8 +89,6 @@ describe("a push", () => {
     await gitOk(work, "push", "--quiet", "origin", "HEAD");
     expect(await tip(there, `refs/heads/${session}`)).toBe(head);
     expect(await tip(mirror, `refs/heads/${session}`)).toBe(head);
-    await gitOk(work, "push", "--quiet", "--force", "origin", `HEAD:refs/wip/${session}`);
-    expect(await tip(there, `refs/wip/${session}`)).toBe(head);
   });
 
   it("is checked by the ref policy before the server hears of it [G09]", async () => {

@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope";
 import type { Repositories } from "../../src/git/backends.ts";
 import { type ExternalOptions, openExternal, plainRemote } from "../../src/git/upstream/external.ts";
 import type { GitError } from "../../src/git/port.ts";
-import type { Upstream } from "../../src/domain/repository-credential.ts";
+import type { Upstream } from "../../src/domain/repository/repository-credential.ts";
 import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { keptElsewhere, makePlace } from "./elsewhere.ts";
 import { startUpstream, type UpstreamServer } from "./upstream-server.ts";

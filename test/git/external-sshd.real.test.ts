@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RepositoryCredential } from "../../src/domain/repository-credential.ts";
+import type { RepositoryCredential } from "../../src/domain/repository/repository-credential.ts";
 import type { GitError } from "../../src/git/port.ts";
 import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";
 import { gitOk } from "./git-client.ts";

@@ -61,6 +61,7 @@ const respond = (
       repository: { projectId: route.projectId },
       service: route.service,
       policy,
+      mayFetchSaves: policy.writer.kind === "user",
       protocol: header(request, "git-protocol"),
       disconnect: Effect.sync(() => void request.socket.destroy()),
     };

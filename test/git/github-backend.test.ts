@@ -10,7 +10,7 @@ import { openExternal } from "../../src/git/upstream/external.ts";
 import { githubRepositories } from "../../src/git/github/backend.ts";
 import type { GitError } from "../../src/git/port.ts";
 import type { GitCall } from "../../src/git/server/smart-http.ts";
-import type { Upstream } from "../../src/domain/repository-credential.ts";
+import type { Upstream } from "../../src/domain/repository/repository-credential.ts";
 import type { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { git, gitOk } from "./git-client.ts";
 import { OWNER } from "./github-host-pulls.ts";

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
-import type { RepositoryCredential, Upstream } from "../../src/domain/repository-credential.ts";
+import type { RepositoryCredential, Upstream } from "../../src/domain/repository/repository-credential.ts";
 import { openExternal } from "../../src/git/upstream/external.ts";
 import type { ApiOptions } from "../../src/git/github/api.ts";
 import { githubRepositories, type GithubRepositories } from "../../src/git/github/backend.ts";

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect";
 import { describe, expect, it } from "vitest";
-import { initialCommit } from "../../src/domain/git-ref.ts";
+import { initialCommit } from "../../src/domain/repository/git-ref.ts";
 import { GitError } from "../../src/git/port.ts";
 import {
   absent,

@@ -172,7 +172,7 @@ describe("the wire protocol", () => {
       const socket = connect(Number(port), host);
       const closed = new Promise((resolve) => socket.once("close", resolve));
       socket.on("error", () => undefined).resume();
-      const command = packet(`${absent} ${"1".repeat(40)} refs/wip/${scene.session}\0report-status\n`);
+      const command = packet(`${absent} ${"1".repeat(40)} refs/heads/${scene.session}\0report-status\n`);
       socket.write(
         `${requestHead(hasty, "git-receive-pack", 100_000)}${command}0000PACK\0\0\0\u0002\0\0\0\u0009`,
       );
@@ -188,7 +188,7 @@ describe("the wire protocol", () => {
 
   it("refuses at once a kilobyte that would unpack to half a gigabyte, and stores no part of it [G08]", async () => {
     const stored = await objects();
-    const command = packet(`${absent} ${"1".repeat(40)} refs/wip/${scene.session}\0report-status\n`);
+    const command = packet(`${absent} ${"1".repeat(40)} refs/heads/${scene.session}\0report-status\n`);
     const bomb = deltaBomb(512);
     expect(bomb.length).toBeLessThan(2048);
     const answer = await post("git-receive-pack", {}, Buffer.concat([Buffer.from(`${command}0000`), bomb]));

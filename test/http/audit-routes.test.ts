@@ -6,7 +6,8 @@ import type { Call } from "./call.ts";
 import { makeCalls } from "./calls.ts";
 import { startCast, type Cast } from "./cast.ts";
 import { AUDITED } from "./audited-routes.ts";
-import { ROUTES, type Route } from "../../src/http/routes.ts";
+import { ROUTES } from "../../src/api.ts";
+import type { Route } from "../../src/http/routes.ts";
 import { listOf } from "../support/service/requests.ts";
 
 let cast: Cast;

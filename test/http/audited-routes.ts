@@ -2,7 +2,7 @@
  * What each route leaves on the audit record: an action, or the reason why it leaves none. audit-routes.test.ts calls
  * each of them, and fails for a route that changes something and is missing here.
  */
-import type { AuditAction } from "../../src/domain/audit.ts";
+import type { AuditAction } from "../../src/domain/person/audit.ts";
 
 export interface Audited {
   readonly action: AuditAction;
@@ -44,6 +44,10 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "POST /v1/projects/:pid/sessions/:sid/stop": on("session.stop"),
   "POST /v1/projects/:pid/sessions/:sid/restart": elsewhere("session.restart", "audit.test.ts"),
   "DELETE /v1/projects/:pid/sessions/:sid": on("session.delete"),
+  "DELETE /v1/projects/:pid/sessions/:sid/saves/:id": elsewhere(
+    "session.save_deleted",
+    "sessions-saved.test.ts",
+  ),
   "POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back": elsewhere(
     "session.credentials_given",
     "own-credentials.test.ts",

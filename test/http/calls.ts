@@ -96,6 +96,11 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [200],
     },
     "POST /v1/projects/:pid/sessions/:sid/restart": { target: inSession("/restart"), answers: [409] },
+    "DELETE /v1/projects/:pid/sessions/:sid/saves/:id": {
+      target: inSession("/saves/0192d3a4-0000-7000-8000-0000000000bb"),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/saves": { target: project("/saves"), answers: [200] },
     "DELETE /v1/projects/:pid/sessions/:sid": {
       target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}`,
       answers: [204],

@@ -8,6 +8,7 @@ import * as Scope from "effect/Scope";
 import { HttpServerResponse } from "effect/http";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { routeTable } from "../../src/api.ts";
 import { openListener, type Listener } from "../../src/http/server.ts";
 
 let scope: Scope.Closeable;
@@ -26,7 +27,9 @@ beforeEach(async () => {
   begun = Promise.withResolvers();
   release = Promise.withResolvers();
   scope = Effect.runSync(Scope.make());
-  listener = await Effect.runPromise(Scope.provide(openListener({ host: "127.0.0.1", port: 0 }), scope));
+  listener = await Effect.runPromise(
+    Scope.provide(openListener({ host: "127.0.0.1", port: 0 }, routeTable), scope),
+  );
   const slow = Effect.promise(async () => {
     begun.resolve();
     await release.promise;

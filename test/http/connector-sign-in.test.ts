@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret.ts";
-import { grantPlace, readGrant } from "../../src/domain/connector-grant.ts";
+import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret/secret.ts";
+import { grantPlace, readGrant } from "../../src/domain/connector/connector-grant.ts";
 import { Keyring } from "../../src/services/keyring.ts";
 import { ConnectorGrants } from "../../src/store/ports/connector-grants.ts";
-import { resealAll } from "../../src/store/postgres/reseal.ts";
+import { resealDatabase } from "../../src/database.ts";
 import { textResult } from "../support/servers/mcp-server.ts";
 import { errorCode, expectStatus, fields, listOf, mergeFiles } from "../support/service/requests.ts";
 import { textOf } from "./executor-world.ts";
@@ -292,7 +292,7 @@ describe("tokens", () => {
         yield* Effect.ignore(
           sql.withTransaction(
             Effect.gen(function* () {
-              yield* resealAll({
+              yield* resealDatabase({
                 aliveSince: Date.UTC(2100, 0, 1),
                 decide: () => Effect.succeed({ check: "check", former: "former" }),
                 reseal: (row) => {

@@ -1,7 +1,7 @@
 /** A session's conversation as server-sent events, and whole (api.md 3 "Conversation"). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
-import type { NativeItem } from "../../src/domain/conversation.ts";
+import type { NativeItem } from "../../src/domain/conversation/conversation.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";
 import {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cookieIn } from "../../src/http/pages/dashboard-sessions.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   expectStatus,
   fields,
@@ -13,7 +14,7 @@ import {
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
 });
 afterAll(() => service.close());
 
@@ -49,7 +50,7 @@ const press = (code: string, headers: Readonly<Record<string, string>> = {}) =>
 /** The names of the page's main script and of its styles. */
 const named = async () => {
   const { text } = await service.request("GET", "/", { token: null });
-  const [, app = "", page = ""] = /(?=[^]*"(app-\w+\.js)")[^]*"(page-\w+\.css)"/.exec(text) ?? [];
+  const [, app = "", page = ""] = /(?=[^]*"(main-[\w-]+\.js)")[^]*"(page-[\w-]+\.css)"/.exec(text) ?? [];
   return { app, page };
 };
 
@@ -71,6 +72,8 @@ describe("the page", () => {
         "script-src 'self'",
         "frame-ancestors 'none'",
         "base-uri 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
       ]) {
         expect(policy).toContain(rule);
       }
@@ -139,7 +142,7 @@ describe("the page", () => {
       "/.git/config",
       "/app.js",
       "/app.ts",
-      "/markdown-it.d.ts",
+      "/wire.d.ts",
       "/markdown-it.esm.min.mjs",
     ]) {
       expect((await service.request("GET", target, { token: null })).status).toBe(404);

@@ -1,8 +1,9 @@
-/** The page at `/docs` in a real browser: it is complete, and the browser contacts no other host. */
+/** The page at `/docs` in a real browser: it is complete, and the browser contacts no other host. In the deep tests the guide's pages, too. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
+import { EXAMPLES } from "../../src/api.ts";
 import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
+import { guideAddresses } from "../support/documents.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -34,7 +35,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const policy = answer?.headers()["content-security-policy"] ?? "";
     expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^ ']+'; /);
     expect(policy).not.toContain("unsafe");
-    for (const [id, { summary }] of Object.entries(OPERATION_EXAMPLES)) {
+    for (const [id, { summary }] of Object.entries(EXAMPLES)) {
       await expect(page.locator(`section[id="${id}"]`).textContent()).resolves.toContain(summary);
     }
     // The style is in force: the policy's hash is the style's.
@@ -52,5 +53,30 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.goto(`${service.url}/docs`);
     const beyond = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
     expect(beyond).toBe(0);
+  });
+
+  deepTest("every document's page loads nothing else, and cuts nothing off on a phone", async () => {
+    const { page, complaints } = await newPage(browser, { width: 390 });
+    const addresses = guideAddresses();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    for (const address of addresses) {
+      // eslint-disable-next-line no-await-in-loop -- one page at a time
+      await page.goto(service.url + address);
+      // eslint-disable-next-line no-await-in-loop
+      const beyond = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      expect([address, beyond]).toEqual([address, 0]);
+    }
+    expect(asked).toEqual(addresses);
+    expect(complaints).toEqual([]);
+  });
+
+  deepTest("a document leads the reader to a section of another", async () => {
+    const { page } = await newPage(browser, { dark: true });
+    await page.goto(`${service.url}/docs/guide`);
+    await page.getByRole("link", { name: "Webhooks" }).click();
+    await page.getByRole("link", { name: "the ledger" }).click();
+    expect(page.url()).toBe(`${service.url}/docs/guide/use/triggers#the-ledger`);
+    await expect(page.locator("#the-ledger").textContent()).resolves.toContain("The ledger");
   });
 });

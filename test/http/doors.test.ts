@@ -1,11 +1,11 @@
-/** Each way to do something names its privilege (src/domain/privileges.ts). access.test.ts and routes.test.ts try who may. */
+/** Each way to do something names its privilege (src/domain/person/privileges.ts). access.test.ts and routes.test.ts try who may. */
 import { describe, expect, it } from "vitest";
-import { GUARDED_TOOLS } from "../../src/domain/connector.ts";
-import { STEERING_ACTS } from "../../src/domain/own-credential.ts";
-import { PRIVILEGES, ruleOf, standingOf, type Privilege } from "../../src/domain/privileges.ts";
-import { OWN_TOOLS } from "../../src/http/raw/own-tools.ts";
-import { routeNameOf, routeName } from "../../src/http/route-name.ts";
-import { ROUTES } from "../../src/http/routes.ts";
+import { GUARDED_TOOLS } from "../../src/domain/connector/connector.ts";
+import { STEERING_ACTS } from "../../src/domain/connector/own-credential.ts";
+import { PRIVILEGES, ruleOf, standingOf, type Privilege } from "../../src/domain/person/privileges.ts";
+import { OWN_TOOLS } from "../../src/api.ts";
+import { ROUTES, routeTable } from "../../src/api.ts";
+import { routeNameOf } from "../../src/http/route-name.ts";
 import { decideEgress, type EgressPolicy } from "../../src/sandbox/egress-policy.ts";
 
 const ALL = Object.keys(PRIVILEGES) as Privilege[];
@@ -29,7 +29,7 @@ const toolPrivilege = (name: string): Privilege => {
   const tool = OWN_TOOLS.find((one) => one.name === name);
   const given = { id: ID, number: 1 };
   const { method, path } = tool?.request(given, ID) ?? { method: "GET", path: [] };
-  const wanted = routeName(method, `/v1/projects/${[ID, ...path].join("/")}`);
+  const wanted = routeTable.name(method, `/v1/projects/${[ID, ...path].join("/")}`);
   const route = ROUTES.find((one) => routeNameOf(one) === wanted);
   if (route === undefined) throw new Error(`${name} asks for no route`);
   return route.privilege;
@@ -40,9 +40,10 @@ describe("every privilege", () => {
     const doors: readonly Privilege[] = [
       ...ROUTES.map(({ privilege }) => privilege),
       ...["platform.internal", "llm.platform.internal", "example.org"].map((host) => inside(host).privilege),
-      // The package proxy's, and the terminal's where PLATFORM_TERMINALS says so.
+      // The package proxy's, the terminal's where PLATFORM_TERMINALS says so, and git's for saved work.
       "reach_registry",
       "open_owners_terminal",
+      "fetch_saved_work",
     ];
     expect([...new Set(doors)].toSorted()).toEqual(ALL.toSorted());
   });

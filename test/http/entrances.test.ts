@@ -1,6 +1,6 @@
 /** Who enters the sandbox of a session, and how (src/http/access.ts `lackInto`). */
 import { describe, expect, it } from "vitest";
-import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/privileges.ts";
+import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/person/privileges.ts";
 import { lackInto } from "../../src/http/access.ts";
 import type { Principal } from "../../src/store/ports/identity.ts";
 

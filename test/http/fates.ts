@@ -1,5 +1,5 @@
 /** api.md 1 "Caller", "Origin" as a table: what each kind of token and each role gets where a power is needed. */
-import type { Privilege } from "../../src/domain/privileges.ts";
+import type { Privilege } from "../../src/domain/person/privileges.ts";
 import type { Fate } from "./call.ts";
 import type { TokenKind } from "./cast.ts";
 
@@ -71,6 +71,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
     "start_session",
     "restart_session",
     "stop_session",
+    "delete_save",
     "name_session",
     "enter_port",
     "close_change_request",
@@ -91,7 +92,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
   propose: ["open_change_request"],
   merge: ["merge_change_request"],
   execute: ["call_tool"],
-  contribute: ["use_own_credential", "see_secret_names", "propose_trigger"],
+  contribute: ["use_own_credential", "see_secret_names", "propose_trigger", "fetch_saved_work"],
   govern: ["write_secret", "govern_project", "open_owners_terminal"],
   fetch: ["read_repository"],
   push: ["write_ref"],

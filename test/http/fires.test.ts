@@ -3,8 +3,9 @@ import { randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DUTY_NAMES } from "../../src/duties/duties.ts";
+import { DUTY_NAMES } from "../../src/services/duties.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   eventually,
@@ -37,7 +38,7 @@ let service: TestService;
 let pid = "";
 let elsewhere = "";
 beforeAll(async () => {
-  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
+  service = await shareService();
   pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
   elsewhere = await makeProject(service);
   await putSecret(service, pid, SECRET_NAME, SECRET);
@@ -224,6 +225,7 @@ describe("at the cap", () => {
   let full: TestService;
   let project = "";
   beforeAll(async () => {
+    // The metrics count what all accounts do.
     full = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1}' });
     project = await makeProject(full, { files: { "platform.toml": webhookEntry("push", "{{ body.n }}") } });
     await putSecret(full, project, SECRET_NAME, SECRET);

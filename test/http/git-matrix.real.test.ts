@@ -48,10 +48,7 @@ const ROWS: readonly Row[] = [
   ["refs/heads/own", "rewind", []],
   ["refs/heads/own", "delete", []],
   ["refs/heads/own", "make", ["session"]],
-  ["refs/wip/own", "make", ["session"]],
-  ["refs/wip/own", "forward", ["session"]],
-  ["refs/wip/own", "rewind", ["session"]],
-  ["refs/wip/own", "delete", []],
+  ["refs/wip/own", "make", []],
   ["refs/heads/main", "forward", []],
   ["refs/heads/main", "rewind", []],
   ["refs/heads/main", "delete", []],
@@ -282,7 +279,7 @@ describe.each([
     const { kind, password, sid } = callerOf(who);
     const rows = mirror(kind);
     const mine = rows.filter(([, , may]) => may.includes(kind));
-    expect(mine.length).toBeGreaterThan(1);
+    expect(mine.length).toBeGreaterThan(0);
     place(rows, sid);
     await push(rows, { password, sid, isAtomic: true });
     expect(await taken(rows, sid)).toEqual([]);

@@ -93,15 +93,30 @@ describe("a push", () => {
     expect(mixed.filter((line) => line.startsWith("To merge"))).toEqual([
       "To merge good, open a change request:",
     ]);
-    const sid = await runSession(service, pid);
-    const sandbox = await work(await mintPassword(service, pid, sid), sid);
-    expect(await push(sandbox, `HEAD:refs/wip/${sid}`)).toEqual([]);
   });
 
   it("prints no command with a name that a shell would not take literally", async () => {
     const directory = await work(service.token);
     const told = await push(directory, "HEAD:refs/heads/$(id)");
     expect(told).toEqual(["To merge $(id), open a change request:", `  ${page("change-requests")}`]);
+  });
+
+  it("of a session stores what its branch changes, and is new work after a merge", async () => {
+    const sid = await runSession(service, pid);
+    const shown = async () =>
+      fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`), 200));
+    expect(await shown()).toMatchObject({ activity: "resting", changes: null, change_request: null });
+    const directory = await work(await mintPassword(service, pid, sid), sid);
+    await push(directory, "HEAD");
+    const changes = { files: 1, additions: 1, deletions: 0 };
+    expect(await shown()).toMatchObject({ activity: "ready_for_review", changes });
+    const number = await propose(sid);
+    expectStatus(await service.request("POST", at(`/${number}/merge`), { body: {} }), 200);
+    expect(await shown()).toMatchObject({ activity: "done", change_request: { number, status: "merged" } });
+    await commitFiles(directory, { "after.txt": "two\nlines\n" });
+    await push(directory, "HEAD");
+    const later = { files: 1, additions: 2, deletions: 0 };
+    expect(await shown()).toMatchObject({ activity: "ready_for_review", changes: later });
   });
 
   it("of many branches mentions the first few", async () => {

@@ -7,6 +7,7 @@ import * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse } from "effect/http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { routeTable } from "../../src/api.ts";
 import { openListener, type Listener } from "../../src/http/server.ts";
 
 const AT_ONCE = 3;
@@ -24,7 +25,7 @@ beforeEach(async () => {
   arrived = () => undefined;
   scope = Effect.runSync(Scope.make());
   listener = await Effect.runPromise(
-    Scope.provide(openListener({ host: "127.0.0.1", port: 0, requestsAtOnce: AT_ONCE }), scope),
+    Scope.provide(openListener({ host: "127.0.0.1", port: 0, requestsAtOnce: AT_ONCE }, routeTable), scope),
   );
   const app = Effect.gen(function* () {
     const { url } = yield* HttpServerRequest.HttpServerRequest;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { instant } from "../../src/http/handlers/wire.ts";
+import { instant } from "../../src/http/steps/wire.ts";
 
 it("writes every instant as ISO 8601 in UTC with milliseconds", () => {
   fc.assert(

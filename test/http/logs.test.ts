@@ -1,7 +1,7 @@
 /** A session's log (api.md 3): while its sandboxes live, over their ends, and afterwards. */
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { readLine, type LogLine } from "../../src/domain/log-line.ts";
+import { readLine, type LogLine } from "../../src/domain/session/log-line.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";

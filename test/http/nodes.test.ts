@@ -9,7 +9,7 @@ import {
   sealNodeMessage,
   signNodeRequest,
   type NodeKeys,
-} from "../../src/domain/node-credential.ts";
+} from "../../src/domain/service/node-credential.ts";
 import type { SandboxSpec } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { NODE, type Answer, type TestService } from "../support/service/service.ts";

@@ -6,9 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HttpApi, HttpApiSchema } from "effect/http-api";
 import * as Schema from "effect/Schema";
-import { Api } from "../../src/http/api/api.ts";
-import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
-import { ROUTES } from "../../src/http/routes.ts";
+import { Api, EXAMPLES, ROUTES } from "../../src/api.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import { differences, recordText } from "./openapi-record.ts";
@@ -101,12 +99,12 @@ describe("the OpenAPI document", () => {
   });
 
   it("shows examples that its schemas accept, for each request and answer with a body", () => {
-    const known = new Set(Object.keys(OPERATION_EXAMPLES));
+    const known = new Set(Object.keys(EXAMPLES));
     HttpApi.reflect(Api, {
       onGroup: () => undefined,
       onEndpoint: ({ endpoint, group }) => {
         const id = `${group.identifier}.${endpoint.identifier}`;
-        const example = OPERATION_EXAMPLES[id];
+        const example = EXAMPLES[id];
         expect([id, known.delete(id)]).toEqual([id, true]);
         const payloads = [...endpoint.payload.values()].flatMap(({ schemas }) =>
           // Null stands for no body.

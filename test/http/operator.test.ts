@@ -1,6 +1,6 @@
 /** The service itself, for its operator (api.md 9). Who may read it: routes.test.ts. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DUTY_NAMES } from "../../src/duties/duties.ts";
+import { DUTY_NAMES } from "../../src/services/duties.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   eventually,

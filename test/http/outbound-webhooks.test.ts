@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { OUTBOUND_EVENTS } from "../../src/domain/outbound-event.ts";
-import { RECEIVERS_MAX } from "../../src/domain/outbound-receiver.ts";
+import { OUTBOUND_EVENTS } from "../../src/features/notifications/rules/outbound-event.ts";
+import { RECEIVERS_MAX } from "../../src/features/notifications/rules/outbound-receiver.ts";
 import {
   errorCode,
   eventually,

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as SqlClient from "effect/sql/SqlClient";
-import { credentialPlace } from "../../src/domain/connector-credential.ts";
-import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret.ts";
+import { credentialPlace } from "../../src/domain/connector/connector-credential.ts";
+import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret/secret.ts";
 import { Keyring } from "../../src/services/keyring.ts";
 import { Connectors } from "../../src/store/ports/connectors.ts";
-import { resealAll } from "../../src/store/postgres/reseal.ts";
+import { resealDatabase } from "../../src/database.ts";
 import {
   deliver,
   eventually,
@@ -218,7 +218,7 @@ describe("a credential of one's own", () => {
         const sql = yield* SqlClient.SqlClient;
         const values: string[] = [];
         const both = Effect.gen(function* () {
-          yield* resealAll({
+          yield* resealDatabase({
             aliveSince: Date.UTC(2100, 0, 1),
             decide: () => Effect.succeed({ check: "check", former: "former" }),
             reseal: ({ projectId, name, version, envelope }) => {

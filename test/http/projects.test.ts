@@ -2,7 +2,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   expectStatus,
   fields,
@@ -20,8 +21,8 @@ let service: TestService;
 /** For requests that are refused. */
 let shared = "";
 beforeAll(async () => {
-  // Nothing on loopback is an upstream server.
-  service = await startTestService();
+  // Of loopback, 127.0.0.1 alone may be an upstream server.
+  service = await shareService();
   shared = await makeProject(service);
 });
 afterAll(() => service.close());
@@ -126,7 +127,7 @@ describe("a project", () => {
   });
 
   it.each([
-    "http://127.0.0.1/x.git",
+    "http://127.0.0.2/x.git",
     "https://localhost/x.git",
     "https://169.254.169.254/x.git",
     "https://[::1]/x.git",

@@ -1,6 +1,6 @@
 /** What a relay needs in a test that makes one beside the service's own. */
 import * as Layer from "effect/Layer";
-import { localPreviews } from "../../src/domain/preview.ts";
+import { localPreviews } from "../../src/domain/session/preview.ts";
 import { Addresses } from "../../src/http/limits.ts";
 import { openingsLayer } from "../../src/http/openings.ts";
 import { Refusals } from "../../src/services/audit.ts";

@@ -8,6 +8,7 @@ import * as Scope from "effect/Scope";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import { HttpServerResponse } from "effect/http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { routeTable } from "../../src/api.ts";
 import { openListener } from "../../src/http/server.ts";
 import { Activity } from "../../src/services/activity.ts";
 import { makeRelay } from "../../src/http/relay/relay.ts";
@@ -46,7 +47,7 @@ beforeAll(async () => {
     }),
   );
   const listener = await Effect.runPromise(
-    Scope.provide(openListener({ host: "127.0.0.1", port: 0 }), scope),
+    Scope.provide(openListener({ host: "127.0.0.1", port: 0 }, routeTable), scope),
   );
   await Effect.runPromise(
     listener

@@ -1,10 +1,10 @@
 /** The answer to an address that no route has. */
 import { HttpServerRequest, HttpServerResponse } from "effect/http";
 import { expect, it } from "vitest";
-import { ROUTES, routeMiss } from "../../src/http/routes.ts";
+import { ROUTES, routeTable } from "../../src/api.ts";
 
 const missed = (request: Request): Response =>
-  HttpServerResponse.toWeb(routeMiss(HttpServerRequest.fromWeb(request)));
+  HttpServerResponse.toWeb(routeTable.miss(HttpServerRequest.fromWeb(request)));
 const asked = (accept: string, method = "GET"): Response =>
   missed(new Request("http://localhost/projcets", { method, headers: { accept } }));
 const kindOf = ({ status, headers }: Response) => [status, headers.get("content-type")];

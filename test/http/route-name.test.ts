@@ -1,8 +1,8 @@
 /** The names of routes in metrics. */
 import { describe, expect, it } from "vitest";
-import { SEEN_MAX } from "../../src/domain/metrics.ts";
-import { routeName, routeNameOf } from "../../src/http/route-name.ts";
-import { ROUTES } from "../../src/http/routes.ts";
+import { SEEN_MAX } from "../../src/domain/service/metrics.ts";
+import { ROUTES, routeTable } from "../../src/api.ts";
+import { routeNameOf } from "../../src/http/route-name.ts";
 
 const filled = (pattern: string): string => pattern.replaceAll(/:[a-z]+/gi, "some-id").replace(/\*$/, "a/b");
 
@@ -10,7 +10,7 @@ describe("a route's name", () => {
   it("is found for a request of each route", () => {
     for (const route of ROUTES) {
       const method = route.method === "*" ? "PATCH" : route.method;
-      expect(routeName(method, `${filled(route.pattern)}?token=x`)).toBe(routeNameOf(route));
+      expect(routeTable.name(method, `${filled(route.pattern)}?token=x`)).toBe(routeNameOf(route));
     }
   });
 
@@ -24,8 +24,8 @@ describe("a route's name", () => {
       `/${"a/".repeat(9_000)}`,
       "/v1/projects/a//b",
     ])
-      expect(routeName("GET", target)).toBe("other");
-    expect(routeName("DELETE", "/healthz")).toBe("other");
+      expect(routeTable.name("GET", target)).toBe("other");
+    expect(routeTable.name("DELETE", "/healthz")).toBe("other");
   });
 
   it("is told apart from each other one", () => {

@@ -5,8 +5,9 @@ import type { Call, Fate } from "./call.ts";
 import { makeCalls } from "./calls.ts";
 import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
 import { FATES, GOOD, KINDS } from "./fates.ts";
-import { ruleOf } from "../../src/domain/privileges.ts";
-import { RAW_ROUTES, ROUTES, type Route } from "../../src/http/routes.ts";
+import { ruleOf } from "../../src/domain/person/privileges.ts";
+import { ROUTES } from "../../src/api.ts";
+import { RAW_ROUTES, type Route } from "../../src/http/routes.ts";
 import type { Answer, RequestOptions } from "../support/service/service.ts";
 import { eventually, fields } from "../support/service/requests.ts";
 

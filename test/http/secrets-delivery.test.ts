@@ -1,7 +1,7 @@
 /** A changed secret reaches the project's running sessions after their turn (api.md 5), through the whole service. */
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { verifyUserContext } from "../../src/domain/user-context.ts";
+import { verifyUserContext } from "../../src/domain/sandbox/user-context.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import type { AskedEnv } from "../support/service/scripted-daemon.ts";

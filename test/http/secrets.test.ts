@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Keyring } from "../../src/services/keyring.ts";
-import { sealSecret } from "../../src/domain/secret.ts";
+import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { readEvents } from "../support/service/event-stream.ts";

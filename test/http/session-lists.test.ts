@@ -31,6 +31,8 @@ describe("lists of sessions", () => {
     expect(await idsOf(`${elsewhere}?started_by=trigger`)).toEqual([]);
     expect(await idsOf(`${elsewhere}?trigger=nightly`)).toEqual([]);
     expect(await idsOf(`${elsewhere}?turn=idle`)).toEqual([id]);
+    expect(await idsOf(`${elsewhere}?activity=starting,working,resting`)).toEqual([id]);
+    expect(await idsOf("/v1/sessions?activity=needs_you,done&search=the%20gate")).toEqual([]);
     expect(await idsOf("/v1/sessions?search=the%20gate")).toEqual([id]);
     expect(await idsOf(sessions("?search=the%20gate"))).toEqual([]);
     await service.request("DELETE", `${elsewhere}/${String(id)}`);
@@ -47,6 +49,8 @@ describe("lists of sessions", () => {
   it("refuse a filter that does not exist, and an empty search", async () => {
     for (const query of [
       "turn=asleep",
+      "activity=asleep,tired",
+      "activity=",
       "started_by=me",
       "created_by=me",
       "search=",

@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { signatureKey, verifySignature } from "../../src/domain/signature.ts";
+import { signatureKey, verifySignature } from "../../src/domain/trigger/signature.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { expectStatus, hmac, makeHookProject, SECRET, webhookEntry } from "../support/service/requests.ts";
 

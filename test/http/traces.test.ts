@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { traceIdOf } from "../../src/domain/span.ts";
+import { traceIdOf } from "../../src/domain/service/span.ts";
 import { otlpLayer, WAITING_MAX } from "../../src/telemetry/otlp.ts";
 import { makeRegistry } from "../../src/telemetry/registry.ts";
 import { Collector, type ReceivedSpan } from "../support/servers/collector.ts";

@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { sign } from "@octokit/webhooks-methods";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   expectStatus,
@@ -56,7 +57,7 @@ let service: TestService;
 let pid = "";
 beforeAll(async () => {
   // One session is enough: the others wait, with their prompts rendered.
-  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1}' });
+  service = await shareService(1);
   const prompt = "{{ body.action }}|{{ body.sender.login }}|{{ body.repository.full_name }}|{{ body }}";
   pid = await makeProject(service, { files: { "platform.toml": MANIFEST(prompt) } });
   await putSecret(service, pid, SECRET_NAME, SECRET);

@@ -194,6 +194,7 @@ describe("the record of refused webhooks", () => {
     const cursor = String(fields(first)["next_cursor"]);
     const second = await list(own, `?limit=3&cursor=${cursor}`);
     expect([...listOf(first, "webhook_refusals"), ...second]).toEqual(all);
+    expect((await list(own, "?slug=slug-3")).map(({ slug }) => slug)).toEqual(["slug-3"]);
     const target = `/v1/projects/${own}/webhook-refusals`;
     expect((await service.request("GET", target, { token: await makeAccount(service) })).status).toBe(404);
     expect((await service.request("GET", `${target}?cursor=x`)).status).toBe(400);

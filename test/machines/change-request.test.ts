@@ -9,7 +9,7 @@ import {
   type ChangeRequestSnapshot,
 } from "../../src/machines/change-request.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { describeModel, everyStep, type Seen } from "./model.ts";
 

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
-import { QUEUE_MAX } from "../../src/domain/steering.ts";
+import { QUEUE_MAX } from "../../src/domain/conversation/steering.ts";
 import { volatileMemory } from "../../src/actors/volatile.ts";
 import {
   conversation,

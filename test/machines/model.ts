@@ -23,6 +23,8 @@ export interface Model<S extends Snapshot<string, object>, Event extends Named, 
   readonly stopWhen?: (snapshot: S) => boolean;
   /** Where the graph has too many simple paths to walk them all: only a shortest one to each transition is taken. */
   readonly isDense?: boolean;
+  /** Paths that lead back to an earlier snapshot: where the graph is dense, no generated one does. */
+  readonly returns?: readonly (readonly Event[])[];
   /** States that no path of these events is long enough for; their own tests reach them. */
   readonly beyond?: readonly string[];
   /** A fresh actor's memory, holding the machine's start. */
@@ -60,6 +62,7 @@ export const pathsOf = <S extends Snapshot<string, object>, Event extends Named,
   events,
   stopWhen,
   isDense = false,
+  returns = [],
 }: Model<S, Event, Command>): readonly (readonly Event[])[] => {
   const options = {
     events,
@@ -75,7 +78,7 @@ export const pathsOf = <S extends Snapshot<string, object>, Event extends Named,
   const paths = [...simple, ...transitions].map(({ steps }) =>
     steps.map(({ event }) => event as unknown as Event).filter(isOwn),
   );
-  return [...new Map(paths.map((path) => [JSON.stringify(path), path])).values()];
+  return [...new Map([...paths, ...returns].map((path) => [JSON.stringify(path), path])).values()];
 };
 
 /**

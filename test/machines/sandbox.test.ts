@@ -1,13 +1,16 @@
 import * as Effect from "effect/Effect";
 import { expect, test } from "vitest";
-import { SANDBOX_STATUSES } from "../../src/domain/session.ts";
+import { SANDBOX_STATUSES } from "../../src/domain/session/session.ts";
 import {
+  SKIPPED,
   sandbox,
   sandboxMachine,
   type SandboxCommand,
   type SandboxEvent,
   type SandboxSnapshot,
 } from "../../src/machines/sandbox.ts";
+import { isMoreUrgent, isRequired, type SaveOrder } from "../../src/domain/save/order.ts";
+import { NOTHING_TO_SAVE, notSaved } from "../../src/domain/save/saved.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
@@ -16,7 +19,12 @@ import { describeModel, everyStep } from "./model.ts";
 
 const failure = { code: "boot_timeout", message: "the boot deadline passed" } as const;
 
-const saved = { wip: "c0ffee", skipped: [], error: null } as const;
+const saved = NOTHING_TO_SAVE;
+const partial = { ...notSaved("one path is missing"), state: "partial" } as const;
+
+const orderOf = (event: SandboxEvent): SaveOrder | null =>
+  event.type === "stop.requested" || event.type === "archive.requested" ? (event.save ?? "try") : null;
+const asOf = ({ type }: SandboxEvent) => (type === "stop.requested" ? "stopped" : "archived");
 
 const isFinal = ({ state }: SandboxSnapshot) => state !== "provisioning" && state !== "active";
 const types = (commands: readonly SandboxCommand[]) => commands.map(({ type }) => type);
@@ -30,8 +38,12 @@ describeModel<SandboxSnapshot, SandboxEvent, SandboxCommand>(
       { type: "boot.failed", failure },
       { type: "sandbox.lost", failure },
       { type: "stop.requested" },
-      { type: "archive.requested" },
+      { type: "stop.requested", save: "require" },
+      { type: "stop.requested", save: "skip" },
+      { type: "archive.requested", save: "pause" },
+      { type: "end.recalled" },
       { type: "work.saved", saved },
+      { type: "work.saved", saved: partial },
     ],
     memory: Effect.gen(function* () {
       const { id } = yield* openSandbox(yield* admitSession(yield* makeWorld(10)));
@@ -53,7 +65,7 @@ describeModel<SandboxSnapshot, SandboxEvent, SandboxCommand>(
     ) => {
       const heard = path
         .flatMap(({ commands }) => types(commands))
-        .filter((type) => type.startsWith("report"));
+        .filter((type) => type.startsWith("report") && type !== "reportKept");
       const states = new Set(path.flatMap(({ before, snapshot }) => [before.state, snapshot.state]));
       const isLive = states.has("active");
       const error = states.has("error") ? [isLive ? "reportLost" : "reportFailed"] : [];
@@ -64,21 +76,44 @@ describeModel<SandboxSnapshot, SandboxEvent, SandboxCommand>(
         ...(isAsked ? ["reportEnded"] : []),
       ]);
     },
-    "B4: an active one saves its work once before the end that it was first asked for": (path) => {
-      const asked = path.find(
-        ({ before, event }) =>
-          before.state === "active" && ["stop.requested", "archive.requested"].includes(event.type),
-      );
-      const saves = path.flatMap(({ commands }) => types(commands)).filter((type) => type === "saveWork");
-      expect(saves).toHaveLength(asked === undefined ? 0 : 1);
-      for (const { before, event, snapshot, commands } of path) {
-        if (before.state !== "active" || !isFinal(snapshot) || snapshot.state === "error") continue;
-        expect(snapshot.state).toBe(asked?.event.type === "stop.requested" ? "stopped" : "archived");
-        const told = commands.find((command) => command.type === "reportEnded");
+    "B4: an active one saves its work for the first request to end, and anew for a more urgent one":
+      everyStep(({ before, event, snapshot, commands }) => {
+        const order = orderOf(event);
+        const { ending, save } = before.context;
+        const isNew = order !== null && (ending === null || isMoreUrgent(order, save ?? "try"));
+        const saves = before.state === "active" && isNew && order !== "skip";
+        expect(commands.filter(({ type }) => type === "saveWork")).toEqual(
+          saves ? [{ type: "saveWork", order }] : [],
+        );
+        if (saves) expect(snapshot.context).toMatchObject({ save: order, ending: ending ?? asOf(event) });
+        if (before.state === "active" && order === "skip") expect(snapshot.state).toBe(asOf(event));
+      }),
+    "B4: it ends as it was first asked to, with what was saved": everyStep(
+      ({ before, event, snapshot, commands }) => {
+        if (before.state !== "active" || !isFinal(snapshot) || snapshot.state === "error") return;
+        const isSkip = orderOf(event) === "skip";
+        if (!isSkip) expect(snapshot.state).toBe(before.context.ending);
         const isLost = event.type === "sandbox.lost";
-        expect(told).toMatchObject(isLost ? { saved: { wip: null, error: expect.any(String) } } : { saved });
-      }
-    },
+        expect(commands.find(({ type }) => type === "reportEnded")).toMatchObject({
+          saved: event.type === "work.saved" ? event.saved : null,
+          error: isLost ? expect.any(String) : isSkip ? SKIPPED : null,
+        });
+      },
+    ),
+    "B5: one that must save everything, and cannot, stays; lost meanwhile, it is lost": everyStep(
+      ({ before, event, snapshot, commands }) => {
+        const { ending, save } = before.context;
+        const isDemanded = before.state === "active" && ending !== null && isRequired(save ?? "try");
+        const isUnsafe = event.type === "work.saved" && event.saved.state !== "complete";
+        const isRecalled = event.type === "end.recalled" && save === "pause" && ending !== null;
+        const stays = (isDemanded && isUnsafe) || (before.state === "active" && isRecalled);
+        expect(commands.filter(({ type }) => type === "reportKept")).toEqual(
+          stays ? [{ type: "reportKept", saved: isUnsafe ? event.saved : null, order: save }] : [],
+        );
+        if (stays) expect(snapshot).toEqual({ state: "active", context: { ending: null, save: null } });
+        if (isDemanded && event.type === "sandbox.lost") expect(snapshot.state).toBe("error");
+      },
+    ),
     "the failure that ended it is the one that is reported": everyStep(({ event, commands }) => {
       for (const command of commands) {
         if ("failure" in command) expect(command.failure).toEqual("failure" in event ? event.failure : null);

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect";
 import { expect, test } from "vitest";
-import { LIVE_SESSION_STATUSES, SESSION_STATUSES } from "../../src/domain/session.ts";
+import { LIVE_SESSION_STATUSES, SESSION_STATUSES } from "../../src/domain/session/session.ts";
 import {
   session,
   sessionMachine,
@@ -8,6 +8,8 @@ import {
   type SessionEvent,
   type SessionSnapshot,
 } from "../../src/machines/session.ts";
+import { isMoreUrgent, type SaveOrder } from "../../src/domain/save/order.ts";
+import { NOTHING_TO_SAVE, notSaved } from "../../src/domain/save/saved.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitSession } from "../support/world/sessions.ts";
@@ -17,7 +19,7 @@ import { isDeep } from "../support/vitest/rings.ts";
 
 const failure = { code: "clone_failed", message: "the repository could not be cloned" } as const;
 
-const saved = { wip: "c0ffee", skipped: [], error: null } as const;
+const saved = NOTHING_TO_SAVE;
 
 /** Two sandboxes speak: in most states at least one of them is a former or a strange one. */
 const ofSandbox = (sandboxId: string): SessionEvent[] => [
@@ -26,6 +28,7 @@ const ofSandbox = (sandboxId: string): SessionEvent[] => [
   { type: "sandbox.lost", sandboxId, failure },
   { type: "sandbox.ended", sandboxId, saved },
   { type: "daemon.outdated", sandboxId },
+  { type: "sandbox.kept", sandboxId, order: "pause", saved: notSaved("away"), unsaved: null },
 ];
 
 const events: SessionEvent[] = [
@@ -36,11 +39,43 @@ const events: SessionEvent[] = [
   { type: "restart.requested", sandboxId: "second" },
   { type: "restart.requested", sandboxId: "second", afterStop: true },
   { type: "stop.requested" },
+  { type: "stop.requested", save: "skip" },
   { type: "delete.requested" },
   { type: "idle.elapsed" },
   { type: "user.deactivated" },
   { type: "slot.refused" },
 ];
+
+const RUNNING: readonly SessionEvent[] = [
+  { type: "branch.created", commit: "c0ffee", sandboxId: "first" },
+  { type: "sandbox.live", sandboxId: "first" },
+  { type: "idle.elapsed" },
+];
+const KEPT = {
+  type: "sandbox.kept",
+  sandboxId: "first",
+  order: "pause",
+  saved: notSaved("away"),
+  unsaved: null,
+} as const;
+
+const orderBy = (event: SessionEvent): SaveOrder | null => {
+  switch (event.type) {
+    case "stop.requested":
+      return event.save ?? "try";
+    case "delete.requested":
+      return "skip";
+    case "user.deactivated":
+      return "dismiss";
+    case "idle.elapsed":
+    case "daemon.outdated":
+      return "pause";
+    default:
+      return null;
+  }
+};
+const isPersons = ({ type }: SessionEvent) =>
+  ["stop.requested", "delete.requested", "user.deactivated"].includes(type);
 
 const isTerminal = ({ state }: SessionSnapshot) => !LIVE_SESSION_STATUSES.includes(state);
 const commanded = <Type extends SessionCommand["type"]>(commands: readonly SessionCommand[], type: Type) =>
@@ -53,6 +88,10 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
     events,
     // Thousands of simple paths differ only in what a waiting restart goes through.
     isDense: !isDeep,
+    returns: [
+      [...RUNNING, KEPT],
+      [...RUNNING, { type: "restart.requested", sandboxId: "second" }, KEPT],
+    ],
     memory: Effect.gen(function* () {
       const id = yield* admitSession(yield* makeWorld(10));
       return { id, memory: (yield* Sessions).memory };
@@ -78,21 +117,58 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         for (const { sandboxId } of commanded(commands, "provisionSandbox")) {
           expect([...past, event].map(({ type }) => type)).toContain("branch.created");
           const { deleted } = snapshot.context;
-          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted, ending: null, next: null });
+          const ended = { ending: null, next: null, save: null };
+          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted, ...ended });
           expect(deleted).toBe(false);
         }
       },
     ),
-    "S4: a stop tears the current sandbox down, once; a failure leaves that to the sandbox": everyStep(
-      (seen) => {
+    "S4, S9: a stop and a more urgent one tear the current sandbox down; a failure leaves that to the sandbox":
+      everyStep((seen) => {
         const { before, snapshot, commands, event } = seen;
+        const order = orderBy(event);
         const isStop = before.state === "provisioning" && snapshot.state === "stopped";
-        const isWish = before.context.ending === null && snapshot.context.ending !== null;
+        const isWish =
+          before.state === "running" &&
+          order !== null &&
+          !(event.type === "daemon.outdated" && event.sandboxId !== before.context.sandboxId) &&
+          (before.context.ending === null ||
+            (isPersons(event) && isMoreUrgent(order, before.context.save ?? "try")));
         const { sandboxId } = before.context;
         const as = ["stop.requested", "user.deactivated"].includes(event.type) ? "stopped" : "archived";
         expect(commanded(commands, "tearDownSandbox")).toEqual(
-          (isStop || isWish) && sandboxId !== null ? [{ type: "tearDownSandbox", sandboxId, as }] : [],
+          (isStop || isWish) && sandboxId !== null
+            ? [{ type: "tearDownSandbox", sandboxId, as, save: order }]
+            : [],
         );
+        if (isWish) expect(snapshot.context.save).toBe(order);
+      }),
+    "S9: a sandbox that stays takes the end back, and a waiting restart, unless another order came since":
+      everyStep(({ before, event, snapshot, accepted }) => {
+        const { ending, save, sandboxId, next } = before.context;
+        if (event.type === "sandbox.kept") {
+          expect(accepted).toBe(
+            before.state === "running" &&
+              ending !== null &&
+              save === event.order &&
+              event.sandboxId === sandboxId,
+          );
+          if (accepted) expect(snapshot.context).toMatchObject({ ending: null, save: null, next: null });
+        }
+        if (before.state === "running" && ending !== null && snapshot.context.ending === null)
+          expect(["sandbox.kept", "sandbox.ended", "sandbox.lost"]).toContain(event.type);
+        if (event.type === "sandbox.kept" && !accepted) expect(snapshot.context.next).toEqual(next);
+      }),
+    "S10: the saves of a deleted session go when it has no sandbox that saves": everyStep(
+      ({ before, event, snapshot, commands }) => {
+        const { sandboxId } = before.context;
+        const isOver = "sandboxId" in event && event.sandboxId === sandboxId && isTerminal(snapshot);
+        const { deleted } = before.context;
+        const isDue =
+          before.state === "running"
+            ? deleted && isOver
+            : event.type === "delete.requested" && !deleted && isTerminal(snapshot);
+        expect(commanded(commands, "removeSaves")).toHaveLength(isDue ? 1 : 0);
       },
     ),
     "S4: a running session ends with its sandbox alone, and knows why until then": everyStep(
@@ -113,10 +189,12 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         if (event.type === "restart.requested") {
           const waits = ending !== null && ending !== "user_deactivated" && !deleted;
           const wish = { sandboxId: event.sandboxId, restoreSaved: false };
+          const { save, sandboxId } = before.context;
+          const isPut = waits && ending === "idle" && save === "pause";
           expect([accepted, snapshot.context.next, commands]).toEqual([
             waits,
             waits ? (next ?? wish) : next,
-            [],
+            isPut ? [{ type: "recallEnd", sandboxId }] : [],
           ]);
         }
         const isOver = snapshot.state === "stopped" || snapshot.state === "failed";
@@ -151,7 +229,8 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         const takesBack = ["stop.requested", "user.deactivated", "delete.requested"].includes(event.type);
         const next = takesBack ? null : before.context.next;
         expect(snapshot).toEqual({ ...before, context: { ...before.context, deleted, next } });
-        expect(commands).toEqual([]);
+        const isNew = deleted && !before.context.deleted;
+        expect(commands).toEqual(isNew ? [{ type: "removeSaves" }] : []);
         const isTaken = event.type === "slot.refused" && !before.context.deleted;
         const isTakenBack = takesBack && before.context.next !== null;
         expect(accepted).toBe(event.type === "delete.requested" || isTaken || isTakenBack);

@@ -42,7 +42,7 @@ describe("a node's map", () => {
       const { map } = yield* opened;
       expect(map.placeOf("self")).toEqual({ is: "here" });
       expect(map.placeOf("other")).toEqual({ is: "there", nodeId: "other", url: "http://other:1" });
-      expect(map.placeOf("stranger")).toEqual({ is: "away" });
+      expect(map.placeOf("stranger")).toEqual({ is: "away", nodeId: "stranger" });
     }),
   );
 
@@ -52,11 +52,11 @@ describe("a node's map", () => {
       Effect.gen(function* () {
         const { map, store } = yield* opened;
         yield* TestClock.adjust(6000);
-        expect(map.placeOf("other")).toEqual({ is: "away" });
+        expect(map.placeOf("other")).toEqual({ is: "away", nodeId: "other" });
         yield* TestClock.adjust(GRACE_MS - 7000);
-        expect(map.placeOf("other")).toEqual({ is: "away" });
+        expect(map.placeOf("other")).toEqual({ is: "away", nodeId: "other" });
         yield* TestClock.adjust(2000);
-        expect(map.placeOf("other")).toEqual({ is: "dead" });
+        expect(map.placeOf("other")).toEqual({ is: "dead", nodeId: "other" });
         expect((yield* store.all).find(({ id }) => id === "other")?.deadAt).not.toBeNull();
         yield* store.beat({ ...OTHER, url: "http://other:2" });
         yield* TestClock.adjust(1000);

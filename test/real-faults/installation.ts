@@ -11,7 +11,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
-import { parseMasterKey } from "../../src/domain/secret.ts";
+import { parseMasterKey } from "../../src/domain/secret/secret.ts";
 import { signal } from "../../src/sandbox/machine/processes.ts";
 import { Installation, LIGHT_AGENT, type Life, type Program } from "../support/service/process-service.ts";
 import { readMachine, type Machine } from "./machine.ts";

@@ -1,6 +1,6 @@
 /** Invariants of the list of threats over what the database holds, what users and senders were told, and what the API says. */
 import * as Result from "effect/Result";
-import { instantsBetween, parseCron } from "../../src/domain/cron.ts";
+import { instantsBetween, parseCron } from "../../src/domain/trigger/cron.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { CRON } from "./installation.ts";
 import { doubled, isLive, type Checker } from "./seen.ts";

@@ -1,11 +1,11 @@
-/** Programs that find the egress proxy by the variables of every sandbox (domain/launch.ts). */
+/** Programs that find the egress proxy by the variables of every sandbox (domain/sandbox/launch.ts). */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { FORWARDER_PORT, PROXY_VARIABLES } from "../../src/domain/launch.ts";
+import { FORWARDER_PORT, PROXY_VARIABLES } from "../../src/domain/sandbox/launch.ts";
 
 it("Node's fetch and http ask the proxy, but not for the sandbox itself", async () => {
   const asked: string[] = [];

@@ -1,6 +1,6 @@
 /** The host uids of sandboxes: who shares one reads the other's memory and files. */
 import { expect, it } from "vitest";
-import { sandboxUids, UIDS_PER_INSTALLATION } from "../../src/domain/host-uids.ts";
+import { sandboxUids, UIDS_PER_INSTALLATION } from "../../src/domain/sandbox/host-uids.ts";
 import { UIDS_PER_SANDBOX } from "../../src/sandbox/machine/isolation.ts";
 import { freeUids } from "../../src/sandbox/machine/uids.ts";
 

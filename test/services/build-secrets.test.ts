@@ -3,7 +3,7 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { describe, expect } from "vitest";
-import { sealSecret } from "../../src/domain/secret.ts";
+import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { Keyring } from "../../src/services/keyring.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { answered } from "../support/world/actors.ts";

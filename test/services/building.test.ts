@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { type BuildFailure } from "../../src/domain/build-failure.ts";
+import { type BuildFailure } from "../../src/domain/environment/build-failure.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../twins/git/repositories.ts";
 import { UNWATCHED_MS } from "../../src/services/building.ts";

@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing";
 import { assert, describe } from "vitest";
 import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
-import { sealSecret } from "../../src/domain/secret.ts";
+import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Projects, type ProjectState } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";

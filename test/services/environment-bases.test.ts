@@ -4,7 +4,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { buildImageName } from "../../src/domain/image.ts";
+import { buildImageName } from "../../src/domain/environment/image.ts";
 import { EnvironmentBases } from "../../src/store/ports/environment-bases.ts";
 import { openEnvironments, REFRESH_MS } from "../support/world/environments.ts";
 

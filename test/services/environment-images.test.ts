@@ -4,8 +4,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { buildImageName } from "../../src/domain/image.ts";
-import type { BuildFailure } from "../../src/domain/build-failure.ts";
+import { buildImageName } from "../../src/domain/environment/image.ts";
+import type { BuildFailure } from "../../src/domain/environment/build-failure.ts";
 import { openEnvironments, REFRESH_MS } from "../support/world/environments.ts";
 
 /** Longer than all boots of a test that do not wait for it. */

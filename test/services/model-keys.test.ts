@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { MODEL_PROVIDERS } from "../../src/domain/model.ts";
+import { MODEL_PROVIDERS } from "../../src/domain/sandbox/model.ts";
 import { makeWire } from "../../src/git/github/wire.ts";
 import { Providers, tryKey } from "../../src/services/model-keys.ts";
 

@@ -2,9 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
-import type { RequestClue } from "../../src/domain/event-skip.ts";
+import * as Layer from "effect/Layer";
+import type { RequestClue } from "../../src/domain/trigger/event-skip.ts";
 import { confirmedSkip } from "../../src/services/own-events.ts";
-import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { proposedWorkLayer } from "../../src/features/change-requests/proposed-work.ts";
+import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";
 import { memoryStore } from "../twins/store/layer.ts";
@@ -56,5 +58,5 @@ it.effect("a pull request is the service's by its session, its mark, or its numb
       { reason: "deletion" },
     ]);
     expect(both).toBe("deletion");
-  }).pipe(Effect.provide(memoryStore)),
+  }).pipe(Effect.provide(Layer.provideMerge(proposedWorkLayer, memoryStore))),
 );

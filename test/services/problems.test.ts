@@ -35,6 +35,13 @@ describe("the service's problems", () => {
     );
   });
 
+  it("say of a node without sandboxes only how long it has been silent", () => {
+    const silent = { nodes: [{ id: "n3", url: null, beats: 1, deadAt: NOW - 1 }], sandboxesOf: () => 0 };
+    expect(problemsOf({ ...well, ...silent }).map(({ message }) => message)).toEqual([
+      "Node n3 has been silent for less than a minute.",
+    ]);
+  });
+
   const wrongs: readonly (readonly [string, Partial<Seen>, RegExp])[] = [
     ["sandboxes_unusable", { doctor }, /bwrap is missing/],
     [

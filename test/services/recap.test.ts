@@ -1,7 +1,7 @@
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { HISTORY_BYTES_MAX } from "../../src/domain/history.ts";
+import { HISTORY_BYTES_MAX } from "../../src/domain/conversation/history.ts";
 import { readRecap } from "../../src/services/recap.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";

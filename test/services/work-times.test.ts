@@ -1,8 +1,8 @@
 /** What an agent's work costs, as the metrics count it from a sandbox's reports. */
 import * as Effect from "effect/Effect";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { NativeItem, TurnNow } from "../../src/domain/conversation.ts";
-import type { SpanReport } from "../../src/domain/span.ts";
+import type { NativeItem, TurnNow } from "../../src/domain/conversation/conversation.ts";
+import type { SpanReport } from "../../src/domain/service/span.ts";
 import { reportBoot } from "../../src/services/boot-times.ts";
 import { WorkTimes } from "../../src/services/work-times.ts";
 import { makeRegistry, type Registry } from "../../src/telemetry/registry.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ConfigError, readConfig, type Environment } from "../../src/config.ts";
+import { ConfigError, readConfig, type Environment } from "../../src/settings/config.ts";
 import { providersOf } from "../../src/sign-in/providers.ts";
 
 let directory = "";

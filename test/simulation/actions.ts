@@ -2,17 +2,18 @@
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
-import { Manifests } from "../../src/duties/manifests.ts";
-import { signatureKey, signBody } from "../../src/domain/signature.ts";
+import { Manifests } from "../../src/services/manifests.ts";
+import { signatureKey, signBody } from "../../src/domain/trigger/signature.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { absent, pushJudge, type Writer } from "../../src/git/server/ref-policy.ts";
 import { SimulatedRepositories } from "../twins/git/repositories.ts";
 import { Caller } from "../../src/http/api/access.ts";
-import { answering } from "../../src/http/handlers/answers.ts";
+import { answering } from "../../src/http/steps/answers.ts";
 import * as FireEndpoints from "../../src/http/handlers/fires.ts";
 import { writePolicy } from "../../src/http/git/git.ts";
 import * as ProjectEndpoints from "../../src/http/handlers/projects.ts";
 import * as SecretEndpoints from "../../src/http/handlers/secrets.ts";
+import { stopBy, stopped } from "./stops.ts";
 import * as SessionEndpoints from "../../src/http/handlers/sessions.ts";
 import { fire } from "../../src/http/handlers/triggers.ts";
 import { deliveryOf } from "../../src/http/webhooks/webhooks.ts";
@@ -90,12 +91,13 @@ export class Actions {
       const project = this.#project(which);
       this.#ask("create", { account: project.account, id: null }, SessionEndpoints.create(project.id, {}));
     },
-    stop: ({ which }) => this.#toSession("stop", which, (path) => SessionEndpoints.stop(path)),
+    stop: ({ which, how }) => this.#toSession("stop", which, (path) => stopped(path, stopBy(how))),
     restart: ({ which, how }) => {
       // One user restarts it at once, and two users want different things.
-      if (how % 2 === 0) this.#toSession("stop", which, (path) => SessionEndpoints.stop(path));
+      if (how % 2 === 0) this.#toSession("stop", which, (path) => stopped(path, {}));
       if (how % 8 === 1) this.#toSession("remove", which, (path) => SessionEndpoints.remove(path));
-      this.#toSession("restart", which, (path) => SessionEndpoints.restart(path, {}));
+      const restore_saved = this.#world.work !== null && how % 3 > 0;
+      this.#toSession("restart", which, (path) => SessionEndpoints.restart(path, { restore_saved }));
     },
     remove: ({ which }) => this.#toSession("remove", which, (path) => SessionEndpoints.remove(path)),
     rename: ({ which, how }) =>

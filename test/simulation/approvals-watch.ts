@@ -1,9 +1,9 @@
 /**
- * What must hold of calls that wait for a person (src/machines/approval.ts B1 to B5, src/store/ports/approvals.ts Q2): at each step
+ * What must hold of calls that wait for a person (src/features/approvals/machine.ts B1 to B5, src/features/approvals/ports/approvals.ts Q2): at each step
  * of an approval, at each call that reaches the server, and in the end, when no person has decided for more than a day.
  */
-import { isSettled, type ApprovalState } from "../../src/domain/approval.ts";
-import type { ApprovalRow } from "../../src/store/ports/approvals.ts";
+import { isSettled, type ApprovalState } from "../../src/features/approvals/rules/approval.ts";
+import type { ApprovalRow } from "../../src/features/approvals/ports/approvals.ts";
 import { digestOf } from "./approvals.ts";
 import type { Ledger } from "./ledger.ts";
 import type { World } from "./world.ts";

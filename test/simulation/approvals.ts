@@ -1,7 +1,7 @@
 /** The steps about approvals: agents call a tool that asks, wait or go away; people decide, late, twice, and not all alike. */
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
-import { decide } from "../../src/http/handlers/approvals.ts";
+import { decide } from "../../src/features/approvals/handlers.ts";
 import { callTool } from "../../src/services/executor.ts";
 import type { Session } from "../../src/store/ports/sessions.ts";
 import { accountOf, type Ask } from "./asking.ts";

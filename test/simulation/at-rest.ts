@@ -184,6 +184,7 @@ const makePeace = (world: World): void => {
   world.providerFaults = 0;
   world.lies = 0;
   world.daemons.heal();
+  world.work?.heal();
   world.awaken();
   plantOrphan(world);
   for (const { id } of PROJECTS) {

@@ -152,30 +152,40 @@ export class Boundary {
   }
 
   around<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const { before, after } = pointsOf(call);
-    const { process } = call;
     return Effect.suspend(() => {
-      if (process.isDead) return Effect.never;
+      if (call.process.isDead) return Effect.never;
       const fault = this.#faultOf(call);
-      const world = Effect.suspend(() => {
-        if (!this.pass(before, call.isTraced, process)) return Effect.never;
-        if (fault === "refused") return this.#failed<E>(call, fault);
-        let look = unseen;
-        // Looked at when it arrives: others write while it is on its way.
-        const arrived = Effect.suspend(() => {
-          if (call.isTraced) look = this.onCall(call);
-          return effect;
-        });
-        return Effect.flatMap(Effect.exit(this.#late(call, arrived)), (exit) => {
-          look(exit);
-          if (process.isDead) return Effect.never;
-          this.#happened(call, exit);
-          if (!this.pass(after, call.isTraced, process)) return Effect.never;
-          if (fault === "unknown") return this.#failed<E>(call, fault);
-          return this.#slowly(exit);
-        });
-      });
-      return this.#slowly(world);
+      return this.#slowly(() => this.#taken(call, effect, fault));
+    });
+  }
+
+  /** The call reaches the world. */
+  #taken<A, E, R>(
+    call: Call,
+    effect: Effect.Effect<A, E, R>,
+    fault: CallFault | null,
+  ): Effect.Effect<A, E, R> {
+    const { process, isTraced } = call;
+    const { before, after } = pointsOf(call);
+    if (!this.pass(before, isTraced, process)) return Effect.never;
+    if (fault === "refused") return this.#failed<E>(call, fault);
+    let look = unseen;
+    // Looked at when it arrives: others write while it is on its way.
+    const arrived = (): Effect.Effect<A, E, R> => {
+      if (isTraced) look = this.onCall(call);
+      return effect;
+    };
+    const left = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+      look(exit);
+      if (process.isDead) return Effect.never;
+      this.#happened(call, exit);
+      if (!this.pass(after, isTraced, process)) return Effect.never;
+      if (fault === "unknown") return this.#failed<E>(call, fault);
+      return this.#slowly(() => exit);
+    };
+    return Effect.matchCauseEffect(this.#late(call, arrived), {
+      onFailure: (cause) => left(Exit.failCause(cause)),
+      onSuccess: (value) => left(Exit.succeed(value)),
     });
   }
 
@@ -190,7 +200,7 @@ export class Boundary {
     const point = pointsOf(call)[fault];
     this.hit(point);
     this.note(`${point} ${call.about}`);
-    return this.#slowly(Effect.fail((call.failure ?? (() => null))() as E));
+    return this.#slowly(() => Effect.fail((call.failure ?? (() => null))() as E));
   }
 
   #faultOf(call: Call): CallFault | null {
@@ -206,16 +216,16 @@ export class Boundary {
   }
 
   /** A late call takes effect later, also where its caller does not wait for it any longer. A dead process' never does. */
-  #late<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  #late<A, E, R>(call: Call, arrived: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const { process, about } = call;
     const { name, late } = pointsOf(call);
-    if (!this.#isMarked(late)) return effect;
+    if (!this.#isMarked(late)) return arrived();
     this.hit(late);
     const arriving = Effect.suspend(() => {
       if (process.isDead) return Effect.never;
       this.note(`arrives ${name} ${about}`);
       this.onMarked();
-      return effect;
+      return arrived();
     });
     const travel = this.#random.between(LATE_MIN_MS, LATE_MAX_MS);
     // Others wait for its locks until it arrives.
@@ -224,9 +234,10 @@ export class Boundary {
   }
 
   /** Others have their turn at every call, now and then for long. */
-  #slowly<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  #slowly<A, E, R>(next: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const draw = this.#random.fraction();
-    if (draw < SLOW) return Effect.andThen(Effect.sleep(this.#random.between(1, SLOWEST_MS)), effect);
-    return draw < SLOW + YIELDING ? Effect.andThen(Effect.yieldNow, effect) : effect;
+    if (draw < SLOW)
+      return Effect.andThen(Effect.sleep(this.#random.between(1, SLOWEST_MS)), Effect.suspend(next));
+    return draw < SLOW + YIELDING ? Effect.andThen(Effect.yieldNow, Effect.suspend(next)) : next();
   }
 }

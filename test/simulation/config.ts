@@ -1,5 +1,5 @@
 /** The configuration of simulated services. */
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/settings/config.ts";
 import { WARM_MB } from "../../src/services/warm-pool.ts";
 
 export const BOOT_TIMEOUT_MS = 4_000;
@@ -18,9 +18,12 @@ export const PEOPLE_FROM = 1_000_000;
 export const APPROVALS_FROM = 2_000_000;
 /** Seeds from this one on have sandboxes that wait for a session, and no people. No test draws them among others. */
 export const WARM_FROM = 3_000_000_000;
-export const hasWarm = (seed: number): boolean => seed >= WARM_FROM;
-export const hasApprovals = (seed: number): boolean => seed >= APPROVALS_FROM && !hasWarm(seed);
-export const hasPeople = (seed: number): boolean => seed >= PEOPLE_FROM && !hasWarm(seed);
+/** Seeds from this one on have agents whose work is saved, and no people. No test draws them among others. */
+export const WORK_FROM = 6_000_000_000;
+export const hasWork = (seed: number): boolean => seed >= WORK_FROM;
+export const hasWarm = (seed: number): boolean => seed >= WARM_FROM && !hasWork(seed);
+export const hasApprovals = (seed: number): boolean => seed >= APPROVALS_FROM && seed < WARM_FROM;
+export const hasPeople = (seed: number): boolean => seed >= PEOPLE_FROM && seed < WARM_FROM;
 /** So many sandboxes may wait on a node. */
 export const PLACES = 2;
 

@@ -1,8 +1,8 @@
 /** The invariants of conversations (src/store/ports/conversations.ts N1 to N4). */
 import { isDeepStrictEqual } from "node:util";
-import { isClosed, type ItemStatus } from "../../src/domain/conversation.ts";
+import { isClosed, type ItemStatus } from "../../src/domain/conversation/conversation.ts";
 import type { ConversationRow, TableSet } from "../twins/store/tables.ts";
-import type { NewApproval } from "../../src/store/ports/approvals.ts";
+import type { NewApproval } from "../../src/features/approvals/ports/approvals.ts";
 import type { Item, NotedReport } from "../../src/store/ports/conversations.ts";
 import type { Call } from "./boundary.ts";
 import { isLiveSandbox } from "./owners.ts";
@@ -83,7 +83,8 @@ export class ConversationWatch {
 const orderFaults = (items: readonly Item[], talks: Talks): readonly string[] => {
   const shown = new Map<string, string[]>();
   for (const { sandboxId, nativeId } of items.toSorted((one, other) => one.place - other.place))
-    if (sandboxId !== null && nativeId !== null)
+    // A note of the service says what came back. It stands before all.
+    if (sandboxId !== null && nativeId !== null && nativeId !== `restored-${sandboxId}`)
       shown.set(sandboxId, [...(shown.get(sandboxId) ?? []), nativeId]);
   return [...shown].flatMap(([sandboxId, ids]) => {
     const there = new Set(ids);

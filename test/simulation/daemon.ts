@@ -8,7 +8,7 @@ import {
   NoConversation,
   type DaemonHealth,
 } from "../../src/sandbox/daemon.ts";
-import { emptyWorkspace } from "../../src/sandbox/daemon-simulated.ts";
+import { emptySaving, emptyWorkspace } from "../../src/sandbox/daemon-simulated.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import type { Random } from "./random.ts";
 import type { Runtime } from "./runtime.ts";
@@ -34,6 +34,9 @@ export interface SimulatedDaemons {
   readonly runtimes: Runtimes | null;
   /** Called when a daemon that waits takes a session. */
   onClaim: (sandboxId: string, sessionId: string) => void;
+  readonly isServing: (sandboxId: string) => boolean;
+  /** ms of `elapsed`. */
+  readonly readyAt: (sandboxId: string) => number;
   /** From now on every new daemon is a healthy one. */
   readonly heal: () => void;
   /** Whether the agent of this sandbox is in a turn that goes on for a while, and has not lasted too long. */
@@ -45,8 +48,6 @@ const GRACE_MS = 3_000;
 
 const BAD_FATES = ["never_ready", "unreachable", "runtime_failed"] as const;
 const BAD = 0.08;
-/** Of the longest turns, the longest part. */
-const STUCK_MS = 250_000;
 
 const idOf = (link: DaemonLink): string =>
   link.kind === "url" ? (/^http:\/\/([^.]+)\./.exec(link.url)?.[1] ?? "") : "";
@@ -56,6 +57,8 @@ export interface DaemonOptions {
   /** What its clock says, ms since the epoch. */
   readonly wallOf: (sandboxId: string) => number;
   readonly randomOf: (label: string) => Random;
+  /** Whether a sandbox waits for its saved work. */
+  readonly wantsWork: (sandboxId: string) => boolean;
   /** A turn that lasts longer counts as none. */
   readonly maxTurnMs: number;
   readonly hasPeople: boolean;
@@ -69,6 +72,7 @@ const UNSTEERED = {
   answer: () => Effect.fail(new NoConversation()),
   models: () => Effect.fail(new NoConversation()),
   abort: () => Effect.succeed(false),
+  goOn: () => Effect.void,
 };
 
 /** Whether it works, has worked for a while, and goes on for a while. */
@@ -78,7 +82,7 @@ const isInTurn = (runtime: Runtime, elapsed: number): boolean => {
 };
 
 export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
-  const { time, wallOf, randomOf, maxTurnMs, hasPeople } = options;
+  const { time, wallOf, randomOf, maxTurnMs, hasPeople, wantsWork } = options;
   const random = randomOf("daemons");
   const daemons = new Map<string, Daemon>();
   let isHealed = false;
@@ -119,19 +123,22 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
     const { fate, readyAt } = daemonOf(id);
     if (fate === "unreachable") return null;
     const isUp = time.elapsed >= readyAt;
-    const isReady = isUp && fate === "healthy";
+    const isWaiting = isUp && fate === "healthy" && wantsWork(id);
+    const isReady = isUp && fate === "healthy" && !isWaiting;
     const since = isReady ? activeSince(id) : null;
     const failed = isUp && fate === "runtime_failed";
     return {
       status: isReady ? "ready" : failed ? "error" : "starting",
       runtime: { state: isReady ? "ready" : failed ? "failed" : "starting" },
       repo: { ready: isUp, branch: null, commit: null },
+      protocol: 3,
       bootstrap: { state: isReady ? "done" : "pending" },
       turn: {
         active: since !== null,
         active_since: since === null ? null : new Date(since).toISOString(),
         last_activity_at: isReady ? new Date(wallOf(id) - restedFor(id)).toISOString() : null,
       },
+      ...(isWaiting && { restore: "wanted" as const }),
       boot: [],
       error: failed ? "the simulated runtime failed" : null,
     };
@@ -147,6 +154,8 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
     talks,
     runtimes,
     onClaim: () => undefined,
+    isServing,
+    readyAt: (id) => daemonOf(id).readyAt,
     isAtWork: (id) => {
       const daemon = daemons.get(id);
       if (runtimes !== null) return isInTurn(runtimes.of(id), time.elapsed);
@@ -173,15 +182,11 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       logs: () => Stream.never,
       conversation: (link, { after }) => talks.follow(idOf(link), after),
       ...(runtimes?.steering ?? UNSTEERED),
+      output: () => Effect.succeed(null),
       ports: () => Effect.succeed([]),
       workspace: emptyWorkspace,
-      // The work of a long-running agent is so large that the service waits for it without success.
-      save: (link) =>
-        Effect.suspend(() => {
-          const { fate, worksMs } = daemonOf(idOf(link));
-          if (fate !== "healthy") return Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }));
-          return worksMs > STUCK_MS ? Effect.never : Effect.succeed({ wip: null, skipped: [], error: null });
-        }),
+      saveByPush: () => Effect.succeed({ wip: null, skipped: [], error: null }),
+      saving: emptySaving,
       env: (_link, _context, { revision, env }) =>
         Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
     }),

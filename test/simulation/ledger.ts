@@ -1,5 +1,5 @@
 /** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
-import type { RequestAnswer } from "../../src/domain/steering.ts";
+import type { RequestAnswer } from "../../src/domain/conversation/steering.ts";
 
 /** A user's request and its result; null: no answer came (yet). */
 export interface Asked {

@@ -36,6 +36,8 @@ const totals = new Totals();
 for (let at = seed; at < seed + runs; at += 1) {
   const result = run({ seed: at, steps }, bridge);
   totals.add(result);
+  // A long run that is ended early has said how far it came.
+  if (totals.runs % 500 === 0) say(`${totals.runs} runs so far, ${totals.failed.length} violations`);
   if (values.trace) say(result.trace.join("\n"));
   if (result.violations.length > 0) {
     // Over Postgres another run of a seed is another run: it is shown as it was.

@@ -21,7 +21,7 @@ type Names = readonly [string, ...string[]];
 const COMMON: Names = [
   "daemon.abort",
   "daemon.health",
-  "daemon.save",
+  "saves.save",
   "git.branchTip",
   "git.createBranch",
   "git.resolveBase",

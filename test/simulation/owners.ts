@@ -1,5 +1,5 @@
 /** Who works for what lives: sessions and sandboxes (threats.md I7, I9). */
-import { isLive, type SandboxStatus } from "../../src/domain/session.ts";
+import { isLive, type SandboxStatus } from "../../src/domain/session/session.ts";
 import type { TableSet } from "../twins/store/tables.ts";
 
 export const isLiveSandbox = (status: SandboxStatus): boolean =>

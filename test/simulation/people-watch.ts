@@ -1,6 +1,6 @@
 /**
  * What must hold where people talk to agents, whenever a message, an interrupt or an answer reaches a runtime, and at every
- * step of a conversation's machine (src/machines/conversation.ts M1 to M7, src/domain/steering.ts Y1).
+ * step of a conversation's machine (src/machines/conversation.ts M1 to M7, src/domain/conversation/steering.ts Y1).
  *
  * Where several nodes may own an actor, or one was frozen, a late one may hand over what is settled. The store's fence keeps
  * the order there, and only the books at rest are compared (people-at-rest.ts).

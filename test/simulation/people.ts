@@ -1,6 +1,6 @@
 /** The steps of people who talk to agents: they send messages, take them back, interrupt, resume the queue and answer requests. */
 import { derivedUuid } from "../../src/domain/ids.ts";
-import type { RequestAnswer } from "../../src/domain/steering.ts";
+import type { RequestAnswer } from "../../src/domain/conversation/steering.ts";
 import * as Messages from "../../src/http/handlers/messages.ts";
 import type { Session } from "../../src/store/ports/sessions.ts";
 import { accountOf, type Ask, type Endpoint } from "./asking.ts";

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
-import { Actors, ActorUnavailable, Placement, type ActorKind } from "../../src/actors/actors.ts";
+import { Actors, ActorUnavailable, Placement, type ActorKind } from "../../src/services/actors.ts";
 import { actorsLayer, TAKEOVER } from "../../src/actors/cluster.ts";
 import type { AddressBook } from "../../src/service.ts";
 import type { Unsettled } from "../../src/store/ports/journal.ts";

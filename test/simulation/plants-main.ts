@@ -7,7 +7,16 @@
  *                                                        writes down what it finds
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { APPROVALS_FROM, hasApprovals, hasPeople, hasWarm, PEOPLE_FROM, WARM_FROM } from "./config.ts";
+import {
+  APPROVALS_FROM,
+  hasApprovals,
+  hasPeople,
+  hasWarm,
+  hasWork,
+  PEOPLE_FROM,
+  WARM_FROM,
+  WORK_FROM,
+} from "./config.ts";
 import { simulationWith } from "./planting.ts";
 import { PLANTS, type Plant } from "./plants.ts";
 import { simulate } from "./run.ts";
@@ -53,6 +62,7 @@ const writeDown = ({ name }: Plant, seed: number): void => {
 
 /** A bug that concerns people is looked for where there are some. */
 const firstOf = ({ seed }: Plant): number => {
+  if (hasWork(seed)) return Number(from) + WORK_FROM;
   if (hasWarm(seed)) return Number(from) + WARM_FROM;
   if (hasApprovals(seed)) return Number(from) + APPROVALS_FROM;
   return Number(from) + (hasPeople(seed) ? PEOPLE_FROM : 0);

@@ -4,33 +4,33 @@ import type { Plant } from "./plants.ts";
 export const PLANTS_OF_APPROVALS: readonly Plant[] = [
   {
     name: "approved-call-made-by-each-node",
-    file: "src/duties/approvals.ts",
+    file: "src/features/approvals/duty.ts",
     find: '  if (begun !== "begun") return;\n',
     put: "",
-    seed: 2_000_015,
+    seed: 2_000_002,
   },
   {
     name: "lost-call-made-again",
-    file: "src/machines/approval.ts",
+    file: "src/features/approvals/machine.ts",
     find: '"call.lost": { target: "unknown" }',
     put: '"call.lost": { target: "approved" }',
     seed: 2_000_001,
   },
   {
     name: "expired-call-made",
-    file: "src/machines/approval.ts",
+    file: "src/features/approvals/machine.ts",
     find: '"deadline.passed": { target: "expired" }',
     put: '"deadline.passed": { target: "approved" }',
     seed: 2_000_001,
   },
   {
     name: "second-decision-counts",
-    file: "src/http/handlers/approvals.ts",
+    file: "src/features/approvals/handlers.ts",
     find: "  if (moved === null || isLate) return",
     put: "  if (isLate) return",
     more: [
       {
-        file: "src/http/handlers/approvals.ts",
+        file: "src/features/approvals/handlers.ts",
         find: "  return yield* approvalWire(moved, yield* projectRedactor(pid));",
         put: "  return yield* approvalWire(moved ?? found, yield* projectRedactor(pid));",
       },
@@ -39,7 +39,7 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
   },
   {
     name: "result-of-a-caller-that-left-kept-back",
-    file: "src/services/approvals.ts",
+    file: "src/features/approvals/waiting-calls.ts",
     find: "heldUntil = now + LEASE_MS;",
     put: "heldUntil = now + 4000 * LEASE_MS;",
     seed: 2_000_001,

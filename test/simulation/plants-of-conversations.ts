@@ -7,7 +7,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "test/twins/store/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 48,
+    seed: 52,
   },
   {
     name: "items-left-open",
@@ -35,13 +35,13 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
         put: "a.rev - b.rev",
       },
     ],
-    seed: 1_000_001,
+    seed: 1_000_004,
   },
   {
     name: "closed-items-reopened",
     file: "src/store/conversation-notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 9,
+    seed: 3,
   },
 ];

@@ -42,25 +42,23 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/secrets.ts",
     find: "const names = Object.keys(change.env);",
     put: "const names = Object.entries(change.env);",
-    seed: 10,
+    seed: 15,
   },
   {
     name: "work-merged-at-stop",
     file: "src/actors/session.ts",
-    find: 'told(actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" })),',
-    put: `Effect.gen(function* () {
+    find: "return told(actors.sandbox(sandboxId, { type, save }));",
+    put: `return Effect.gen(function* () {
           const { projectId } = yield* record;
           const head = (yield* Effect.orDie(git.branchTip({ projectId }, id))) ?? "";
           yield* Effect.ignore(git.merge({ projectId }, { branch: "main", head, message: "work", at: 0 }));
-          return yield* told(
-            actors.sandbox(sandboxId, { type: as === "stopped" ? "stop.requested" : "archive.requested" }),
-          );
-        }),`,
+          return yield* told(actors.sandbox(sandboxId, { type, save }));
+        });`,
     seed: 1,
   },
   {
     name: "session-branch-made-the-default",
-    file: "src/domain/git-ref.ts",
+    file: "src/domain/repository/git-ref.ts",
     find: 'isSessionBranch(name.toLowerCase().replace(/^wip\\//, ""))',
     put: "isSessionBranch(`${name} `)",
     seed: 4,
@@ -74,7 +72,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "name-taken-that-is-not-text",
-    file: "src/domain/git-ref.ts",
+    file: "src/domain/repository/git-ref.ts",
     find: "name.includes(replacement)",
     put: 'name === ""',
     seed: 19,
@@ -137,7 +135,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "filtered-delivery-retried",
-    file: "src/domain/fire.ts",
+    file: "src/domain/trigger/fire.ts",
     find: "  skipped: {},",
     put: "  skipped: RETRIED,",
     seed: 485,
@@ -155,5 +153,19 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     find: "    if (isPing(delivery.headers)) return answer(PONG);\n",
     put: "",
     seed: 4,
+  },
+  {
+    name: "unsaved-sandbox-torn-down",
+    file: "src/machines/sandbox.ts",
+    find: "      !isSafe(event.saved),",
+    put: "      event.saved.state === null,",
+    seed: 6_000_000_008,
+  },
+  {
+    name: "saves-deleted-before-a-restart",
+    file: "src/machines/session.ts",
+    find: '  actions: ["settle" as const, restartAfterStop],',
+    put: '  actions: ["settle" as const, restartAfterStop, "removeSaves" as const],',
+    seed: 6_000_000_016,
   },
 ];

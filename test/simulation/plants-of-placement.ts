@@ -51,7 +51,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/duties/scheduler.ts",
     find: "        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);\n",
     put: "",
-    seed: 1708,
+    seed: 98,
   },
   {
     name: "instants-with-a-row-hold-the-cursor",

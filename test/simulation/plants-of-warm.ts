@@ -7,7 +7,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "test/twins/store/warm-sandboxes.ts",
     find: "row.claim === null && row.recipe !== null",
     put: "row.recipe !== null",
-    seed: 3_000_000_027,
+    seed: 3_000_000_019,
   },
   {
     name: "outdated-waiting-sandbox-taken",
@@ -28,7 +28,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "test/twins/store/warm-sandboxes.ts",
     find: "Math.abs(now - row.claim.at) > ABANDONED_MS",
     put: "row.claim.at > now",
-    seed: 3_000_000_005,
+    seed: 3_000_000_025,
   },
   {
     name: "waiting-sandbox-of-a-former-life-kept",

@@ -57,16 +57,16 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-reload-after-unknown-save",
     file: "src/actors/host.ts",
-    find: "      this.#stale = true;",
-    put: "      this.#stale = false;",
+    find: "void (this.#stale = true)",
+    put: "void (this.#stale = false)",
     seed: 27,
   },
   {
     name: "superseded-work-goes-on",
     file: "src/actors/sandbox.ts",
-    find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],',
+    find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork", "putOffSave"],',
     put: "",
-    seed: 24,
+    seed: 4,
   },
   {
     name: "destroy-forgotten",
@@ -127,8 +127,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "boot-without-deadline",
     file: "src/actors/sandbox-boot.ts",
-    find: "      duration: options.bootTimeoutMs,",
-    put: "      duration: options.bootTimeoutMs + 86_400_000,",
+    find: "restoring.deadline(options.bootTimeoutMs)",
+    put: "restoring.deadline(options.bootTimeoutMs + 86_400_000)",
     seed: 1,
   },
   {
@@ -210,7 +210,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "fired-delivery-retried",
-    file: "src/domain/fire.ts",
+    file: "src/domain/trigger/fire.ts",
     find: "  fired: {},",
     put: "  fired: RETRIED,",
     seed: 4,
@@ -253,8 +253,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "reason-of-failure-dropped",
     file: "src/store/session-columns.ts",
-    find: '      return "failure" in event ? { ...columns, failure: { ...event.failure, at: now } } : columns;',
-    put: "      return columns;",
+    find: "        ? { ...columns, failure: { ...event.failure, at: now }, unsaved: null }",
+    put: "        ? columns",
     seed: 1,
   },
   {
@@ -315,10 +315,10 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "stop-taken-for-idleness",
-    file: "src/http/handlers/sessions.ts",
-    find: '{ type: "stop.requested" }',
+    file: "src/http/steps/stopping.ts",
+    find: '{ type: "stop.requested", save }',
     put: '{ type: "idle.elapsed" }',
-    seed: 11,
+    seed: 28,
   },
   {
     name: "instants-taken-for-one",

@@ -1,7 +1,7 @@
 /** The twins of everything the service touches, each behind the boundary at which things go wrong. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import { Approvals } from "../../src/store/ports/approvals.ts";
+import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
 import { Connectors } from "../../src/store/ports/connectors.ts";
 import { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
 import { BuildSite } from "../../src/builder/site/port.ts";
@@ -9,7 +9,7 @@ import { GitBackend, GitError } from "../../src/git/port.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes, type SimulatedFault } from "../../src/sandbox/simulated.ts";
-import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Counters } from "../../src/store/ports/counters.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
@@ -28,8 +28,10 @@ import { Sessions } from "../../src/store/ports/sessions.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { Previews } from "../../src/store/ports/previews.ts";
 import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
+import { Saves } from "../../src/saves/port.ts";
 import { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
+import type { SimulatedSaves } from "../twins/saves.ts";
 import type { Boundary } from "./boundary.ts";
 import { hasApprovals, hasPeople, hasWarm } from "./config.ts";
 import type { MadeMerge } from "./merges.ts";
@@ -64,25 +66,24 @@ interface Wrapping {
 /** The same service with every call of it behind the boundary. */
 const behind = <S extends object>(service: S, wrapping: Wrapping): S => {
   const { boundary, process, port, failure } = wrapping;
-  const wrapped = (operation: string, given: readonly unknown[], effect: unknown): unknown => {
-    if (!Effect.isEffect(effect) || WAITS.has(operation)) return effect;
-    const call = {
-      process,
-      port,
-      operation,
-      about: aboutOf(given),
-      given,
-      isTraced: !READS.test(operation),
-      failure: failure === null ? null : () => failure(operation),
-    };
-    return boundary.around(call, effect);
+  const around = (operation: string) => {
+    const isTraced = !READS.test(operation);
+    const error = failure === null ? null : () => failure(operation);
+    return (given: readonly unknown[], effect: unknown): unknown =>
+      !Effect.isEffect(effect) || WAITS.has(operation)
+        ? effect
+        : boundary.around(
+            { process, port, operation, about: aboutOf(given), given, isTraced, failure: error },
+            effect,
+          );
   };
   const copy = Object.entries(service).map(([name, part]: readonly [string, unknown]) => {
     if (typeof part === "function") {
       const call = part as (...given: readonly unknown[]) => unknown;
-      return [name, (...given: readonly unknown[]) => wrapped(name, given, call(...given))] as const;
+      const wrapped = around(name);
+      return [name, (...given: readonly unknown[]) => wrapped(given, call(...given))] as const;
     }
-    if (Effect.isEffect(part)) return [name, wrapped(name, [], part)] as const;
+    if (Effect.isEffect(part)) return [name, around(name)([], part)] as const;
     if (typeof part === "object" && part !== null)
       return [name, behind(part, { ...wrapping, port: `${port}.${name}` })] as const;
     return [name, part] as const;
@@ -135,7 +136,8 @@ export type Twins =
   | BuildSite
   | SandboxProvider
   | SimulatedSandboxes
-  | DaemonClient;
+  | DaemonClient
+  | Saves;
 
 const addBehind = <I, S extends object>(
   context: Context.Context<Twins>,
@@ -167,6 +169,7 @@ export const flakyPorts = (seed: number): readonly string[] => {
 };
 
 export interface PortOptions {
+  readonly saves: SimulatedSaves;
   readonly boundary: Boundary;
   /** Whether agents call tools that ask. */
   readonly isAsking: boolean;
@@ -231,6 +234,7 @@ export const portsBehind = (
   {
     isAsking,
     isWarm,
+    saves,
     boundary,
     process,
     random,
@@ -273,6 +277,8 @@ export const portsBehind = (
       ),
   });
   ports = addBehind(ports, GitBackend, { boundary, process, port: "git", failure: gitError });
+  ports = Context.add(ports, Saves, saves.over(Context.get(ports, Sessions)));
+  ports = addBehind(ports, Saves, { boundary, process, port: "saves", failure: null });
   ports = addBehind(ports, BuildSite, { boundary, process, port: "site", failure: null });
   ports = addBehind(ports, DaemonClient, { boundary, process, port: "daemon", failure: null });
   const provider = unreliable(Context.get(twins, SandboxProvider), (operation) => {

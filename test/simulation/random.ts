@@ -43,6 +43,8 @@ export class Random {
   }
 
   bytes(count: number): Uint8Array {
-    return Uint8Array.from({ length: count }, () => this.next() & 0xff);
+    const bytes = new Uint8Array(count);
+    for (let at = 0; at < count; at += 1) bytes[at] = this.next();
+    return bytes;
   }
 }

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../twins/git/repositories.ts";
-import * as RequestEndpoints from "../../src/http/handlers/change-requests.ts";
-import type { ChangeRequest } from "../../src/store/ports/change-requests.ts";
+import * as RequestEndpoints from "../../src/features/change-requests/handlers.ts";
+import type { ChangeRequest } from "../../src/features/change-requests/ports/change-requests.ts";
 import { accountOf, type Ask } from "./asking.ts";
 import type { Ledger } from "./ledger.ts";
 import { manifestOf } from "./manifests.ts";

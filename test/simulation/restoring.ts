@@ -3,7 +3,7 @@
  * counters and commands of two different days.
  */
 import * as Effect from "effect/Effect";
-import { isLive } from "../../src/domain/session.ts";
+import { isLive } from "../../src/domain/session/session.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import type { AccountRow } from "../twins/store/tables.ts";
 import { ACCOUNTS, USERS } from "./settled.ts";

@@ -10,6 +10,7 @@ import { Merges } from "./merges.ts";
 import { peopleFaults } from "./people-at-rest.ts";
 import { PeopleWatch } from "./people-watch.ts";
 import type { Bridge } from "./postgres/bridge.ts";
+import { watchSaves } from "./saves-watch.ts";
 import { SnapshotWatch } from "./postgres/watch.ts";
 import { Random } from "./random.ts";
 import { stepsOf, type Step } from "./steps.ts";
@@ -55,6 +56,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
   const people = hasPeople(options.seed) ? new PeopleWatch(world, { ledger, violations }) : null;
   const approvals = hasApprovals(options.seed) ? new ApprovalsWatch(world, { ledger, violations }) : null;
   const warm = hasWarm(options.seed) ? new WarmWatch(world, { violations }) : null;
+  watchSaves(world, violations);
   const pass = (ms: number) => world.pass(ms);
   try {
     pass(START_MS);

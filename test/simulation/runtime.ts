@@ -3,8 +3,8 @@
  * has the rest of the turn already; an interrupt removes that.
  */
 import * as Effect from "effect/Effect";
-import type { ItemError, NativeItem } from "../../src/domain/conversation.ts";
-import type { MessageHandedOver, OutgoingMessage } from "../../src/domain/steering.ts";
+import type { ItemError, NativeItem } from "../../src/domain/conversation/conversation.ts";
+import type { MessageHandedOver, OutgoingMessage } from "../../src/domain/conversation/steering.ts";
 import type { Random } from "./random.ts";
 import { madeIn, versionOf, type Said } from "./talks.ts";
 import type { SimulatedTime } from "./time.ts";

@@ -10,8 +10,12 @@
 import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
-import type { ItemError, NativeItem } from "../../src/domain/conversation.ts";
-import type { MessageHandedOver, OutgoingMessage, RequestAnswer } from "../../src/domain/steering.ts";
+import type { ItemError, NativeItem } from "../../src/domain/conversation/conversation.ts";
+import type {
+  MessageHandedOver,
+  OutgoingMessage,
+  RequestAnswer,
+} from "../../src/domain/conversation/steering.ts";
 import { DaemonUnreachable, type DaemonClient } from "../../src/sandbox/daemon.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import type { Random } from "./random.ts";
@@ -53,13 +57,15 @@ export interface Heard {
   readonly answer: RequestAnswer;
 }
 
-type Steering = "hand" | "attach" | "interrupt" | "answer" | "models" | "abort";
+type Steering = "hand" | "attach" | "interrupt" | "answer" | "models" | "abort" | "goOn";
 
 export interface RuntimeOptions extends TalkOptions {
   /** Whether the sandbox's daemon can be reached, and its runtime is ready. */
   readonly isReady: (sandboxId: string) => boolean;
   readonly idOf: (link: DaemonLink) => string;
 }
+
+const isHandedOver = (outcome: MessageHandedOver | null): outcome is MessageHandedOver => outcome !== null;
 
 const lost = () => new DaemonUnreachable({ message: "the simulated daemon did not answer" });
 
@@ -72,6 +78,8 @@ export class Runtimes {
   onHeard: (heard: Heard) => void = () => undefined;
   readonly #options: RuntimeOptions;
   readonly #runtimes = new Map<string, { readonly runtime: Runtime; readonly random: Random }>();
+  /** The sandboxes that are about to end. They take no message. */
+  readonly #ending = new Set<string>();
   #isHealed = false;
 
   constructor(options: RuntimeOptions) {
@@ -119,10 +127,11 @@ export class Runtimes {
   readonly steering: Pick<DaemonClient["Service"], Steering> = {
     hand: (link, _context, message) =>
       this.#called(link, (sandboxId) => {
+        if (this.#ending.has(sandboxId)) return null;
         const outcome = this.#hand(sandboxId, message);
         this.onHanded({ sandboxId, message, outcome });
         return outcome;
-      }),
+      }).pipe(Effect.filterOrFail(isHandedOver, lost)),
     attach: () => Effect.void,
     interrupt: (link, _context, { turn }) => this.#called(link, (sandboxId) => this.#stop(sandboxId, turn)),
     answer: (link, _context, { request_id: requestId, answer }) =>
@@ -135,9 +144,11 @@ export class Runtimes {
     // Before its work is saved, the agent has to stop.
     abort: (link) =>
       this.#called(link, (sandboxId) => {
+        this.#ending.add(sandboxId);
         const { open } = this.of(sandboxId);
         return open !== null && this.of(sandboxId).interrupt(open.number);
       }),
+    goOn: (link) => this.#called(link, (sandboxId) => void this.#ending.delete(sandboxId)),
   };
 
   #hand(sandboxId: string, message: OutgoingMessage): MessageHandedOver {

@@ -3,7 +3,8 @@
  * restart gets no answer. Another node takes the actor over and stops the session, and then the first node goes on.
  */
 import * as Effect from "effect/Effect";
-import { isLive } from "../../src/domain/session.ts";
+import { isLive } from "../../src/domain/session/session.ts";
+import { stopped } from "../../src/http/steps/stopping.ts";
 import * as SessionEndpoints from "../../src/http/handlers/sessions.ts";
 import { accountOf, type Ask } from "./asking.ts";
 import type { Node } from "./nodes.ts";
@@ -21,7 +22,7 @@ export const freezeAfterStop = (world: World, ask: Ask, node: Node, ms: number):
   if (row === undefined) return freeze();
   const path = { pid: row.projectId, sid: row.id };
   const about = { account: accountOf(row), id: row.id, elsewhere: node };
-  const stop = SessionEndpoints.stop(path);
+  const stop = stopped(path, {});
   const unanswered = () => ask("stop", about, Effect.delay(stop, UNTIL_TAKEN_OVER));
   const done = () => {
     freeze();

@@ -1,7 +1,7 @@
 /** What every simulated world begins with. */
 import * as Effect from "effect/Effect";
-import { cataloguePin } from "../../src/domain/catalogue.ts";
-import { sealSecret } from "../../src/domain/secret.ts";
+import { cataloguePin } from "../../src/domain/connector/catalogue.ts";
+import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { Connectors } from "../../src/store/ports/connectors.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";

@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { BATCH_LIMIT_MS, explained, runsFrom } from "./batch.ts";
-import { APPROVALS_FROM, PEOPLE_FROM, WARM_FROM } from "./config.ts";
+import { APPROVALS_FROM, PEOPLE_FROM, WARM_FROM, WORK_FROM } from "./config.ts";
 import { simulate } from "./run.ts";
 import { SHORT_STEPS as steps } from "./steps.ts";
 
@@ -22,7 +22,8 @@ describe("a simulated service", () => {
     { what: "without people", from: 0, below: PEOPLE_FROM },
     { what: "where people talk to agents", from: PEOPLE_FROM, below: APPROVALS_FROM },
     { what: "where people decide on agents' calls", from: APPROVALS_FROM, below: WARM_FROM },
-    { what: "where sandboxes wait for sessions", from: WARM_FROM, below: 2 * WARM_FROM },
+    { what: "where sandboxes wait for sessions", from: WARM_FROM, below: WORK_FROM },
+    { what: "where agents' work is saved", from: WORK_FROM, below: WORK_FROM + WARM_FROM },
   ])(
     `keeps every invariant in ${RUNS} runs from a fresh seed $what [I6] [I11] [I21] [K11] [E17] [E18]`,
     ({ from, below }) => {

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
-import type { ConversationReport, NativeItem } from "../../src/domain/conversation.ts";
+import type { ConversationReport, NativeItem } from "../../src/domain/conversation/conversation.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import type { Random } from "./random.ts";
 import type { SimulatedTime } from "./time.ts";

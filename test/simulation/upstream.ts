@@ -1,6 +1,6 @@
 /** The server of the projects' connectors: it answers at once, late, with an error or never, and knows what it was asked for. */
 import * as Effect from "effect/Effect";
-import { readCatalogue } from "../../src/domain/catalogue.ts";
+import { readCatalogue } from "../../src/domain/connector/catalogue.ts";
 import type { ServerFault, Servers } from "../../src/connectors/port.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Random } from "./random.ts";

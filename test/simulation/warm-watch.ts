@@ -3,7 +3,7 @@
  * threats.md E17 and E18): at each claim, at each row, and in the end.
  */
 import * as Effect from "effect/Effect";
-import { isLive } from "../../src/domain/session.ts";
+import { isLive } from "../../src/domain/session/session.ts";
 import { WarmPool } from "../../src/services/warm-pool.ts";
 import { ABANDONED_MS } from "../../src/store/ports/warm-sandboxes.ts";
 import { PLACES } from "./config.ts";

@@ -5,7 +5,7 @@ import { triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers } from "../../src/actors/timers.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import type { SandboxSpec } from "../../src/sandbox/port.ts";
-import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
+import type { SandboxStatus, SessionStatus } from "../../src/domain/session/session.ts";
 import type { QueueRow, TableSet } from "../twins/store/tables.ts";
 import type { Call } from "./boundary.ts";
 import { ConversationWatch } from "./conversations.ts";

@@ -13,14 +13,16 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Logger from "effect/Logger";
 import * as EffectRandom from "effect/Random";
+import { TracerEnabled } from "effect/References";
 import { Scheduler } from "effect/Scheduler";
 import * as Scope from "effect/Scope";
 import { singleRunner } from "../../src/actors/cluster.ts";
 import { Lease } from "../../src/actors/lease.ts";
-import { requestBranchesLayer } from "../../src/duties/change-requests.ts";
+import { requestBranchesLayer } from "../../src/features/change-requests/duty.ts";
 import { Entropy } from "../../src/services/entropy.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { uuidV7 } from "../../src/domain/ids.ts";
+import { SimulatedSaves } from "../twins/saves.ts";
 import { simulatedBackend, SimulatedRepositories } from "../twins/git/repositories.ts";
 import { Limits } from "../../src/http/limits.ts";
 import { makeReceive } from "../../src/http/webhooks/webhooks.ts";
@@ -33,7 +35,7 @@ import { Tables, type TableSet } from "../twins/store/tables.ts";
 import { ConnectorServers } from "../../src/connectors/port.ts";
 import { Boundary } from "./boundary.ts";
 import { AFTERMATH_MS, Calm } from "./calm.ts";
-import { configOf, hasApprovals, hasPeople, hasWarm } from "./config.ts";
+import { configOf, hasApprovals, hasPeople, hasWarm, hasWork } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
 import type { MadeMerge } from "./merges.ts";
@@ -49,6 +51,7 @@ import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
 import { BEGINNING, MASTER, settled, withConnectors, withProjects, withWarmth } from "./settled.ts";
 import { Upstream } from "./upstream.ts";
+import { Work } from "./work.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
 
 /** What an endpoint's effect may ask for. */
@@ -67,20 +70,23 @@ const serviceOver = (parts: ServiceParts) =>
     actorLayers({ ...parts, publicUrl: "http://localhost:8080" }),
   );
 
-const twinsOf = (daemons: SimulatedDaemons) =>
+const twinsOf = (daemons: SimulatedDaemons, saves: SimulatedSaves) =>
   Layer.mergeAll(
-    overTables,
+    saves.layer,
     simulatedBackend,
     simulatedSite,
     simulatedProvider({ bootMs: 40 }),
     daemons.layer,
     keyringLayer(MASTER),
-  ).pipe(Layer.provideMerge(Tables.layer));
+  ).pipe(Layer.provideMerge(overTables), Layer.provideMerge(Tables.layer));
 
 export class World {
   readonly time: SimulatedTime;
   readonly boundary: Boundary;
   readonly daemons: SimulatedDaemons;
+  readonly saves = new SimulatedSaves();
+  /** Null: the world's agents write nothing. */
+  readonly work: Work | null;
   /** The server of connectors. Null: the projects have none. */
   readonly upstream: Upstream | null;
   readonly twins: Context.Context<
@@ -145,9 +151,13 @@ export class World {
       wallOf: (sandboxId) => this.wallOf(sandboxId),
       randomOf: this.#random,
       maxTurnMs: configOf(seed).maxTurnMs,
+      wantsWork: (sandboxId) =>
+        this.work?.hasRestored(sandboxId) === false && this.sandboxes().get(sandboxId)?.spec.restore === true,
       hasPeople: hasPeople(seed),
     });
-    const twins = Effect.runSync(Effect.scoped(Layer.build(twinsOf(this.daemons))));
+    this.work = hasWork(seed) ? new Work({ time: this.time, randomOf: this.#random, ...this.daemons }) : null;
+    if (this.work !== null) this.saves.workspaces = this.work;
+    const twins = Effect.runSync(Effect.scoped(Layer.build(twinsOf(this.daemons, this.saves))));
     this.#tables = Context.get(twins, Tables);
     this.twins = bridge === null ? twins : this.#overPostgres(bridge, twins);
     Effect.runSync(Effect.provideContext(settled, this.twins));
@@ -229,6 +239,7 @@ export class World {
       }),
       Context.add(ConnectorServers, this.upstream?.for(process) ?? ConnectorServers.defaultValue()),
       Context.add(Logger.CurrentLoggers, new Set([this.#logger()])),
+      Context.add(TracerEnabled, false), // as in src/serve.ts
     );
   }
 
@@ -248,6 +259,7 @@ export class World {
       boundary: this.boundary,
       isAsking: this.upstream !== null,
       isWarm: hasWarm(this.seed),
+      saves: this.saves,
       random: this.#providerRandom,
       process,
       providerFaults: () => this.providerFaults,

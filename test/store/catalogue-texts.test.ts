@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Catalogue } from "../../src/domain/catalogue.ts";
+import type { Catalogue } from "../../src/domain/connector/catalogue.ts";
 import { CatalogueTexts } from "../../src/store/postgres/catalogue-texts.ts";
 
 const none = { pin: null, at: null, text: null };

@@ -17,7 +17,7 @@ import {
   openItems,
 } from "../../src/store/postgres/conversation-rows.ts";
 import { fillTables, openSnapshot } from "../../src/store/postgres/rows.ts";
-import { postgresStore } from "../../src/store/postgres/layer.ts";
+import { postgresStore } from "../../src/database.ts";
 import { converse, nativeItem, nativeTool, replaceSandbox, report } from "../support/world/conversations.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
 import { counted } from "../support/postgres/counted.ts";

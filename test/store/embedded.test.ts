@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
-import { databaseUid } from "../../src/domain/host-uids.ts";
+import { databaseUid } from "../../src/domain/sandbox/host-uids.ts";
 import { claimDataDirectory } from "../../src/store/data-directory.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";

@@ -1,4 +1,4 @@
-/** Every change of a fire's status that a store makes is in the table (src/domain/fire.ts), and both stores refuse any other. */
+/** Every change of a fire's status that a store makes is in the table (src/domain/trigger/fire.ts), and both stores refuse any other. */
 import { it } from "@effect/vitest";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
@@ -6,8 +6,8 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
-import { FIRE_MOVES, type FireStatus } from "../../src/domain/fire.ts";
-import { PROMPT_LIMIT_BYTES } from "../../src/domain/prompt.ts";
+import { FIRE_MOVES, type FireStatus } from "../../src/domain/trigger/fire.ts";
+import { PROMPT_LIMIT_BYTES } from "../../src/domain/trigger/prompt.ts";
 import { overTables } from "../twins/store/layer.ts";
 import { Tables } from "../twins/store/tables.ts";
 import { makeWrite } from "../../src/store/postgres/admission-writes.ts";

@@ -3,12 +3,12 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { approvalPlace } from "../../src/domain/approval.ts";
-import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret.ts";
-import { sealPart } from "../../src/services/approvals.ts";
+import { approvalPlace } from "../../src/features/approvals/rules/approval.ts";
+import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret/secret.ts";
+import { sealPart } from "../../src/features/approvals/waiting-calls.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { Approvals } from "../../src/store/ports/approvals.ts";
-import { resealAll } from "../../src/store/postgres/reseal.ts";
+import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
+import { resealDatabase } from "../../src/database.ts";
 import { waitingApprovals } from "../cli/waiting-approvals.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 
@@ -27,7 +27,7 @@ it("seals both parts of an approval with the new key, each in its own place", as
       const sql = yield* SqlClient.SqlClient;
       const result = Buffer.from(yield* sealPart({ id, projectId }, "result", { content: [] }));
       yield* sql`UPDATE approvals SET result_envelope = ${result} WHERE id = ${id}`;
-      const done = yield* resealAll({
+      const done = yield* resealDatabase({
         aliveSince: Date.UTC(2100, 0, 1),
         decide: () => Effect.succeed({ check: "check", former: "former" }),
         reseal: (row) => {

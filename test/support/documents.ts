@@ -19,6 +19,15 @@ export const files = (...patterns: readonly string[]): readonly string[] =>
     .split("\0")
     .filter((file) => file !== "" && existsSync(path.join(ROOT, file)));
 
+/** @returns the addresses of the documents' pages. */
+export const guideAddresses = (): readonly string[] =>
+  files("docs/**/*.md", "docs/*.md").map((file) =>
+    `/${file}`
+      .replace(/\.md$/, "")
+      .replace(/\/README$/, "")
+      .replace("/docs", "/docs/guide"),
+  );
+
 export interface CodeBlock {
   readonly text: string;
   /** The first word after the fence. */

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { expect } from "vitest";
 import { accountActors } from "../../src/actors/account.ts";
-import { Actors } from "../../src/actors/actors.ts";
+import { Actors } from "../../src/services/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { Inspector, type InspectedStep } from "../../src/actors/inspector.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";

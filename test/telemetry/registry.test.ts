@@ -1,7 +1,7 @@
 /** The metrics' registry: what hostile names can do to it, and what it leaves out. */
 import * as Effect from "effect/Effect";
 import { describe, expect, it } from "vitest";
-import { SEEN_MAX, SERIES_MAX } from "../../src/domain/metrics.ts";
+import { SEEN_MAX, SERIES_MAX } from "../../src/domain/service/metrics.ts";
 import { makeRegistry } from "../../src/telemetry/registry.ts";
 
 const textOf = (registry: ReturnType<typeof makeRegistry>): string => Effect.runSync(registry.text);

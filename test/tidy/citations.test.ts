@@ -66,8 +66,14 @@ test("has a test for each case and each invariant", () => {
   expect([...IDS].filter((id) => !covered.has(id)).toSorted()).toEqual(Object.keys(UNTESTED).toSorted());
 });
 
+/** A migration that ran is not edited: it may name a folder in which a file was. */
+const withoutFolders = (text: string): string => text.replaceAll(/\b(?:[\w-]+\/)+(?=[\w-]+\.ts\b)/g, "");
+
+const present = (file: string, text: string): string =>
+  file.startsWith("migrations/") ? withoutFolders(text) : text;
+
 test("names existing files", () => {
-  expect(told((file, text) => nameFaults(text, FILES, isProse(file)))).toEqual([]);
+  expect(told((file, text) => nameFaults(present(file, text), FILES, isProse(file)))).toEqual([]);
 });
 
 test("cites rules that their file states", () => {

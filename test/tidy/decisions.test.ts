@@ -13,12 +13,14 @@ const partsOf = (file: string): readonly string[] =>
   [...read(file).matchAll(/^## (.+)$/gm)].map(([, part = ""]) => part).filter((part) => PARTS.includes(part));
 
 test("has the context, the decision, the figures and the consequences in each file, in this order", () => {
-  expect(DECISIONS.length).toBeGreaterThan(80);
+  expect(DECISIONS.length).toBeGreaterThan(40);
   const wrong = DECISIONS.filter((file) => partsOf(file).join() !== PARTS.join());
   expect(wrong).toEqual([]);
 });
 
 test("lists each decision in the index once", () => {
-  const listed = [...read("README.md").matchAll(/\]\((\d{4}-[^)]+)\)/g)].map(([, file = ""]) => file);
+  const listed = [...read("README.md").matchAll(/^- \[.+\]\((\d{4}-[^)]+)\)$/gm)].map(
+    ([, file = ""]) => file,
+  );
   expect(listed.toSorted()).toEqual(DECISIONS.toSorted());
 });

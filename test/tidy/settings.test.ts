@@ -3,19 +3,26 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { settingsPage } from "../../scripts/settings-page.ts";
-import { SETTINGS } from "../../src/settings.ts";
+import { SETTINGS } from "../../src/settings/settings.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
 const PAGE = "docs/operate/settings.md";
 
 const read = (file: string): string => readFileSync(path.join(ROOT, file), "utf8");
 
-test("the page of settings matches src/settings.ts (else: npm run docs)", () => {
+test("the page of settings matches src/settings/settings.ts (else: npm run docs)", () => {
   expect(read(PAGE)).toBe(settingsPage());
 });
 
 test("config.ts reads each setting once", () => {
-  const sources = ["src/config.ts", "src/cluster-config.ts", "src/model-config.ts"].map(read).join("\n");
+  const sources = [
+    "src/settings/config.ts",
+    "src/settings/cluster-config.ts",
+    "src/settings/model-config.ts",
+    "src/settings/saving-config.ts",
+  ]
+    .map(read)
+    .join("\n");
   const names = [...sources.matchAll(/"((?:PLATFORM|OTEL)_[A-Z_]+|DATABASE_URL)"/g)].map(([, name]) => name);
   expect(names.toSorted()).toEqual(Object.keys(SETTINGS).toSorted());
 });

@@ -1,4 +1,4 @@
-/** Statements of the store have names: `noun.operation`, where the noun is the file (docs/decisions/0040). */
+/** Statements of the store have names: `noun.operation`, where the noun is the file. */
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { files, read } from "../support/documents.ts";
@@ -9,7 +9,7 @@ const PING = "health.ping";
 
 const camel = (name: string): string => name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
-const names = files("src/store/postgres/*.ts").flatMap((file) =>
+const names = [...files("src/store/postgres/*.ts"), ...files("src/features/*/sql/*.ts")].flatMap((file) =>
   [...read(file).matchAll(NAMED)].map(([, name = ""]) => ({ file, name })),
 );
 

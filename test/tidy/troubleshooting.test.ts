@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { ADVICE } from "../../src/domain/failure.ts";
+import { ADVICE } from "../../src/domain/session/failure.ts";
 
 const read = (file: string): string => readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
 const PAGE = read("docs/operate/troubleshooting.md");

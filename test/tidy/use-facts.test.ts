@@ -1,7 +1,7 @@
 /** Facts of the program that documents of docs/use repeat match the program. */
 import { expect, test } from "vitest";
-import { parseManifest } from "../../src/domain/manifest.ts";
-import { MODEL_PROVIDERS } from "../../src/domain/model.ts";
+import { parseManifest } from "../../src/domain/manifest/manifest.ts";
+import { MODEL_PROVIDERS } from "../../src/domain/sandbox/model.ts";
 import { codeBlocks, files, read } from "../support/documents.ts";
 
 const DOCUMENTS = files("docs/use/*.md");

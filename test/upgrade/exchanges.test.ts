@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
 import { describe, expect, test } from "vitest";
-import { daemonProtocol, isOutdated } from "../../src/domain/daemon-protocol.ts";
+import { daemonProtocol, isOutdated } from "../../src/domain/sandbox/daemon-protocol.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { daemonHttp } from "../../src/sandbox/daemon-http.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
@@ -64,7 +64,10 @@ describe.each(supported)("a daemon of the state %s", (state) => {
 
   test("ends a turn and saves its work", async () => {
     const { aborted, saved } = await asked(state, (daemon, link) =>
-      Effect.all({ aborted: daemon.abort(link, CONTEXT, 1_000), saved: daemon.save(link, CONTEXT, 1_000) }),
+      Effect.all({
+        aborted: daemon.abort(link, CONTEXT, 1_000),
+        saved: daemon.saveByPush(link, CONTEXT, 1_000),
+      }),
     );
     expect(aborted).toBe(false);
     expect(saved).toEqual({ wip: expect.stringMatching(/^[0-9a-f]{40}$/), skipped: [], error: null });
@@ -74,7 +77,10 @@ describe.each(supported)("a daemon of the state %s", (state) => {
 describe.each(old)("a daemon of the state %s, which is too old", (state) => {
   test("is recognised by its health, and saves its work", async () => {
     const { health, saved } = await asked(state, (daemon, link) =>
-      Effect.all({ health: Effect.flip(daemon.health(link)), saved: daemon.save(link, CONTEXT, 1_000) }),
+      Effect.all({
+        health: Effect.flip(daemon.health(link)),
+        saved: daemon.saveByPush(link, CONTEXT, 1_000),
+      }),
     );
     expect(health).toMatchObject({ _tag: "DaemonOutdated", protocol: 0 });
     expect(saved).toEqual({

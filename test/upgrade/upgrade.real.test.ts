@@ -9,7 +9,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { restore } from "../../src/cli/operator/restore.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
+import { sampled } from "../support/vitest/rings.ts";
 import { daemonSocket, readExchanges, RecordedDaemon } from "./exchanges.ts";
 
 const STATES = path.join(import.meta.dirname, "states");
@@ -45,19 +46,19 @@ const textsOf = (items: readonly Json[], kind: string): readonly unknown[] =>
     item["kind"] === kind ? (item["content"] as readonly Json[]).map(({ text }) => text) : [],
   );
 
+/** Fills a data directory. The restored states are migrated and read in states.test.ts, and a restored backup is started in test/e2e. */
+const LEFT: Readonly<Record<string, (dataDir: string) => Promise<unknown>>> = {
+  "a backup of the first state": (dataDir) => restoreInto("0001", dataDir),
+  "a backup whose migrations have a gap": (dataDir) => restoreInto("0005_without_0003_0004", dataDir),
+  "a data directory from before the baseline": async (dataDir) => unpack(dataDir),
+};
+
 describe("this version starts on", () => {
-  it.each([
-    ["a backup of the first state", (dataDir: string) => restoreInto("0001", dataDir)],
-    [
-      "a backup whose migrations have a gap",
-      (dataDir: string) => restoreInto("0005_without_0003_0004", dataDir),
-    ],
-    ["a data directory from before the baseline", async (dataDir: string) => unpack(dataDir)],
-  ])(
+  it.each(sampled(Object.keys(LEFT), ["a data directory from before the baseline"]))(
     "%s, and serves its sessions, its conversations and its repository",
-    async (_, fill) => {
+    async (left) => {
       const installation = await open();
-      await fill(installation.dataDir);
+      await LEFT[left]?.(installation.dataDir);
       const life = await installation.start(SIMULATED);
       const { projects } = await life.call("GET", "/v1/projects");
       const [project] = projects as readonly Json[];
@@ -79,7 +80,8 @@ describe.skipIf(!sandboxesStartHere)("a session whose sandbox runs during an upg
     "is saved and stopped if its daemon is too old, says so, and starts again with the message that waits",
     async () => {
       const installation = await open();
-      const before = await installation.start();
+      // A recorded daemon takes the place of this sandbox's, so its agent has no turn.
+      const before = await installation.start(LIGHT_AGENT);
       const pid = await before.project(installation.sample);
       const { id } = await before.call("POST", `/v1/projects/${pid}/sessions`, {});
       const at = `/v1/projects/${pid}/sessions/${String(id)}`;

@@ -17,7 +17,7 @@ import * as Stream from "effect/Stream";
 import { thrownText } from "../../ground/thrown.ts";
 import { removeGroupNow } from "../../sandbox/machine/cgroup.ts";
 import { removeTree } from "../../sandbox/machine/run-directory.ts";
-import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
+import { type BuildFailure, describeBuildFailure } from "../../domain/environment/build-failure.ts";
 import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
 import {
   type BuildahVersion,

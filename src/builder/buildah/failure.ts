@@ -1,7 +1,7 @@
 /** Why a build failed, from buildah's exit code and what it wrote. Messages are those of buildah 1.28. */
-import type { BuildFailure } from "../../domain/build-failure.ts";
+import type { BuildFailure } from "../../domain/environment/build-failure.ts";
 import { BuildError } from "../port.ts";
-import { type Stage, referenceOf } from "../../domain/dockerfile.ts";
+import { type Stage, referenceOf } from "../../domain/environment/dockerfile.ts";
 import type { BuildOutput } from "./output.ts";
 
 /** 128 and SIGXFSZ: a file became larger than the limit on files. */

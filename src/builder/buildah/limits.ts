@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { statfs } from "node:fs/promises";
 import { memoryKills, processRefusals } from "../../sandbox/machine/cgroup.ts";
 import { descendants, sampleProcesses } from "../../sandbox/machine/processes.ts";
-import type { BuildFailure } from "../../domain/build-failure.ts";
+import type { BuildFailure } from "../../domain/environment/build-failure.ts";
 import type { BuildLimits } from "../port.ts";
 
 /** Milliseconds between two looks. */

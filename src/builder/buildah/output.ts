@@ -4,9 +4,9 @@
  * Dockerfile. A step that prints exactly that line moves the step's number, in its own project's log.
  */
 import { stripVTControlCharacters } from "node:util";
-import { TAIL_BYTES } from "../../domain/build-failure.ts";
+import { TAIL_BYTES } from "../../domain/environment/build-failure.ts";
 import { type BuildEvent } from "../port.ts";
-import type { Instruction, Stage } from "../../domain/dockerfile.ts";
+import type { Instruction, Stage } from "../../domain/environment/dockerfile.ts";
 
 /** A longer line is cut. */
 const LINE_MAX = 8192;

@@ -1,6 +1,6 @@
 /** What this machine needs, so that images can be built on it with buildah. */
 import { readFileSync } from "node:fs";
-import { mapHasUids } from "../../domain/host-uids.ts";
+import { mapHasUids } from "../../domain/sandbox/host-uids.ts";
 import { findProgram } from "../../sandbox/machine/tools.ts";
 import { architectureOf } from "../../sandbox/machine/seccomp.ts";
 import { BLOCK_UIDS } from "./layer-stores.ts";

@@ -8,8 +8,8 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import type { BuildBase } from "../../domain/base-image.ts";
-import type { BuildSource } from "../../domain/environment-source.ts";
+import type { BuildBase } from "../../domain/environment/base-image.ts";
+import type { BuildSource } from "../../domain/environment/environment-source.ts";
 import type { TreePage } from "../../git/port.ts";
 import type { BuiltImage } from "../../machines/environment-build.ts";
 import type { BuildError, BuildEvent } from "../port.ts";

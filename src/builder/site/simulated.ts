@@ -5,12 +5,12 @@
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import type { BuildFailure } from "../../domain/build-failure.ts";
-import { buildImageName } from "../../domain/image.ts";
+import type { BuildFailure } from "../../domain/environment/build-failure.ts";
+import { buildImageName } from "../../domain/environment/image.ts";
 import type { BuiltImage } from "../../machines/environment-build.ts";
 import { BuildError } from "../port.ts";
 import { basesOf } from "../bases.ts";
-import { parseDockerfile } from "../../domain/dockerfile.ts";
+import { parseDockerfile } from "../../domain/environment/dockerfile.ts";
 import { BaseUnknown, BuildSite, type SiteRequest } from "./port.ts";
 
 /** What becomes of a build. */

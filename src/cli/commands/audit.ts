@@ -1,5 +1,5 @@
 /** `platform audit`: who did what, as a page for people or as JSON lines for an archive. */
-import type { AuditAction } from "../../domain/audit.ts";
+import type { AuditAction } from "../../domain/person/audit.ts";
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
@@ -52,7 +52,7 @@ export const audit = command({
   options: {
     actor: { value: "ID", about: "Only what this person did, or the agent of this session" },
     action: { value: "ACTION", about: "Only this action, such as secret.set" },
-    project: { value: "ID", about: "Only in this project" },
+    project: { value: "PROJECT", about: "Only in this project" },
     since: { value: "INSTANT", about: "From this day or instant on, such as 2027-01-31" },
     until: { value: "INSTANT", about: "Before this day or instant" },
     export: { about: "Print all rows as JSON lines" },

@@ -114,6 +114,7 @@ const authorize = command({
 const deleteCredential = command({
   name: "connectors delete-credential",
   about: "Delete a connector's credential, and end its sign-in",
+  asks: "Delete the credential?",
   takes: [SLUG],
   inProject: true,
   run: async ({ given, api, project }) => {
@@ -206,7 +207,7 @@ const calls = command({
   about: "List the calls of agents to connectors, newest first",
   inProject: true,
   options: {
-    session: { value: "ID", about: "Only calls of this session" },
+    session: { value: "SESSION", about: "Only calls of this session" },
     connector: { value: "SLUG", about: "Only calls of this connector" },
     ...pageOptions,
   },

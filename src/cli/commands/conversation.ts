@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "../client.ts";
 import type { Answer } from "../contract.ts";
-import { command } from "../command.ts";
+import { command, type Call } from "../command.ts";
 import { askedLines, CommandsAtWork, isOpen, waits, type Item } from "./agent-requests.ts";
 import { eventsOf, type SentEvent } from "./event-stream.ts";
 import { EXIT, Failure } from "../failure.ts";
@@ -117,7 +117,7 @@ const whole = async ({ client, params }: Pick<Watched, "client" | "params">, eve
  *
  * @returns the last event's id. Null: the service no longer has the following ones.
  */
-const follow = async ({ client, params, print }: Watched, from: string): Promise<string | null> => {
+const followOnce = async ({ client, params, print }: Watched, from: string): Promise<string | null> => {
   const path = `/projects/${params.pid}/sessions/${params.sid}/conversation/events`;
   let place = from;
   const stream = await client.stream(path, { accept: "text/event-stream", "last-event-id": from });
@@ -136,7 +136,7 @@ const follow = async ({ client, params, print }: Watched, from: string): Promise
 /** One connection. A refusal is final: the token ended, or the session was deleted. */
 const onceMore = async (watched: Watched, place: string | null): Promise<string | null> => {
   try {
-    return place === null ? await printPast(watched) : await follow(watched, place);
+    return place === null ? await printPast(watched) : await followOnce(watched, place);
   } catch (error) {
     if (error instanceof Failure && error.exit === EXIT.tryAgain) return place;
     throw error;
@@ -167,6 +167,27 @@ export const watchConversation = async (
   }
 };
 
+/** Prints the conversation as it goes on, until the person interrupts it. */
+export const follow = async (
+  { json, write, note, api }: Pick<Call<unknown, unknown>, "json" | "write" | "note" | "api">,
+  params: Watched["params"],
+): Promise<never> => {
+  const commands = new CommandsAtWork();
+  const print = (event: SentEvent): void => {
+    if (json) {
+      const { id, data } = event;
+      write(
+        `${visibleJson(JSON.stringify({ event: event.event, id, data: JSON.parse(data) as unknown }))}\n`,
+      );
+      return;
+    }
+    const text = shownEvent(event, commands, params.sid);
+    if (text !== null) write(`${text}\n`);
+  };
+  const watched = { client: api(), params, print };
+  return await watchConversation(watched, await printPast(watched), note);
+};
+
 export const watch = command({
   name: "sessions watch",
   about: "Follow the conversation of a session until interrupted",
@@ -174,21 +195,8 @@ export const watch = command({
   inProject: true,
   notes:
     'The command prints the newest 200 items, then each change. Below a request of the agent it prints the command that answers it. It connects again by itself. With --json, each line is an event: {"event": "item", "state", "delta" or "reset", "id", "data"}. In a sandbox, SESSION defaults to its own session.',
-  run: async ({ given, json, environment, write, note, api, project }) => {
-    const params = { pid: await project(), sid: sessionOf(given.SESSION, environment) };
-    const commands = new CommandsAtWork();
-    const print = (event: SentEvent): void => {
-      if (json) {
-        const { id, data } = event;
-        write(
-          `${visibleJson(JSON.stringify({ event: event.event, id, data: JSON.parse(data) as unknown }))}\n`,
-        );
-        return;
-      }
-      const text = shownEvent(event, commands, params.sid);
-      if (text !== null) write(`${text}\n`);
-    };
-    const watched = { client: api(), params, print };
-    return await watchConversation(watched, await printPast(watched), note);
+  run: async (call) => {
+    const sid = sessionOf(call.given.SESSION, call.environment);
+    return await follow(call, { pid: await call.project(), sid });
   },
 });

@@ -4,7 +4,7 @@ import type { Client } from "../client.ts";
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
 import { EXIT, Failure } from "../failure.ts";
-import { fields, table, time, visible, visibleLines } from "../terminal.ts";
+import { fields, mebibytes, table, time, visible, visibleLines } from "../terminal.ts";
 import { anyId, projectId } from "../words.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 
@@ -22,8 +22,6 @@ const KINDS = {
 } as const;
 
 const LIVE: ReadonlySet<Build["status"]> = new Set(["queued", "resolving", "building", "exporting"]);
-
-const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
 
 const stateOf = ({ status, step }: Build): string =>
   status === "building" && step !== null ? `building, step ${step.step}: ${step.instruction}` : status;

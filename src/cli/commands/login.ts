@@ -128,7 +128,7 @@ tests the token, then saves both in a file that only you can read: $XDG_CONFIG_H
     const token = started === null ? await readToken(input) : await awaitToken(service, started);
     const { value, text } = await new Client({ ...service, token }).call("GET /v1/me", {});
     const file = configurationFile(environment);
-    writeLogin(file, { apiUrl, token });
+    writeLogin(file, { apiUrl, token, isOwn: started !== null });
     note(`Saved in ${file}.`);
     return {
       json: text,

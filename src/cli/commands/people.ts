@@ -1,5 +1,5 @@
 /** `platform people` and `platform members`: people, invitations, and roles in the account and in projects. */
-import type { AccountRole, ProjectRole } from "../../domain/role.ts";
+import type { AccountRole, ProjectRole } from "../../domain/person/role.ts";
 import { command } from "../command.ts";
 import type { Answer } from "../contract.ts";
 import { usage } from "../failure.ts";
@@ -108,6 +108,7 @@ const role = command({
 const deactivate = command({
   name: "people deactivate",
   about: "End a person's tokens and sessions. Her work and her name stay",
+  asks: "End the person's tokens and sessions?",
   takes: ["PERSON"],
   notes: PERSON,
   run: async ({ given, api }) => {

@@ -93,6 +93,7 @@ const set = command({
 const remove = command({
   name: "projects credential delete",
   about: "Remove the credential of a project's repository, if the repository is public",
+  asks: "Remove the credential?",
   takes: [OPTIONAL],
   inProject: true,
   run: async ({ given, api, project }) => {

@@ -93,6 +93,7 @@ const set = command({
 const remove = command({
   name: "secrets delete",
   about: "Delete a secret",
+  asks: "Delete the secret?",
   takes: [NAME],
   inProject: true,
   run: async ({ given, api, project }) => {

@@ -1,16 +1,21 @@
 /** `platform sessions`. */
+import { ACTIVITIES, ACTIVITY_WORDS } from "../../domain/session/session-activity.ts";
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
 import { eventsOf } from "./event-stream.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../terminal.ts";
 import { count, oneOf, sessionId } from "../words.ts";
-import { transcript, watch } from "./conversation.ts";
+import { follow, transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
 import { answer, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
+import { sessionPage } from "./page.ts";
+import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
+import { saveCommands } from "./saves.ts";
 import { sessionOf } from "./session-argument.ts";
 import { shell } from "./shell.ts";
+import { stop } from "./stop.ts";
 import { sessionsWhy } from "./why.ts";
 import { wait } from "./wait.ts";
 import { workspaceCommands } from "./workspace.ts";
@@ -29,21 +34,6 @@ const STATUSES = [
 
 const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
 
-const saved = ({ saved: work }: Session): string | null => {
-  if (work === null) return null;
-  if (work.error !== null)
-    return `${work.wip === null ? "nothing" : `${work.wip}, not the newest`}: ${work.error}`;
-  const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files skipped`;
-  return `${work.wip ?? "nothing to save"}${skipped}`;
-};
-
-const restored = ({ restored: work }: Session): string | null => {
-  if (work === null) return null;
-  const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files skipped`;
-  const error = work.error === null ? "" : `; not restored: ${work.error}`;
-  return `${work.commits} commits, ${work.files} changed files${skipped}${error}`;
-};
-
 const lastTurn = ({ last_turn: turn }: Session): string | null => {
   if (turn === null) return null;
   const why = turn.error === null ? "" : `: ${turn.error.message} (${turn.error.code})`;
@@ -52,10 +42,27 @@ const lastTurn = ({ last_turn: turn }: Session): string | null => {
 
 const turn = ({ turn: { state: now, since } }: Session): string => `${now} since ${time(since)}`;
 
-/** What a session waits for. Null: it waits for no person. */
-const waitsFor = ({ turn: { state: now }, pending_approvals: calls }: Session): string | null => {
-  if (calls > 0) return `${calls === 1 ? "approval of a call" : `approval of ${calls} calls`}`;
-  return now === "requires_action" ? "an answer" : null;
+const WAITS: Readonly<Record<NonNullable<Session["waits_for"]>["kind"], string>> = {
+  question: "an answer",
+  permission: "a permission",
+  approval: "an approval",
+  work_unsaved: "a save of its work",
+};
+
+const activityWord = ({ activity }: Session): string => ACTIVITY_WORDS[activity].word;
+
+/** The activities of `--activity`, as the API reads them. */
+const activities = (options: {
+  readonly activity?: string | undefined;
+  readonly waiting: boolean;
+}): string | undefined => {
+  if (!options.waiting)
+    return options.activity
+      ?.split(",")
+      .map((name) => oneOf(name, ACTIVITIES, "--activity"))
+      .join(",");
+  if (options.activity !== undefined) throw usage("Give --waiting or --activity, not both.");
+  return "needs_you" satisfies Session["activity"];
 };
 
 const STOP_WORDS: Readonly<Record<string, string>> = {
@@ -69,14 +76,15 @@ const shown = (session: Session): string =>
   fields([
     ["session", session.id],
     ["name", session.name],
+    ["activity", activityWord(session)],
     ["status", session.status],
     ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
     ["stop reason", stopWords(session)],
     ["turn", turn(session)],
-    ["waits for", waitsFor(session)],
+    ["waits for", session.waits_for && `${WAITS[session.waits_for.kind]}: ${session.waits_for.text}`],
     ["last turn", lastTurn(session)],
-    ["saved", saved(session)],
-    ["restored", restored(session)],
+    ...savedFields(session),
+    ...restoredFields(session),
     ["base", `${session.base_ref}${session.base_commit === null ? "" : ` at ${session.base_commit}`}`],
     [
       "agent",
@@ -96,26 +104,32 @@ const list = command({
   inProject: true,
   options: {
     status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
-    waiting: { about: "Only those that wait for your answer or approval" },
+    activity: {
+      value: "ACTIVITIES",
+      about: `Only those with one of these, between commas: ${ACTIVITIES.join(", ")}`,
+    },
+    waiting: { about: "Only those that need you: the same as --activity needs_you" },
     parent: { value: "SESSION", about: "Only those that the agent of this session started" },
     ...pageOptions,
   },
   run: async ({ options, api, project, note }) => {
     const status = oneOf(options.status, STATUSES, "--status");
+    const activity = activities(options);
     const answered = await api().call("GET /v1/projects/:pid/sessions", {
       params: { pid: await project() },
       query: {
         ...page(options),
         ...(status !== undefined && { status }),
-        ...(options.waiting && { turn: "requires_action" as const }),
+        ...(activity !== undefined && { activity }),
         ...(options.parent !== undefined && { parent_session_id: sessionId(options.parent) }),
       },
     });
     const rows = answered.value.sessions.map((session) => [
       session.id,
+      activityWord(session),
       session.status,
-      session.last_turn?.state ?? "-",
-      waitsFor(session) ?? "-",
+      session.waits_for === null ? "-" : WAITS[session.waits_for.kind],
+      savedWord(session),
       time(session.created_at),
       session.trigger_slug ?? (session.parent_session_id === null ? "a person" : "an agent"),
       session.name ?? session.initial_prompt ?? "",
@@ -123,7 +137,7 @@ const list = command({
     return pageOutcome(
       answered,
       table(
-        ["SESSION", "STATUS", "LAST TURN", "WAITS FOR", "CREATED", "STARTED BY", "NAME"],
+        ["SESSION", "ACTIVITY", "STATUS", "WAITS FOR", "SAVED", "CREATED", "STARTED BY", "NAME"],
         rows,
         "No sessions.",
       ),
@@ -157,10 +171,12 @@ const create = command({
     agent: { value: "NAME", about: "Name of the agent's file in the repository" },
     model: { value: "PROVIDER/MODEL", about: "The agent's model" },
     name: { value: "TEXT", about: "Display name" },
+    watch: { about: "Follow the conversation until interrupted" },
   },
   notes:
     "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the exit code is 6.",
-  run: async ({ options, input, note, api, project }) => {
+  run: async (call) => {
+    const { options, input, note, json, write, api, project } = call;
     const { prompt, "prompt-file": file, base, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
@@ -175,20 +191,10 @@ const create = command({
       },
     });
     for (const { message } of value.warnings) note(message);
-    return { json: text, text: state(value) };
-  },
-});
-
-const stop = command({
-  name: "sessions stop",
-  about: "Stop a session and save its unpushed work",
-  takes: ["SESSION"],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/stop", {
-      params: { pid: await project(), sid: sessionId(given.SESSION) },
-    });
-    return { json: text, text: state(value) };
+    note(`Page: ${sessionPage(api().page, { pid: value.project_id, sid: value.id })}`);
+    if (!options.watch) return { json: text, text: state(value) };
+    write(json ? `${text.trimEnd()}\n` : `${state(value)}\n`);
+    return await follow(call, { pid: value.project_id, sid: value.id });
   },
 });
 
@@ -204,17 +210,20 @@ const restart = command({
       payload: { restore_saved: !options["no-restore"] },
     });
     for (const { message } of value.warnings) note(message);
+    if (value.saved !== null && !options["no-restore"])
+      note(`Once it runs, \`platform sessions show ${value.id}\` says what came back.`);
     return { json: text, text: state(value) };
   },
 });
 
 const remove = command({
   name: "sessions delete",
-  about: "Stop a session and delete its conversation and its log; its branch stays",
+  about: "Stop a session and delete its conversation, its log and its saved work; its branch stays",
+  asks: "Delete the session with its conversation, its log and its saved work?",
   takes: ["SESSION"],
   inProject: true,
   notes:
-    "The conversation and the log cannot be restored, and the command does not ask. The branch, the saved work, change requests, and the tokens and cost of the project stay.",
+    "The conversation, the log and the saved work cannot be restored. What the agent pushed stays on the branch; change requests, and the tokens and cost of the project stay.",
   run: async ({ given, api, project }) => {
     const sid = sessionId(given.SESSION);
     const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid", {
@@ -295,6 +304,7 @@ export const sessionCommands = [
   answer,
   stop,
   restart,
+  ...saveCommands,
   remove,
   transcript,
   watch,

@@ -5,6 +5,7 @@ import type { Answer } from "../contract.ts";
 import { fields, table, time, timeOrDash, visible } from "../terminal.ts";
 import { anyId, projectId } from "../words.ts";
 import { login } from "./login.ts";
+import { logout } from "./logout.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 
 /** How many names are looked up. Other people are shown by their ids. */
@@ -64,6 +65,7 @@ const create = command({
 const remove = command({
   name: "tokens delete",
   about: "Delete a token. It stops working at once",
+  asks: "Delete the token? What uses it stops working.",
   takes: ["TOKEN"],
   notes: "TOKEN is the id from `platform tokens list`, not the token itself.",
   run: async ({ given, api }) => {
@@ -94,4 +96,4 @@ const whoami = command({
   },
 });
 
-export const tokenCommands = [login, whoami, list, create, remove];
+export const tokenCommands = [login, logout, whoami, list, create, remove];

@@ -5,12 +5,12 @@
 import { command, type Command, type Outcome } from "../command.ts";
 import { page, pageOptions } from "../commands/lists.ts";
 import { usage } from "../failure.ts";
-import { table, time, timeOrDash, visible } from "../terminal.ts";
+import { localTable as table, time, timeOrDash, visible } from "../terminal.ts";
 import { anyId, oneOf } from "../words.ts";
-import type { AccountRole } from "../../domain/role.ts";
-import type { Tier } from "../../domain/tier.ts";
+import type { AccountRole } from "../../domain/person/role.ts";
+import type { Tier } from "../../domain/person/tier.ts";
 
-/** As in domain/tier.ts, which would load effect at the start of every call. */
+/** As in domain/person/tier.ts, which would load effect at the start of every call. */
 const TIERS = ["free", "pro", "enterprise"] as const satisfies readonly Tier[];
 
 const NOTES = `The command works on the installation's database. Run it on the service's machine, as its user, with the service's own settings

@@ -5,6 +5,7 @@
  *     names it, or the row's command creates the branch later, and the service never removes a ref. So the backup
  *     contains everything that its rows name, or creates it at its start. Repositories may be newer than the rows: as
  *     after a kill, a retry finds a branch that no row names yet.
+ *     The saved work of sessions comes last: each save is complete in itself.
  *  B2 The file gets its name only when it is complete and on the disk.
  *  B3 It contains the master key, so no other user may read it.
  */
@@ -15,11 +16,12 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { thrownText } from "../../ground/thrown.ts";
-import { fileFault } from "../../domain/file-fault.ts";
-import { keyProvedBy } from "../../domain/master-key.ts";
-import { parseMasterKey } from "../../domain/secret.ts";
+import { fileFault } from "../../domain/repository/file-fault.ts";
+import { keyProvedBy } from "../../domain/secret/master-key.ts";
+import { parseMasterKey } from "../../domain/secret/secret.ts";
 import { bundleInto, headOf } from "../../git/repository/bundle.ts";
 import { existingRepository } from "../../git/repository/repository-path.ts";
+import { savesIn } from "../../saves/directories.ts";
 import { claimDataDirectory } from "../../store/data-directory.ts";
 import { hasEmbedded, runningEmbedded, startEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import { openSnapshot, type Snapshot } from "../../store/postgres/rows.ts";
@@ -95,7 +97,7 @@ const installationOf = Effect.fnUntraced(function* (
     return yield* failed(
       `The installation in ${dataDir} has never started completely, so there is nothing to back up.`,
     );
-  // After a killed rotation, the right key may be the next one (installation.ts M1).
+  // After a killed rotation, the right key may be the next one (installation/identity.ts M1).
   const texts =
     given === null ? [yield* kept(dataDir, "master-key"), yield* kept(dataDir, "master-key.next")] : [given];
   const right = texts.find((text) => {
@@ -140,6 +142,24 @@ const addRepository = Effect.fnUntraced(function* (
   });
 });
 
+/** A collection that ran meanwhile may have taken a pack away. The next attempt finds its successor. */
+const ATTEMPTS = 3;
+
+/** Each save is complete in itself. */
+const addSaves = Effect.fnUntraced(function* (
+  archive: ArchiveWriter,
+  { dataDir, projectId, aside }: Readonly<Record<"dataDir" | "projectId" | "aside", string>>,
+) {
+  const found = yield* Effect.result(existingRepository(savesIn(dataDir), { projectId }));
+  if (found._tag === "Failure") return;
+  const hasSaves = yield* Effect.retry(bundleInto(found.success, aside), { times: ATTEMPTS - 1 });
+  if (!hasSaves) return;
+  yield* writing(async () => {
+    await archive.addFile(ENTRY.saves(projectId), aside);
+    await rm(aside);
+  });
+});
+
 /** Writes all parts, in the order of B1. */
 const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: BackupRequest, aside: string) {
   const { rows, installation, projects } = yield* Effect.scoped(
@@ -175,6 +195,7 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
       return yield* failed(`The repository of project ${projectId} is missing in ${directory}.`);
     }
   }
+  for (const { id: projectId } of projects) yield* addSaves(archive, { ...request, projectId, aside });
   yield* writing(() => archive.finish());
   return { rows, repositories, includesKey: installation.masterKey !== null };
 });

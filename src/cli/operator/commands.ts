@@ -5,7 +5,7 @@
 import { command, type Call, type Command, type Outcome } from "../command.ts";
 import type { Environment } from "../configuration.ts";
 import { EXIT, usage } from "../failure.ts";
-import { table } from "../terminal.ts";
+import { localTable as table } from "../terminal.ts";
 import { anyId } from "../words.ts";
 import { adminCommands } from "./admin.ts";
 import { backupCommands } from "./backup-commands.ts";
@@ -145,4 +145,4 @@ export const operatorCommands: readonly Command[] = [
   ...imageCommands,
   prune,
   doctor,
-];
+].map((one) => Object.assign(one, { isLocal: true }));

@@ -13,12 +13,12 @@ import { realpath } from "node:fs/promises";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { EXIT, Failure } from "../failure.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../settings/config.ts";
 import { claimDataDirectory } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
 import { examineSchema } from "../../store/postgres/examine.ts";
-import { postgresStore } from "../../store/postgres/layer.ts";
+import { postgresStore } from "../../database.ts";
 
 /** In addition to the service's own ten. */
 const CONNECTIONS = { maxConnections: 2, applicationName: "platform operator" } as const;

@@ -7,14 +7,18 @@ import { createServer } from "node:net";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { agentBinaries } from "../../agent-binaries.ts";
+import { agentBinaries } from "../../sandbox/bundle/agent-binaries.ts";
 import type { BuilderReport } from "../../builder/port.ts";
-import type { Config } from "../../config.ts";
-import { parseMasterKey } from "../../domain/secret.ts";
+import type { Config } from "../../settings/config.ts";
+import { parseMasterKey } from "../../domain/secret/secret.ts";
 import { requireGit } from "../../git/run.ts";
-import { dialAddress } from "../../domain/address.ts";
+import { dialAddress } from "../../domain/service/address.ts";
 import { thrownText } from "../../ground/thrown.ts";
-import { examineMasterKey } from "../../master-keys.ts";
+import { examineMasterKey } from "../../installation/master-keys.ts";
+import { repositoriesIn, repositoryPath } from "../../git/repository/repository-path.ts";
+import { savesIn } from "../../saves/directories.ts";
+import { diskOf, type DiskRoom } from "../../saves/room.ts";
+import { makeUsage } from "../../saves/usage.ts";
 import { directoryFault, livingOwner } from "../../store/data-directory.ts";
 import { hasEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import { examineDatabase, type DatabaseState } from "../../store/postgres/examine.ts";
@@ -60,6 +64,48 @@ export const diskFinding = (free: number): Finding => {
     ? ok("disk", text)
     : warn("disk", text, "Free at least 5 GiB on the disk of PLATFORM_DATA_DIR.");
 };
+
+/** The share of a project's limit from which its saved work counts as near it, and that of free space that is near too little. */
+const NEAR_LIMIT = 0.8;
+const NEAR_FREE = 0.12;
+
+/** What the disk and the limits leave for saved work. */
+export const savesFinding = (
+  { free, total }: DiskRoom,
+  projects: readonly { readonly id: string; readonly bytes: number }[],
+  limit: number,
+): Finding => {
+  const used = projects.reduce((sum, { bytes }) => sum + bytes, 0);
+  const text = `${(used / GIB).toFixed(1)} GiB`;
+  if (free < NEAR_FREE * total)
+    return warn(
+      "saved work",
+      `${text}, and ${Math.floor((100 * free) / total)} % of the disk is free`,
+      "Free some space on the disk of PLATFORM_DATA_DIR: below 10 %, no work is saved.",
+    );
+  const near = projects.filter(({ bytes }) => bytes >= NEAR_LIMIT * limit).map(({ id }) => id);
+  return near.length === 0
+    ? ok("saved work", text)
+    : warn(
+        "saved work",
+        `${text}, near the limit of ${near.length === 1 ? "project" : "projects"} ${near.join(", ")}`,
+        "Delete unused sessions (`platform sessions saves` lists them by size), or set PLATFORM_SAVES_PROJECT_BYTES.",
+      );
+};
+
+const savesLook = Effect.fnUntraced(function* ({ dataDir, savesProjectBytes }: Config) {
+  const directory = savesIn(dataDir);
+  const disk = yield* diskOf(directory);
+  if (disk === null) return [];
+  const sizes = makeUsage();
+  const projects = yield* Effect.forEach(yield* repositoriesIn(directory), (id) =>
+    sizes(repositoryPath(directory, id) ?? directory).pipe(
+      Effect.map((sessions) => ({ id, bytes: sessions.reduce((sum, { bytes }) => sum + bytes, 0) })),
+      Effect.orElseSucceed(() => ({ id, bytes: 0 })),
+    ),
+  );
+  return [savesFinding(disk, projects, savesProjectBytes)];
+});
 
 export const databaseFindings = ({ major, pending, faults }: DatabaseState): readonly Finding[] => {
   if (faults.length > 0)
@@ -236,6 +282,7 @@ export const installationFindings = Effect.fnUntraced(function* (config: Config)
       warn("settings", line, "Correct its name, or remove it from the environment."),
     ),
     ...(yield* Effect.promise(() => directoryFindings(config))),
+    ...(yield* savesLook(config)),
     ...keyFormFindings(config),
     ...(yield* allDatabaseFindings(config)),
     yield* gitFinding,

@@ -14,7 +14,7 @@ import {
 } from "../../adapters.ts";
 import { buildahBuilder } from "../../builder/buildah/buildah.ts";
 import { EnvironmentBuilder } from "../../builder/port.ts";
-import { readConfig } from "../../config.ts";
+import { readConfig } from "../../settings/config.ts";
 import { kubernetesDoctor } from "../../sandbox/kubernetes/provider.ts";
 import { doctorReport } from "../../sandbox/machine/doctor.ts";
 import { leaveRunDirectory } from "../../sandbox/machine/run-directory.ts";

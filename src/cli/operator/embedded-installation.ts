@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
 import { EXIT, Failure } from "../failure.ts";
-import { readConfig, type Config } from "../../config.ts";
+import { readConfig, type Config } from "../../settings/config.ts";
 
 /** Fails if the settings name an external database. The caller handles invalid settings. */
 export const ofEmbedded = <A, E>(

@@ -1,7 +1,7 @@
 /** `platform images`. Its implementation (images.ts) is loaded only when it is needed. */
 import { command, type Command } from "../command.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
-import { table, visible } from "../terminal.ts";
+import { localTable as table, visible } from "../terminal.ts";
 
 const NOTES = `A project chooses an image in its platform.toml:
 
@@ -15,7 +15,7 @@ const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** @throws Failure */
 const checked = async (name: string): Promise<string> => {
-  const { IMAGE_REFERENCE_RULE, isImageReference } = await import("../../domain/image.ts");
+  const { IMAGE_REFERENCE_RULE, isImageReference } = await import("../../domain/environment/image.ts");
   if (!isImageReference(name)) throw usage(`${name} is not a valid image name. ${IMAGE_REFERENCE_RULE}`);
   return name;
 };

@@ -25,12 +25,14 @@ export const ENTRY = {
   rows: (table: string, portion: number) => `database/${table}/${portion}`,
   head: (projectId: string) => `repositories/${projectId}/head`,
   bundle: (projectId: string) => `repositories/${projectId}/bundle`,
+  /** The saved work of a project's sessions. Backups of earlier versions have none. */
+  saves: (projectId: string) => `saves/${projectId}/bundle`,
 } as const;
 
 export type Part =
   | { readonly kind: "installation"; readonly file: "master-key" | "installation-id" | "node-id" }
   | { readonly kind: "rows"; readonly table: string }
-  | { readonly kind: "head" | "bundle"; readonly projectId: string };
+  | { readonly kind: "head" | "bundle" | "saves"; readonly projectId: string };
 
 /** The part that an entry's name refers to. Null for an unknown name. */
 export const partOf = (name: string): Part | null => {
@@ -39,6 +41,8 @@ export const partOf = (name: string): Part | null => {
     return { kind: "installation", file };
   const [, table] = /^database\/([a-z_]{1,63})\/\d+$/.exec(name) ?? [];
   if (table !== undefined) return { kind: "rows", table };
+  const [, saved] = /^saves\/([0-9a-f-]{36})\/bundle$/.exec(name) ?? [];
+  if (saved !== undefined) return { kind: "saves", projectId: saved };
   const [, projectId, kind] = /^repositories\/([0-9a-f-]{36})\/(head|bundle)$/.exec(name) ?? [];
   return projectId !== undefined && (kind === "head" || kind === "bundle") ? { kind, projectId } : null;
 };

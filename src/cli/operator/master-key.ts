@@ -18,19 +18,20 @@ import type { Environment } from "../configuration.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { audited } from "../../services/audit.ts";
 import type { MasterKeys } from "../../services/keyring.ts";
-import { type Config, readConfig } from "../../config.ts";
+import { type Config, readConfig } from "../../settings/config.ts";
 import { uuidInstant } from "../../domain/ids.ts";
-import { type FormerKey, keyCheckText, keyProvedBy, sealFormerKeys } from "../../domain/master-key.ts";
-import { credentialPlace } from "../../domain/repository-credential.ts";
-import { type MasterKey, NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret.ts";
-import { draftKey, readKey, settleKey } from "../../installation.ts";
-import { openMasterKeys } from "../../master-keys.ts";
+import { type FormerKey, keyCheckText, keyProvedBy, sealFormerKeys } from "../../domain/secret/master-key.ts";
+import { credentialPlace } from "../../domain/repository/repository-credential.ts";
+import { type MasterKey, NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secret.ts";
+import { draftKey, readKey, settleKey } from "../../installation/identity.ts";
+import { openMasterKeys } from "../../installation/master-keys.ts";
 import { claimDataDirectory } from "../../store/data-directory.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import { Secrets } from "../../store/ports/secrets.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
-import { type Found, resealAll, type SealedRow } from "../../store/postgres/reseal.ts";
+import { resealDatabase } from "../../database.ts";
+import type { Found, SealedRow } from "../../store/postgres/reseal.ts";
 import { asOperator } from "./acting.ts";
 import { installedDirectory, storeOn } from "./database.ts";
 
@@ -107,7 +108,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
       former: sealFormerKeys(current, former, () => randomBytes(NONCE_BYTES)),
     });
   };
-  const counts = resealAll({
+  const counts = resealDatabase({
     aliveSince: now - SILENT_MS,
     decide,
     reseal: resealed(keys.current, current),

@@ -1,7 +1,7 @@
 /** Files that a person names on the command line. */
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
-import { fileFault } from "../../domain/file-fault.ts";
+import { fileFault } from "../../domain/repository/file-fault.ts";
 
 /** Why a file cannot be read, as the end of a sentence. Null: it can. A pipe is not opened, because it could be opened only once. */
 export const unreadable = async (file: string): Promise<string | null> => {

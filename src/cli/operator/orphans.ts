@@ -8,7 +8,7 @@ import path from "node:path";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { thrownText } from "../../ground/thrown.ts";
-import { readConfig } from "../../config.ts";
+import { readConfig } from "../../settings/config.ts";
 import type { Environment } from "../configuration.ts";
 import { socketPath } from "../../sandbox/docker/docker.ts";
 import { removeStray, strayContainers } from "../../sandbox/docker/strays.ts";

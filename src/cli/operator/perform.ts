@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import { thrownText } from "../../ground/thrown.ts";
 import { EXIT, Failure } from "../failure.ts";
-import { ConfigError } from "../../config.ts";
+import { ConfigError } from "../../settings/config.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import { logLayer } from "../../telemetry/log.ts";
 

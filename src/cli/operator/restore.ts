@@ -21,6 +21,7 @@ import * as Schema from "effect/Schema";
 import { thrownText } from "../../ground/thrown.ts";
 import { unbundleInto } from "../../git/repository/bundle.ts";
 import { repositoryPath } from "../../git/repository/repository-path.ts";
+import { savesIn } from "../../saves/directories.ts";
 import { DataDirectoryUnusable, livingOwner } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import { Pauses as PausesPort } from "../../store/ports/pauses.ts";
@@ -124,6 +125,8 @@ interface Unpacked {
   readonly rows: number;
   /** Projects, with the ref of their HEAD and the file of their bundle. */
   readonly repositories: ReadonlyMap<string, { head: string; bundle: string | null }>;
+  /** The bundles of saved work, by project. */
+  readonly saves: ReadonlyMap<string, string>;
 }
 
 interface Place {
@@ -134,10 +137,16 @@ interface Place {
   readonly bundles: string;
 }
 
+const keep = async (entry: Entry, bundle: string): Promise<string> => {
+  await pipeline(Readable.from(entry.content), createWriteStream(bundle, { mode: 0o600 }));
+  return bundle;
+};
+
 /** The second reading: rows go into the database, files into their places. */
 const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promise<Unpacked> => {
   let rows = 0;
   const repositories = new Map<string, { head: string; bundle: string | null }>();
+  const saves = new Map<string, string>();
   for await (const entry of entriesOf(file)) {
     const part = partOf(entry.name);
     if (part?.kind === "rows") {
@@ -152,15 +161,15 @@ const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promis
     } else if (part?.kind === "head") {
       repositories.set(part.projectId, { head: await entryText(entry), bundle: null });
     } else if (part?.kind === "bundle") {
-      const bundle = path.join(bundles, part.projectId);
-      await pipeline(Readable.from(entry.content), createWriteStream(bundle, { mode: 0o600 }));
       repositories.set(part.projectId, {
         head: repositories.get(part.projectId)?.head ?? "refs/heads/main",
-        bundle,
+        bundle: await keep(entry, path.join(bundles, part.projectId)),
       });
+    } else if (part?.kind === "saves") {
+      saves.set(part.projectId, await keep(entry, path.join(bundles, `${part.projectId}-saves`)));
     }
   }
-  return { rows, repositories };
+  return { rows, repositories, saves };
 };
 
 /** E4 */
@@ -170,13 +179,28 @@ const hold = Effect.gen(function* () {
 /** The backup may be of a copy that was paused itself. */
 const letGo = Effect.flatMap(PausesPort, ({ end }) => end);
 
+/** Makes the repositories in a new directory. */
+const unbundle = Effect.fnUntraced(function* (
+  { file }: Place,
+  directory: string,
+  bundles: Unpacked["repositories"],
+) {
+  yield* step(file, () => mkdir(directory, { mode: 0o700 }));
+  for (const [projectId, { head, bundle }] of bundles) {
+    const repository = repositoryPath(directory, projectId);
+    if (repository === null) return yield* failed(`${projectId} is not a project id.`);
+    yield* unbundleInto(repository, { head, bundle });
+    if (bundle !== null) yield* step(file, () => rm(bundle));
+  }
+});
+
 /** Builds the installation in `draft`. When this completes, its database is stopped. */
 const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Migration[], takeOver: boolean) {
-  const { repositories, rows } = yield* Effect.scoped(
+  const { repositories, saves, rows } = yield* Effect.scoped(
     Effect.gen(function* () {
       const { url } = yield* startEmbedded(place.draft);
       yield* Effect.provide(runMigrations(migrations), Client.layer({ url, maxConnections: 1 }));
-      let unpacked: Unpacked = { rows: 0, repositories: new Map() };
+      let unpacked: Unpacked = { rows: 0, repositories: new Map(), saves: new Map() };
       yield* fillTables(url, async (filling) => {
         unpacked = await unpack(place, filling);
       });
@@ -187,14 +211,9 @@ const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Mig
       return unpacked;
     }),
   );
-  const directory = path.join(place.draft, "repositories");
-  yield* step(place.file, () => mkdir(directory, { mode: 0o700 }));
-  for (const [projectId, { head, bundle }] of repositories) {
-    const repository = repositoryPath(directory, projectId);
-    if (repository === null) return yield* failed(`${projectId} is not a project id.`);
-    yield* unbundleInto(repository, { head, bundle });
-    if (bundle !== null) yield* step(place.file, () => rm(bundle));
-  }
+  yield* unbundle(place, path.join(place.draft, "repositories"), repositories);
+  const savedBundles = [...saves].map(([id, bundle]) => [id, { head: "refs/heads/main", bundle }] as const);
+  yield* unbundle(place, savesIn(place.draft), new Map(savedBundles));
   return { rows, repositories: repositories.size };
 });
 

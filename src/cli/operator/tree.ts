@@ -6,18 +6,20 @@ import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
 import { ACCOUNT_LIMITS } from "../../actors/account.ts";
 import { CONVERSATION_LIMITS } from "../../actors/conversation.ts";
-import { CHANGE_REQUEST_LIMITS } from "../../actors/change-request.ts";
-import type { ActorKind } from "../../actors/actors.ts";
+import { CHANGE_REQUEST_LIMITS } from "../../features/change-requests/actor.ts";
+import type { ActorKind } from "../../services/actors.ts";
 import { MOVES_POLL_MS, SHARDS, TAKEOVER } from "../../actors/cluster.ts";
 import type { ActorLimits } from "../../actors/host.ts";
 import { ENVIRONMENT_BUILD_LIMITS } from "../../actors/environment-build.ts";
 import { SANDBOX_LIMITS } from "../../actors/sandbox.ts";
 import { SESSION_LIMITS } from "../../actors/session.ts";
-import { CRASH_PAUSES, OUTAGE_PAUSES, type Pauses } from "../../actors/supervisor.ts";
+import { CRASH_PAUSES } from "../../actors/supervisor.ts";
+import { OUTAGE_PAUSES } from "../../store/ports/outage.ts";
+import type { Pauses } from "../../ground/backoff.ts";
 import { LONGEST_SLEEP_MS, TELL_PAUSES } from "../../actors/timers.ts";
 import { TRIGGER_LIMITS } from "../../actors/trigger.ts";
-import { readConfig, type Config } from "../../config.ts";
-import { DUTIES, type Duty } from "../../duties/duties.ts";
+import { readConfig, type Config } from "../../settings/config.ts";
+import { DUTIES, type Duty } from "../../services/duties.ts";
 import { CHECK_MS, DRAIN_MS, HEADERS_TIMEOUT_MS } from "../../http/server.ts";
 import {
   AGENT_RUNTIME_LIMITS,

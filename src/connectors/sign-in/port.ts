@@ -8,8 +8,8 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { ConnectorKind } from "../../domain/connector-kind.ts";
-import type { Grant, OAuthClient, PendingSignIn } from "../../domain/connector-grant.ts";
+import type { ConnectorKind } from "../../domain/connector/connector-kind.ts";
+import type { Grant, OAuthClient, PendingSignIn } from "../../domain/connector/connector-grant.ts";
 
 /** Why there is no sign-in, or no token. */
 export interface SignInFault {

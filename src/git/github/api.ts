@@ -14,7 +14,7 @@ import * as Random from "effect/Random";
 import * as Schema from "effect/Schema";
 import { BoundedMap } from "../../ground/bounded-map.ts";
 import { Pause, PAUSED } from "../../ground/pause.ts";
-import type { CodeHost } from "../../domain/code-host.ts";
+import type { CodeHost } from "../../domain/repository/code-host.ts";
 import { GitError } from "../port.ts";
 import { isLimited, makeLimits } from "./limits.ts";
 import { hostMessage, refusalOf, type Trouble, troubleOf } from "./trouble.ts";

@@ -11,8 +11,8 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import type * as Scope from "effect/Scope";
-import { parseBaseRef } from "../../domain/git-ref.ts";
-import type { RepositoryCredential, Upstream } from "../../domain/repository-credential.ts";
+import { parseBaseRef } from "../../domain/repository/git-ref.ts";
+import type { RepositoryCredential, Upstream } from "../../domain/repository/repository-credential.ts";
 import type { Repositories } from "../backends.ts";
 import { GitBackend, GitError, type Merge, type MergeRequest, type Repository } from "../port.ts";
 import type { PullRequestsPort } from "../pull-requests.ts";

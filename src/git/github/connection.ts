@@ -5,9 +5,15 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { type CodeHost, codeHostOf } from "../../domain/code-host.ts";
-import { type Connection, type ConnectionStep, failed, passed, unknown } from "../../domain/connection.ts";
-import type { Upstream } from "../../domain/repository-credential.ts";
+import { type CodeHost, codeHostOf } from "../../domain/repository/code-host.ts";
+import {
+  type Connection,
+  type ConnectionStep,
+  failed,
+  passed,
+  unknown,
+} from "../../domain/repository/connection.ts";
+import type { Upstream } from "../../domain/repository/repository-credential.ts";
 import type { CheckConnection } from "../connection.ts";
 import type { GitError } from "../port.ts";
 import type { Access, Api, ApiAnswer } from "./api.ts";

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { isCommitId, parseBranchName } from "../../domain/git-ref.ts";
+import { isCommitId, parseBranchName } from "../../domain/repository/git-ref.ts";
 import { GitError } from "../port.ts";
 import { unknownRef } from "../repository/refs.ts";
 import type { Access, Api } from "./api.ts";

@@ -13,8 +13,8 @@ import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import * as Semaphore from "effect/Semaphore";
 import { BoundedMap } from "../../ground/bounded-map.ts";
-import { type CodeHost, codeHostOf } from "../../domain/code-host.ts";
-import type { RepositoryCredential, Upstream } from "../../domain/repository-credential.ts";
+import { type CodeHost, codeHostOf } from "../../domain/repository/code-host.ts";
+import type { RepositoryCredential, Upstream } from "../../domain/repository/repository-credential.ts";
 import { GitError } from "../port.ts";
 import type { Access, Api } from "./api.ts";
 

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";
 import { access, rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { isOutOfSpace } from "../../domain/file-fault.ts";
+import { isOutOfSpace } from "../../domain/repository/file-fault.ts";
 import { diskFull } from "../failure.ts";
 import { GitError, type Repository } from "../port.ts";
 import { repositoryPath } from "./repository-path.ts";

@@ -3,7 +3,7 @@
  * so a bundle is complete even if pushes come meanwhile.
  */
 import * as Effect from "effect/Effect";
-import { isCommitId } from "../../domain/git-ref.ts";
+import { isCommitId } from "../../domain/repository/git-ref.ts";
 import type { GitError } from "../port.ts";
 import { runGit } from "../run.ts";
 

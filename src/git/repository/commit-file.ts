@@ -3,7 +3,7 @@
  * new commit, it is a loose object that git's housekeeping removes.
  */
 import * as Effect from "effect/Effect";
-import { isCommitId } from "../../domain/git-ref.ts";
+import { isCommitId } from "../../domain/repository/git-ref.ts";
 import { authoredIdentity } from "../identity.ts";
 import { GitError, type FileCommit } from "../port.ts";
 import { isCommit, unknownRef } from "./refs.ts";

@@ -167,6 +167,10 @@ export const compareCommits = Effect.fnUntraced(function* (sides: Sides) {
     mergeBase,
     commitsTotal,
     filesTotal: files.length,
+    linesTotal: {
+      additions: files.reduce((sum, { additions }) => sum + additions, 0),
+      deletions: files.reduce((sum, { deletions }) => sum + deletions, 0),
+    },
     commits: commits.slice(0, maxCommits),
     filesChanged: files.slice(0, maxFiles),
     mergeable: tree !== null,

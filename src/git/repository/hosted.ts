@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { mkdir } from "node:fs/promises";
-import { initialCommit, isCommitId, parseBranchName } from "../../domain/git-ref.ts";
+import { initialCommit, isCommitId, parseBranchName } from "../../domain/repository/git-ref.ts";
 import { builtInPlace, filesystem, initBare, removeRepository } from "./building.ts";
 import { writeFileCommit } from "./commit-file.ts";
 import { compareCommits, diffCommits } from "./compare.ts";

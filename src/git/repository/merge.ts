@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { isCommitId } from "../../domain/git-ref.ts";
+import { isCommitId } from "../../domain/repository/git-ref.ts";
 import { mergeBaseOf, mergeTrees } from "./compare.ts";
 import { platformIdentity } from "../identity.ts";
 import { GitError, type Merge, type MergeRequest } from "../port.ts";

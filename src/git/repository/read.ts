@@ -4,7 +4,7 @@ import type { WritePolicy } from "../server/ref-policy.ts";
 import * as Result from "effect/Result";
 import { readFile as readFileAt } from "node:fs/promises";
 import { join } from "node:path";
-import { isCommitId, parseBaseRef, parseDefaultBranch } from "../../domain/git-ref.ts";
+import { isCommitId, parseBaseRef, parseDefaultBranch } from "../../domain/repository/git-ref.ts";
 import { filesystem } from "./building.ts";
 import { GitError } from "../port.ts";
 import { branchTip, isCommit, refTarget, unknownRef } from "./refs.ts";

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isCommitId, isSessionBranch, parseBranchName } from "../../domain/git-ref.ts";
+import { isCommitId, isSessionBranch, parseBranchName } from "../../domain/repository/git-ref.ts";
 import { GitError } from "../port.ts";
 import { runGit } from "../run.ts";
 

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
 import type { Readable } from "node:stream";
-import { isCommitId } from "../../domain/git-ref.ts";
+import { isCommitId } from "../../domain/repository/git-ref.ts";
 import {
   GitError,
   isRootPath,

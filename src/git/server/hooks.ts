@@ -10,7 +10,7 @@
 import * as Effect from "effect/Effect";
 import { access, chmod, constants, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isOutOfSpace } from "../../domain/file-fault.ts";
+import { isOutOfSpace } from "../../domain/repository/file-fault.ts";
 import { diskFull } from "../failure.ts";
 import { GitError } from "../port.ts";
 import type { WritePolicy } from "./ref-policy.ts";

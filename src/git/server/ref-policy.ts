@@ -11,7 +11,7 @@
  *  W4 Every verdict is for one ref with its exact old and new commit. Git compares these again when it writes.
  *  W5 The default branch is read when the hooks ask, not when the request begins: a push may take an hour, and the
  *     default branch may change meanwhile.
- *  W6 No ref is created under a name that domain/git-ref.ts refuses. A ref whose name is not UTF-8 cannot be written at
+ *  W6 No ref is created under a name that domain/repository/git-ref.ts refuses. A ref whose name is not UTF-8 cannot be written at
  *     all: its name would differ at the repository's server.
  *
  *  W7 A sandbox's push of a branch is refused if its new objects contain one of the sandbox's own tokens, which everyone who reads the
@@ -27,7 +27,7 @@ import {
   isMangled,
   isSessionBranch,
   parseBranchName,
-} from "../../domain/git-ref.ts";
+} from "../../domain/repository/git-ref.ts";
 import type { GitError } from "../port.ts";
 
 /** What a push must not change, as of now. */

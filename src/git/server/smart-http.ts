@@ -16,8 +16,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
-import { Readable, type Writable } from "node:stream";
-import { createGunzip } from "node:zlib";
+import { Readable } from "node:stream";
 import { parseUuid } from "../../domain/ids.ts";
 import { checkHooks, searchVariables } from "./hooks.ts";
 import { GitError, type Repository } from "../port.ts";
@@ -29,7 +28,8 @@ import { protectionHere } from "../repository/read.ts";
 import { type Standing, standingJudge, untilEnded } from "./standing.ts";
 import { existingRepository, hooksDirectory } from "../repository/repository-path.ts";
 import { gitMessage } from "../failure.ts";
-import { spawnGit } from "../run.ts";
+import { feed, spawnGit } from "../run.ts";
+import { inflated } from "./inflated.ts";
 
 export type GitService = "git-upload-pack" | "git-receive-pack";
 
@@ -45,6 +45,8 @@ export interface GitCall {
   readonly repository: Repository;
   readonly service: GitService;
   readonly policy: WritePolicy;
+  /** Whether the caller may fetch saved work (saves/git-door.ts). Absent: she may not. */
+  readonly mayFetchSaves?: boolean;
   /** Receives the refs that a push has written, and may return messages for the pusher. */
   readonly pushed?: PushHeard;
   /** Whether the credential is still valid. Absent: it is. */
@@ -82,6 +84,8 @@ export interface SmartHttpOptions {
   readonly maxPushMs?: number;
   /** How many gits may serve clients at the same time (places.ts). */
   readonly places?: PlaceLimits;
+  /** The repositories are views of saved work: `refs/wip` is shown. In others it is hidden: a save of an earlier version. */
+  readonly areViews?: boolean;
   /** Set if the directory contains mirrors. */
   readonly elsewhere?: Elsewhere;
 }
@@ -149,13 +153,6 @@ const plain = (status: Exclude<GitResponse["status"], 200>, text: string): GitRe
   body: Stream.succeed(Buffer.from(`${text}\n`)),
 });
 
-const write = (sink: Writable, chunk: Uint8Array): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    // An ended git reads no more, so the rest of the request is discarded.
-    if (sink.destroyed || sink.writableEnded) return resume(Effect.void);
-    sink.write(chunk, () => resume(Effect.void));
-  });
-
 /** The endpoint's options, the places for its gits, and its cached greeting. */
 type Served = SmartHttpOptions & {
   readonly takePlace: TakePlace;
@@ -184,8 +181,13 @@ const start = ({ call, path, options, args }: Exchange) => {
     stopBy: fetching ? "signal" : "hang-up",
     group: fetching ? "shared" : "own",
     config: fetching
-      ? { "uploadpack.allowFilter": "true" }
+      ? {
+          "uploadpack.allowFilter": "true",
+          ...(options.areViews === true ? {} : { "uploadpack.hideRefs": "refs/wip" }),
+        }
       : {
+          ...(options.areViews !== true &&
+            call.policy.writer.kind === "session" && { "receive.hideRefs": "refs/wip" }),
           "core.hooksPath": hooksDirectory(options.directory),
           "receive.maxInputSize": String(options.maxPackBytes ?? maxPackBytes),
           "receive.denyDeleteCurrent": "ignore", // the policy decides what may be deleted
@@ -233,7 +235,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       const request = yield* wanted.body.pipe(
         Stream.runForEach((chunk) => {
           observe(chunk);
-          return Effect.andThen(touch, write(git.stdin, chunk));
+          return Effect.andThen(touch, feed(git.stdin, chunk));
         }),
         Effect.andThen(Effect.sync(() => git.stdin.end())),
         // To git, a broken request must not look complete. A push marks its own end, and a fetch's git is ended by a
@@ -294,12 +296,6 @@ const limited = (
           : Effect.void;
       }),
     );
-  });
-
-const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8Array, unknown> =>
-  NodeStream.pipeThroughDuplex(body, {
-    evaluate: () => createGunzip(),
-    onError: () => failure("The request's gzip data is damaged."),
   });
 
 /**

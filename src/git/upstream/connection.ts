@@ -1,8 +1,14 @@
 /** Checks the connection to a repository at any git server: git/connection.ts. Only a push shows whether it may push. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { type Connection, type ConnectionStep, failed, passed, unknown } from "../../domain/connection.ts";
-import type { Upstream } from "../../domain/repository-credential.ts";
+import {
+  type Connection,
+  type ConnectionStep,
+  failed,
+  passed,
+  unknown,
+} from "../../domain/repository/connection.ts";
+import type { Upstream } from "../../domain/repository/repository-credential.ts";
 import type { CheckConnection } from "../connection.ts";
 import type { GitError } from "../port.ts";
 import { listRemote, openRemote, type RemoteOptions, type RemoteRepository } from "./remote.ts";

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { parseBranchName } from "../../domain/git-ref.ts";
+import { parseBranchName } from "../../domain/repository/git-ref.ts";
 import { Pause, PAUSED } from "../../ground/pause.ts";
 import { cutText, storableText } from "../../domain/text.ts";
 import { Faults } from "../../store/ports/faults.ts";

@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope";
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RepositoryCredential } from "../../domain/repository-credential.ts";
+import type { RepositoryCredential } from "../../domain/repository/repository-credential.ts";
 import { filesystem } from "../repository/building.ts";
 import { GitError } from "../port.ts";
 import { damagedObject, diskFull, gitMessage, isDiskFull } from "../failure.ts";

@@ -6,7 +6,11 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { isIP } from "node:net";
-import { parseImportSource, parseRepositoryUrl, type RepositoryUrl } from "../../domain/repository.ts";
+import {
+  parseImportSource,
+  parseRepositoryUrl,
+  type RepositoryUrl,
+} from "../../domain/repository/repository.ts";
 import { trustedHosts, unbracketed } from "../../ground/net/address.ts";
 import { chooseAddress, type Network } from "../../ground/net/dial.ts";
 import { NetFault } from "../../ground/net/fault.ts";

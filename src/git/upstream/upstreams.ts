@@ -1,8 +1,8 @@
 /** The port to the stored upstream of a project's repository: its server, and its credential. */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { RepositorySource } from "../../domain/repository.ts";
-import type { Upstream } from "../../domain/repository-credential.ts";
+import type { RepositorySource } from "../../domain/repository/repository.ts";
+import type { Upstream } from "../../domain/repository/repository-credential.ts";
 import type { GitError } from "../port.ts";
 
 export type RepositoryKind = RepositorySource["kind"];

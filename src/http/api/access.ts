@@ -1,7 +1,7 @@
-/** The privilege that an endpoint requires (domain/privileges.ts). Every endpoint has one as an annotation. */
+/** The privilege that an endpoint requires (domain/person/privileges.ts). Every endpoint has one as an annotation. */
 import * as Context from "effect/Context";
 import { HttpApiMiddleware } from "effect/http-api";
-import type { Privilege } from "../../domain/privileges.ts";
+import type { Privilege } from "../../domain/person/privileges.ts";
 import type { Principal, Reached } from "../../store/ports/identity.ts";
 import {
   BadRequest,

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
-import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_OUTCOMES } from "../../domain/audit.ts";
+import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_OUTCOMES } from "../../domain/person/audit.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, NotFound } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";

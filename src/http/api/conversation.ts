@@ -11,7 +11,7 @@ import {
   TurnNow,
   Usage,
   WorkStatus,
-} from "../../domain/conversation.ts";
+} from "../../domain/conversation/conversation.ts";
 import { Access, Authorized } from "./access.ts";
 import { NotFound } from "./errors.ts";
 import { Instant, pageQuery, sessionParams, Uuid } from "./schemas.ts";

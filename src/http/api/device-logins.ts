@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { CLIENT_MAX } from "../../domain/device-login.ts";
+import { CLIENT_MAX } from "../../domain/person/device-login.ts";
 import { Access, Authorized } from "./access.ts";
 import { NotFound, TooMany } from "./errors.ts";
 import { Instant, Uuid } from "./schemas.ts";

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import * as Tuple from "effect/Tuple";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { BuildFailure } from "../../domain/build-failure.ts";
+import { BuildFailure } from "../../domain/environment/build-failure.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, NotFound } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";

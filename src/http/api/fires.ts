@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { FIRE_STATUSES } from "../../domain/fire.ts";
-import { RUN_STATES } from "../../domain/run-outcome.ts";
+import { FIRE_STATUSES } from "../../domain/trigger/fire.ts";
+import { RUN_STATES } from "../../domain/session/run-outcome.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";

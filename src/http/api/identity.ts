@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { ACCOUNT_ROLES } from "../../domain/role.ts";
-import { TERMINAL_USERS } from "../../domain/terminal.ts";
+import { ACCOUNT_ROLES } from "../../domain/person/role.ts";
+import { TERMINAL_USERS } from "../../domain/session/terminal.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, NotFound } from "./errors.ts";
 import { Instant, pageQuery, text, Uuid } from "./schemas.ts";

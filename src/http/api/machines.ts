@@ -1,9 +1,8 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
-import { numberParams } from "./change-requests.ts";
 import { BadRequest, NotFound } from "./errors.ts";
-import { Instant, pageQuery, sessionParams } from "./schemas.ts";
+import { Instant, numberParams, pageQuery, sessionParams } from "./schemas.ts";
 import { triggerParams } from "./triggers.ts";
 
 const nullable = Schema.NullOr;

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { ATTACHMENTS_MAX } from "../../domain/attachment.ts";
-import { MESSAGE_TEXT_MAX, RuntimeOffers } from "../../domain/steering.ts";
+import { ATTACHMENTS_MAX } from "../../domain/conversation/attachment.ts";
+import { MESSAGE_TEXT_MAX, RuntimeOffers } from "../../domain/conversation/steering.ts";
 import { Access, Authorized } from "./access.ts";
 import { ItemWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unavailable, Unprocessable } from "./errors.ts";

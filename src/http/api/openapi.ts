@@ -2,8 +2,9 @@
  * Completes the OpenAPI document beyond the endpoints' definitions: authentication, one schema for every error, and the
  * raw routes that stream or check raw bytes.
  */
-import { EVENT_SKIPS } from "../../domain/event-skip.ts";
+import { EVENT_SKIPS } from "../../domain/trigger/event-skip.ts";
 import { illustrate } from "./examples/illustrate.ts";
+import type { Examples } from "./examples/operations.ts";
 import { archive, attach, attachment, conversationEvents } from "./openapi/conversation.ts";
 import { beginDeviceLogin, claimDeviceLogin } from "./openapi/device-logins.ts";
 import {
@@ -344,26 +345,28 @@ const withoutOwnSecurity = (paths: Paths): Paths =>
 const ERROR_NAMES = /"#\/components\/schemas\/(?:[A-Z][A-Za-z]*)Encoded"/g;
 
 /** Completes the generated document. */
-export const completeDocument = (generated: Readonly<Record<string, unknown>>): Record<string, unknown> => {
-  const document = JSON.parse(
-    JSON.stringify(generated).replaceAll(ERROR_NAMES, JSON.stringify(ERROR_REF)),
-  ) as Document;
-  const schemas = Object.entries(document.components.schemas).filter(([name]) => !name.endsWith("Encoded"));
-  const raw = rawPaths();
-  // A raw route may belong to a group of the definitions.
-  const tags = new Set([
-    ...(document["tags"] as readonly { readonly name: string }[]).map(({ name }) => name),
-    ...Object.values(RAW).flatMap((methods) => Object.values(methods).map(({ tag }) => tag)),
-  ]);
-  return {
-    ...document,
-    security: [{ token: [] }],
-    tags: [...tags].map((name) => ({ name })),
-    paths: illustrate({ ...withoutOwnSecurity(document.paths), ...raw }),
-    components: {
-      ...document.components,
-      schemas: { ...Object.fromEntries(schemas), Error: errorSchema },
-      securitySchemes,
-    },
+export const completeDocument =
+  (examples: Examples) =>
+  (generated: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+    const document = JSON.parse(
+      JSON.stringify(generated).replaceAll(ERROR_NAMES, JSON.stringify(ERROR_REF)),
+    ) as Document;
+    const schemas = Object.entries(document.components.schemas).filter(([name]) => !name.endsWith("Encoded"));
+    const raw = rawPaths();
+    // A raw route may belong to a group of the definitions.
+    const tags = new Set([
+      ...(document["tags"] as readonly { readonly name: string }[]).map(({ name }) => name),
+      ...Object.values(RAW).flatMap((methods) => Object.values(methods).map(({ tag }) => tag)),
+    ]);
+    return {
+      ...document,
+      security: [{ token: [] }],
+      tags: [...tags].map((name) => ({ name })),
+      paths: illustrate({ ...withoutOwnSecurity(document.paths), ...raw }, examples),
+      components: {
+        ...document.components,
+        schemas: { ...Object.fromEntries(schemas), Error: errorSchema },
+        securitySchemes,
+      },
+    };
   };
-};

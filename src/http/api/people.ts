@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { ACCOUNT_ROLES, PROJECT_ROLES } from "../../domain/role.ts";
+import { ACCOUNT_ROLES, PROJECT_ROLES } from "../../domain/person/role.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";

@@ -1,9 +1,13 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { CredentialRequest, RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
-import { Usage } from "../../domain/conversation.ts";
-import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/role.ts";
-import { CONNECTION_STEPS } from "../../domain/connection.ts";
+import {
+  CredentialRequest,
+  RepositoryRequest,
+  RepositorySource,
+} from "../../domain/repository/repository.ts";
+import { Usage } from "../../domain/conversation/conversation.ts";
+import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
+import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";

@@ -29,6 +29,14 @@ export const pageQuery = {
 
 export const projectParams = { pid: Uuid };
 export const sessionParams = { pid: Uuid, sid: Uuid };
+/** A change request, by its number. */
+export const numberParams = {
+  ...projectParams,
+  number: Schema.FiniteFromString.check(
+    Schema.isInt(),
+    Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }),
+  ),
+};
 
 /** Whether a column of text and an environment string can hold the value: no NUL, no lone half of a surrogate pair. */
 const isStorable = (value: string): boolean => !value.includes("\0") && value.isWellFormed();
@@ -94,3 +102,25 @@ export const Metadata = Schema.Record(Schema.String, Schema.Unknown)
         : undefined,
     ),
   );
+
+/** Commits and files between two commits. */
+export const comparisonFields = {
+  /** The total number. `commits` lists the newest 250. */
+  commits_total: Schema.Finite,
+  commits: Schema.Array(
+    Schema.Struct({
+      sha: Schema.String,
+      subject: Schema.String,
+      author_name: Schema.String,
+      committed_at: Instant,
+    }),
+  ),
+  /** The total number. `files_changed` lists the first 3,000. */
+  files_changed_total: Schema.Finite,
+  files_changed: Schema.Array(
+    Schema.Struct({ path: Schema.String, additions: Schema.Finite, deletions: Schema.Finite }),
+  ),
+};
+
+/** A path of `files_changed`: the diff of this file alone, with a limit of its own. */
+export const diffQuery = { path: Schema.optionalKey(text(4096)) };

@@ -1,12 +1,18 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { LastTurn } from "../../domain/last-turn.ts";
-import { STEERING_ACTS, type SteeringAct } from "../../domain/own-credential.ts";
-import { Restored, Saved } from "../../domain/saved.ts";
-import { SANDBOX_STATUSES, SESSION_STATUSES, STOP_REASONS } from "../../domain/session.ts";
-import { isInside, WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../../domain/workspace.ts";
+import { LastTurn } from "../../domain/session/last-turn.ts";
+import { STEERING_ACTS, type SteeringAct } from "../../domain/connector/own-credential.ts";
+import { STOP_SAVES } from "../../domain/save/order.ts";
+import { Restored, Saved } from "../../domain/save/saved.ts";
+import { ACTIVITIES } from "../../domain/session/session-activity.ts";
+import { SANDBOX_STATUSES, SESSION_STATUSES, STOP_REASONS } from "../../domain/session/session.ts";
+import {
+  isInside,
+  WorkspaceChanges,
+  WorkspaceDirectory,
+  WorkspaceFile,
+} from "../../domain/session/workspace.ts";
 import { Access, Authorized } from "./access.ts";
-import { comparisonFields, diffQuery } from "./change-requests.ts";
 import { TurnWire, UsageWire } from "./conversation.ts";
 import {
   BadRequest,
@@ -15,9 +21,12 @@ import {
   GatewayTimeout,
   NotFound,
   TooMany,
+  Unavailable,
   Unprocessable,
 } from "./errors.ts";
 import {
+  comparisonFields,
+  diffQuery,
   Instant,
   Metadata,
   pageQuery,
@@ -63,7 +72,17 @@ export const SessionWire = Schema.Struct({
   stop_reason: nullable(Schema.Literals(STOP_REASONS)),
   saved: Schema.NullOr(Saved).annotate({
     description:
-      "The last save of unpushed work, at a stop. `wip` is the commit on refs/wip/{session id}. If a save fails, `wip` stays that of the last one that succeeded.",
+      "The last save of unpushed work, also while it goes on. Saves are made at the end of each turn, at intervals, and before the sandbox ends.",
+  }),
+  unsaved: nullable(
+    Schema.Struct({
+      since: Instant,
+      tries: Schema.Finite.annotate({ description: "How often the service tried to save it." }),
+      next_try_at: Instant,
+    }),
+  ).annotate({
+    description:
+      "The session is idle, and its sandbox stays because its work cannot be saved whole. Null: it can, as far as is known.",
   }),
   restored: Schema.NullOr(Restored).annotate({
     description:
@@ -74,6 +93,36 @@ export const SessionWire = Schema.Struct({
   usage: UsageWire.annotate({ description: "Tokens and cost of the whole conversation." }),
   pending_approvals: Schema.Finite.annotate({
     description: "How many calls of the agent wait for a person's approval.",
+  }),
+  activity: Schema.Literals(ACTIVITIES).annotate({
+    description:
+      "The state for people, one at a time. `needs_you`: `waits_for` says for what. `failed`: `failure` says why, or else the error of `last_turn`. `ready_for_review`: at rest or asleep, with an open change request or unmerged work. `asleep`: stopped, and can go on. `done`: its change request was merged or closed.",
+  }),
+  waits_for: nullable(
+    Schema.Struct({
+      kind: Schema.Literals(["question", "permission", "approval", "work_unsaved"]),
+      id: nullable(Uuid).annotate({ description: "Of the conversation's request, or of the approval." }),
+      text: Schema.String,
+    }),
+  ).annotate({ description: "What waits longest for a person." }),
+  last_sentence: nullable(Schema.String).annotate({
+    description: "The first sentence of the agent's last message, as plain text of at most 200 characters.",
+  }),
+  changes: nullable(
+    Schema.Struct({ files: Schema.Finite, additions: Schema.Finite, deletions: Schema.Finite }),
+  ).annotate({
+    description: "What its branch adds to its base, as of the last push. Null: nothing was pushed.",
+  }),
+  change_request: nullable(
+    Schema.Struct({
+      id: Uuid,
+      number: Schema.Finite,
+      title: Schema.String,
+      status: Schema.Literals(["open", "merged", "closed"]),
+    }),
+  ).annotate({ description: "Its newest change request." }),
+  person: nullable(Schema.Struct({ id: Uuid, name: Schema.String })).annotate({
+    description: "Who began it. Null: a trigger did.",
   }),
   created_at: Instant,
   updated_at: Instant,
@@ -108,6 +157,7 @@ export const SandboxWire = Schema.Struct({
   id: Uuid,
   session_id: Uuid,
   provider: Schema.String,
+  node_id: Schema.String.annotate({ description: "The node on which it runs." }),
   image: nullable(Schema.String).annotate({
     description:
       "The image whose files the sandbox sees (`[environment] image`). Null: it sees the image of a build or the node's own files, or has not booted yet.",
@@ -156,6 +206,29 @@ export const restoreSaved = Schema.optionalKey(Schema.Boolean).annotate({
     "Whether the new sandbox brings the session's saved work back: unpushed commits of the session branch as commits, other changes as uncommitted files. Default: false, and the sandbox has what was pushed.",
 });
 
+const StopSession = Schema.Struct({
+  save: Schema.optionalKey(Schema.Literals(STOP_SAVES)).annotate({
+    description:
+      "`try` (the default): unpushed work is saved for a while, then the sandbox ends. `require`: if not everything could be saved by then, the answer is 409 `not_saved`, and the session runs on. `skip`: the sandbox ends at once, and `saved` says that changes since the last save are lost.",
+  }),
+});
+
+/** The sizes of a project's saved work. */
+const SavesPage = Schema.Struct({
+  bytes: Schema.Finite.annotate({ description: "All of them together." }),
+  sessions: Schema.Array(
+    Schema.Struct({
+      id: Uuid,
+      name: nullable(Schema.String),
+      status: Schema.Literals(SESSION_STATUSES),
+      bytes: Schema.Finite,
+    }),
+  ).annotate({ description: "Largest first. Sessions that are being deleted are not among them." }),
+  away: Schema.Array(Schema.String).annotate({
+    description: "Nodes that cannot be reached now. The saved work that they have is not counted.",
+  }),
+}).annotate({ identifier: "SavesPage" });
+
 const RestartSession = Schema.Struct({ restore_saved: restoreSaved });
 
 const PatchSession = Schema.Struct({
@@ -163,14 +236,28 @@ const PatchSession = Schema.Struct({
   metadata: Schema.optionalKey(Metadata),
 });
 
+/** The activities of a list, as names between commas. */
+const activityList = Schema.String.check(
+  Schema.makeFilter((names: string) =>
+    names.split(",").every((name) => ACTIVITIES.some((activity) => activity === name))
+      ? undefined
+      : `must have names between commas: ${ACTIVITIES.join(", ")}`,
+  ),
+);
+
 /** What a list of sessions may be narrowed to. */
 const listQuery = {
   ...pageQuery,
   status: Schema.optionalKey(Schema.Literals(SESSION_STATUSES)),
+  activity: Schema.optionalKey(
+    activityList.annotate({
+      description: `Sessions with one of these activities, as names between commas: ${ACTIVITIES.join(", ")}.`,
+    }),
+  ),
   turn: Schema.optionalKey(
     TurnWire.fields.state.annotate({
       description:
-        "Live sessions whose agent's turn has this state. `requires_action`: the agent waits for a person. These include sessions, also ended ones, with a call that waits for an approval that you may give.",
+        "Live sessions whose agent's turn has this state. `requires_action`: the agent waits for a person. These include idle sessions whose work cannot be saved, and sessions, also ended ones, with a call that waits for an approval that you may give.",
     }),
   ),
   trigger: Schema.optionalKey(text(64).annotate({ description: "The slug of the trigger that started it." })),
@@ -199,7 +286,11 @@ export const SessionPage = Schema.Struct({
 const workQuery = {
   of: Schema.optionalKey(Schema.Literals(["branch", "saved"])).annotate({
     description:
-      "`branch` (the default): the pushed work. `saved`: what the saved commit adds to the session branch; nothing without one.",
+      "`branch` (the default): the pushed work. `saved`: what the saved work adds to the session branch; nothing without it.",
+  }),
+  save: Schema.optionalKey(Uuid).annotate({
+    description:
+      "With `of=saved`: the id of an entry of `saved.earlier`, to see that one. Absent: the last save.",
   }),
 };
 
@@ -250,8 +341,10 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "name_session"),
     HttpApiEndpoint.post("stop", "/:sid/stop", {
       params: sessionParams,
+      // Without a body, nothing is wished.
+      payload: [StopSession, Schema.Null],
       success: SessionWire,
-      error: NotFound,
+      error: [NotFound, Conflict],
     }).annotate(Access, "stop_session"),
     HttpApiEndpoint.get("ownCredentials", "/:sid/own-credentials", {
       params: sessionParams,
@@ -268,13 +361,18 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       // Without a body, nothing is wished.
       payload: [RestartSession, Schema.Null],
       success: StartedSession.pipe(HttpApiSchema.status(202)),
-      error: [NotFound, Conflict, TooMany],
+      error: [NotFound, Conflict, TooMany, Unavailable],
     }).annotate(Access, "restart_session"),
     HttpApiEndpoint.delete("delete", "/:sid", {
       params: sessionParams,
       success: HttpApiSchema.NoContent,
       error: NotFound,
     }).annotate(Access, "stop_session"),
+    HttpApiEndpoint.delete("deleteSave", "/:sid/saves/:id", {
+      params: { ...sessionParams, id: Uuid },
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "delete_save"),
     HttpApiEndpoint.get("sandbox", "/:sid/sandbox", {
       params: sessionParams,
       success: SandboxWire,
@@ -331,6 +429,13 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     HttpApiEndpoint.get("listAll", "/v1/sessions", {
       query: listQuery,
       success: SessionPage,
+    }).annotate(Access, "read_project"),
+  )
+  .add(
+    HttpApiEndpoint.get("saves", "/v1/projects/:pid/saves", {
+      params: projectParams,
+      success: SavesPage,
+      error: NotFound,
     }).annotate(Access, "read_project"),
   )
   .middleware(Authorized) {}

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { EVENT_SKIPS } from "../../domain/event-skip.ts";
+import { EVENT_SKIPS } from "../../domain/trigger/event-skip.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, Json, optionalText, projectParams, Uuid, Warning } from "./schemas.ts";

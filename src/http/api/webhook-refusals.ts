@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
 import { NotFound } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
+import { Slug } from "./triggers.ts";
 
 const nullable = Schema.NullOr;
 
@@ -31,7 +32,7 @@ export class WebhookRefusalsGroup extends HttpApiGroup.make("webhookRefusals")
   .add(
     HttpApiEndpoint.get("list", "/projects/:pid/webhook-refusals", {
       params: projectParams,
-      query: pageQuery,
+      query: { ...pageQuery, slug: Schema.optionalKey(Slug) },
       success: RefusalPage,
       error: NotFound,
     }).annotate(Access, "read_project"),

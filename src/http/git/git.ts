@@ -11,10 +11,11 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import * as Stream from "effect/Stream";
 import { newUuid } from "../../services/entropy.ts";
 import { nowMs, Traces } from "../../telemetry/port.ts";
-import { ROOT } from "../../domain/span.ts";
-import { Manifests } from "../../duties/manifests.ts";
+import { ROOT } from "../../domain/service/span.ts";
+import { Manifests } from "../../services/manifests.ts";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
 import { GitError } from "../../git/port.ts";
+import type { PushHeard } from "../../git/server/pushed.ts";
 import type { Protection, WritePolicy } from "../../git/server/ref-policy.ts";
 import {
   parseGitPath,
@@ -25,7 +26,7 @@ import {
 import type { Standing } from "../../git/server/standing.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
-import type { Privilege } from "../../domain/privileges.ts";
+import type { Privilege } from "../../domain/person/privileges.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { CloneCredentials } from "../../store/ports/clone-credentials.ts";
 import { Identity } from "../../store/ports/identity.ts";
@@ -35,8 +36,7 @@ import { lackAt, lackOf, neededRole, reaches } from "../access.ts";
 import type { Arrived } from "../api/access.ts";
 import { forbidden } from "../authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
-import { answering } from "../handlers/answers.ts";
-import { pushHeard } from "./git-pushed.ts";
+import { answering } from "../steps/answers.ts";
 import { heldBy, Openings, type Held } from "../openings.ts";
 import { askedHere, recordLack, tokenRefused, type Asked } from "../refused-requests.ts";
 import { apiErrorResponse, wrongMethod } from "../respond.ts";
@@ -45,11 +45,14 @@ import { gitFailed } from "../refusals.ts";
 /** The smart protocol over the repositories on this node. */
 export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}
 
-const serve = Effect.gen(function* () {
+/** Hears the pushes of one caller to one project, and says what git shows the pusher. */
+type Listen<R> = (projectId: string, policy: WritePolicy) => Effect.Effect<PushHeard, never, R>;
+
+const serve = Effect.fnUntraced(function* <R>(listen: Listen<R>) {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const route = parseGitPath(request.url);
   if (route === null) return yield* notFound("repository");
-  const { policy, held } = yield* accessFor(request, route);
+  const { policy, held, mayFetchSaves } = yield* accessFor(request, route);
   const method = route.kind === "advertise" ? "GET" : "POST";
   if (request.method !== method) return wrongMethod(method);
   if (route.service === null) {
@@ -64,8 +67,9 @@ const serve = Effect.gen(function* () {
     repository: { projectId: route.projectId },
     service: route.service,
     policy,
+    mayFetchSaves,
     standing,
-    pushed: yield* pushHeard(route.projectId, policy),
+    pushed: yield* listen(route.projectId, policy),
     protocol: request.headers["git-protocol"],
     disconnect: Effect.sync(() => void NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
   };
@@ -168,7 +172,7 @@ const accessFor = Effect.fnUntraced(function* (
       session: null,
     });
     const policy = userPolicy(caller, route).pipe(Effect.tapError(recordLack(caller, asked, projectId)));
-    return { policy: yield* policy, held };
+    return { policy: yield* policy, held, mayFetchSaves: mayFetchSaves(caller) };
   }
   const minted = yield* (yield* CloneCredentials).find(hash, now);
   if (minted === null) return yield* credentialsNeeded();
@@ -183,8 +187,14 @@ const accessFor = Effect.fnUntraced(function* (
     endsWith: [minted.sessionId],
     expiresAt: minted.expiresAt,
   };
-  return { policy, held };
+  return { policy, held, mayFetchSaves: false };
 });
+
+/** Whether saved work is this caller's to fetch. A token of a sandbox never may. */
+const mayFetchSaves = (caller: Arrived): boolean =>
+  lackOf(caller, "fetch_saved_work") === null &&
+  caller.reached?.role != null &&
+  lackAt("fetch_saved_work", caller.reached) === null;
 
 /** The live tokens of a session's sandbox (ref-policy.ts W7). */
 const tokensOf = Effect.fnUntraced(function* (sessionId: string) {
@@ -274,16 +284,17 @@ const answerError = (error: unknown): HttpServerResponse.HttpServerResponse | nu
     : response;
 };
 
-export const gitRoute = HttpRouter.add(
-  "*",
-  "/v1/git/*",
-  answering(serve).pipe(
-    Effect.catchTag("GitError", (error) =>
-      Effect.fail(error.code === "unknown_repository" ? notFound("repository") : gitFailed(error)),
+export const gitRoute = <R>(listen: Listen<R>) =>
+  HttpRouter.add(
+    "*",
+    "/v1/git/*",
+    answering(serve(listen)).pipe(
+      Effect.catchTag("GitError", (error) =>
+        Effect.fail(error.code === "unknown_repository" ? notFound("repository") : gitFailed(error)),
+      ),
+      Effect.catch((error) => {
+        const response = answerError(error);
+        return response === null ? Effect.die(error) : Effect.succeed(response);
+      }),
     ),
-    Effect.catch((error) => {
-      const response = answerError(error);
-      return response === null ? Effect.die(error) : Effect.succeed(response);
-    }),
-  ),
-);
+  );

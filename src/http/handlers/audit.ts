@@ -6,13 +6,14 @@ import * as Option from "effect/Option";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse, type HttpServerRequest } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
-import type { AuditAction } from "../../domain/audit.ts";
+import type { AuditAction } from "../../domain/person/audit.ts";
 import { Audit, type AuditEvent, type AuditRequest } from "../../store/ports/audit.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { heldBy, Openings } from "../openings.ts";
-import { answering, requireProject } from "./answers.ts";
-import { instant, pageOf } from "./wire.ts";
+import { answering, requireProject } from "../steps/answers.ts";
+import { instant, pageOf } from "../steps/wire.ts";
+import { AuditGroup } from "../api/audit.ts";
+import { Platform } from "../api/platform.ts";
 
 /** JSON lines. */
 const LINES = "application/x-ndjson";
@@ -86,7 +87,7 @@ const answer = Effect.fnUntraced(function* (query: Query, request: HttpServerReq
   return { events: page.items.map(eventWire), next_cursor: page.nextCursor };
 });
 
-export const auditHandlers = HttpApiBuilder.group(Api, "audit", (handlers) =>
+export const auditHandlers = HttpApiBuilder.group(Platform.add(AuditGroup), "audit", (handlers) =>
   handlers
     .handle("list", ({ query, request }) => answering(answer(query, request)))
     .handle("listOfProject", ({ params, query, request }) =>

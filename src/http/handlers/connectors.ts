@@ -2,22 +2,23 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { changesOf, toolPin, type CatalogueTool } from "../../domain/catalogue.ts";
-import { ruleFor, type Connector, type Executor } from "../../domain/connector.ts";
-import { shownName } from "../../domain/tool-name.ts";
-import { Manifests } from "../../duties/manifests.ts";
+import { changesOf, toolPin, type CatalogueTool } from "../../domain/connector/catalogue.ts";
+import { ruleFor, type Connector, type Executor } from "../../domain/connector/connector.ts";
+import { shownName } from "../../domain/connector/tool-name.ts";
+import { Manifests } from "../../services/manifests.ts";
 import { audited } from "../../services/audit.ts";
 import { refreshCatalogue } from "../../services/connector-catalogues.ts";
 import { catalogueFor, catalogueKey } from "../../services/connectors.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors.ts";
 import { ExecutorCalls, type ExecutorCall } from "../../store/ports/executor-calls.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { Conflict } from "../api/errors.ts";
-import { answering, projectFor, requireProject } from "./answers.ts";
-import { authorize, deleteCredential, putCredential } from "./connector-credentials.ts";
-import { connectorFor, connectorWire, makeAbout, type Place } from "./connector-wire.ts";
-import { instant, instantOrNull, pageOf } from "./wire.ts";
+import { answering, projectFor, requireProject } from "../steps/answers.ts";
+import { authorize, deleteCredential, putCredential } from "../steps/connector-credentials.ts";
+import { connectorFor, connectorWire, makeAbout, type Place } from "../steps/connector-wire.ts";
+import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
+import { ConnectorsGroup } from "../api/connectors.ts";
+import { Platform } from "../api/platform.ts";
 
 const list = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
@@ -126,26 +127,29 @@ const callWire = (call: ExecutorCall) => ({
   result_bytes: call.resultBytes,
 });
 
-export const connectorsHandlers = HttpApiBuilder.group(Api, "connectors", (handlers) =>
-  handlers
-    .handle("list", ({ params }) => answering(list(params.pid)))
-    .handle("putCredential", ({ params, payload }) => answering(putCredential(params, payload)))
-    .handle("authorize", ({ params }) => answering(authorize(params)))
-    .handle("deleteCredential", ({ params }) => answering(deleteCredential(params)))
-    .handle("catalogue", ({ params }) => answering(catalogue(params)))
-    .handle("changeCatalogue", ({ params, payload }) => answering(changeCatalogue(params, payload)))
-    .handle("calls", ({ params, query }) =>
-      answering(
-        Effect.gen(function* () {
-          yield* requireProject(yield* Caller, params.pid);
-          const { session_id: sessionId, connector } = query;
-          const page = yield* (yield* ExecutorCalls).list(params.pid, {
-            ...pageOf(query),
-            sessionId,
-            connector,
-          });
-          return { calls: page.items.map(callWire), next_cursor: page.nextCursor };
-        }),
+export const connectorsHandlers = HttpApiBuilder.group(
+  Platform.add(ConnectorsGroup),
+  "connectors",
+  (handlers) =>
+    handlers
+      .handle("list", ({ params }) => answering(list(params.pid)))
+      .handle("putCredential", ({ params, payload }) => answering(putCredential(params, payload)))
+      .handle("authorize", ({ params }) => answering(authorize(params)))
+      .handle("deleteCredential", ({ params }) => answering(deleteCredential(params)))
+      .handle("catalogue", ({ params }) => answering(catalogue(params)))
+      .handle("changeCatalogue", ({ params, payload }) => answering(changeCatalogue(params, payload)))
+      .handle("calls", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            yield* requireProject(yield* Caller, params.pid);
+            const { session_id: sessionId, connector } = query;
+            const page = yield* (yield* ExecutorCalls).list(params.pid, {
+              ...pageOf(query),
+              sessionId,
+              connector,
+            });
+            return { calls: page.items.map(callWire), next_cursor: page.nextCursor };
+          }),
+        ),
       ),
-    ),
 );

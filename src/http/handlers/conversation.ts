@@ -1,14 +1,15 @@
 /** Handlers of api/conversation.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { textOf } from "../../domain/conversation.ts";
+import { textOf } from "../../domain/conversation/conversation.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
-import { answering, opened, sessionFor } from "./answers.ts";
-import { conversationWire } from "./conversation-wire.ts";
+import { answering, opened, sessionFor } from "../steps/answers.ts";
+import { conversationWire } from "../steps/conversation-wire.ts";
+import { ConversationGroup } from "../api/conversation.ts";
+import { Platform } from "../api/platform.ts";
 
 const page = Effect.fnUntraced(function* (
   sessionId: string,
@@ -36,27 +37,30 @@ const text = Effect.fnUntraced(function* (sessionId: string, itemId: string) {
   return textOf(item.content);
 });
 
-export const conversationHandlers = HttpApiBuilder.group(Api, "conversation", (handlers) =>
-  handlers
-    .handle("get", ({ params, query }) =>
-      answering(
-        Effect.gen(function* () {
-          return yield* page((yield* sessionFor(yield* Caller, params)).id, query);
-        }),
+export const conversationHandlers = HttpApiBuilder.group(
+  Platform.add(ConversationGroup),
+  "conversation",
+  (handlers) =>
+    handlers
+      .handle("get", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            return yield* page((yield* sessionFor(yield* Caller, params)).id, query);
+          }),
+        ),
+      )
+      .handle("output", ({ params }) =>
+        answering(
+          Effect.gen(function* () {
+            return yield* output((yield* sessionFor(yield* Caller, params)).id, params.id);
+          }),
+        ),
+      )
+      .handle("text", ({ params }) =>
+        answering(
+          Effect.gen(function* () {
+            return yield* text((yield* sessionFor(yield* Caller, params)).id, params.id);
+          }),
+        ),
       ),
-    )
-    .handle("output", ({ params }) =>
-      answering(
-        Effect.gen(function* () {
-          return yield* output((yield* sessionFor(yield* Caller, params)).id, params.id);
-        }),
-      ),
-    )
-    .handle("text", ({ params }) =>
-      answering(
-        Effect.gen(function* () {
-          return yield* text((yield* sessionFor(yield* Caller, params)).id, params.id);
-        }),
-      ),
-    ),
 );

@@ -2,17 +2,18 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import type { AuditAction } from "../../domain/audit.ts";
-import { readCode, MISSES_MAX, MISSES_MS } from "../../domain/device-login.ts";
+import type { AuditAction } from "../../domain/person/audit.ts";
+import { readCode, MISSES_MAX, MISSES_MS } from "../../domain/person/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
 import { DeviceLogins, type DeviceGrant, type DeviceLogin } from "../../store/ports/device-logins.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { badRequest, NotFound, TooMany } from "../api/errors.ts";
-import { answering } from "./answers.ts";
-import { grantOf, type WantedGrant } from "./token-grant.ts";
-import { instant, instantOrNull } from "./wire.ts";
+import { answering } from "../steps/answers.ts";
+import { grantOf, type WantedGrant } from "../steps/token-grant.ts";
+import { instant, instantOrNull } from "../steps/wire.ts";
+import { DeviceLoginsGroup } from "../api/device-logins.ts";
+import { Platform } from "../api/platform.ts";
 
 /** What the person typed. A text that cannot be a code is no guess. */
 const typed = Effect.fnUntraced(function* (written: string) {
@@ -75,9 +76,12 @@ const deny = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
   yield* found(yield* decided.pipe(audited(decidedBy("device_login.denied"))));
 });
 
-export const deviceLoginHandlers = HttpApiBuilder.group(Api, "deviceLogins", (handlers) =>
-  handlers
-    .handle("lookAtDeviceLogin", ({ payload }) => answering(look(payload)))
-    .handle("approveDeviceLogin", ({ payload }) => answering(approve(payload)))
-    .handle("denyDeviceLogin", ({ payload }) => answering(deny(payload))),
+export const deviceLoginHandlers = HttpApiBuilder.group(
+  Platform.add(DeviceLoginsGroup),
+  "deviceLogins",
+  (handlers) =>
+    handlers
+      .handle("lookAtDeviceLogin", ({ payload }) => answering(look(payload)))
+      .handle("approveDeviceLogin", ({ payload }) => answering(approve(payload)))
+      .handle("denyDeviceLogin", ({ payload }) => answering(deny(payload))),
 );

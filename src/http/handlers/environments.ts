@@ -1,11 +1,11 @@
 /** Handlers of api/environments.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { Actors } from "../../actors/actors.ts";
-import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
-import type { BuildSource, DevcontainerSource } from "../../domain/environment-source.ts";
-import { parseManifest } from "../../domain/manifest.ts";
-import { Manifests } from "../../duties/manifests.ts";
+import { Actors } from "../../services/actors.ts";
+import { type BuildFailure, describeBuildFailure } from "../../domain/environment/build-failure.ts";
+import type { BuildSource, DevcontainerSource } from "../../domain/environment/environment-source.ts";
+import { parseManifest } from "../../domain/manifest/manifest.ts";
+import { Manifests } from "../../services/manifests.ts";
 import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
 import { unusedDevcontainer } from "../../services/build-sources.ts";
 import { Environments, planOf } from "../../services/environments.ts";
@@ -15,13 +15,13 @@ import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/envi
 import { WarmSandboxes } from "../../store/ports/warm-sandboxes.ts";
 import { Projects, type Project } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
-import { LOG_PIECES_DEFAULT } from "../api/environments.ts";
+import { LOG_PIECES_DEFAULT, EnvironmentsGroup } from "../api/environments.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
 import { projectInactive } from "../refusals.ts";
-import { answering, projectFor, requireProject } from "./answers.ts";
-import { instant, instantOrNull, pageOf } from "./wire.ts";
+import { answering, projectFor, requireProject } from "../steps/answers.ts";
+import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
+import { Platform } from "../api/platform.ts";
 
 /** How many images of a project are looked at for one of the Dockerfile in force (services/environments.ts). */
 const READY_LOOKED_AT = 5;
@@ -231,21 +231,24 @@ const cancel = Effect.fnUntraced(function* (path: BuildPath) {
   return buildWire(yield* found(path));
 });
 
-export const environmentsHandlers = HttpApiBuilder.group(Api, "environments", (handlers) =>
-  handlers
-    .handle("get", ({ params }) => answering(show(params.pid)))
-    .handle("warm", ({ params }) => answering(warm(params.pid)))
-    .handle("builds", ({ params, query }) =>
-      answering(
-        Effect.gen(function* () {
-          yield* requireProject(yield* Caller, params.pid);
-          const page = yield* (yield* EnvironmentBuilds).list(params.pid, pageOf(query));
-          return { builds: page.items.map(buildWire), next_cursor: page.nextCursor };
-        }),
-      ),
-    )
-    .handle("build", ({ params }) => answering(begin(params.pid)))
-    .handle("getBuild", ({ params }) => answering(Effect.map(found(params), buildWire)))
-    .handle("log", ({ params, query }) => answering(log(params, query)))
-    .handle("cancel", ({ params }) => answering(cancel(params))),
+export const environmentsHandlers = HttpApiBuilder.group(
+  Platform.add(EnvironmentsGroup),
+  "environments",
+  (handlers) =>
+    handlers
+      .handle("get", ({ params }) => answering(show(params.pid)))
+      .handle("warm", ({ params }) => answering(warm(params.pid)))
+      .handle("builds", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            yield* requireProject(yield* Caller, params.pid);
+            const page = yield* (yield* EnvironmentBuilds).list(params.pid, pageOf(query));
+            return { builds: page.items.map(buildWire), next_cursor: page.nextCursor };
+          }),
+        ),
+      )
+      .handle("build", ({ params }) => answering(begin(params.pid)))
+      .handle("getBuild", ({ params }) => answering(Effect.map(found(params), buildWire)))
+      .handle("log", ({ params, query }) => answering(log(params, query)))
+      .handle("cancel", ({ params }) => answering(cancel(params))),
 );

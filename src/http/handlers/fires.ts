@@ -7,21 +7,22 @@ import * as Schema from "effect/Schema";
 import { HttpApiBuilder } from "effect/http-api";
 import { firePrompt } from "../../services/firing.ts";
 import { unpackRequest } from "../../services/stored-request.ts";
-import { parseWebhookBody, webhookVariables } from "../../domain/prompt.ts";
-import type { TriggerDefinition } from "../../domain/trigger.ts";
+import { parseWebhookBody, webhookVariables } from "../../domain/trigger/prompt.ts";
+import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import { Admissions } from "../../store/ports/admissions.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
 import { Fires, type Fire, type FirePrompt, type StoredRequest } from "../../store/ports/fires.ts";
 import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import type { FirePage } from "../api/fires.ts";
+import { FiresGroup } from "../api/fires.ts";
 import { HandMessage } from "../api/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
-import { answering, checkedByType, requireProject } from "./answers.ts";
-import { fireByHand, handPrompt } from "./hand-fires.ts";
-import { fireWire, pageOf, queuedFireWire } from "./wire.ts";
+import { answering, checkedByType, requireProject } from "../steps/answers.ts";
+import { fireByHand, handPrompt } from "../steps/hand-fires.ts";
+import { fireWire, pageOf, queuedFireWire } from "../steps/wire.ts";
+import { Platform } from "../api/platform.ts";
 
 type FirePath = { readonly pid: string; readonly id: string };
 
@@ -201,7 +202,7 @@ const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
   };
 });
 
-export const firesHandlers = HttpApiBuilder.group(Api, "fires", (handlers) =>
+export const firesHandlers = HttpApiBuilder.group(Platform.add(FiresGroup), "fires", (handlers) =>
   handlers
     .handle("ofProject", ({ params, query }) => answering(list(params.pid, query.slug ?? null, query)))
     .handle("ofTrigger", ({ params, query }) => answering(list(params.pid, params.slug, query)))

@@ -12,13 +12,14 @@ import { Identities, type KnownIdentity } from "../../store/ports/identities.ts"
 import { Identity } from "../../store/ports/identity.ts";
 import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
 import { mayOperate } from "../operator-account.ts";
-import { answering } from "./answers.ts";
-import { grantOf, type WantedGrant } from "./token-grant.ts";
-import { instant, instantOrNull, pageOf, tokenWire } from "./wire.ts";
+import { answering } from "../steps/answers.ts";
+import { grantOf, type WantedGrant } from "../steps/token-grant.ts";
+import { instant, instantOrNull, pageOf, tokenWire } from "../steps/wire.ts";
+import { IdentityGroup } from "../api/identity.ts";
+import { Platform } from "../api/platform.ts";
 
 const me = Effect.gen(function* () {
   const caller = yield* Caller;
@@ -113,7 +114,7 @@ const removeIdentity = Effect.fnUntraced(function* (id: string) {
   if (removed === "last") return yield* lastSignIn();
 });
 
-export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers) =>
+export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup), "identity", (handlers) =>
   handlers
     .handle("me", () => answering(me))
     .handle("listTokens", ({ query }) =>

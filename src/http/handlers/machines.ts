@@ -2,8 +2,10 @@
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { triggerActorId } from "../../actors/schedules.ts";
-import { ADVICE } from "../../domain/failure.ts";
-import { isLive, type StopReason } from "../../domain/session.ts";
+import { ADVICE } from "../../domain/session/failure.ts";
+import { UNSAVED_MAX_MS } from "../../domain/save/order.ts";
+import { countLeft, isSafe, restoredWords } from "../../domain/save/saved.ts";
+import { isLive, type StopReason } from "../../domain/session/session.ts";
 import { account as accountMachine } from "../../machines/account.ts";
 import { isLiveBuildState } from "../../machines/environment-build.ts";
 import { DEFINITIONS, MACHINE_NAMES } from "../../machines/definition.ts";
@@ -11,7 +13,7 @@ import type { SessionSnapshot } from "../../machines/session.ts";
 import { trigger as triggerMachine } from "../../machines/trigger.ts";
 import { stateWords } from "../../machines/words.ts";
 import { Activity } from "../../services/activity.ts";
-import { ChangeRequests } from "../../store/ports/change-requests.ts";
+import { ProposedWork } from "../../services/proposed-work.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
 import { EnvironmentBuilds } from "../../store/ports/environment-builds.ts";
 import { Fires } from "../../store/ports/fires.ts";
@@ -20,14 +22,15 @@ import { Sandboxes, type Sandbox } from "../../store/ports/sandboxes.ts";
 import { Sessions, type Session } from "../../store/ports/sessions.ts";
 import { Transitions } from "../../store/ports/transitions.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
-import { answering, opened, projectFor, requireProject, sessionFor } from "./answers.ts";
-import { triggerFor, type TriggerPath } from "./hand-fires.ts";
-import { machineView } from "./machine-view.ts";
-import { triggerListing } from "./trigger-listing.ts";
-import { instant, pageOf } from "./wire.ts";
+import { answering, opened, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
+import { triggerFor, type TriggerPath } from "../steps/hand-fires.ts";
+import { machineView } from "../steps/machine-view.ts";
+import { triggerListing } from "../steps/trigger-listing.ts";
+import { instant, pageOf } from "../steps/wire.ts";
+import { MachinesGroup } from "../api/machines.ts";
+import { Platform } from "../api/platform.ts";
 
 type Query = Parameters<typeof pageOf>[0];
 type SessionPath = { readonly pid: string; readonly sid: string };
@@ -36,7 +39,7 @@ const STOPPED_BECAUSE: Readonly<Record<StopReason, string>> = {
   requested: "It was stopped on request.",
   idle: "It was hibernated, because it was idle.",
   outdated:
-    "An upgrade of the service left it with a sandbox that is too old. Its work was saved. The next message starts it again.",
+    "An upgrade of the service left it with a sandbox that is too old. The next message starts it again.",
   deleted: "It was deleted.",
   user_deactivated: "It was stopped, because the person who started it was deactivated.",
 };
@@ -45,7 +48,7 @@ const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
   idle: "It is about to hibernate, and saves its work first.",
   outdated:
     "An upgrade of the service left it with a sandbox that is too old. It saves its work, then it stops. A message starts it again.",
-  deleted: "It was deleted, and saves its work before it ends.",
+  deleted: "It was deleted, and ends.",
   user_deactivated: "The person who started it was deactivated. It saves its work before it ends.",
 };
 const WAITS_FOR_BUILD = "The sandbox waits for the build of its environment. Read the build's log.";
@@ -69,6 +72,24 @@ const waitFacts = Effect.fnUntraced(function* (sandbox: Sandbox | null) {
   const build = buildId === null ? null : yield* (yield* EnvironmentBuilds).get(buildId);
   return [build !== null && isLiveBuildState(build.status) ? WAITS_FOR_BUILD : WAITS_FOR_PLACE];
 });
+
+/** The saved part of its work, and why its sandbox stays. */
+const workFacts = ({ status, saved, unsaved, restored }: Session): readonly string[] => [
+  ...(unsaved === null
+    ? []
+    : [
+        `It is idle, and its sandbox keeps its slot because its work cannot be saved whole. The service tries again at ${instant(unsaved.nextAt)}. From ${instant(unsaved.since + UNSAVED_MAX_MS)} on it stops with what is saved.`,
+      ]),
+  ...(saved === null || isSafe(saved)
+    ? []
+    : [
+        `Its work is not saved whole${saved.error === null ? "" : `: ${saved.error}`} ${plural(countLeft(saved.pending), "path")} missing.`,
+      ]),
+  ...(status === "running" && saved !== null && saved.at !== null
+    ? [`Its last save is of ${saved.at}.`]
+    : []),
+  ...(status === "running" && restored !== null ? [restoredWords(restored)] : []),
+];
 
 const sessionFacts = Effect.fnUntraced(function* (
   { context }: SessionSnapshot,
@@ -107,7 +128,11 @@ const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
       machine: "session",
       actor: { kind: "session", id: found.id },
       snapshot: loaded.snapshot,
-      facts: [...(yield* sessionFacts(loaded.snapshot, now, sandbox)), ...(yield* slotFacts(now))],
+      facts: [
+        ...(yield* sessionFacts(loaded.snapshot, now, sandbox)),
+        ...workFacts(now),
+        ...(yield* slotFacts(now)),
+      ],
       due: { "sandbox.failed": bootDeadline(sandbox), "idle.elapsed": yield* idleAt(now) },
     },
     pageOf(query),
@@ -164,17 +189,15 @@ type NumberPath = { readonly pid: string; readonly number: number };
 
 const changeRequest = Effect.fnUntraced(function* ({ pid, number }: NumberPath, query: Query) {
   yield* requireProject(yield* Caller, pid);
-  const { get, memory } = yield* ChangeRequests;
-  const found = yield* get(pid, number);
-  const loaded = found === null ? null : yield* memory.load(found.id);
-  if (found === null || loaded === null) return yield* notFound("change request");
-  const { sides } = loaded.snapshot.context;
-  const isInDoubt = loaded.snapshot.state === "open" && sides !== null;
+  const found = yield* (yield* ProposedWork).actor(pid, number);
+  if (found === null) return yield* notFound("change request");
+  const { id, snapshot } = found;
+  const isInDoubt = snapshot.state === "open" && snapshot.context.sides !== null;
   return yield* machineView(
     {
       machine: "change-request",
-      actor: { kind: "change_request", id: found.id },
-      snapshot: loaded.snapshot,
+      actor: { kind: "change_request", id },
+      snapshot,
       facts: isInDoubt ? ["Whether a former merge was made is not known: the service looks soon."] : [],
       due: {},
     },
@@ -274,7 +297,7 @@ const machines = DEFINITIONS.map(({ name, initial, states, arrows }) => ({
   arrows,
 }));
 
-export const machinesHandlers = HttpApiBuilder.group(Api, "machines", (handlers) =>
+export const machinesHandlers = HttpApiBuilder.group(Platform.add(MachinesGroup), "machines", (handlers) =>
   handlers
     .handle("list", () => Effect.succeed({ machines }))
     .handle("account", ({ query }) => answering(account(query)))

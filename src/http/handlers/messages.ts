@@ -3,12 +3,18 @@ import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
-import { Actors } from "../../actors/actors.ts";
-import { isAgentModel, isAgentName } from "../../domain/agent.ts";
-import { MESSAGE_ATTACHMENTS_MAX } from "../../domain/attachment.ts";
-import { attachmentsOf, isClosed, textOf, type Author, type FilePart } from "../../domain/conversation.ts";
-import { isLive } from "../../domain/session.ts";
-import { QUEUE_MAX, type RequestAnswer } from "../../domain/steering.ts";
+import { Actors } from "../../services/actors.ts";
+import { isAgentModel, isAgentName } from "../../domain/sandbox/agent.ts";
+import { MESSAGE_ATTACHMENTS_MAX } from "../../domain/conversation/attachment.ts";
+import {
+  attachmentsOf,
+  isClosed,
+  textOf,
+  type Author,
+  type FilePart,
+} from "../../domain/conversation/conversation.ts";
+import { isLive } from "../../domain/session/session.ts";
+import { QUEUE_MAX, type RequestAnswer } from "../../domain/conversation/steering.ts";
 import type { ConversationEvent } from "../../machines/conversation.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
@@ -19,15 +25,16 @@ import type { Principal } from "../../store/ports/identity.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import { Sessions, type Session } from "../../store/ports/sessions.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
 import { noteSteering } from "../steering.ts";
-import { refuseSecrets } from "./message-secrets.ts";
+import { refuseSecrets } from "../steps/message-secrets.ts";
 import { takesNoMessages } from "../refusals.ts";
-import { answering, opened, sessionFor } from "./answers.ts";
-import { answerWire, itemWire } from "./conversation-wire.ts";
-import { restarted, type RestartWish } from "./restarting.ts";
+import { answering, opened, sessionFor } from "../steps/answers.ts";
+import { answerWire, itemWire } from "../steps/conversation-wire.ts";
+import { restarted, type RestartWish } from "../steps/restarting.ts";
+import { MessagesGroup } from "../api/messages.ts";
+import { Platform } from "../api/platform.ts";
 
 interface MessageWish extends RestartWish {
   readonly id: string;
@@ -281,7 +288,7 @@ const unreachable = () =>
     }),
   );
 
-export const messagesHandlers = HttpApiBuilder.group(Api, "messages", (handlers) =>
+export const messagesHandlers = HttpApiBuilder.group(Platform.add(MessagesGroup), "messages", (handlers) =>
   handlers
     .handle("post", ({ params, payload }) =>
       answering(

@@ -3,8 +3,8 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { DUTIES, DUTY_NAMES } from "../../duties/duties.ts";
-import { DutyRuns } from "../../duties/duty.ts";
+import { DUTIES, DUTY_NAMES } from "../../services/duties.ts";
+import { DutyRuns } from "../../services/duty.ts";
 import { Scheduler } from "../../duties/scheduler.ts";
 import { SandboxProvider, type DoctorReport } from "../../sandbox/port.ts";
 import { BootPlaces } from "../../services/boot-places.ts";
@@ -15,13 +15,14 @@ import { Operations, type Backlog, type Spread } from "../../store/ports/operati
 import { Sessions } from "../../store/ports/sessions.ts";
 import { Transitions, type ActorTransition } from "../../store/ports/transitions.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { Conflict } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
 import { requireOperatorAccount } from "../operator-account.ts";
-import { answering } from "./answers.ts";
+import { answering } from "../steps/answers.ts";
 import { problemsOf } from "../../services/problems.ts";
-import { instant, instantOrNull } from "./wire.ts";
+import { instant, instantOrNull } from "../steps/wire.ts";
+import { OperatorGroup } from "../api/operator.ts";
+import { Platform } from "../api/platform.ts";
 
 /** Boots are counted over this time. */
 const BOOTS_MS = 24 * 60 * 60 * 1000;
@@ -194,7 +195,7 @@ const resume = Effect.gen(function* () {
   return { was_paused: yield* endPause };
 });
 
-export const operatorHandlers = HttpApiBuilder.group(Api, "operator", (handlers) =>
+export const operatorHandlers = HttpApiBuilder.group(Platform.add(OperatorGroup), "operator", (handlers) =>
   handlers
     .handle("show", () => answering(show))
     .handle("examine", () => answering(examine))

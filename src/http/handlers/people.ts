@@ -2,10 +2,10 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { Actors } from "../../actors/actors.ts";
+import { Actors } from "../../services/actors.ts";
 import { told } from "../../actors/delivery.ts";
 import { tokenHash } from "../../domain/ids.ts";
-import type { AccountRole, ProjectRole } from "../../domain/role.ts";
+import type { AccountRole, ProjectRole } from "../../domain/person/role.ts";
 import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { forgetLeft } from "../../services/left-credentials.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
@@ -13,11 +13,12 @@ import { Accounts } from "../../store/ports/accounts.ts";
 import { People, type Invitation, type Member, type Person } from "../../store/ports/people.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { Addresses } from "../limits.ts";
-import { answering, requireProject } from "./answers.ts";
-import { instant, instantOrNull, pageOf } from "./wire.ts";
+import { answering, requireProject } from "../steps/answers.ts";
+import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
+import { PeopleGroup } from "../api/people.ts";
+import { Platform } from "../api/platform.ts";
 
 /** How long an invitation can be accepted. */
 const INVITATION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
@@ -146,7 +147,7 @@ const grant = Effect.fnUntraced(function* (
   if (person === null) return yield* notFound("person");
 });
 
-export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
+export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "people", (handlers) =>
   handlers
     .handle("list", ({ query }) =>
       answering(

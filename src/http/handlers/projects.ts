@@ -7,28 +7,33 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { Manifests } from "../../duties/manifests.ts";
+import { Manifests } from "../../services/manifests.ts";
 import { Creations } from "../../duties/unclaimed.ts";
-import { parseDefaultBranch } from "../../domain/git-ref.ts";
-import { parseImportSource, repositorySource, type RepositoryRequest } from "../../domain/repository.ts";
-import type { DefaultRole, MergeRole } from "../../domain/role.ts";
-import { requestedCredential } from "../../domain/repository-credential.ts";
+import { parseDefaultBranch } from "../../domain/repository/git-ref.ts";
+import {
+  parseImportSource,
+  repositorySource,
+  type RepositoryRequest,
+} from "../../domain/repository/repository.ts";
+import type { DefaultRole, MergeRole } from "../../domain/person/role.ts";
+import { requestedCredential } from "../../domain/repository/repository-credential.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { Projects, type Project } from "../../store/ports/projects.ts";
 import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
-import { answering, projectFor } from "./answers.ts";
+import { answering, projectFor } from "../steps/answers.ts";
 import { ImportPolicy } from "../limits.ts";
-import { setupOf } from "./project-setup.ts";
-import { sessionOptionsOf } from "./session-options.ts";
-import { usageOf } from "./project-usage.ts";
-import { checkConnection, checkRepository } from "./repository-check.ts";
-import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
+import { setupOf } from "../steps/project-setup.ts";
+import { sessionOptionsOf } from "../steps/session-options.ts";
+import { usageOf } from "../steps/project-usage.ts";
+import { checkConnection, checkRepository } from "../steps/repository-check.ts";
+import { removeCredential, replaceCredential, sealedCredential } from "../steps/repository-credential.ts";
 import { gitFailed } from "../refusals.ts";
-import { triggerListing } from "./trigger-listing.ts";
-import { pageOf, projectWire } from "./wire.ts";
+import { triggerListing } from "../steps/trigger-listing.ts";
+import { pageOf, projectWire } from "../steps/wire.ts";
+import { ProjectsGroup } from "../api/projects.ts";
+import { Platform } from "../api/platform.ts";
 
 interface CreateProject {
   readonly name: string;
@@ -216,7 +221,7 @@ const moveDefaultBranch = Effect.fnUntraced(function* (
     );
 });
 
-export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers) =>
+export const projectsHandlers = HttpApiBuilder.group(Platform.add(ProjectsGroup), "projects", (handlers) =>
   handlers
     .handle("list", ({ query }) =>
       answering(

@@ -4,10 +4,11 @@ import { HttpApiBuilder } from "effect/http-api";
 import { mintCredential } from "../../services/clone-credential.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
-import { answering } from "./answers.ts";
+import { answering } from "../steps/answers.ts";
 import { forbidden } from "../authorize.ts";
 import { Addresses, Limits } from "../limits.ts";
+import { SandboxGroup } from "../api/sandbox.ts";
+import { Platform } from "../api/platform.ts";
 
 /**
  * Mints a password for the caller's own session. Authentication has already checked that the sandbox is provisioning or
@@ -23,6 +24,6 @@ const cloneCredential = Effect.fnUntraced(function* (projectId: string) {
   return yield* mintCredential({ internalUrl, cloneCredentialTtlMs }, session, caller.sandboxId);
 });
 
-export const sandboxHandlers = HttpApiBuilder.group(Api, "sandbox", (handlers) =>
+export const sandboxHandlers = HttpApiBuilder.group(Platform.add(SandboxGroup), "sandbox", (handlers) =>
   handlers.handle("cloneCredential", ({ params }) => answering(cloneCredential(params.pid))),
 );

@@ -9,9 +9,9 @@ import { audited } from "../../services/audit.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { tryKey } from "../../services/model-keys.ts";
-import { Manifests } from "../../duties/manifests.ts";
-import { triedProvider } from "../../domain/model-key.ts";
-import { missingSecrets } from "../../domain/required-secrets.ts";
+import { Manifests } from "../../services/manifests.ts";
+import { triedProvider } from "../../domain/sandbox/model-key.ts";
+import { missingSecrets } from "../../domain/manifest/required-secrets.ts";
 import {
   checkSecretName,
   checkSecretSet,
@@ -23,13 +23,14 @@ import {
   type SecretIssue,
   unsealSecret,
   unseenCharacters,
-} from "../../domain/secret.ts";
+} from "../../domain/secret/secret.ts";
 import { Secrets, type StoredSecret } from "../../store/ports/secrets.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { BadRequest, Conflict, notFound } from "../api/errors.ts";
-import { answering, projectFor } from "./answers.ts";
-import { instant } from "./wire.ts";
+import { answering, projectFor } from "../steps/answers.ts";
+import { instant } from "../steps/wire.ts";
+import { SecretsGroup } from "../api/secrets.ts";
+import { Platform } from "../api/platform.ts";
 
 const secretWire = (
   secret: StoredSecret,
@@ -163,7 +164,7 @@ const tried = Effect.fnUntraced(function* (params: { readonly pid: string; reado
   return { provider: provider.id, ...(yield* tryKey(provider, value.success)) };
 });
 
-export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =>
+export const secretsHandlers = HttpApiBuilder.group(Platform.add(SecretsGroup), "secrets", (handlers) =>
   handlers
     .handle("list", ({ params }) => answering(list(params.pid)))
     .handle("put", ({ params, payload }) =>

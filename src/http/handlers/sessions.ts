@@ -5,17 +5,17 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { askedFor, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Admitter } from "../../services/admission.ts";
-import { Actors } from "../../actors/actors.ts";
+import { Actors } from "../../services/actors.ts";
 import { Directory } from "../../services/directory.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { requireModel } from "../../services/models.ts";
 import { logMissingSecrets } from "../../services/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/repository.ts";
-import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts";
-import { parseBaseRef } from "../../domain/git-ref.ts";
-import type { TurnNow } from "../../domain/conversation.ts";
-import { isLive, type SessionStatus } from "../../domain/session.ts";
-import { Events } from "../../store/ports/events.ts";
+import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/sandbox/agent.ts";
+import { parseBaseRef } from "../../domain/repository/git-ref.ts";
+import type { TurnNow } from "../../domain/conversation/conversation.ts";
+import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
+import type { SessionStatus } from "../../domain/session/session.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
 import {
@@ -27,25 +27,28 @@ import {
 } from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
 import { lackAt, lackOf, readerOf } from "../access.ts";
-import type { Privilege } from "../../domain/privileges.ts";
+import type { Privilege } from "../../domain/person/privileges.ts";
 import { parentOf } from "../agent-rules.ts";
 import { Caller, type Arrived } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
-import { badRequest, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
+import { SessionsGroup } from "../api/sessions.ts";
+import { badRequest, notFound, Unprocessable } from "../api/errors.ts";
 import { capReached, childrenFull, gitFailed, projectInactive } from "../refusals.ts";
-import { giveOwnCredentials, ownCredentialsOf } from "./own-credentials.ts";
-import { answering, checkedByType, projectFor, requireProject, sessionFor } from "./answers.ts";
+import { giveOwnCredentials, ownCredentialsOf } from "../steps/own-credentials.ts";
+import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
 import { terminalOf } from "../relay/terminal.ts";
-import { restarted, type RestartWish } from "./restarting.ts";
-import { changesOf, diffOf } from "./session-changes.ts";
-import { portsOf } from "./session-ports.ts";
-import { workspaceChangesOf, workspaceDiffOf, workspaceFilesOf } from "./session-workspace.ts";
-import { warningsOf } from "./warnings.ts";
-import { conversationStateWire } from "./conversation-wire.ts";
-import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
+import { restarted, type RestartWish } from "../steps/restarting.ts";
+import { deleteSave, savesOf } from "../steps/saves.ts";
+import { stopped } from "../steps/stopping.ts";
+import { changesOf, diffOf } from "../steps/session-changes.ts";
+import { portsOf } from "../steps/session-ports.ts";
+import { workspaceChangesOf, workspaceDiffOf, workspaceFilesOf } from "../steps/session-workspace.ts";
+import { warningsOf } from "../steps/warnings.ts";
+import { conversationStateWire } from "../steps/conversation-wire.ts";
+import { pageOf, sandboxWire, sessionWire } from "../steps/wire.ts";
+import { Platform } from "../api/platform.ts";
 
 export interface SessionWish {
   readonly base_ref?: string;
@@ -143,7 +146,20 @@ const shownWire = (session: ShownSession) => ({
   ...sessionWire(session),
   ...conversationStateWire(session, session.conversation),
   pending_approvals: session.pendingApprovals,
+  activity: sessionActivity(session),
+  waits_for: oldestWait(session),
+  last_sentence: session.conversation?.lastSentence ?? null,
+  changes: changesWire(session),
+  change_request: changeRequestWire(session),
+  // A trigger acts for the person who manages it, who did not begin the session.
+  person: session.triggerSlug === null ? { id: session.createdBy, name: session.creatorName } : null,
 });
+
+const changesWire = ({ changes }: ShownSession) =>
+  changes && { files: changes.files, additions: changes.additions, deletions: changes.deletions };
+
+const changeRequestWire = ({ changeRequest: request }: ShownSession) =>
+  request && { id: request.id, number: request.number, title: request.title, status: request.status };
 
 const reread = Effect.fnUntraced(function* (id: string) {
   const found = yield* (yield* Sessions).shown(id);
@@ -164,47 +180,6 @@ const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "i
 });
 
 type SessionPath = { readonly pid: string; readonly sid: string };
-
-/** Stopping a session that is not live returns the session unchanged (api.md 3). */
-export const stop = Effect.fnUntraced(function* (params: SessionPath) {
-  const session = yield* sessionFor(yield* Caller, params);
-  const actors = yield* Actors;
-  const asked = actors
-    .session(session.id, { type: "stop.requested" })
-    .pipe(Effect.catchTag("CapReached", Effect.die));
-  yield* isLive(session.status)
-    ? Effect.asVoid(asked.pipe(askedFor({ action: "session.stop", target: session.id }, () => null)))
-    : Effect.asVoid(asked);
-  yield* untilEnded(session);
-  return yield* reread(session.id);
-});
-
-/** Pause between two checks of a session that ends. Its events wake the waiting request sooner. */
-const ENDED_POLL = "250 millis";
-/** How long the actors may take in addition to the save. */
-const ENDING_GRACE_MS = 10_000;
-
-/** A running session ends when its work is saved, or the save has failed. A message may restart it soon. */
-const untilEnded = Effect.fnUntraced(function* ({ id, projectId, sandboxId }: Session) {
-  const sessions = yield* Sessions;
-  const events = yield* Events;
-  const { saveTimeoutMs } = yield* Limits;
-  const isLiveStill = Effect.map(
-    sessions.get(id),
-    (row) => row !== null && isLive(row.status) && row.sandboxId === sandboxId,
-  );
-  const news = Effect.raceFirst(events.changed(projectId), Effect.sleep(ENDED_POLL));
-  const ended = Effect.gen(function* () {
-    while (yield* isLiveStill) yield* news;
-  });
-  yield* Effect.timeoutOrElse(ended, {
-    duration: saveTimeoutMs + ENDING_GRACE_MS,
-    orElse: () =>
-      Effect.fail(
-        new Unavailable({ error: "The session is still stopping. Try again in a moment.", code: "stopping" }),
-      ),
-  });
-});
 
 export const restart = Effect.fnUntraced(function* (params: SessionPath, wish: RestartWish) {
   return yield* started(yield* restarted(params, wish));
@@ -244,6 +219,7 @@ interface ListQuery {
   readonly limit?: number;
   readonly cursor?: string;
   readonly status?: SessionStatus;
+  readonly activity?: string;
   readonly turn?: TurnNow["state"];
   readonly trigger?: string;
   readonly started_by?: "person" | "trigger";
@@ -253,9 +229,12 @@ interface ListQuery {
 }
 
 /** @param mayApprove whether the caller may approve calls: see SessionFilter */
-const listRequest = (query: ListQuery, mayApprove: boolean): SessionRequest => ({
+const listRequest = ({ activity, ...query }: ListQuery, mayApprove: boolean): SessionRequest => ({
   ...pageOf(query),
   status: query.status ?? null,
+  ...(activity !== undefined && {
+    activities: ACTIVITIES.filter((each) => activity.split(",").includes(each)),
+  }),
   turn: query.turn,
   mayApprove,
   triggerSlug: query.trigger,
@@ -277,7 +256,7 @@ const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
     next_cursor: nextCursor,
   });
 
-export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
+export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup), "sessions", (handlers) =>
   handlers
     .handle("create", ({ params, payload }) => answering(create(params.pid, payload)))
     .handle("list", ({ params, query }) =>
@@ -314,7 +293,11 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
       ),
     )
     .handle("update", ({ params, payload }) => answering(update(params, payload)))
-    .handle("stop", ({ params }) => answering(stop(params)))
+    .handle("stop", ({ params, payload }) =>
+      answering(Effect.flatMap(stopped(params, payload ?? {}), ({ id }) => reread(id))),
+    )
+    .handle("deleteSave", ({ params }) => answering(deleteSave(params)))
+    .handle("saves", ({ params }) => answering(savesOf(params.pid)))
     .handle("ownCredentials", ({ params }) => answering(ownCredentialsOf(params)))
     .handle("giveOwnCredentials", ({ params }) => answering(giveOwnCredentials(params)))
     .handle("restart", ({ params, payload }) => answering(restart(params, payload ?? {})))

@@ -12,19 +12,26 @@ import {
   webhookVariables,
   type JsonObject,
   type JsonValue,
-} from "../../domain/prompt.ts";
-import type { TriggerDefinition } from "../../domain/trigger.ts";
-import { isPing } from "../../domain/webhook-event.ts";
-import { isFiltered } from "../../domain/webhook-filter.ts";
+} from "../../domain/trigger/prompt.ts";
+import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
+import { isPing } from "../../domain/trigger/webhook-event.ts";
+import { isFiltered } from "../../domain/trigger/webhook-filter.ts";
 import { confirmedSkip, skipSuspicions } from "../../services/own-events.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
 import { badRequest } from "../api/errors.ts";
 import { promptTooLarge } from "../refusals.ts";
-import { answering, projectFor } from "./answers.ts";
-import { fireByHand, handPrompt, triggerFor, type HandMessage, type TriggerPath } from "./hand-fires.ts";
-import { triggerListing } from "./trigger-listing.ts";
+import { answering, projectFor } from "../steps/answers.ts";
+import {
+  fireByHand,
+  handPrompt,
+  triggerFor,
+  type HandMessage,
+  type TriggerPath,
+} from "../steps/hand-fires.ts";
+import { triggerListing } from "../steps/trigger-listing.ts";
+import { TriggersGroup } from "../api/triggers.ts";
+import { Platform } from "../api/platform.ts";
 
 /** A manual fire also works on a disabled or paused trigger (api.md 4). */
 export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: HandMessage) {
@@ -124,7 +131,7 @@ const previewVariables = (
   return manualVariables(trigger, { firedAtMs: now.at, actor: now.actor, text, source });
 };
 
-export const triggersHandlers = HttpApiBuilder.group(Api, "triggers", (handlers) =>
+export const triggersHandlers = HttpApiBuilder.group(Platform.add(TriggersGroup), "triggers", (handlers) =>
   handlers
     .handle("list", ({ params }) =>
       answering(

@@ -3,9 +3,10 @@ import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { WebhookRefusals, type WebhookRefusal } from "../../store/ports/webhook-refusals.ts";
 import { Caller } from "../api/access.ts";
-import { Api } from "../api/api.ts";
-import { answering, requireProject } from "./answers.ts";
-import { instant, pageOf } from "./wire.ts";
+import { answering, requireProject } from "../steps/answers.ts";
+import { instant, pageOf } from "../steps/wire.ts";
+import { WebhookRefusalsGroup } from "../api/webhook-refusals.ts";
+import { Platform } from "../api/platform.ts";
 
 const refusalWire = (refusal: WebhookRefusal) => ({
   id: refusal.id,
@@ -22,14 +23,20 @@ const refusalWire = (refusal: WebhookRefusal) => ({
   forwarded_for: refusal.forwardedFor,
 });
 
-export const webhookRefusalsHandlers = HttpApiBuilder.group(Api, "webhookRefusals", (handlers) =>
-  handlers.handle("list", ({ params, query }) =>
-    answering(
-      Effect.gen(function* () {
-        yield* requireProject(yield* Caller, params.pid);
-        const page = yield* (yield* WebhookRefusals).list(params.pid, pageOf(query));
-        return { webhook_refusals: page.items.map(refusalWire), next_cursor: page.nextCursor };
-      }),
+export const webhookRefusalsHandlers = HttpApiBuilder.group(
+  Platform.add(WebhookRefusalsGroup),
+  "webhookRefusals",
+  (handlers) =>
+    handlers.handle("list", ({ params, query }) =>
+      answering(
+        Effect.gen(function* () {
+          yield* requireProject(yield* Caller, params.pid);
+          const page = yield* (yield* WebhookRefusals).list(params.pid, {
+            ...pageOf(query),
+            ...(query.slug !== undefined && { slug: query.slug }),
+          });
+          return { webhook_refusals: page.items.map(refusalWire), next_cursor: page.nextCursor };
+        }),
+      ),
     ),
-  ),
 );

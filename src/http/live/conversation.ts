@@ -14,8 +14,8 @@ import { ConversationHub, type ItemDelta, type WaitingDeltas } from "../../servi
 import { Conversations, type ConversationChange } from "../../store/ports/conversations.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { badRequest } from "../api/errors.ts";
-import { opened } from "../handlers/answers.ts";
-import { itemWire, turnWire } from "../handlers/conversation-wire.ts";
+import { opened } from "../steps/answers.ts";
+import { itemWire, turnWire } from "../steps/conversation-wire.ts";
 import { fitted } from "./conversation-frames.ts";
 import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
 

@@ -11,7 +11,7 @@ import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
 import { Events, type StoredEvent } from "../../store/ports/events.ts";
-import { eventWire } from "../handlers/wire.ts";
+import { eventWire } from "../steps/wire.ts";
 import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
 
 const KEEP_ALIVE = "15 seconds";

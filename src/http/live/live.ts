@@ -7,7 +7,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import type { Conversations } from "../../store/ports/conversations.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { badRequest } from "../api/errors.ts";
-import { opened, projectFor, sessionFor } from "../handlers/answers.ts";
+import { opened, projectFor, sessionFor } from "../steps/answers.ts";
 import { conversationStream, conversationTails, placeOf, type ConversationTails } from "./conversation.ts";
 import { eventResponse, eventStream, eventTails, keptOpen, projectNews, type EventTails } from "./events.ts";
 import { streamCounter } from "./stream-counter.ts";

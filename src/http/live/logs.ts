@@ -2,7 +2,7 @@
  * A session's log (api.md 3): the output of its sandboxes, boot after boot. For a sandbox that is gone, it comes from
  * the kept log. For an existing one, it comes from its provider's record, and from then on from its daemon.
  *
- *  F1 A line's id is its sandbox and its place there (domain/log-line.ts). It is the same wherever the line was read.
+ *  F1 A line's id is its sandbox and its place there (domain/session/log-line.ts). It is the same wherever the line was read.
  *     So a reader continues across the end of a sandbox or a restart of this service, with no line twice and none
  *     missing.
  *  F2 If lines are missing all the same (a slow reader, a log that made room), the reader gets `reset`.
@@ -23,8 +23,8 @@ import {
   writeLine,
   type LinePlace,
   type LogLine,
-} from "../../domain/log-line.ts";
-import { signUserContext } from "../../domain/user-context.ts";
+} from "../../domain/session/log-line.ts";
+import { signUserContext } from "../../domain/sandbox/user-context.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import type { StoreError } from "../../store/ports/journal.ts";

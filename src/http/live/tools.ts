@@ -8,7 +8,7 @@
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
-import { SESSION_KINDS, type SessionKind } from "../../domain/connector.ts";
+import { SESSION_KINDS, type SessionKind } from "../../domain/connector/connector.ts";
 import { Directory } from "../../services/directory.ts";
 import { directTools } from "../../services/executor.ts";
 import { Connectors } from "../../store/ports/connectors.ts";

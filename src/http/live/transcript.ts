@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
-import { OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
+import { OUTPUT_KEPT_MAX } from "../../domain/conversation/conversation.ts";
 import {
   Conversations,
   type Conversation,
@@ -13,8 +13,8 @@ import {
   type Item,
 } from "../../store/ports/conversations.ts";
 import type { Session } from "../../store/ports/sessions.ts";
-import { itemWire, turnWire } from "../handlers/conversation-wire.ts";
-import { instant } from "../handlers/wire.ts";
+import { itemWire, turnWire } from "../steps/conversation-wire.ts";
+import { instant } from "../steps/wire.ts";
 
 /** How many items are in memory at once. */
 const PAGE = 50;

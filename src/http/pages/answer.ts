@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { actingUnknown } from "../acting.ts";
 import { isApiError } from "../api/errors.ts";
-import { answering } from "../handlers/answers.ts";
+import { answering } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 import { apiErrorResponse } from "../respond.ts";
 import { dashboardCookie, type DashboardSession, isSecure } from "./dashboard-sessions.ts";

@@ -20,12 +20,10 @@ import { escaped, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../refused-requests.ts";
-import { readPage, type PageFile } from "./page-files.ts";
+import { PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
 
-/** The page runs only its own scripts, no other page may frame it, and it sends nothing elsewhere (threats.md T08). */
 const SECURITY_HEADERS = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "content-security-policy": PAGE_POLICY,
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
 };

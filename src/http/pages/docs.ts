@@ -4,8 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { HttpRouter, type HttpServerResponse } from "effect/http";
-import { OpenApi } from "effect/http-api";
-import { Api } from "../api/api.ts";
+import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api";
 import { escaped, pagesWith } from "./look.ts";
 
 type Node = Readonly<Record<string, unknown>>;
@@ -127,7 +126,12 @@ const docsPage = ({ info, tags, paths, components }: ApiDocument): HttpServerRes
   return page({ title: info.title, body });
 };
 
-/** Built once: the document does not change while the service runs. */
-export const docsRoute = HttpRouter.addAll([
-  HttpRouter.route("GET", "/docs", Effect.succeed(docsPage(OpenApi.fromApi(Api) as unknown as ApiDocument))),
-]);
+/** The page of an API's OpenAPI document. Built once: it does not change while the service runs. */
+export const docsRoute = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<string, Groups>) =>
+  HttpRouter.addAll([
+    HttpRouter.route(
+      "GET",
+      "/docs",
+      Effect.succeed(docsPage(OpenApi.fromApi(api) as unknown as ApiDocument)),
+    ),
+  ]);

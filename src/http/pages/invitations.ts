@@ -15,7 +15,7 @@ import { signedInActor } from "../acting.ts";
 import { NotFound } from "../api/errors.ts";
 import { NAME_MAX } from "../api/people.ts";
 import { text } from "../api/schemas.ts";
-import { instant } from "../handlers/wire.ts";
+import { instant } from "../steps/wire.ts";
 import { ownPageBody } from "../own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";

@@ -7,7 +7,12 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
-import { returnPath, SIGN_IN_CAUSES, type ProviderId, type SignInCause } from "../../domain/sign-in.ts";
+import {
+  returnPath,
+  SIGN_IN_CAUSES,
+  type ProviderId,
+  type SignInCause,
+} from "../../domain/person/sign-in.ts";
 import { audited, refusedEntry } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import {

@@ -14,14 +14,14 @@ import {
   isImage,
   mediaTypeOf,
   type AttachmentHead,
-} from "../../domain/attachment.ts";
+} from "../../domain/conversation/attachment.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import { Conversations, CONVERSATION_KEPT_MAX, type Attachment } from "../../store/ports/conversations.ts";
 import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
 import { awaitBody, BodyTime } from "../body.ts";
-import { opened, sessionFor } from "../handlers/answers.ts";
+import { opened, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";
-import { refuseSecrets } from "../handlers/message-secrets.ts";
+import { refuseSecrets } from "../steps/message-secrets.ts";
 import { answered, calledWith, endOf } from "./raw-route.ts";
 import { takesNoMessages } from "../refusals.ts";
 

@@ -14,7 +14,7 @@ import {
   LOGIN_LIFE_MS,
   POLL_MS,
   shownCode,
-} from "../../domain/device-login.ts";
+} from "../../domain/person/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
@@ -22,7 +22,7 @@ import { DeviceLogins, type Claimed } from "../../store/ports/device-logins.ts";
 import { actingUnknown, senderOf } from "../acting.ts";
 import { text } from "../api/schemas.ts";
 import { awaitBody } from "../body.ts";
-import { instant } from "../handlers/wire.ts";
+import { instant } from "../steps/wire.ts";
 import { Addresses } from "../limits.ts";
 import { answered } from "./raw-route.ts";
 

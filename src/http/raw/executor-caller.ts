@@ -6,7 +6,7 @@ import type { Principal } from "../../store/ports/identity.ts";
 import type { Arrived } from "../api/access.ts";
 import { Forbidden } from "../api/errors.ts";
 import { forbidden } from "../authorize.ts";
-import { requireProject } from "../handlers/answers.ts";
+import { requireProject } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 
 /** The session of a sandbox's token. Null: it is no such token. */

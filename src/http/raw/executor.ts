@@ -15,7 +15,7 @@ import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
 import { isRecord } from "../../ground/record.ts";
-import { callResult, type TellProgress } from "../../services/approvals.ts";
+import { CallApproval, type TellProgress } from "../../services/call-approval.ts";
 import { callTool, directTools, findTools } from "../../services/executor.ts";
 import {
   said,
@@ -23,14 +23,15 @@ import {
   type AgentResult,
   type Arguments,
 } from "../../services/executor-decision.ts";
-import { RESERVED_SLUG } from "../../domain/connector.ts";
+import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import { badRequest, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
 import { awaitBody } from "../body.ts";
 import type { Router } from "./own-api.ts";
 import { callOwnTool } from "./own-call.ts";
-import { FINDABLE_TOOLS, INSTRUCTIONS, META_TOOLS } from "./meta-tools.ts";
-import { answering } from "../handlers/answers.ts";
+import { findable, INSTRUCTIONS, META_TOOLS } from "./meta-tools.ts";
+import { OwnTools } from "./own-tools.ts";
+import { answering } from "../steps/answers.ts";
 import { Addresses, ThisNode } from "../limits.ts";
 import { toolTails } from "../live/tools.ts";
 import { agentFor } from "./executor-caller.ts";
@@ -102,12 +103,15 @@ interface Ways {
 /** One way for every name. */
 const perform = (caller: AgentCaller, { name, given }: Call, ways: Ways) => {
   const { name: wanted, arguments: inner = {}, query, id } = given;
-  if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "", FINDABLE_TOOLS);
+  if (name === "find_tools")
+    return Effect.flatMap(OwnTools, (own) =>
+      findTools(caller, typeof query === "string" ? query : "", own.map(findable)),
+    );
   if (name === "call_result") {
     const known = typeof id === "string" ? parseUuid(id) : null;
     return known === null
       ? Effect.succeed(said("call_result needs id, the id of a call.", true))
-      : callResult(caller, known);
+      : Effect.flatMap(CallApproval, ({ result }) => result(caller, known));
   }
   if (name !== "call_tool") return callNamed(caller, { name, given }, ways);
   return typeof wanted === "string" && isRecord(inner)

@@ -1,7 +1,7 @@
 /** The gateway's tools that every agent sees by name, and how they lead to all others. */
-import { OWN_TOOLS, schemaOf } from "./own-tools.ts";
+import { schemaOf, type OwnTool } from "./own-tools.ts";
 import type { FindableTool } from "../../services/executor.ts";
-import { RESERVED_SLUG } from "../../domain/connector.ts";
+import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 
 export const INSTRUCTIONS =
   "Tools of this platform (sessions, change requests, triggers, logs) and of the project's connectors. find_tools lists tools that fit some words, with their arguments. call_tool calls one. " +
@@ -42,10 +42,10 @@ export const META_TOOLS = [
   },
 ];
 
-/** The platform's own tools. They are found, not listed: an agent that does not need them does not pay for them in its prompt. */
-export const FINDABLE_TOOLS: readonly FindableTool[] = OWN_TOOLS.map((tool) => ({
+/** One of the platform's own tools. They are found, not listed: an agent that does not need them does not pay for them in its prompt. */
+export const findable = (tool: OwnTool): FindableTool => ({
   name: `${RESERVED_SLUG}_${tool.name}`,
   description: tool.description,
   inputSchema: schemaOf(tool),
   note: null,
-}));
+});

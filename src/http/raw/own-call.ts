@@ -5,7 +5,7 @@ import { recordOwnCall, refuseOwnCall } from "../../services/own-calls.ts";
 import { Addresses } from "../limits.ts";
 import { askOwn, type OwnAnswer, type Router } from "./own-api.ts";
 import type { Pages } from "./own-shapes.ts";
-import { faultIn, OWN_TOOLS, type OwnTool } from "./own-tools.ts";
+import { faultIn, OwnTools, type OwnTool } from "./own-tools.ts";
 
 /** As for a connector's call. */
 const CALL = "60 seconds";
@@ -42,7 +42,7 @@ export const callOwnTool = Effect.fnUntraced(function* (
 ) {
   const { publicUrl } = yield* Addresses;
   const { projectId, sessionId } = caller;
-  const tool = OWN_TOOLS.find((one) => one.name === name);
+  const tool = (yield* OwnTools).find((one) => one.name === name);
   const call = { caller, tool: name.slice(0, 64), given, origin: new URL(publicUrl).origin };
   const fault =
     tool === undefined

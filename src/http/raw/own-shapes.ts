@@ -2,18 +2,17 @@
  * Short forms of the API's answers, for agents: ids, names of states, links. Texts that people, agents or senders wrote stand in
  * fields `quoted`, so that an agent can tell them from what the platform says. They are cut.
  */
-import { textOf } from "../../domain/conversation.ts";
-import type { ChangeRequestSummary, Detail } from "../api/change-requests.ts";
+import { textOf } from "../../domain/conversation/conversation.ts";
 import type { ConversationWire, ItemWire } from "../api/conversation.ts";
 import type { FireDetail, FirePage } from "../api/fires.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
 import type { TriggerListing } from "../api/triggers.ts";
 
-const NAME_LENGTH = 300;
-const TEXT_LENGTH = 4000;
+export const NAME_LENGTH = 300;
+export const TEXT_LENGTH = 4000;
 const LOG_LENGTH = 16_000;
 /** How many files, commits and conflicts are listed. */
-const LISTED = 50;
+export const LISTED = 50;
 
 /** Where the pages of a project are, with a link to each of its sessions and change requests. */
 export interface Pages {
@@ -22,18 +21,17 @@ export interface Pages {
 }
 
 type Session = typeof SessionWire.Encoded;
-type Change = typeof ChangeRequestSummary.Encoded;
 type Fire = (typeof FirePage.Encoded)["fires"][number];
 type Item = typeof ItemWire.Encoded;
 
 /** The beginning of a text, without half of a character. */
-const cut = (text: string, length: number): string =>
+export const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length).toWellFormed()}… (${text.length} characters)`;
 
 const cutOrNull = (text: string | null, length: number): string | null =>
   text === null ? null : cut(text, length);
 
-const link = ({ publicUrl, projectId }: Pages, rest: string): string =>
+export const link = ({ publicUrl, projectId }: Pages, rest: string): string =>
   `${publicUrl}/#/projects/${projectId}${rest}`;
 
 const sessionShape = (session: Session, pages: Pages) => ({
@@ -95,43 +93,6 @@ export const conversationShape = (page: typeof ConversationWire.Encoded) => ({
 export const logShape = (log: string) => ({
   characters: log.length,
   quoted: { log: log.slice(-LOG_LENGTH).toWellFormed() },
-});
-
-const changeShape = (change: Change, pages: Pages) => ({
-  number: change.number,
-  status: change.status,
-  session_id: change.session_id,
-  head_ref: change.head_ref,
-  base_ref: change.base_ref,
-  created_at: change.created_at,
-  merged_commit: change.merged_commit,
-  link: link(pages, `/change-requests/${change.number}`),
-  quoted: { title: cut(change.title, NAME_LENGTH) },
-});
-
-export const changesShape = (
-  page: { readonly change_requests: readonly Change[]; readonly next_cursor: string | null },
-  pages: Pages,
-) => ({
-  change_requests: page.change_requests.map((change) => changeShape(change, pages)),
-  next_cursor: page.next_cursor,
-});
-
-export const openedShape = changeShape;
-
-export const oneChangeShape = (change: typeof Detail.Encoded, pages: Pages) => ({
-  ...changeShape(change, pages),
-  mergeable: change.mergeable,
-  head_commit: change.head_commit,
-  commits_total: change.commits_total,
-  files_changed_total: change.files_changed_total,
-  quoted: {
-    title: cut(change.title, NAME_LENGTH),
-    description: cut(change.description, TEXT_LENGTH),
-    conflicts: change.conflicts.slice(0, LISTED),
-    commits: change.commits.slice(0, LISTED).map(({ sha, subject }) => `${sha} ${cut(subject, NAME_LENGTH)}`),
-    files: change.files_changed.slice(0, LISTED).map(({ path }) => path),
-  },
 });
 
 export const triggersShape = ({ triggers, errors, triggers_paused }: typeof TriggerListing.Encoded) => ({

@@ -2,18 +2,16 @@
  * The platform's own tools: for each, the request to the API that it stands for, and what its agent reads of the answer. A tool has
  * no power of its own (own-api.ts O1).
  */
+import * as Context from "effect/Context";
 import { parseUuid } from "../../domain/ids.ts";
 import type { Arguments } from "../../services/executor-decision.ts";
 import type { OwnRequest } from "./own-api.ts";
 import {
-  changesShape,
   conversationShape,
   firesShape,
   logShape,
-  oneChangeShape,
   oneFireShape,
   oneSessionShape,
-  openedShape,
   sessionsShape,
   triggersShape,
   type Pages,
@@ -41,31 +39,31 @@ export interface OwnTool {
 }
 
 /** The answer of the API. Its own definition of the endpoint says that it has this type. */
-const json =
+export const json =
   <A>(shape: (answer: A, pages: Pages) => object) =>
   (text: string, pages: Pages): object =>
     shape(JSON.parse(text) as A, pages);
 
-const string = (description: string): Field => ({ type: "string", description });
-const CURSOR = string("next_cursor of the page before. Absent: the first page.");
+export const string = (description: string): Field => ({ type: "string", description });
+export const CURSOR = string("next_cursor of the page before. Absent: the first page.");
 const SESSION: Field = { ...string("The session's id. Absent: this session."), format: "uuid" };
 
 /** An argument as a text. Absent: undefined. */
-const text = (given: Arguments, name: string): string | undefined =>
+export const text = (given: Arguments, name: string): string | undefined =>
   given[name] === undefined ? undefined : String(given[name]);
 
 /** The named session, or the caller's own. */
 const sessionIn = (given: Arguments, own: string): string => text(given, "session_id") ?? own;
 
-const get = (path: readonly string[], query: OwnRequest["query"] = {}): OwnRequest => ({
+export const get = (path: readonly string[], query: OwnRequest["query"] = {}): OwnRequest => ({
   method: "GET",
   path,
   query,
 });
 
-const pageOf = (given: Arguments) => ({ limit: ROWS, cursor: text(given, "cursor") });
+export const pageOf = (given: Arguments) => ({ limit: ROWS, cursor: text(given, "cursor") });
 
-const SESSION_TOOLS: readonly OwnTool[] = [
+export const SESSION_TOOLS: readonly OwnTool[] = [
   {
     name: "list_sessions",
     description: "Lists sessions of this project, newest first.",
@@ -136,42 +134,7 @@ const SESSION_TOOLS: readonly OwnTool[] = [
   },
 ];
 
-const CHANGE_TOOLS: readonly OwnTool[] = [
-  {
-    name: "list_change_requests",
-    description: "Lists change requests of this project, newest first.",
-    fields: { status: string("open, merged or closed."), cursor: CURSOR },
-    required: [],
-    request: (given) => get(["change-requests"], { ...pageOf(given), status: text(given, "status") }),
-    shape: json(changesShape),
-  },
-  {
-    name: "get_change_request",
-    description: "Gives a change request: its state, files and commits, and whether it can be merged.",
-    fields: { number: { type: "integer", description: "The number of the change request." } },
-    required: ["number"],
-    request: (given) => get(["change-requests", text(given, "number") ?? ""]),
-    shape: json(oneChangeShape),
-  },
-  {
-    name: "open_change_request",
-    description: "Proposes this session's branch to the default branch. Push it first. A person merges it.",
-    fields: { title: string("One line."), description: string("What changes, and why.") },
-    required: ["title"],
-    request: (given, own) => ({
-      method: "POST",
-      path: ["change-requests"],
-      body: {
-        session_id: own,
-        title: given["title"],
-        ...(given["description"] !== undefined && { description: given["description"] }),
-      },
-    }),
-    shape: json(openedShape),
-  },
-];
-
-const TRIGGER_TOOLS: readonly OwnTool[] = [
+export const TRIGGER_TOOLS: readonly OwnTool[] = [
   {
     name: "list_triggers",
     description: "Lists triggers of this project: when they fire, and whether they do.",
@@ -203,7 +166,8 @@ const TRIGGER_TOOLS: readonly OwnTool[] = [
   },
 ];
 
-export const OWN_TOOLS: readonly OwnTool[] = [...SESSION_TOOLS, ...CHANGE_TOOLS, ...TRIGGER_TOOLS];
+/** The tools of the core and of the features (src/api.ts). */
+export class OwnTools extends Context.Service<OwnTools, readonly OwnTool[]>()("platform/http/OwnTools") {}
 
 /** JSON Schema of a tool's arguments. */
 export const schemaOf = ({ fields, required }: OwnTool) => ({

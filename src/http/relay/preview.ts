@@ -37,7 +37,7 @@ import * as Effect from "effect/Effect";
 import { audited } from "../../services/audit.ts";
 import { newPassword } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
-import { FORWARDER_PORT, RUNTIME_PORT, SERVICE_PORT } from "../../domain/launch.ts";
+import { FORWARDER_PORT, RUNTIME_PORT, SERVICE_PORT } from "../../domain/sandbox/launch.ts";
 import {
   linkSecret,
   previewCookieName,
@@ -50,7 +50,7 @@ import {
   withoutPreviewCookie,
   type PreviewAddress,
   type PreviewPlace,
-} from "../../domain/preview.ts";
+} from "../../domain/session/preview.ts";
 import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Identity } from "../../store/ports/identity.ts";
@@ -58,7 +58,7 @@ import { Previews } from "../../store/ports/previews.ts";
 import { addressOf, Proxies } from "../acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
-import { answeredBy } from "../handlers/answers.ts";
+import { answeredBy } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
 import { heldBy, Openings } from "../openings.ts";
@@ -73,7 +73,7 @@ import {
 } from "./relay.ts";
 import { requestId } from "../respond.ts";
 import type { RawRoutes } from "../server.ts";
-import { instant } from "../handlers/wire.ts";
+import { instant } from "../steps/wire.ts";
 
 /** From a link's creation to its opening: long enough to send it to a waiting person. */
 const LINK_LIFE_MS = 5 * 60 * 1000;

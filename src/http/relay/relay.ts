@@ -11,9 +11,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { isSteeringRequest } from "../../domain/own-credential.ts";
+import { isSteeringRequest } from "../../domain/connector/own-credential.ts";
 import { tokenHash, tokenKind, parseUuid } from "../../domain/ids.ts";
-import { signUserContext, USER_CONTEXT_HEADER } from "../../domain/user-context.ts";
+import { signUserContext, USER_CONTEXT_HEADER } from "../../domain/sandbox/user-context.ts";
 import { Activity } from "../../services/activity.ts";
 import { linked } from "../../services/answered.ts";
 import { Keyring } from "../../services/keyring.ts";
@@ -22,7 +22,7 @@ import { responseOn } from "../../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
 import { Identity, type Principal } from "../../store/ports/identity.ts";
 import type { Session } from "../../store/ports/sessions.ts";
-import { isSteering, type Privilege } from "../../domain/privileges.ts";
+import { isSteering, type Privilege } from "../../domain/person/privileges.ts";
 import { lackInto } from "../access.ts";
 import { noteSteering } from "../steering.ts";
 import type { Arrived } from "../api/access.ts";
@@ -34,7 +34,7 @@ import {
   Unavailable,
   type ApiError,
 } from "../api/errors.ts";
-import { answeredBy, sessionFor } from "../handlers/answers.ts";
+import { answeredBy, sessionFor } from "../steps/answers.ts";
 import { forbidden, requireRole, unauthorized } from "../authorize.ts";
 import { heldBy, Openings, type Held } from "../openings.ts";
 import { askedRaw, recordLack, tokenRefused, type Asked } from "../refused-requests.ts";

@@ -23,7 +23,7 @@ import {
   TERMINAL_OUTPUT_KEPT,
   TERMINALS_MAX,
   terminalWish,
-} from "../../domain/terminal.ts";
+} from "../../domain/session/terminal.ts";
 import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Acting, audited } from "../../services/audit.ts";
@@ -33,7 +33,7 @@ import { actorOf } from "../acting.ts";
 import { Caller, type Arrived } from "../api/access.ts";
 import { badRequest, Forbidden } from "../api/errors.ts";
 import { unauthorized } from "../authorize.ts";
-import { answeredBy } from "../handlers/answers.ts";
+import { answeredBy } from "../steps/answers.ts";
 import { Addresses, Limits } from "../limits.ts";
 import { heldBy, Openings } from "../openings.ts";
 import { isOwnPage } from "../own-page.ts";

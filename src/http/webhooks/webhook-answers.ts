@@ -1,8 +1,8 @@
 /** The webhook receiver's answers (spec 4.1, 7.1), and the reasons that only a project's people see. */
 import * as Cause from "effect/Cause";
 import type { Directory } from "../../services/directory.ts";
-import type { SignatureRefusal } from "../../domain/signature.ts";
-import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger.ts";
+import type { SignatureRefusal } from "../../domain/trigger/signature.ts";
+import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import type { AdmissionOf } from "../../store/ports/admissions.ts";
 import {

@@ -20,7 +20,7 @@ import { Firing, firePrompt, type FireRequest } from "../../services/firing.ts";
 import { confirmedSkip, skipSuspicions } from "../../services/own-events.ts";
 import { packRequest } from "../../services/stored-request.ts";
 import { WebhookRecord } from "../../services/webhook-record.ts";
-import type { TrustedProxies } from "../../domain/client-address.ts";
+import type { TrustedProxies } from "../../domain/person/client-address.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import {
   headerText,
@@ -28,16 +28,20 @@ import {
   webhookVariables,
   type JsonValue,
   type WebhookHeaders,
-} from "../../domain/prompt.ts";
-import { HUB_SIGNATURE_HEADER, PLATFORM_SIGNATURE_HEADER, verifySignature } from "../../domain/signature.ts";
-import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger.ts";
-import { eventName, isPing } from "../../domain/webhook-event.ts";
-import { isFiltered } from "../../domain/webhook-filter.ts";
+} from "../../domain/trigger/prompt.ts";
+import {
+  HUB_SIGNATURE_HEADER,
+  PLATFORM_SIGNATURE_HEADER,
+  verifySignature,
+} from "../../domain/trigger/signature.ts";
+import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger/trigger.ts";
+import { eventName, isPing } from "../../domain/trigger/webhook-event.ts";
+import { isFiltered } from "../../domain/trigger/webhook-filter.ts";
 import { Pause } from "../../ground/pause.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../../store/ports/fires.ts";
-import type { ChangeRequests } from "../../store/ports/change-requests.ts";
+import type { ProposedWork } from "../../services/proposed-work.ts";
 import type { Sessions } from "../../store/ports/sessions.ts";
 import { addressOf, Proxies } from "../acting.ts";
 import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "../api/errors.ts";
@@ -199,7 +203,7 @@ export const makeReceive = Effect.gen(function* () {
   const firing = yield* Firing;
   const faults = yield* Faults;
   const clock = yield* Clock.Clock;
-  const run = Effect.runForkWith(yield* Effect.context<ChangeRequests | Sessions>());
+  const run = Effect.runForkWith(yield* Effect.context<ProposedWork | Sessions>());
 
   /** Looked up again, because the trigger may have changed while the body arrived. */
   const authentic = (delivery: Delivery): Result.Result<Authentic, Answer> => {

@@ -9,8 +9,8 @@
  *     Only `setpriv`, which becomes the daemon's user, runs as uid 0. Under gVisor the daemon is uid 0 of gVisor's kernel.
  *  D4 A container is on record before it exists, and its name follows from its sandbox's directory.
  */
-import { chown, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { chown, link, mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { type EngineFacts, EngineFailure, type ContainerEngine, engineAt } from "../containers/engine.ts";
 import { hasGates, installGate } from "../machine/installation.ts";
 import type {
@@ -62,7 +62,8 @@ const prepare = async (
     if (request.uidBase === null) throw new Error("a container has users of its own");
     const { daemon } = users(request.uidBase);
     await writeEnvironment(request, daemon);
-    const root = containerRoot(await withUsers(request, users(request.uidBase)), facts.product);
+    const layout = await withUsers(request, users(request.uidBase));
+    const root = containerRoot(isGvisor ? await withPrograms(request, layout) : layout, facts.product);
     return startContainer(engine, containerName(runDir, request.id), async () =>
       containerOptions({
         request,
@@ -197,6 +198,31 @@ const writeEnvironment = async ({ paths, environment }: LaunchRequest, daemon: n
   });
   await writeFile(paths.environment, lines.join(""), { mode: 0o600 });
   await chown(paths.environment, daemon, daemon);
+};
+
+/** The directory of the programs that the daemon expects at a fixed path. */
+const PROGRAMS = "/usr/local/bin";
+
+/**
+ * The layout with these programs in one directory, unless there is an image. gVisor makes a mount point that is missing: below this
+ * machine's `/usr` it would leave an empty file for each program, which hides the machine's own of that name.
+ */
+const withPrograms = async (
+  { paths, image }: LaunchRequest,
+  layout: readonly MountStep[],
+): Promise<readonly MountStep[]> => {
+  if (image !== null) return layout;
+  const source = join(paths.root, "programs");
+  await mkdir(source, { mode: 0o755 });
+  const rest: MountStep[] = [];
+  for (const step of layout) {
+    if (step.kind === "read-only-bind" && dirname(step.target) === PROGRAMS)
+      // eslint-disable-next-line no-await-in-loop -- four
+      await link(step.source, join(source, basename(step.target)));
+    else if (step.target !== PROGRAMS) rest.push(step);
+    else if (step.kind === "memory") rest.push({ kind: "read-only-bind", source, target: PROGRAMS });
+  }
+  return rest;
 };
 
 /** The layout with files of users and groups that have this sandbox's numbers. */

@@ -1,7 +1,7 @@
-/** The launch file of a sandbox in a cluster (domain/launch.ts). It also has the injected environment, with PLATFORM_TOKEN. */
-import type { AgentAdapter, LaunchSettings, OperatorTurnLimits } from "../../domain/launch.ts";
-import { PROXY_VARIABLES } from "../../domain/launch.ts";
-import type { DefaultModels } from "../../domain/model.ts";
+/** The launch file of a sandbox in a cluster (domain/sandbox/launch.ts). It also has the injected environment, with PLATFORM_TOKEN. */
+import type { AgentAdapter, LaunchSettings, OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
+import { PROXY_VARIABLES } from "../../domain/sandbox/launch.ts";
+import type { DefaultModels } from "../../domain/sandbox/model.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import { type SandboxPackages, launchPackages } from "../packages/of-sandbox.ts";
 import type { SandboxSpec } from "../port.ts";

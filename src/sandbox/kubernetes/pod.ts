@@ -3,7 +3,7 @@
  * (../remote/start.ts). The image of the project is untrusted: no program of it runs as the daemon, and its variables are for the agent.
  */
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
-import type { PackageSources } from "../../domain/packages.ts";
+import type { PackageSources } from "../../domain/environment/packages.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import { type SandboxPackages, packagesOf } from "../packages/of-sandbox.ts";
 import { type SandboxKeys, secretMark } from "../remote/keys.ts";

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema";
 import { poll } from "../../ground/poll.ts";
 import { thrownText } from "../../ground/thrown.ts";
 import type { Egress } from "../egress.ts";
-import { buildOfImageName } from "../../domain/image.ts";
+import { buildOfImageName } from "../../domain/environment/image.ts";
 import type { RegistryImages } from "../images/registry/images.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { SandboxPackages } from "../packages/of-sandbox.ts";

@@ -188,7 +188,7 @@ interface AgentRequest {
   readonly shell: string | null;
 }
 
-/** The daemon's prefix for each command that runs as the agent (domain/launch.ts `prefix`). */
+/** The daemon's prefix for each command that runs as the agent (domain/sandbox/launch.ts `prefix`). */
 export const agentPrefix = ({ form, uidBase, gated, shell: shellPath }: AgentRequest): string[] => {
   if (uidBase !== null) return ["setpriv", ...become(AGENT_UID), ...DROP_ALL];
   if (form === "bubblewrap") return ["sh", "-c", NESTED_BUBBLEWRAP, "agent"];

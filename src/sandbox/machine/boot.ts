@@ -9,7 +9,7 @@
  */
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { type LaunchSettings, PROXY_VARIABLES } from "../../domain/launch.ts";
+import { type LaunchSettings, PROXY_VARIABLES } from "../../domain/sandbox/launch.ts";
 import { type Program, startProgram } from "../../starter/starter.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import { bootContainer, reportContainer } from "./container-boot.ts";

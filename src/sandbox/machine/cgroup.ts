@@ -65,7 +65,7 @@ const CPU_PERIOD = 100_000;
 const WEIGHT = 0.25;
 
 /**
- * Lets the service come first where processors are short (docs/decisions/0090). An idle processor is the sandboxes' in full.
+ * Lets the service come first where processors are short (docs/decisions/0007). An idle processor is the sandboxes' in full.
  * Inside of the service's own group the weight is the usual one: there all sandboxes together already weigh as much as one
  * thread of the service, or of any other program in that group. With less, one busy program would starve them.
  * @param place the group in which the parent of our groups is. The parent may be from an earlier start, with another weight

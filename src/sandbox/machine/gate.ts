@@ -1,4 +1,4 @@
-/** The gate (../native/gate.c, decision 0021) with its options. It starts before the programs of a sandbox. */
+/** The gate (../native/gate.c, decision 0018) with its options. It starts before the programs of a sandbox. */
 import { nativeProgram } from "../native/programs.ts";
 import type { Architecture } from "./seccomp.ts";
 

@@ -1,5 +1,5 @@
 /** The image of one sandbox: found on this machine, with the runtime bundle that works in it. */
-import { imageVariables } from "../../domain/image-variables.ts";
+import { imageVariables } from "../../domain/environment/image-variables.ts";
 import type { Installation } from "./installation.ts";
 import type { ImageRoot } from "./layout.ts";
 

@@ -6,9 +6,9 @@ import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AgentAdapter, OperatorTurnLimits } from "../../domain/launch.ts";
-import type { DefaultModels } from "../../domain/model.ts";
-import type { PackageSources } from "../../domain/packages.ts";
+import type { AgentAdapter, OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
+import type { DefaultModels } from "../../domain/sandbox/model.ts";
+import type { PackageSources } from "../../domain/environment/packages.ts";
 import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
 import { type Control, type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
@@ -76,7 +76,7 @@ export interface MachineOptions {
   readonly agentAdapter: AgentAdapter;
   /** Absent: the daemon's own. */
   readonly turnLimits?: OperatorTurnLimits;
-  /** Default models by provider. Absent: those of domain/model.ts. */
+  /** Default models by provider. Absent: those of domain/sandbox/model.ts. */
   readonly models?: DefaultModels;
   /** Programs of the agent runtime, placed on the PATH under their own file names. */
   readonly agentBinaries: readonly string[];

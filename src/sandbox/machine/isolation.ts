@@ -91,7 +91,7 @@ export interface Isolation {
   /** How many processes and threads of this machine run so many of a sandbox. */
   readonly hostProcesses: (inside: number) => number;
   readonly users: (uidBase: number) => SandboxUsers;
-  /** The daemon's prefix for each command that runs as the agent (domain/launch.ts `prefix`). */
+  /** The daemon's prefix for each command that runs as the agent (domain/sandbox/launch.ts `prefix`). */
   readonly agentPrefix: (sandbox: {
     readonly uidBase: number | null;
     readonly image: OpenedImage | null;

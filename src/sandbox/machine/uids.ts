@@ -1,5 +1,5 @@
 /** The host uids of the sandboxes of a root service. */
-import { sandboxUids, UIDS_PER_INSTALLATION } from "../../domain/host-uids.ts";
+import { sandboxUids, UIDS_PER_INSTALLATION } from "../../domain/sandbox/host-uids.ts";
 import { UIDS_PER_SANDBOX } from "./isolation.ts";
 
 /**

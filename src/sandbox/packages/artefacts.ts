@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
-import type { Checksum, PackageKind } from "../../domain/packages.ts";
+import type { Checksum, PackageKind } from "../../domain/environment/packages.ts";
 import type { MeasuresApi } from "../../telemetry/port.ts";
 import type { NetAnswer, NetClient } from "../../ground/net/client.ts";
 import { NetFault } from "../../ground/net/fault.ts";

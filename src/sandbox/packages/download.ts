@@ -7,7 +7,7 @@
  *  D3 A slow reader slows neither the download nor other readers. A reader that leaves does not end it.
  */
 import { createHash } from "node:crypto";
-import type { Checksum } from "../../domain/packages.ts";
+import type { Checksum } from "../../domain/environment/packages.ts";
 import { Refusal } from "../egress-messages.ts";
 import { type ArtefactKey, type ArtefactStore, type Draft, StoreFull } from "./store.ts";
 

@@ -3,7 +3,7 @@
  * because the page has another address now. Links with a query stay outside: it may be a credential.
  */
 import { isRecord } from "../../ground/record.ts";
-import { pypiFileAddress, sha256Of } from "../../domain/packages.ts";
+import { pypiFileAddress, sha256Of } from "../../domain/environment/packages.ts";
 import { Refusal } from "../egress-messages.ts";
 
 /** @param sha256 the checksum that the page gives beside the link; null: the link has it, or has none */

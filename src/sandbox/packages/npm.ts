@@ -12,7 +12,7 @@ import {
   npmVersionPath,
   readIntegrity,
   readNpmTarball,
-} from "../../domain/packages.ts";
+} from "../../domain/environment/packages.ts";
 import { isRecord } from "../../ground/record.ts";
 import { BoundedMap } from "../../ground/bounded-map.ts";
 import { type NetClient, readBody } from "../../ground/net/client.ts";

@@ -3,8 +3,8 @@
  * HTTP, so with other settings its credentials for them would leave the service without TLS.
  */
 import * as Schema from "effect/Schema";
-import type { LaunchSettings } from "../../domain/launch.ts";
-import { npmAddress, PYPI_INDEX, type PackageSources } from "../../domain/packages.ts";
+import type { LaunchSettings } from "../../domain/sandbox/launch.ts";
+import { npmAddress, PYPI_INDEX, type PackageSources } from "../../domain/environment/packages.ts";
 import { mayUse } from "../egress-policy.ts";
 import type { SandboxSpec } from "../port.ts";
 

@@ -3,7 +3,7 @@
  * decided that the sandbox may reach the registry.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { PackageKind } from "../../domain/packages.ts";
+import type { PackageKind } from "../../domain/environment/packages.ts";
 import type { NetClient } from "../../ground/net/client.ts";
 import type { MeasuresApi } from "../../telemetry/port.ts";
 import { type ArtefactLimits, Artefacts } from "./artefacts.ts";

@@ -18,7 +18,7 @@ import {
   isPypiFile,
   readPypiFile,
   readPypiProject,
-} from "../../domain/packages.ts";
+} from "../../domain/environment/packages.ts";
 import { type NetAnswer, type NetClient, readBody } from "../../ground/net/client.ts";
 import { NetFault } from "../../ground/net/fault.ts";
 import { isBelow } from "../../ground/net/path.ts";

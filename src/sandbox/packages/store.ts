@@ -12,7 +12,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, unlink, utimes } from "node:fs/promises";
 import path from "node:path";
-import type { Checksum } from "../../domain/packages.ts";
+import type { Checksum } from "../../domain/environment/packages.ts";
 
 export interface StoreLimits {
   /** On the disk, of all files together. */

@@ -17,7 +17,7 @@ export interface Start {
   /** Where sandboxes reach the egress listener. */
   readonly egress: ChannelPlace;
   readonly keys: SandboxKeys;
-  /** The launch file's content (domain/launch.ts). */
+  /** The launch file's content (domain/sandbox/launch.ts). */
   readonly launch: string;
 }
 

@@ -1,7 +1,7 @@
 /** Decides which waiting fires start, now that slots are free (api.md 4 "Queue"). Pure, and shared by both adapters. */
 import * as Result from "effect/Result";
-import { requireWaits } from "../../domain/fire.ts";
-import type { CronTemplate } from "../../domain/prompt.ts";
+import { requireWaits } from "../../domain/trigger/fire.ts";
+import type { CronTemplate } from "../../domain/trigger/prompt.ts";
 import type { Fire } from "../ports/fires.ts";
 import type { NewSession } from "../ports/sessions.ts";
 import { promptedSession, triggerKey, type PlannedFire, type PlannedSession } from "./plan.ts";

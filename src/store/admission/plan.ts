@@ -10,9 +10,9 @@
  *  N6 The agent of a session starts at most CHILDREN_MAX live sessions.
  */
 import * as Result from "effect/Result";
-import { isRetried, requireMove } from "../../domain/fire.ts";
-import { renderCronPrompt, type CronTemplate } from "../../domain/prompt.ts";
-import { CHILDREN_MAX } from "../../domain/session.ts";
+import { isRetried, requireMove } from "../../domain/trigger/fire.ts";
+import { renderCronPrompt, type CronTemplate } from "../../domain/trigger/prompt.ts";
+import { CHILDREN_MAX } from "../../domain/session/session.ts";
 import {
   DELIVERY_WINDOW_MS,
   type Admission,

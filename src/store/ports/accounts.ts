@@ -3,7 +3,7 @@
  * every other part of the store's port covers one. Adapters keep the invariants of journal.ts.
  */
 import * as Context from "effect/Context";
-import type { AccountRole } from "../../domain/role.ts";
+import type { AccountRole } from "../../domain/person/role.ts";
 import type { Stored } from "./journal.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Page, PageRequest } from "./page.ts";

@@ -10,7 +10,7 @@
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { ActorKind, AuditAction, AuditChanges, AuditOutcome } from "../../domain/audit.ts";
+import type { ActorKind, AuditAction, AuditChanges, AuditOutcome } from "../../domain/person/audit.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Stored, StoreError } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";

@@ -8,8 +8,8 @@
  *  N3 A sign-in is ended once: by its state, in the browser in which its own person opened it, before it expires.
  */
 import * as Context from "effect/Context";
-import type { CredentialHolder } from "../../domain/connector-credential.ts";
-import type { GrantKind } from "../../domain/connector-grant.ts";
+import type { CredentialHolder } from "../../domain/connector/connector-credential.ts";
+import type { GrantKind } from "../../domain/connector/connector-grant.ts";
 import type { Fenced, Stored } from "./journal.ts";
 
 export type GrantStatus = "empty" | "held" | "refused" | "removed";
@@ -24,7 +24,7 @@ export interface StoredGrant extends GrantKey {
   readonly origin: string;
   readonly kind: GrantKind;
   readonly status: GrantStatus;
-  /** Null, unless it is held. See domain/connector-grant.ts. */
+  /** Null, unless it is held. See domain/connector/connector-grant.ts. */
   readonly envelope: Uint8Array | null;
   readonly issuer: string | null;
   readonly expiresAt: number | null;

@@ -4,11 +4,11 @@
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { Catalogue } from "../../domain/catalogue.ts";
-import type { CredentialHolder, CredentialKind } from "../../domain/connector-credential.ts";
+import type { Catalogue } from "../../domain/connector/catalogue.ts";
+import type { CredentialHolder, CredentialKind } from "../../domain/connector/connector-credential.ts";
 import type { Fenced, Stored } from "./journal.ts";
 
-/** A sealed credential as stored; see domain/connector-credential.ts. */
+/** A sealed credential as stored; see domain/connector/connector-credential.ts. */
 export interface SealedCredential extends CredentialHolder {
   readonly version: number;
   /** The origin for which a person stored it. */

@@ -25,9 +25,10 @@ import type {
   ToolCall,
   TurnNow,
   Usage,
-} from "../../domain/conversation.ts";
-import type { AttachmentHead } from "../../domain/attachment.ts";
-import type { RequestAnswer } from "../../domain/steering.ts";
+} from "../../domain/conversation/conversation.ts";
+import type { TurnRequest } from "../../domain/conversation/row-texts.ts";
+import type { AttachmentHead } from "../../domain/conversation/attachment.ts";
+import type { RequestAnswer } from "../../domain/conversation/steering.ts";
 import type {
   ConversationCommand,
   ConversationEvent,
@@ -114,7 +115,15 @@ export interface ConversationState {
   readonly held: boolean;
 }
 
-export interface Conversation extends ConversationState {
+/** What a session's row shows of its conversation. */
+export interface ConversationRowState extends ConversationState {
+  /** The request that the agent waits for, in short. Null: none, or it was stored by an earlier version. */
+  readonly turnRequest: TurnRequest | null;
+  /** The first sentence of the agent's last whole message. */
+  readonly lastSentence: string | null;
+}
+
+export interface Conversation extends ConversationRowState {
   /** The session's id. */
   readonly id: string;
   /** The number of the last version (N1). */

@@ -1,5 +1,5 @@
 /**
- * Programs that wait for a person to sign them in (domain/device-login.ts): one of the store's ports, see journal.ts.
+ * Programs that wait for a person to sign them in (domain/person/device-login.ts): one of the store's ports, see journal.ts.
  *
  *  D1 A login ends after 10 minutes. It gives one token, also if its program asks twice at once, or on two nodes.
  *  D2 The token is its approver's, reaches what she chose, and is made when the program fetches it. A person who was deactivated

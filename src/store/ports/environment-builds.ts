@@ -1,8 +1,8 @@
 /** The ledger of builds: each build of a project's environment, its actor's memory, and its log. */
 import * as Context from "effect/Context";
-import type { BuildBase } from "../../domain/base-image.ts";
-import type { BuildFailure } from "../../domain/build-failure.ts";
-import type { BuildSource } from "../../domain/environment-source.ts";
+import type { BuildBase } from "../../domain/environment/base-image.ts";
+import type { BuildFailure } from "../../domain/environment/build-failure.ts";
+import type { BuildSource } from "../../domain/environment/environment-source.ts";
 import type {
   BuiltImage,
   EnvironmentBuildCommand,

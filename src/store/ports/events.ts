@@ -13,6 +13,9 @@ export interface StoredEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+/** An event without its place in the commit order. */
+export type NewEvent = Omit<StoredEvent, "cursor">;
+
 /** How long event rows are kept, ms, and how many for each project (api.md 1 "Live data"). */
 export const EVENTS_KEPT_MS = 24 * 60 * 60 * 1000;
 export const EVENTS_KEPT_PER_PROJECT = 10_000;
@@ -45,7 +48,7 @@ export class Events extends Context.Service<
     readonly changed: (projectId: string | null) => Effect.Effect<void>;
     /**
      * Removes rows beyond 24 h or 10,000 for each project, in small steps. Rows that an enabled receiver has yet to read
-     * stay (outbound-webhooks.ts).
+     * stay (features/notifications/ports/outbound-webhooks.ts).
      */
     readonly prune: (now: number) => Stored<void>;
   }

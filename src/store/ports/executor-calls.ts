@@ -6,7 +6,7 @@
  *  L3 The limits hold on any number of nodes, because the statement that writes the row counts.
  */
 import * as Context from "effect/Context";
-import type { SessionKind } from "../../domain/connector.ts";
+import type { SessionKind } from "../../domain/connector/connector.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";

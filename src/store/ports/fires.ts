@@ -4,10 +4,10 @@ import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { ProjectReader } from "./projects.ts";
 import type { Page, PageRequest } from "./page.ts";
-import type { EventSkip } from "../../domain/event-skip.ts";
-import type { CronTemplate } from "../../domain/prompt.ts";
-import type { FireStatus } from "../../domain/fire.ts";
-import type { RunOutcome } from "../../domain/run-outcome.ts";
+import type { EventSkip } from "../../domain/trigger/event-skip.ts";
+import type { CronTemplate } from "../../domain/trigger/prompt.ts";
+import type { FireStatus } from "../../domain/trigger/fire.ts";
+import type { RunOutcome } from "../../domain/session/run-outcome.ts";
 
 export type FireKind = "cron" | "webhook" | "manual";
 

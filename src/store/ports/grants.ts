@@ -3,7 +3,7 @@
  * stream.
  */
 
-import type { ProjectRole } from "../../domain/role.ts";
+import type { ProjectRole } from "../../domain/person/role.ts";
 
 /** An access token, or a git password that was created for a sandbox. */
 export type Credential =

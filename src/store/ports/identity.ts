@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
-import type { AccountRole, MergeRole, ProjectRole } from "../../domain/role.ts";
+import type { AccountRole, MergeRole, ProjectRole } from "../../domain/person/role.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Grant, HearEnding } from "./grants.ts";
 import type { Stored } from "./journal.ts";

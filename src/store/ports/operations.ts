@@ -40,6 +40,8 @@ export interface Boots {
 export interface Watch {
   /** Sessions that have a slot, by status. */
   readonly sessions: ReadonlyMap<"provisioning" | "running", number>;
+  /** Sessions that keep their slot because their work cannot be saved. */
+  readonly unsaved: number;
   readonly oldestFireAt: number | null;
   /** Without commands that last as long as a sandbox, such as watching it. */
   readonly oldestCommandAt: number | null;

@@ -1,5 +1,5 @@
 /**
- * The people of an account: their roles, their grants in projects, and invitations (domain/role.ts).
+ * The people of an account: their roles, their grants in projects, and invitations (domain/person/role.ts).
  *
  *  P1 An account always has an owner who is not deactivated. The change that would leave none is refused, also if two
  *     owners make one at once.
@@ -10,7 +10,7 @@
  *  P4 People are never deleted.
  */
 import * as Context from "effect/Context";
-import type { AccountRole, ProjectRole } from "../../domain/role.ts";
+import type { AccountRole, ProjectRole } from "../../domain/person/role.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";

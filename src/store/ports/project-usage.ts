@@ -4,7 +4,7 @@
  * conversations.
  */
 import * as Context from "effect/Context";
-import type { Usage } from "../../domain/conversation.ts";
+import type { Usage } from "../../domain/conversation/conversation.ts";
 import type { Stored } from "./journal.ts";
 
 /** How many models of a project have a row of their own a day. Sandboxes name models; a hostile one could name many. */

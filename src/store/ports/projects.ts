@@ -4,9 +4,9 @@ import type * as Effect from "effect/Effect";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
-import type { DefaultRole, MergeRole } from "../../domain/role.ts";
-import type { BuildSource } from "../../domain/environment-source.ts";
-import type { RepositorySource } from "../../domain/repository.ts";
+import type { DefaultRole, MergeRole } from "../../domain/person/role.ts";
+import type { BuildSource } from "../../domain/environment/environment-source.ts";
+import type { RepositorySource } from "../../domain/repository/repository.ts";
 import type { VerifyingSecret } from "./secrets.ts";
 
 export interface Project {

@@ -2,8 +2,8 @@
 import * as Context from "effect/Context";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { Memory, Stored, Unsettled } from "./journal.ts";
-import type { Failure } from "../../domain/failure.ts";
-import type { SandboxStatus } from "../../domain/session.ts";
+import type { Failure } from "../../domain/session/failure.ts";
+import type { SandboxStatus } from "../../domain/session/session.ts";
 
 export interface Sandbox {
   readonly id: string;

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import type { Fenced, Stored } from "./journal.ts";
 
-/** A sealed value as stored; see domain/secret.ts for the envelope. */
+/** A sealed value as stored; see domain/secret/secret.ts for the envelope. */
 export interface SealedSecret {
   readonly projectId: string;
   readonly name: string;
@@ -66,7 +66,7 @@ export class Secrets extends Context.Service<
     ) => Stored<boolean, Fenced>;
     /** Removes the secret's value, and the previous one. */
     readonly remove: (projectId: string, name: string, now: number) => Stored<boolean>;
-    /** The check values of this installation's master keys (domain/master-key.ts). Null before its first start. */
+    /** The check values of this installation's master keys (domain/secret/master-key.ts). Null before its first start. */
     readonly masterKey: Stored<{ readonly check: string; readonly former: string | null } | null>;
     /** Removes expired previous values. @returns how many. 0: none is left. */
     readonly prunePrevious: (now: number) => Stored<number>;

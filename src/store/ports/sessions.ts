@@ -5,13 +5,15 @@ import type { BadCursor } from "./errors.ts";
 import type { Memory, Stored, Unsettled } from "./journal.ts";
 import type { ProjectReader } from "./projects.ts";
 import type { Page, PageRequest } from "./page.ts";
-import type { ConversationState } from "./conversations.ts";
-import type { TurnNow } from "../../domain/conversation.ts";
-import type { Failure } from "../../domain/failure.ts";
-import type { ConversationTurn, LastTurn } from "../../domain/last-turn.ts";
+import type { ConversationRowState } from "./conversations.ts";
+import type { TurnNow } from "../../domain/conversation/conversation.ts";
+import type { Failure } from "../../domain/session/failure.ts";
+import type { ConversationTurn, LastTurn } from "../../domain/session/last-turn.ts";
 import type { Origin } from "./identity.ts";
-import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session.ts";
-import type { Restored, Saved } from "../../domain/saved.ts";
+import type { Activity, ActivityFacts, BranchChanges } from "../../domain/session/session-activity.ts";
+import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session/session.ts";
+import type { Unsaved } from "../../domain/save/order.ts";
+import type { Restored, Saved } from "../../domain/save/saved.ts";
 
 /** How a turn ended, with the sandbox's number of the turn. */
 export interface NotedTurn extends LastTurn {
@@ -43,17 +45,18 @@ export interface Session {
   readonly origin: Exclude<Origin, "user">;
   readonly failure: (Failure & { readonly at: number }) | null;
   readonly stopReason: StopReason | null;
-  /**
-   * The result of its last save at a teardown, also after a restart. Null before the first teardown with a daemon to
-   * ask.
-   */
+  /** The result of its last save, also while that goes on, and after a restart. Null before the first one. */
   readonly saved: Saved | null;
+  /** Since when its idle sandbox stays because it cannot be saved. Null: it can, as far as is known. */
+  readonly unsaved: Unsaved | null;
   /** Whether its current sandbox was asked to bring the saved work back. */
   readonly restoreSaved: boolean;
   /** What its current or last sandbox brought back. Null: it was not asked to, or has not answered yet. */
   readonly restored: Restored | null;
   /** The last turn that ended, also after a restart. Null before the first. */
   readonly lastTurn: NotedTurn | null;
+  /** The changes of its branch at the last push. Null: not pushed yet, or by an earlier version. */
+  readonly changes: BranchChanges | null;
   /** The id of its current sandbox (the machine's context). */
   readonly sandboxId: string | null;
   /** Why a running session is about to stop (the machine's context). Null: no stop is under way. */
@@ -68,12 +71,22 @@ export interface Session {
   readonly deletedAt: number | null;
 }
 
-/** A session as answers show it. */
+/** A session as answers show it, with what decides its activity. */
 export interface ShownSession extends Session {
-  /** The turn and the usage of its conversation. Null: it was never opened. */
-  readonly conversation: ConversationState | null;
+  /** The state of its conversation. Null: it was never opened. */
+  readonly conversation: ConversationRowState | null;
   /** How many calls of its agent wait for a person's approval. */
   readonly pendingApprovals: number;
+  readonly oldestApproval: ActivityFacts["oldestApproval"];
+  readonly changeRequest:
+    | (ActivityFacts["changeRequest"] & {
+        readonly id: string;
+        readonly number: number;
+        readonly title: string;
+      })
+    | null;
+  /** The name of `createdBy`. */
+  readonly creatorName: string;
 }
 
 /** The fields that admission inserts. Status, version and first command come from the session machine's start. */
@@ -109,6 +122,16 @@ export interface OwnerlessSession {
   readonly isHeld: boolean;
 }
 
+/** A running session, as the sweeper judges it. */
+export interface RunningSession {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly runningAt: number;
+  readonly unsaved: Unsaved | null;
+  /** Whether it is unsaved, and half of its account's slots or more hold sessions that are unsaved for a shorter time. */
+  readonly isSurplus: boolean;
+}
+
 /**
  * How many sessions one list looks at to find those that its filter wants: a filter that fits few rows must not read
  * all rows of an account at once.
@@ -122,10 +145,12 @@ export const PROMPT_SEARCHED = 200;
 export interface SessionFilter {
   readonly status: string | null;
   /**
-   * Live sessions whose agent's turn has this state. With `requires_action` also those, live or not, with a call that
-   * waits for an approval which the reader may give.
+   * Live sessions whose agent's turn has this state. With `requires_action` also those that are `unsaved`, and those, live
+   * or not, with a call that waits for an approval which the reader may give.
    */
   readonly turn?: TurnNow["state"] | undefined;
+  /** Those with one of these activities. */
+  readonly activities?: readonly Activity[] | undefined;
   /** Whether the reader's token may give approvals. Absent: no. Over several projects, her role in each counts, too. */
   readonly mayApprove?: boolean | undefined;
   readonly triggerSlug?: string | undefined;
@@ -180,6 +205,18 @@ export class Sessions extends Context.Service<
       by: { readonly sandboxId: string; readonly restored: Restored },
     ) => Stored<void>;
     /**
+     * Records what a save of a sandbox has so far, if it is still the session's, with the event `session.saved` if that
+     * changes. A complete save ends `unsaved`.
+     */
+    readonly noteSaved: (
+      id: string,
+      by: { readonly sandboxId: string; readonly saved: Saved },
+    ) => Stored<void>;
+    /** Records the changes of the session's branch after a push. */
+    readonly noteChanges: (id: string, changes: BranchChanges) => Stored<void>;
+    /** Takes a deleted save out of `saved.earlier`. */
+    readonly forgetEarlier: (id: string, saveId: string) => Stored<void>;
+    /**
      * Writes how a turn ended, with the event `session.turn`, and with `session.turn_ended` if the agent rests then
      * (turn-endings.ts). Returns null and writes nothing if the sandbox is not the
      * session's any more, or if this turn or a later one of that sandbox was written before.
@@ -189,9 +226,7 @@ export class Sessions extends Context.Service<
       turn: NotedTurn & { readonly now: number },
     ) => Stored<{ readonly projectId: string } | null>;
     /** The running sessions whose sandboxes are on this node. */
-    readonly runningOn: (
-      nodeId: string,
-    ) => Stored<readonly { readonly id: string; readonly sandboxId: string; readonly runningAt: number }[]>;
+    readonly runningOn: (nodeId: string) => Stored<readonly RunningSession[]>;
     /**
      * Sessions with pending commands, which are woken at start. A settled session waits for its next message.
      */

@@ -1,10 +1,8 @@
-/** All ports of the store, as one type: what both adapters provide, and what the service needs of either. */
+/** The core's ports of the store, as one type. `src/database.ts` adds those of the features. */
 import type { Accounts } from "./accounts.ts";
 import type { Admissions } from "./admissions.ts";
-import type { Approvals } from "./approvals.ts";
 import type { Audit } from "./audit.ts";
 import type { BrowserSessions } from "./browser-sessions.ts";
-import type { ChangeRequests } from "./change-requests.ts";
 import type { CloneCredentials } from "./clone-credentials.ts";
 import type { ConnectorGrants } from "./connector-grants.ts";
 import type { Connectors } from "./connectors.ts";
@@ -22,8 +20,6 @@ import type { Identities } from "./identities.ts";
 import type { Identity } from "./identity.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Operations } from "./operations.ts";
-import type { OutboundDeliveries } from "./outbound-deliveries.ts";
-import type { OutboundWebhooks } from "./outbound-webhooks.ts";
 import type { Pauses } from "./pauses.ts";
 import type { People } from "./people.ts";
 import type { Previews } from "./previews.ts";
@@ -37,13 +33,11 @@ import type { Transitions } from "./transitions.ts";
 import type { WarmSandboxes } from "./warm-sandboxes.ts";
 import type { WebhookRefusals } from "./webhook-refusals.ts";
 
-export type Store =
+export type CoreStore =
   | Accounts
   | Admissions
-  | Approvals
   | Audit
   | BrowserSessions
-  | ChangeRequests
   | CloneCredentials
   | ConnectorGrants
   | Connectors
@@ -60,8 +54,6 @@ export type Store =
   | Identity
   | Nodes
   | Operations
-  | OutboundDeliveries
-  | OutboundWebhooks
   | Pauses
   | People
   | Previews

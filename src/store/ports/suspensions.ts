@@ -1,6 +1,6 @@
-/** Sessions in which their person's own credentials are suspended (domain/own-credential.ts): one of the store's ports, see journal.ts. */
+/** Sessions in which their person's own credentials are suspended (domain/connector/own-credential.ts): one of the store's ports, see journal.ts. */
 import * as Context from "effect/Context";
-import type { SteeringAct, Suspension } from "../../domain/own-credential.ts";
+import type { SteeringAct, Suspension } from "../../domain/connector/own-credential.ts";
 import type { Stored } from "./journal.ts";
 
 export class Suspensions extends Context.Service<

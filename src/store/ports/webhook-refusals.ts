@@ -32,6 +32,11 @@ export interface WebhookRefusal {
   readonly forwardedFor: string | null;
 }
 
+export interface RefusalRequest extends PageRequest {
+  /** Only those to this address. Absent: to any. */
+  readonly slug?: string;
+}
+
 export class WebhookRefusals extends Context.Service<
   WebhookRefusals,
   {
@@ -40,7 +45,7 @@ export class WebhookRefusals extends Context.Service<
      */
     readonly add: (refusals: readonly WebhookRefusal[]) => Stored<void>;
     /** Newest first. */
-    readonly list: (projectId: string, request: PageRequest) => Stored<Page<WebhookRefusal>, BadCursor>;
+    readonly list: (projectId: string, request: RefusalRequest) => Stored<Page<WebhookRefusal>, BadCursor>;
     /** One small step: removes rows from before an instant. @returns how many. 0: nothing is left to remove. */
     readonly prune: (before: number) => Stored<number>;
   }

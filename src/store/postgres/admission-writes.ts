@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { ForbiddenMove } from "../../domain/fire.ts";
+import { ForbiddenMove } from "../../domain/trigger/fire.ts";
 import { session as sessionMachine } from "../../machines/session.ts";
 import type { AdmissionPlan, PlannedEntry, PlannedFire, PlannedSession } from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";

@@ -30,7 +30,8 @@ const eventOf = ({ actorKind, actorId, actorName, tokenId, ...row }: Row): Audit
   actor: { kind: actorKind, id: actorId, name: actorName, tokenId },
 });
 
-const insert = (sql: SqlClient.SqlClient, event: NewAuditEvent) => {
+/** Writes a row, in the transaction of what it records. */
+export const insertAudit = (sql: SqlClient.SqlClient, event: NewAuditEvent) => {
   const { actor } = event;
   const personId = actor.kind === "person" ? actor.id : null;
   return sql`
@@ -73,14 +74,14 @@ export const layer = Layer.effect(
     recorded: (change, rowOf) =>
       Effect.tap(change, (made) => {
         const event = rowOf(made);
-        return event === null ? Effect.void : Effect.asVoid(insert(sql, event));
+        return event === null ? Effect.void : Effect.asVoid(insertAudit(sql, event));
       }).pipe(sql.withTransaction, stored("audit.recorded")),
     alone: (target) =>
       sql`SELECT pg_advisory_xact_lock(hashtextextended(${target}, ${TARGET_LOCKS}))`.pipe(
         Effect.asVoid,
         stored("audit.alone"),
       ),
-    append: (event) => Effect.asVoid(insert(sql, event)).pipe(stored("audit.append")),
+    append: (event) => Effect.asVoid(insertAudit(sql, event)).pipe(stored("audit.append")),
     list: makeList(sql),
     prune: (before) =>
       sql<{ readonly id: string }>`

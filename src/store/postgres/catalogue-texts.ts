@@ -5,7 +5,7 @@
  *  CT2 The texts of all that is kept have at most `BYTES_MAX` characters. The row that was used longest ago goes first.
  */
 import { BoundedMap } from "../../ground/bounded-map.ts";
-import type { Catalogue } from "../../domain/catalogue.ts";
+import type { Catalogue } from "../../domain/connector/catalogue.ts";
 
 /** The parsed form takes a few times as much. */
 const BYTES_MAX = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { CredentialHolder } from "../../domain/connector-credential.ts";
+import type { CredentialHolder } from "../../domain/connector/connector-credential.ts";
 import { ConnectorGrants, type Flow, type GrantKey, type StoredGrant } from "../ports/connector-grants.ts";
 import { Fenced } from "../ports/journal.ts";
 import { heldBy } from "./connectors.ts";

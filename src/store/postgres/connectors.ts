@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { Catalogue } from "../../domain/catalogue.ts";
-import type { CredentialHolder } from "../../domain/connector-credential.ts";
+import type { Catalogue } from "../../domain/connector/catalogue.ts";
+import type { CredentialHolder } from "../../domain/connector/connector-credential.ts";
 import {
   Connectors,
   type AcceptedCatalogue,

@@ -14,12 +14,12 @@
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import { BoundedMap } from "../../ground/bounded-map.ts";
-import { isClosed, type NativeItem } from "../../domain/conversation.ts";
+import { isClosed, type NativeItem } from "../../domain/conversation/conversation.ts";
 import { bytesOf, ConversationDraft } from "../conversation-draft.ts";
 import { isNews, noteReport } from "../conversation-notes.ts";
 import type { ChangedConversation, Conversation, Item, NotedReport } from "../ports/conversations.ts";
-import { at, json } from "./connection/statement.ts";
-import { INSERTED_ITEMS, fieldsOf } from "./conversation-rows.ts";
+import { json } from "./connection/statement.ts";
+import { INSERTED_ITEMS, fieldsOf, writtenState } from "./conversation-rows.ts";
 
 /** Conversations in which a text grows. Beyond that, the earliest noted one is forgotten. */
 const REMEMBERED_MAX = 1_000;
@@ -108,7 +108,7 @@ export const writeGuessed = Effect.fnUntraced(function* (
   { conversation, items }: ReturnType<ConversationDraft["finish"]>,
   { mark, sandboxId }: { readonly mark: string; readonly sandboxId: string },
 ) {
-  const { id, seq, turnSeq, turn, usage, bytes, sandbox } = conversation;
+  const { id, sandbox } = conversation;
   const [written] = yield* sql<{ readonly mark: string }>`
     WITH held AS MATERIALIZED (
       SELECT session_id AS id FROM conversations WHERE session_id = ${id} AND xmin::text = ${mark} AND EXISTS (
@@ -117,8 +117,7 @@ export const writeGuessed = Effect.fnUntraced(function* (
           AND sandbox.id = ${sandboxId}::uuid AND sandbox.status IN ('provisioning', 'active')
       ) FOR NO KEY UPDATE SKIP LOCKED
     ), moved AS (
-      UPDATE conversations SET seq = ${seq}, turn_seq = ${turnSeq}, turn_state = ${turn.state},
-        turn_since = ${at(turn.since)}, turn_waiting_for = ${turn.waitingFor}, usage = ${json(usage)}, bytes = ${bytes},
+      UPDATE conversations SET ${writtenState(sql, conversation)},
         sandbox_id = ${sandbox?.id ?? null}, sandbox_rev = ${sandbox?.rev ?? null}
       FROM held WHERE session_id = held.id RETURNING xmin::text AS mark
     ), written AS (

@@ -14,9 +14,13 @@ export const CONVERSATION_COLUMNS = `
   session_id AS id, seq, turn_seq AS "turnSeq", turn_state AS "turnState", turn_since AS "turnSince",
   turn_waiting_for AS "turnWaitingFor", usage, sandbox_id AS "sandboxId", sandbox_rev::float8 AS "sandboxRev",
   sandbox_order::float8 AS "sandboxOrder",
+  turn_request AS "turnRequest", last_sentence AS "lastSentence",
   bytes::float8 AS bytes, coalesce((state_context ->> 'held')::boolean, false) AS held`;
 
-export type ConversationRow = Pick<Conversation, "id" | "seq" | "turnSeq" | "usage" | "bytes" | "held"> & {
+export type ConversationRow = Pick<
+  Conversation,
+  "id" | "seq" | "turnSeq" | "usage" | "bytes" | "held" | "turnRequest" | "lastSentence"
+> & {
   readonly turnState: Conversation["turn"]["state"];
   readonly turnSince: number;
   readonly turnWaitingFor: string | null;
@@ -38,6 +42,8 @@ export const conversationOf = (row: ConversationRow): Conversation => ({
       : { id: row.sandboxId, rev: row.sandboxRev, order: row.sandboxOrder },
   bytes: row.bytes,
   held: row.held,
+  turnRequest: row.turnRequest,
+  lastSentence: row.lastSentence,
 });
 
 /** An item as one value. Records from before answers and messages of people lack three fields. */
@@ -128,6 +134,14 @@ export const INSERTED_ITEMS = {
         native_order = excluded.native_order, kind = excluded.kind, status = excluded.status, record = excluded.record, bytes = excluded.bytes`,
 } as const;
 
+/** The columns that each write of a draft sets. */
+export const writtenState = (sql: SqlClient, conversation: Conversation): Fragment => {
+  const { seq, turnSeq, turn, turnRequest, lastSentence, usage, bytes } = conversation;
+  return sql`seq = ${seq}, turn_seq = ${turnSeq}, turn_state = ${turn.state}, turn_since = ${at(turn.since)},
+    turn_waiting_for = ${turn.waitingFor}, turn_request = ${turnRequest && json(turnRequest)},
+    last_sentence = ${lastSentence}, usage = ${json(usage)}, bytes = ${bytes}`;
+};
+
 /** Stores a draft's versions. */
 export const write = (sql: SqlClient, draft: ConversationDraft) =>
   Effect.map(writeMarked(sql, draft), ({ changed }) => changed);
@@ -141,7 +155,7 @@ export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: C
     yield* sql`
       UPDATE conversation_attachments SET expires_at = NULL
       WHERE session_id = ${draft.id} AND id::text = ANY(${[...attached]}::text[])`;
-  const { id, seq, turnSeq, turn, usage, sandbox, bytes } = changed.conversation;
+  const { id, sandbox } = changed.conversation;
   const [row] = yield* sql<{ readonly mark: string }>`
     WITH written AS (
       ${sql.literal(INSERTED_ITEMS.into)}
@@ -149,8 +163,7 @@ export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: C
       FROM jsonb_to_recordset(${json(items.map(fieldsOf))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
       ${sql.literal(INSERTED_ITEMS.replacing)}
     )
-    UPDATE conversations SET seq = ${seq}, turn_seq = ${turnSeq}, turn_state = ${turn.state},
-      turn_since = ${at(turn.since)}, turn_waiting_for = ${turn.waitingFor}, usage = ${json(usage)}, bytes = ${bytes},
+    UPDATE conversations SET ${writtenState(sql, changed.conversation)},
       sandbox_id = ${sandbox?.id ?? null}, sandbox_rev = ${sandbox?.rev ?? null}, sandbox_order = ${sandbox?.order ?? null}
     WHERE session_id = ${id} RETURNING xmin::text AS mark`;
   return { changed, mark: row?.mark ?? "" };

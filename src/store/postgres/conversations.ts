@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { AttachmentHead } from "../../domain/attachment.ts";
-import { OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
+import type { AttachmentHead } from "../../domain/conversation/attachment.ts";
+import { OUTPUT_KEPT_MAX } from "../../domain/conversation/conversation.ts";
 import { storableText } from "../../domain/text.ts";
 import { conversation } from "../../machines/conversation.ts";
 import { ConversationDraft } from "../conversation-draft.ts";

@@ -10,7 +10,7 @@ import {
   MISSES_MS,
   POLL_MS,
   SLOWER_MS,
-} from "../../domain/device-login.ts";
+} from "../../domain/person/device-login.ts";
 import {
   DeviceLogins,
   type Claimed,

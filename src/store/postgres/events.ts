@@ -15,7 +15,7 @@ interface Place {
 
 /** Both numbers fit their columns. Only at the very end of its range would a xid8 have more digits. */
 const FORM = /^(\d{1,18})\.(\d{1,18})$/;
-/** Whether an enabled receiver has yet to read the event (outbound-webhooks.ts O1). */
+/** Whether an enabled receiver has yet to read the event (features/notifications/ports/outbound-webhooks.ts O1). */
 const AWAITED = `EXISTS (
   SELECT FROM outbound_webhooks AS webhook WHERE webhook.project_id = events.project_id AND webhook.status = 'enabled'
     AND (webhook.cursor_tx, webhook.cursor_row) < (events.tx, events.id)

@@ -1,4 +1,4 @@
-/** Changes of status in the ledger of fires. The table of moves (domain/fire.ts) makes each statement's condition. */
+/** Changes of status in the ledger of fires. The table of moves (domain/trigger/fire.ts) makes each statement's condition. */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
@@ -8,7 +8,7 @@ import {
   ForbiddenMove,
   type FireStatus,
   type WaitEnd,
-} from "../../domain/fire.ts";
+} from "../../domain/trigger/fire.ts";
 import type { Fire } from "../ports/fires.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 
@@ -17,7 +17,7 @@ export const ALLOWED_MOVES = FIRE_STATUSES.flatMap((former) =>
   Object.keys(FIRE_MOVES[former]).map((next) => `('${former}', '${next}')`),
 ).join(", ");
 
-/** The status of a fire that waits (domain/fire.ts, F2). */
+/** The status of a fire that waits (domain/trigger/fire.ts, F2). */
 const QUEUED: FireStatus = "queued";
 
 /**

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { pageOf, positionOf } from "../cursor.ts";
-import { outcomeOf, type RunSession } from "../../domain/run-outcome.ts";
+import { outcomeOf, type RunSession } from "../../domain/session/run-outcome.ts";
 import { Fires, type Fire, type QueuedFire, type ShownFire, type StoredRequest } from "../ports/fires.ts";
 import { plannedAnew, shared } from "./connection/prepared.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";

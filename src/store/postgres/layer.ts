@@ -1,14 +1,12 @@
-/** Every service of the store's port, kept in Postgres. */
+/** The core's ports of the store, kept in Postgres. `src/database.ts` adds those of the features. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
-import * as Approvals from "./approvals.ts";
 import * as Audit from "./audit.ts";
 import * as BrowserSessions from "./browser-sessions.ts";
-import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as ConnectorGrants from "./connector-grants.ts";
 import * as Connectors from "./connectors.ts";
@@ -29,8 +27,6 @@ import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
 import * as Pauses from "./pauses.ts";
 import * as People from "./people.ts";
-import * as OutboundDeliveries from "./outbound-deliveries.ts";
-import * as OutboundWebhooks from "./outbound-webhooks.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectChanges from "./project-changes.ts";
 import * as ProjectUsage from "./project-usage.ts";
@@ -54,13 +50,11 @@ const healthLayer = Layer.effect(
 );
 
 /** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
-export const postgresStore = Layer.mergeAll(
+export const coreStore = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
-  Approvals.layer,
   Audit.layer,
   BrowserSessions.layer,
-  ChangeRequests.layer,
   CloneCredentials.layer,
   ConnectorGrants.layer,
   Connectors.layer,
@@ -79,8 +73,6 @@ export const postgresStore = Layer.mergeAll(
   Operations.layer,
   Pauses.layer,
   People.layer,
-  OutboundDeliveries.layer,
-  OutboundWebhooks.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,
@@ -92,4 +84,7 @@ export const postgresStore = Layer.mergeAll(
   WarmSandboxes.layer,
   WebhookRefusals.layer,
   healthLayer,
-).pipe(Layer.provide(Layer.mergeAll(Endings.layer, EventLog.layer, ProjectChanges.layer)));
+);
+
+/** What the statements of the store share. */
+export const storeParts = Layer.mergeAll(Endings.layer, EventLog.layer, ProjectChanges.layer);

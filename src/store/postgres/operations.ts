@@ -61,6 +61,7 @@ const watched = (sql: SqlClient.SqlClient) => sql<WatchRow>`
   SELECT
     (SELECT count(*)::integer FROM project_sessions WHERE status = 'provisioning') AS provisioning,
     (SELECT count(*)::integer FROM project_sessions WHERE status = 'running') AS running,
+    (SELECT count(*)::integer FROM project_sessions WHERE status = 'running' AND unsaved IS NOT NULL) AS unsaved,
     (SELECT min(queued_at) FROM fire_queue) AS "oldestFireAt",
     (SELECT min(created_at) FROM outbox WHERE ${sql.literal(LEFT)}) AS "oldestCommandAt",
     (SELECT min(created_at) FROM outbound_deliveries WHERE status = 'pending') AS "oldestDeliveryAt",

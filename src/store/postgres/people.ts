@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { AccountRole, ProjectRole } from "../../domain/role.ts";
+import type { AccountRole, ProjectRole } from "../../domain/person/role.ts";
 import { pageOf, positionOf } from "../cursor.ts";
 import {
   People,

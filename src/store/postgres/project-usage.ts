@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { Usage } from "../../domain/conversation.ts";
-import { dayOf } from "../../domain/usage.ts";
+import type { Usage } from "../../domain/conversation/conversation.ts";
+import { dayOf } from "../../domain/conversation/usage.ts";
 import { ProjectUsage } from "../ports/project-usage.ts";
 import type { Spent } from "../ports/conversations.ts";
 import { byRow } from "../spent.ts";

@@ -4,8 +4,8 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents, manifestStaleEvent } from "../event-rows.ts";
-import type { BuildSource } from "../../domain/environment-source.ts";
-import { NEW_PROJECT_ROLES } from "../../domain/role.ts";
+import type { BuildSource } from "../../domain/environment/environment-source.ts";
+import { NEW_PROJECT_ROLES } from "../../domain/person/role.ts";
 import {
   Projects,
   type Project,

@@ -7,33 +7,29 @@
  */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import { sealedNameOf } from "../../domain/outbound-receiver.ts";
-import { approvalPlace } from "../../domain/approval.ts";
+import type { SqlError } from "effect/sql/SqlError";
 import {
   credentialPlace,
   type CredentialHolder,
   type CredentialKind,
-} from "../../domain/connector-credential.ts";
-import { flowPlace, grantPlace, type GrantKind } from "../../domain/connector-grant.ts";
+} from "../../domain/connector/connector-credential.ts";
+import { flowPlace, grantPlace, type GrantKind } from "../../domain/connector/connector-grant.ts";
 import { heldBy } from "./connectors.ts";
 import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
-/** The columns with sealed values. */
+/** The columns with sealed values of the core. */
 export const SEALED_COLUMNS = [
-  "approvals.arguments_envelope",
-  "approvals.result_envelope",
   "connector_credentials.envelope",
   "connector_flows.envelope",
   "connector_grants.envelope",
-  "outbound_webhooks.envelope",
   "project_credentials.envelope",
   "project_secrets.envelope",
   "project_secrets.previous_envelope",
 ] as const;
 
 /** How many values are read at a time: 64 KiB each at most. */
-const PORTION = 100;
+export const PORTION = 100;
 
 export interface SealedRow {
   readonly projectId: string;
@@ -128,7 +124,7 @@ const previousOf = ({ projectId, name, previousVersion, previousEnvelope }: Secr
     : { projectId, name, version: previousVersion, envelope: previousEnvelope };
 
 /** Sorts before every other id. */
-const NO_ID = "00000000-0000-0000-0000-000000000000";
+export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
   const sql = yield* SqlClient.SqlClient;
@@ -139,27 +135,6 @@ const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal
     yield* sql`UPDATE project_credentials SET envelope = ${envelope} WHERE project_id = ${row.projectId}`;
   }
   return rows.length;
-});
-
-/** Addresses and signing secrets of receivers. */
-const receivers = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
-  const sql = yield* SqlClient.SqlClient;
-  let after: (SealedRow & { readonly id: string }) | null = null;
-  let count = 0;
-  for (;;) {
-    const rows: readonly (SealedRow & { readonly id: string })[] = yield* sql<
-      SealedRow & { readonly id: string }
-    >`
-      SELECT id, project_id AS "projectId", ${sealedNameOf("")} || id::text AS name, sealed_version AS version, envelope
-      FROM outbound_webhooks WHERE id > ${after?.id ?? NO_ID}::uuid ORDER BY id LIMIT ${PORTION} FOR UPDATE`;
-    for (const row of rows) {
-      const envelope = Buffer.from(yield* reseal(row));
-      yield* sql`UPDATE outbound_webhooks SET envelope = ${envelope} WHERE id = ${row.id}`;
-    }
-    count += rows.length;
-    after = rows.at(-1) ?? null;
-    if (after === null) return count;
-  }
 });
 
 type ConnectorRow = Omit<SealedRow, "name"> & CredentialHolder & { readonly origin: string };
@@ -200,55 +175,23 @@ const connectorGrants = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["re
   return grants.length;
 });
 
-/** How many approvals are read at a time: arguments of 256 KiB and a result of 1 MiB each at most. */
-const APPROVALS_PORTION = 20;
-
-/** Arguments and results of calls that wait for a person, or for the agent. @returns how many approvals */
-const approvals = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
-  const sql = yield* SqlClient.SqlClient;
-  let after = NO_ID;
-  let count = 0;
-  for (;;) {
-    const rows = yield* sql<{
-      readonly id: string;
-      readonly projectId: string;
-      readonly arguments: Uint8Array | null;
-      readonly result: Uint8Array | null;
-    }>`
-      SELECT id, project_id AS "projectId", arguments_envelope AS arguments, result_envelope AS result FROM approvals
-      WHERE num_nonnulls(arguments_envelope, result_envelope) > 0 AND id > ${after}::uuid
-      ORDER BY id LIMIT ${APPROVALS_PORTION} FOR UPDATE`;
-    for (const row of rows) {
-      const again = (part: "arguments" | "result") => {
-        const envelope = row[part];
-        return envelope === null
-          ? Effect.succeed(null)
-          : Effect.map(reseal({ ...approvalPlace(row, part), envelope }), Buffer.from);
-      };
-      yield* sql`
-        UPDATE approvals SET arguments_envelope = ${yield* again("arguments")},
-          result_envelope = ${yield* again("result")}
-        WHERE id = ${row.id}`;
-    }
-    count += rows.length;
-    const last = rows.at(-1);
-    if (last === undefined) return count;
-    after = last.id;
-  }
-});
-
-/** @returns how many values it sealed. */
-export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Resealing<E>) {
+/**
+ * @param features seals what features keep
+ * @returns how many values it sealed, by kind
+ */
+export const resealAll = Effect.fn("store.resealAll")(function* <E, Counts extends object>(
+  work: Resealing<E>,
+  features: (reseal: Resealing<E>["reseal"]) => Effect.Effect<Counts, E | SqlError, SqlClient.SqlClient>,
+) {
   const sql = yield* SqlClient.SqlClient;
   const all = Effect.gen(function* () {
     const kept = yield* work.decide(yield* look(work.aliveSince));
     const counted = {
       secrets: yield* secrets(work.reseal),
       credentials: yield* credentials(work.reseal),
-      receivers: yield* receivers(work.reseal),
       connectorCredentials: yield* connectorCredentials(work.reseal),
       connectorGrants: yield* connectorGrants(work.reseal),
-      approvals: yield* approvals(work.reseal),
+      ...(yield* features(work.reseal)),
     };
     yield* keep(kept);
     work.written();

@@ -1,4 +1,4 @@
-/** Roles in SQL: the same rule as `roleIn` of domain/role.ts. */
+/** Roles in SQL: the same rule as `roleIn` of domain/person/role.ts. */
 import type * as SqlClient from "effect/sql/SqlClient";
 
 /** A person's role in a project, or null. Her row is in scope as `users`, the project's as `project`. */

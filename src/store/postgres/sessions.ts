@@ -3,28 +3,37 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { afterSave } from "../../domain/saved.ts";
-import { isLive } from "../../domain/session.ts";
+import { isLive } from "../../domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { cursorOf, pageOf, positionOf } from "../cursor.ts";
-import { sessionStatusEvent } from "../event-rows.ts";
+import { sessionStatusEvent, workUnsavedEvent } from "../event-rows.ts";
 import type { Change } from "../ports/journal.ts";
 import {
   PROMPT_SEARCHED,
   Sessions,
   SESSIONS_LOOKED_AT,
   type OwnerlessSession,
+  type RunningSession,
   type Session,
   type SessionFilter,
   type SessionRequest,
 } from "../ports/sessions.ts";
-import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
+import {
+  dismissedRow,
+  sessionColumns,
+  slotMove,
+  unsavedNews,
+  type SessionColumns,
+} from "../session-columns.ts";
+import { filterReach } from "../session-filters.ts";
+import { insertAudit } from "./audit.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { noteFailure } from "./fires.ts";
 import {
   firstSession,
+  hasActivity,
   pendingCallsOf,
   SESSION_COLUMNS,
   shownColumns,
@@ -34,6 +43,7 @@ import {
   type ShownRow,
 } from "./session-rows.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
+import { makeNoteSaves } from "./session-saves.ts";
 import { makeNoteTurn } from "./turn-endings.ts";
 import { plannedAnew, shared } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
@@ -49,6 +59,7 @@ const assignments = (columns: SessionColumns, now: number) => ({
   }),
   ...(columns.stopReason !== undefined && { stop_reason: columns.stopReason }),
   ...(columns.saved !== undefined && { saved: json(columns.saved) }),
+  ...(columns.unsaved !== undefined && { unsaved: columns.unsaved && json(columns.unsaved) }),
   ...(columns.restoreSaved !== undefined && { restore_saved: columns.restoreSaved }),
   ...(columns.restored !== undefined && { restored: columns.restored }),
   ...(columns.runningAt !== undefined && { running_at: at(columns.runningAt) }),
@@ -71,34 +82,32 @@ const isFailureNew = ({ before, after: { state } }: SessionChange): boolean =>
   before.state !== state && [before.state, state].includes("failed");
 
 /** Whether a step changes more than the session's row and what the same statement adds. */
-const changesMore = (change: SessionChange): boolean => {
-  const { saved, deletedAt } = sessionColumns(change);
-  return (
-    saved !== undefined || deletedAt !== undefined || slotMove(change) !== "keep" || isFailureNew(change)
-  );
-};
+const changesMore = (change: SessionChange): boolean =>
+  sessionColumns(change).deletedAt !== undefined || slotMove(change) !== "keep" || isFailureNew(change);
 
-/** The saved work on the row follows from the former one (afterSave). */
-const columnsIn = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* (change: SessionChange) {
-    const columns = sessionColumns(change);
-    if (columns.saved === undefined) return columns;
-    const [former] = yield* sql<Pick<Session, "saved" | "restored">>`
-      SELECT saved, restored FROM project_sessions WHERE id = ${change.id} FOR UPDATE`;
-    return former === undefined ? columns : { ...columns, saved: afterSave(former, columns.saved) };
-  });
+/** The event that the step's statement writes. */
+const eventOf = (change: SessionChange, columns: SessionColumns) => {
+  const {
+    before,
+    after: { state },
+    now,
+  } = change;
+  if (before.state !== state) return sessionStatusEvent({ at: now }, { ...columns, previous: before.state });
+  const news = unsavedNews(change);
+  return news === null ? null : workUnsavedEvent({ at: now }, news);
+};
 
 const makeMemory = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   const endings = yield* Endings;
-  const columnsOf = columnsIn(sql);
 
-  const writes = Effect.fnUntraced(function* (change: SessionChange) {
+  const writes = (change: SessionChange) => {
     const { id, before, after: snapshot, now } = change;
-    const columns = yield* columnsOf(change);
+    const columns = sessionColumns(change);
     const slot = slotMove(change);
-    const isMoved = before.state !== snapshot.state;
+    const event = eventOf(change, columns);
+    const lost = before.state === snapshot.state ? null : unsavedNews(change);
     const finish = Effect.fnUntraced(function* ({ accountId, projectId, isFired }: SavedRow) {
       if (columns.deletedAt !== undefined) {
         yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
@@ -106,22 +115,26 @@ const makeMemory = Effect.gen(function* () {
         yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
       }
       if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
-      if (isMoved) yield* events.wake(projectId);
+      if (lost !== null)
+        yield* events.append([workUnsavedEvent({ projectId, sessionId: id, at: now }, lost)]);
+      const row = dismissedRow(change, { id, accountId, projectId });
+      if (row !== null) yield* insertAudit(sql, row);
+      if (event !== null) yield* events.wake(projectId);
       // The account's row is locked last and for the shortest time, since every session of the account needs it.
       if (slot === "release") yield* releaseSlot(sql, accountId);
       if (slot === "reserve") yield* reserveSlot(sql, accountId);
       if (isFailureNew(change) && isFired) yield* noteFailure(sql, id);
     });
-    return {
+    return Effect.succeed({
       columns: assignments(columns, now),
       // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
       ...(slot === "reserve" && {
         assignments: sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`,
       }),
-      event: isMoved ? sessionStatusEvent({ at: now }, { ...columns, previous: before.state }) : null,
+      event,
       finish,
-    };
-  });
+    });
+  };
 
   return yield* makeActorMemory<SessionSnapshot, SessionEvent, SessionCommand, SavedRow>({
     kind: "session",
@@ -135,22 +148,13 @@ const makeMemory = Effect.gen(function* () {
   });
 });
 
-const noteRestoredIn =
-  (sql: SqlClient.SqlClient): Sessions["Service"]["noteRestored"] =>
-  (id, { sandboxId, restored }) =>
-    sql`UPDATE project_sessions SET restored = ${json(restored)}
-      WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId}`.pipe(
-      Effect.asVoid,
-      stored("sessions.noteRestored"),
-    );
-
 /** The conditions of a filter on the rows that a list looks at. */
 const conditionsOf = (
   sql: SqlClient.SqlClient,
   filter: SessionFilter,
   approver: Fragment,
 ): readonly Fragment[] => {
-  const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
+  const { status, turn, activities, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const turns = (states: Fragment) =>
     sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
   const approvable = sql`EXISTS (SELECT FROM ${sql.literal(pendingCallsOf("looked.id"))} AND ${approver})`;
@@ -159,7 +163,8 @@ const conditionsOf = (
     turn === "idle" && sql`NOT ${turns(sql`'running', 'requires_action'`)}`,
     turn === "running" && turns(sql`${turn}`),
     turn === "requires_action" &&
-      sql`(${turns(sql`${turn}`)} AND status IN ('provisioning', 'running') OR ${approvable})`,
+      sql`(${turns(sql`${turn}`)} AND status IN ('provisioning', 'running') OR unsaved IS NOT NULL OR ${approvable})`,
+    activities !== undefined && sql.literal(hasActivity("looked", activities)),
     triggerSlug !== undefined && sql`trigger_slug = ${triggerSlug}`,
     startedBy === "person" && sql`trigger_slug IS NULL`,
     startedBy === "trigger" && sql`trigger_slug IS NOT NULL`,
@@ -185,19 +190,17 @@ const listIn = (sql: SqlClient.SqlClient) =>
     const position = yield* positionOf(cursor);
     const wanted = conditionsOf(sql, request, request.mayApprove === true ? approver : sql`false`);
     // Few sessions are live, and an index has them: an old one among them is found too.
-    const isLiveAsked =
-      request.turn !== undefined || request.status === "running" || request.status === "provisioning";
+    const reach = filterReach(request);
     const live = sql`status IN ('provisioning', 'running')`;
     // A session may have ended while a call of it waits. Both parts of the union have an index with few rows.
     const open = sql`id IN (
       SELECT id FROM project_sessions WHERE ${scope} AND ${live}
       UNION SELECT session_id FROM executor_calls WHERE outcome = 'pending'
     )`;
-    const isOpenAsked = request.turn === "requires_action" && request.mayApprove === true;
     const looked = sql`
       SELECT * FROM project_sessions
       WHERE ${scope} AND deleted_at IS NULL
-        ${isLiveAsked ? sql`AND ${isOpenAsked ? open : live}` : sql.literal("")}
+        ${reach === "all" ? sql.literal("") : sql`AND ${reach === "open" ? open : live}`}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
     const planned = wanted.length === 0 ? shared : plannedAnew;
@@ -262,6 +265,14 @@ const ownerlessIn = (sql: SqlClient.SqlClient) =>
       )
       AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)`;
 
+const noteChangesIn =
+  (sql: SqlClient.SqlClient): Service["noteChanges"] =>
+  (id, changes) =>
+    sql`UPDATE project_sessions SET changes = ${json(changes)} WHERE id = ${id}`.pipe(
+      Effect.asVoid,
+      stored("sessions.noteChanges"),
+    );
+
 export const layer = Layer.effect(
   Sessions,
   Effect.gen(function* () {
@@ -314,12 +325,18 @@ export const layer = Layer.effect(
           Effect.asVoid,
           stored("sessions.acceptBootstrap"),
         ),
-      noteRestored: noteRestoredIn(sql),
+      ...(yield* makeNoteSaves),
+      noteChanges: noteChangesIn(sql),
       noteTurn: (id, { now, ...turn }) =>
         sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
       runningOn: (nodeId) =>
-        sql<{ readonly id: string; readonly sandboxId: string; readonly runningAt: number }>`
-          SELECT session.id, sandbox.id AS "sandboxId", session.running_at AS "runningAt"
+        sql<RunningSession>`
+          SELECT session.id, sandbox.id AS "sandboxId", session.running_at AS "runningAt", session.unsaved,
+            session.unsaved IS NOT NULL AND (
+              SELECT count(*) FROM project_sessions AS other
+              WHERE other.account_id = session.account_id AND other.status = 'running'
+                AND (other.unsaved -> 'since', other.id) > (session.unsaved -> 'since', session.id)
+            ) >= (SELECT session_cap / 2 FROM accounts WHERE id = session.account_id) AS "isSurplus"
           FROM project_sessions AS session
           JOIN session_sandboxes AS sandbox ON sandbox.session_id = session.id AND sandbox.status = 'active'
           WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(

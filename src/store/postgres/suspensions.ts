@@ -1,8 +1,8 @@
-/** Suspended own credentials. The rules are those of src/domain/own-credential.ts. */
+/** Suspended own credentials. The rules are those of src/domain/connector/own-credential.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { Suspension } from "../../domain/own-credential.ts";
+import type { Suspension } from "../../domain/connector/own-credential.ts";
 import { Suspensions } from "../ports/suspensions.ts";
 import { at, stored } from "./connection/statement.ts";
 

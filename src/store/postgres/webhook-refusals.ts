@@ -75,12 +75,13 @@ export const layer = Layer.effect(
     const add = yield* makeAdd;
     return {
       add: (refusals) => sql.withTransaction(add(refusals)).pipe(stored("webhookRefusals.add")),
-      list: Effect.fnUntraced(function* (projectId, { cursor, limit }) {
+      list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug }) {
         const position = yield* positionOf(cursor);
         const rows = yield* sql<Row>`
           SELECT id, project_id AS "projectId", at, slug, status, code, reason, delivery_id AS "deliveryId", event,
             declared_bytes AS "declaredBytes", body_bytes AS "bodyBytes", address, forwarded_for AS "forwardedFor"
-          FROM webhook_refusals WHERE project_id = ${projectId} ${after(sql, { at: "at", id: "id" }, position)}
+          FROM webhook_refusals WHERE project_id = ${projectId}
+            ${slug === undefined ? sql.literal("") : sql`AND slug = ${slug}`} ${after(sql, { at: "at", id: "id" }, position)}
           ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
         return pageOf(rows.map(refusalOf), limit, ({ at: instant, id }) => ({ at: instant, id }));
       }, stored("webhookRefusals.list")),

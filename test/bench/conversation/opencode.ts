@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { opencodeSettings } from "../../../daemon/adapters/opencode.ts";
-import { GATEWAY_PROVIDER } from "../../../src/domain/model.ts";
+import { GATEWAY_PROVIDER } from "../../../src/domain/sandbox/model.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 import { freePort } from "../../support/machine/free-port.ts";
 import { Installation, type Life } from "../../support/service/process-service.ts";

@@ -4,56 +4,65 @@ import { type PageFile, readPage } from "../../../src/http/pages/page-files.ts";
 
 const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 
-/** Limits for the files that each reader loads, and for those that are loaded when their page is opened (decisions 0065, 0081). */
+/** Limits for the files that each reader loads, and for those that are loaded when their page is opened (decision 0081). */
 export const SIZE_MAX_KB = 135;
-export const LATER_MAX_KB = 30;
-/** The terminal, most of which is its library (decision 0087). */
+/** With the first page of a person who is signed in (decision 0095). */
+export const HOME_MAX_KB = 220;
+export const LATER_MAX_KB = 40;
+/** The terminal, most of which is its library (decision 0041). */
 export const TERMINAL_MAX_KB = 100;
+/** The framework of the remade pages (decision 0095). */
+export const REACT_MAX_KB = 85;
 
 export interface PageSize {
   readonly files: number;
   /** Kilobytes of 1,000 bytes. */
   readonly plainKb: number;
   readonly gzippedKb: number;
+  /** The same with the first page. */
+  readonly homeKb: number;
   /** Compressed, and not part of the other numbers. */
   readonly laterKb: number;
   /** The same of the terminal, which is not part of `laterKb`. */
   readonly terminalKb: number;
+  /** The same of React and what belongs to it, a part of `homeKb`. */
+  readonly reactKb: number;
 }
 
 const kilobytes = (parts: readonly Uint8Array[]): number =>
   Math.round(parts.reduce((all, { length }) => all + length, 0) / 100) / 10;
 
-/** Modules that only `import()` reaches. */
-const lateModules = (files: readonly PageFile[]): ReadonlySet<string> => {
-  const modules = new Map(
-    files
-      .filter(({ name }) => name.endsWith(".js"))
-      .map(({ name, plain }) => [name, Buffer.from(plain).toString()]),
-  );
-  const early = new Set<string>();
-  const reach = (name: string): void => {
-    const source = modules.get(name);
-    if (source === undefined || early.has(name)) return;
-    early.add(name);
-    for (const [, next = ""] of source.matchAll(/(?:from|import)\s*"\.\/([\w-]+\.js)"/g)) reach(next);
+/** The script of that name, and those that it imports. Others are reached by `import()`. */
+const loadedWith = (name: string, files: readonly PageFile[]): ReadonlySet<string> => {
+  const loaded = new Set<string>();
+  const reach = (file: PageFile | undefined): void => {
+    if (file === undefined || loaded.has(file.name)) return;
+    loaded.add(file.name);
+    const source = Buffer.from(file.plain).toString();
+    for (const [, next] of source.matchAll(/(?:from|import)\s*"\.\/([\w-]+\.js)"/g))
+      reach(files.find((one) => one.name === next));
   };
-  reach([...modules.keys()].find((name) => name.startsWith("app-")) ?? "");
-  return new Set([...modules.keys()].filter((name) => !early.has(name)));
+  reach(files.find((file) => file.name.startsWith(`${name}-`) && file.name.endsWith(".js")));
+  return loaded;
 };
 
 const isTerminal = ({ name }: PageFile): boolean => name.startsWith("terminal-");
+const isReact = ({ name }: PageFile): boolean => name.startsWith("react-");
 
 export const pageSize = async (): Promise<PageSize> => {
   const files = await readPage(DASHBOARD);
-  const late = lateModules(files);
-  const first = files.filter(({ name }) => !late.has(name));
-  const lateFiles = files.filter(({ name }) => late.has(name));
+  const [early, home] = ["main", "home"].map((name) => loadedWith(name, files));
+  const isFirst = ({ name }: PageFile): boolean => early?.has(name) === true || !name.endsWith(".js");
+  const isHome = (file: PageFile): boolean => isFirst(file) || home?.has(file.name) === true;
+  const first = files.filter(isFirst);
+  const lateFiles = files.filter((file) => !isHome(file));
   return {
     files: first.length,
     plainKb: kilobytes(first.map(({ plain }) => plain)),
     gzippedKb: kilobytes(first.map(({ gzipped }) => gzipped)),
+    homeKb: kilobytes(files.filter(isHome).map(({ gzipped }) => gzipped)),
     laterKb: kilobytes(lateFiles.filter((file) => !isTerminal(file)).map(({ gzipped }) => gzipped)),
     terminalKb: kilobytes(lateFiles.filter(isTerminal).map(({ gzipped }) => gzipped)),
+    reactKb: kilobytes(files.filter(isReact).map(({ gzipped }) => gzipped)),
   };
 };

@@ -12,7 +12,7 @@ import {
 import type { Duplex } from "node:stream";
 import * as Result from "effect/Result";
 import { Pool, type Dispatcher } from "undici";
-import { USER_CONTEXT_HEADER, verifyUserContext } from "../../../src/domain/user-context.ts";
+import { USER_CONTEXT_HEADER, verifyUserContext } from "../../../src/domain/sandbox/user-context.ts";
 import { portOf, SESSION_ID, tellPort, TOKEN, upstreamPort } from "./listening.ts";
 
 const pool = new Pool(`http://127.0.0.1:${upstreamPort()}`, {

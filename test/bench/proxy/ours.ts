@@ -1,6 +1,6 @@
 /** The daemon's own server, as it runs in a sandbox: route, user context, `src/proxy`. Its runtime is the upstream. */
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
-import { Redactor } from "../../../src/domain/redactor.ts";
+import { Redactor } from "../../../src/domain/secret/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
 import { freePort } from "../../support/machine/free-port.ts";

@@ -9,7 +9,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
-import { Actors, Placement } from "../../../src/actors/actors.ts";
+import { Actors, Placement } from "../../../src/services/actors.ts";
 import { Directory, directoryLayer } from "../../../src/services/directory.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { Scheduler, schedulerLayer } from "../../../src/duties/scheduler.ts";

@@ -10,9 +10,10 @@ import * as Layer from "effect/Layer";
 import * as pg from "pg";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
-import { Manifests } from "../../../src/duties/manifests.ts";
+import { Manifests } from "../../../src/services/manifests.ts";
 import { Scheduler } from "../../../src/duties/scheduler.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readConfig } from "../../../src/settings/config.ts";
+import { SimulatedSaves } from "../../twins/saves.ts";
 import { simulatedBackend } from "../../twins/git/repositories.ts";
 import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedSite } from "../../../src/builder/site/simulated.ts";
@@ -21,7 +22,7 @@ import { actorLayers } from "../../../src/service.ts";
 import { Admissions } from "../../../src/store/ports/admissions.ts";
 import { Projects } from "../../../src/store/ports/projects.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
-import { postgresStore } from "../../../src/store/postgres/layer.ts";
+import { postgresStore } from "../../../src/database.ts";
 import { migrate } from "../../../src/store/postgres/migrate.ts";
 import { inserted, openBare, type Bare } from "./bare.ts";
 import { quantile, rounded } from "./figures.ts";
@@ -107,6 +108,7 @@ const serviceOver = (url: string, commits: Commits) => {
       simulatedSite,
       simulatedProvider({ bootMs: 5 }),
       simulatedDaemon,
+      new SimulatedSaves().layer,
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
       singleRunner,
     ).pipe(Layer.provideMerge(outside)),

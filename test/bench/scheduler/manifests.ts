@@ -1,5 +1,5 @@
 /** Projects with manifests full of cron triggers, the same ones in every run. */
-import { TRIGGER_LIMIT } from "../../../src/domain/manifest.ts";
+import { TRIGGER_LIMIT } from "../../../src/domain/manifest/manifest.ts";
 
 /** The months, as an expression names them, without the one of an instant and those beside it. */
 const monthsAwayFrom = (instantMs: number): string => {

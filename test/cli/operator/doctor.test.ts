@@ -11,8 +11,9 @@ import {
   diskFinding,
   findingLines,
   installationFindings,
+  savesFinding,
 } from "../../../src/cli/operator/doctor-installation.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readConfig } from "../../../src/settings/config.ts";
 import type { DatabaseState } from "../../../src/store/postgres/examine.ts";
 import { freshDatabase } from "../../support/postgres/postgres.ts";
 
@@ -53,6 +54,23 @@ describe("the doctor", () => {
     expect(of("git")?.text).toMatch(/^git version 2\./);
     expect(of("agent")).toMatchObject({ state: "ok" });
     expect(of("public URL")?.text).toContain("https://agents.example.org");
+  });
+
+  it("warns before saved work meets a limit of the disk or of a project", () => {
+    const disk = { free: 50, total: 100 };
+    const projects = [
+      { id: "one", bytes: 79 },
+      { id: "two", bytes: 80 },
+    ];
+    expect(savesFinding(disk, projects.slice(0, 1), 100)).toMatchObject({ state: "ok", todo: null });
+    expect(savesFinding(disk, projects, 100)).toMatchObject({
+      state: "warn",
+      text: "0.0 GiB, near the limit of project two",
+    });
+    expect(savesFinding({ free: 11, total: 100 }, [], 100)).toMatchObject({
+      state: "warn",
+      text: "0.0 GiB, and 11 % of the disk is free",
+    });
   });
 
   it("names a data directory that is a file", async () => {

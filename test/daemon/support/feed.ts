@@ -1,8 +1,8 @@
 /** A feed of the conversation in the test's own process, and items for it. */
 import type { ItemDraft } from "../../../daemon/adapters/adapter.ts";
 import { ConversationFeed } from "../../../daemon/conversation/feed.ts";
-import { Redactor } from "../../../src/domain/redactor.ts";
-import type { NativeItem } from "../../../src/domain/conversation.ts";
+import { Redactor } from "../../../src/domain/secret/redactor.ts";
+import type { NativeItem } from "../../../src/domain/conversation/conversation.ts";
 import { Follower } from "./follower.ts";
 
 /** A feed with the clock in the test's hand. */

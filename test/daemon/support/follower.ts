@@ -1,6 +1,10 @@
 /** Follows the daemon's report of the conversation, as the service does. */
 import * as Schema from "effect/Schema";
-import { ConversationReport, type NativeItem, type TurnNow } from "../../../src/domain/conversation.ts";
+import {
+  ConversationReport,
+  type NativeItem,
+  type TurnNow,
+} from "../../../src/domain/conversation/conversation.ts";
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ConversationReport));
 

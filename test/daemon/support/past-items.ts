@@ -1,5 +1,5 @@
 /** Items of a history that an agent in a fresh sandbox gets. */
-import type { PastItem } from "../../../src/domain/history.ts";
+import type { PastItem } from "../../../src/domain/conversation/history.ts";
 
 /** When they were completed, unless a test says otherwise: ms since the epoch. */
 export const PAST_MS = Date.UTC(2026, 10, 20, 12);

@@ -6,8 +6,8 @@ import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { AgentAdapter, LaunchSettings, Recap } from "../../../src/domain/launch.ts";
-import { signUserContext } from "../../../src/domain/user-context.ts";
+import type { AgentAdapter, LaunchSettings, Recap } from "../../../src/domain/sandbox/launch.ts";
+import { signUserContext } from "../../../src/domain/sandbox/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
 import { identify } from "../../../src/sandbox/machine/processes.ts";
@@ -163,7 +163,7 @@ export class Running {
 
   /** One call of the control surface; text is sent as it is, anything else as JSON. @returns status and answer. */
   async control(
-    name: "refresh" | "env" | "save" | "abort",
+    name: "refresh" | "env" | "abort",
     body: unknown = {},
   ): Promise<readonly [number, Readonly<Record<string, unknown>>]> {
     const answer = await this.ask(`/platform/${name}`, {

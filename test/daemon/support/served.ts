@@ -12,10 +12,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConversationFeed } from "../../../daemon/conversation/feed.ts";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
-import { Redactor } from "../../../src/domain/redactor.ts";
+import { Redactor } from "../../../src/domain/secret/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
-import { signUserContext } from "../../../src/domain/user-context.ts";
+import { signUserContext } from "../../../src/domain/sandbox/user-context.ts";
 
 export const SESSION_ID = "0192d3a4-0000-7000-8000-0000000000aa";
 export const TOKEN = "platform_sbx_token-of-the-sandbox-under-test";
@@ -40,6 +40,8 @@ export class Served {
   readonly ring = new LogRing(() => undefined);
   /** One for each abort: whether no turn may follow it. */
   readonly aborts: boolean[] = [];
+  /** How often it was told that messages are taken again. */
+  continued = 0;
   readonly #directory = mkdtempSync(join(tmpdir(), "served-"));
   readonly #upstreams: Server[] = [];
   readonly #sockets = new Set<Socket>();
@@ -57,6 +59,7 @@ export class Served {
       ring: served.ring,
       ...(feed !== null && { feed, steering: (name) => Promise.resolve({ done: { name } }) }),
       abort: (isLast) => Promise.resolve(served.aborts.push(isLast) > 0),
+      goOn: () => void (served.continued += 1),
       control: (name) => Promise.resolve({ done: { name } }),
     });
     served.#server = server;

@@ -15,7 +15,7 @@ import { connectorClient } from "../../../src/connectors/wire.ts";
 import type { Network } from "../../../src/ground/net/dial.ts";
 import { makeWire } from "../../../src/git/github/wire.ts";
 import { checkRemote, checkSource } from "../../../src/git/upstream/source.ts";
-import { makeSender } from "../../../src/outbound/sender.ts";
+import { makeSender } from "../../../src/features/notifications/sender.ts";
 import { openEgress } from "../../../src/sandbox/egress.ts";
 import { publicRegistries } from "../../../src/sandbox/images/registry/lookup.ts";
 import { registryClient } from "../../../src/sandbox/packages/upstream.ts";

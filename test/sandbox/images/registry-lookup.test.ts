@@ -1,7 +1,7 @@
 /** What the tag of a base image stands for, asked of a registry on loopback. */
 import { request } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { taggedReference } from "../../../src/domain/registry-reference.ts";
+import { taggedReference } from "../../../src/domain/environment/registry-reference.ts";
 import { type AskRegistry, RegistryFailure } from "../../../src/sandbox/images/registry/client.ts";
 import { lookUp, publicRegistries } from "../../../src/sandbox/images/registry/lookup.ts";
 import { digestOf, ImageRegistry } from "../../support/servers/image-registry.ts";

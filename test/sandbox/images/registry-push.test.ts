@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readRegistryLocation } from "../../../src/domain/registry-reference.ts";
+import { readRegistryLocation } from "../../../src/domain/environment/registry-reference.ts";
 import { RegistryFailure } from "../../../src/sandbox/images/registry/client.ts";
 import { RegistryImages } from "../../../src/sandbox/images/registry/images.ts";
 import { ImageStore } from "../../../src/sandbox/images/store.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { readConfig } from "../../../src/config.ts";
+import { readConfig } from "../../../src/settings/config.ts";
 import { type Manifest, manifests } from "../../support/cluster/manifests.ts";
 import { faultsOf } from "../../support/cluster/schema.ts";
 import { helmProgram } from "../../support/requirements.ts";

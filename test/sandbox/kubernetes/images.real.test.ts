@@ -7,7 +7,7 @@ import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { bundleDaemon } from "../../../daemon/bundle.ts";
-import { buildImageName } from "../../../src/domain/image.ts";
+import { buildImageName } from "../../../src/domain/environment/image.ts";
 import { ImageStore } from "../../../src/sandbox/images/store.ts";
 import { RegistryImages } from "../../../src/sandbox/images/registry/images.ts";
 import { launchText } from "../../../src/sandbox/kubernetes/launch.ts";

@@ -6,7 +6,7 @@ import {
   type V1Service,
 } from "@kubernetes/client-node";
 import { expect, it } from "vitest";
-import { readConfig } from "../../../src/config.ts";
+import { readConfig } from "../../../src/settings/config.ts";
 import { LABELS, LINK_PORT } from "../../../src/sandbox/kubernetes/pod.ts";
 import { policyProblems } from "../../../src/sandbox/kubernetes/policies.ts";
 import { RIGHTS } from "../../../src/sandbox/kubernetes/rights.ts";

@@ -8,7 +8,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, expect, it } from "vitest";
-import { FORWARDER_PORT, PROXY_VARIABLES } from "../../../src/domain/launch.ts";
+import { FORWARDER_PORT, PROXY_VARIABLES } from "../../../src/domain/sandbox/launch.ts";
 import { type Egress, openEgress } from "../../../src/sandbox/egress.ts";
 import { NetworkDouble } from "../../support/network.ts";
 import { npmTarball } from "../../support/servers/package-files.ts";

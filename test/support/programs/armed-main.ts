@@ -4,7 +4,7 @@
  * signal, and does nothing more before the signal arrives.
  */
 import { writeSync } from "node:fs";
-import { keepCompiled } from "../../../src/compile-cache.ts";
+import { keepCompiled } from "../../../src/ground/compile-cache.ts";
 import type { FaultPoint } from "../../../src/store/ports/faults.ts";
 
 keepCompiled();

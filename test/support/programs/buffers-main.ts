@@ -3,7 +3,7 @@
  */
 import { PerformanceObserver, type PerformanceEntry } from "node:perf_hooks";
 import { setImmediate as turn } from "node:timers/promises";
-import { countBuffersWithHeap } from "../../../src/heap.ts";
+import { countBuffersWithHeap } from "../../../src/ground/heap.ts";
 
 const MAJOR = 4;
 const BUFFERS = 8_000;

@@ -1,6 +1,6 @@
 /** Closes what it inherited while Node's own thread reads the file of NODE_EXTRA_CA_CERTS. */
 import { readdirSync, readlinkSync, writeSync } from "node:fs";
-import { closeInherited } from "../../../src/inherited.ts";
+import { closeInherited } from "../../../src/ground/inherited.ts";
 
 const path = process.env["NODE_EXTRA_CA_CERTS"];
 const isOpen = () =>

@@ -12,7 +12,7 @@ import { text as readText } from "node:stream/consumers";
 import type { ItemDraft } from "../../../daemon/adapters/adapter.ts";
 import { ConversationFeed, REPORT_EVERY_MS } from "../../../daemon/conversation/feed.ts";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
-import { Redactor } from "../../../src/domain/redactor.ts";
+import { Redactor } from "../../../src/domain/secret/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
 import { item, tool } from "../../daemon/support/feed.ts";

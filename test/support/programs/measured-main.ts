@@ -4,7 +4,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { keepCompiled } from "../../../src/compile-cache.ts";
+import { keepCompiled } from "../../../src/ground/compile-cache.ts";
 
 keepCompiled();
 const { run, service } = await import("../../../src/serve.ts");

@@ -3,7 +3,7 @@
  * answered with 503 until a message from the parent process opens it. The parent gets a message for each.
  */
 import { Server, type IncomingMessage, type ServerResponse } from "node:http";
-import { keepCompiled } from "../../../src/compile-cache.ts";
+import { keepCompiled } from "../../../src/ground/compile-cache.ts";
 
 keepCompiled();
 const { run, service } = await import("../../../src/serve.ts");

@@ -1,5 +1,5 @@
 /** The account of a running service, as its API shows it: the ledger, its sessions, its counters. */
-import { instantsBetween, type CronSchedule } from "../../../src/domain/cron.ts";
+import { instantsBetween, type CronSchedule } from "../../../src/domain/trigger/cron.ts";
 import { eventually } from "./eventually.ts";
 import type { Life } from "./process-service.ts";
 import type { FireRow, Ledger, SessionRow } from "../webhooks/webhook-ledger.ts";

@@ -21,14 +21,19 @@ export interface Running {
   readonly env?: Readonly<Record<string, string>>;
   /** Its standard input. Absent: empty. */
   readonly input?: string | Uint8Array;
+  /** Its standard error is a terminal. */
+  readonly isWatched?: true;
+  /** Its standard input is a terminal. */
+  readonly isTyped?: true;
 }
 
 /** Runs a command in this process, which takes a tenth of a program's time. Files are named by their whole path. */
 export const runHere = async (
   line: readonly string[],
-  { env = {}, input = "" }: Running = {},
+  { env = {}, input = "", isWatched, isTyped }: Running = {},
 ): Promise<Ended> => {
   const streams = { stdin: new PassThrough(), stdout: "", stderr: "" };
+  if (isTyped === true) Object.assign(streams.stdin, { isTTY: true, setRawMode: () => streams.stdin });
   streams.stdin.end(input);
   const code = await runProgram(commands, {
     line,
@@ -36,7 +41,7 @@ export const runHere = async (
     streams: {
       stdin: () => streams.stdin as unknown as NodeJS.ReadStream,
       stdout: { write: (more) => (streams.stdout += more) },
-      stderr: { write: (more) => (streams.stderr += more) },
+      stderr: { write: (more) => (streams.stderr += more), isTTY: isWatched === true },
     },
   });
   return { code, stdout: streams.stdout, stderr: streams.stderr };

@@ -9,7 +9,7 @@ import * as Result from "effect/Result";
 import * as Scope from "effect/Scope";
 import { vi } from "vitest";
 import { connectBare, type Bare } from "../postgres/bare.ts";
-import { instantsBetween, parseCron } from "../../../src/domain/cron.ts";
+import { instantsBetween, parseCron } from "../../../src/domain/trigger/cron.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
 import { Installation, type Life } from "./process-service.ts";
 

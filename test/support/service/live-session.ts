@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, vi } from "vitest";
 import { Installation, type Json, type Life, TOKEN } from "./process-service.ts";
+import { useRunDatabase } from "./run-database.ts";
 import { TEST_MS, WAIT_MS } from "../patience.ts";
 
 /** A limit that ends a hung test, not a claim about speed. */
@@ -100,12 +101,13 @@ export class LiveSession {
 
 /** A service with one session, for all tests of a suite. @returns it, once the tests run */
 export const useLiveSession = (body: Json): (() => LiveSession) => {
+  const database = useRunDatabase();
   let installation: Installation;
   let life: Life;
   let session: LiveSession;
   beforeAll(async () => {
     installation = await Installation.open();
-    life = await installation.start();
+    life = await installation.start(database());
     session = await LiveSession.start(life, installation, body);
   }, TEST_MS);
   afterAll(async () => {

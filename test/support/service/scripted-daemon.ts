@@ -5,21 +5,23 @@ import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
-import type { ConversationReport } from "../../../src/domain/conversation.ts";
-import type { LogLine } from "../../../src/domain/log-line.ts";
+import type { ConversationReport } from "../../../src/domain/conversation/conversation.ts";
+import { NOTHING_TO_SAVE, notSaved, type Saved } from "../../../src/domain/save/saved.ts";
+import type { LogLine } from "../../../src/domain/session/log-line.ts";
 import {
   DaemonClient,
   DaemonUnreachable,
   type DaemonHealth,
   type EnvironmentChange,
 } from "../../../src/sandbox/daemon.ts";
-import { emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
+import { emptySaving, emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
 import { ScriptedSteering } from "./scripted-steering.ts";
 
 const ready: DaemonHealth = {
   status: "ready",
   runtime: { state: "ready" },
   repo: { ready: true, branch: null, commit: null },
+  protocol: 3,
   bootstrap: { state: "done" },
   turn: { active: null, active_since: null, last_activity_at: null },
   boot: [],
@@ -139,6 +141,8 @@ export interface DaemonScript {
   readonly become: (mood: DaemonMood) => void;
   /** How often health was requested. */
   readonly asked: () => number;
+  /** How the work in each of their sandboxes is saved. */
+  readonly save: Effect.Effect<Saved>;
   /** While it is closed, saves wait. */
   readonly saves: Latch.Latch;
   /** How many saves wait. */
@@ -190,21 +194,25 @@ export const scriptedDaemon = (): DaemonScript => {
       logs: (_, { after }) => log.stream(after),
       conversation: (_, { context, after }) => conversation.stream(context, after),
       ...steering.layer,
+      output: () => Effect.succeed(null),
       ports: () => Effect.succeed([3000]),
       workspace: emptyWorkspace,
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
-      save: () =>
-        Effect.suspend(() => {
-          saving += 1;
-          return Effect.ensuring(
-            saves.await,
-            Effect.sync(() => (saving -= 1)),
-          );
-        }).pipe(
-          Effect.andThen(Effect.suspend(() => answerOf(mood))),
-          Effect.as({ wip: null, skipped: [], error: null }),
-        ),
+      goOn: () => Effect.void,
+      saveByPush: () => Effect.succeed({ wip: null, skipped: [], error: null }),
+      saving: emptySaving,
     }),
+    save: Effect.suspend(() => {
+      saving += 1;
+      return Effect.ensuring(
+        saves.await,
+        Effect.sync(() => (saving -= 1)),
+      );
+    }).pipe(
+      Effect.andThen(Effect.suspend(() => answerOf(mood))),
+      Effect.as(NOTHING_TO_SAVE),
+      Effect.catch(({ message }) => Effect.succeed(notSaved(message))),
+    ),
     log,
     conversation,
     steering,

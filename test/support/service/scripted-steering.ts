@@ -5,7 +5,7 @@ import type {
   MessageHandedOver,
   OutgoingMessage,
   RuntimeOffers,
-} from "../../../src/domain/steering.ts";
+} from "../../../src/domain/conversation/steering.ts";
 import { NoConversation, type DaemonClient } from "../../../src/sandbox/daemon.ts";
 
 type Steering = Pick<DaemonClient["Service"], "hand" | "attach" | "interrupt" | "answer" | "models">;

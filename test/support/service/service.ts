@@ -23,7 +23,7 @@ import * as Statement from "effect/sql/Statement";
 import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
-import { ProgressTime } from "../../../src/services/approvals.ts";
+import { ProgressTime } from "../../../src/features/approvals/waiting-calls.ts";
 import { upstreamsLayer } from "../../../src/services/upstreams.ts";
 import {
   connectorServers,
@@ -32,10 +32,11 @@ import {
   repositories,
   tokenSignIn,
 } from "../../../src/adapters.ts";
-import { readConfig, type Config, type Environment } from "../../../src/config.ts";
+import { readConfig, type Config, type Environment } from "../../../src/settings/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 import { BodyTime } from "../../../src/http/body.ts";
+import { routeTable } from "../../../src/api.ts";
 import { openListener } from "../../../src/http/server.ts";
 import { makeNodeRoutes } from "../../../src/nodes/endpoint.ts";
 import { nodeLayers } from "../../../src/nodes/layer.ts";
@@ -49,11 +50,17 @@ import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { Pauses } from "../../../src/store/ports/pauses.ts";
-import { postgresStore } from "../../../src/store/postgres/layer.ts";
+import { postgresStore } from "../../../src/database.ts";
 import { Measures, SILENT, type MeasuresApi } from "../../../src/telemetry/port.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
 import { countStart } from "../vitest/starts.ts";
+import { LocalSaves } from "../../../src/saves/layer.ts";
+import { notSaved } from "../../../src/domain/save/saved.ts";
+import { Saves, type SaveRequest } from "../../../src/saves/port.ts";
+import { SimulatedSaves } from "../../twins/saves.ts";
 import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
+
+const unreached = (_request: SaveRequest, error: string) => Effect.succeed(notSaved(error));
 
 /** Ports that a test may use directly, in addition to the API. */
 export type Inside = Ports | SimulatedSandboxes | SqlClient.SqlClient;
@@ -88,6 +95,8 @@ export interface TestService {
   /** The same one, also in a service that is shared: its account alone is the operator. */
   readonly operatorToken: string;
   readonly daemon: DaemonScript;
+  /** They answer as the daemon's script says, unless a test has them do otherwise. */
+  readonly saves: SimulatedSaves;
   /** The log so far, one line for each entry. */
   readonly logs: readonly string[];
   /** The allowed root of imports, and the directory of the service's own files. */
@@ -276,6 +285,8 @@ export async function startTestService(
   const place = makePlace();
   const token = makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
   const daemon = scriptedDaemon();
+  const saves = new SimulatedSaves();
+  saves.scripted = () => daemon.save;
   const logs: string[] = [];
   const config = readConfig(
     {
@@ -290,8 +301,11 @@ export async function startTestService(
     place.root,
   );
   const start = Effect.gen(function* () {
-    const { databaseUrl, context: own } = yield* stage(config, daemon.layer, options);
-    const listener = yield* openListener(config);
+    const staged = yield* stage(config, daemon.layer, options);
+    const { databaseUrl } = staged;
+    const saved = yield* Effect.provideContext(Layer.build(saves.layer), staged.context);
+    const own = Context.merge(staged.context, saved);
+    const listener = yield* openListener(config, routeTable);
     const url = config.publicUrl ?? `http://127.0.0.1:${listener.port}`;
     const nodes = yield* Layer.build(
       nodeLayers({ nodeId: NODE, url, graceMs: config.nodeGraceMs }).pipe(
@@ -302,6 +316,7 @@ export async function startTestService(
       repositories({ config, dataDir: config.dataDir }, Context.get(nodes, GitBackend)),
       Layer.provide(upstreamsLayer, Layer.succeedContext(own)),
     );
+    const parts = Context.add(nodes, LocalSaves, { ...Context.get(saved, Saves), unreached });
     const context = Context.merge(Context.merge(own, nodes), kept.ports) as Context.Context<Inside>;
     yield* runService({
       config,
@@ -312,7 +327,7 @@ export async function startTestService(
       ports: Layer.succeedContext(context),
       listener,
       diskFreeBytes: Effect.succeed(null),
-      nodeRoutes: Effect.provideContext(makeNodeRoutes(Effect.never), nodes),
+      nodeRoutes: Effect.provideContext(makeNodeRoutes(Effect.never), parts),
     });
     return { databaseUrl, context, port: listener.port };
   });
@@ -337,6 +352,7 @@ export async function startTestService(
     token,
     operatorToken: token,
     daemon,
+    saves,
     logs,
     importRoot: place.importRoot,
     dataDir: place.dataDir,

@@ -35,7 +35,7 @@ export const setup = (): (() => void) => {
   chmodSync(directory, 0o1777);
   process.env["TMPDIR"] = directory;
   process.env["TEST_RUN_DIRECTORY"] = directory;
-  // Workers, and programs that the tests start, compile each module once. The cache is that of the clone (src/compile-cache.ts).
+  // Workers, and programs that the tests start, compile each module once. The cache is that of the clone (src/ground/compile-cache.ts).
   process.env["NODE_COMPILE_CACHE"] = path.resolve("node_modules/.cache/compile");
   return remove;
 };

@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
 import * as TestClock from "effect/testing/TestClock";
 import { accountActors } from "../../../src/actors/account.ts";
-import { Actors } from "../../../src/actors/actors.ts";
+import { Actors } from "../../../src/services/actors.ts";
 import { actorsLayer, singleRunner } from "../../../src/actors/cluster.ts";
 import { BuildSite } from "../../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
@@ -17,17 +17,18 @@ import { conversationHubLayer } from "../../../src/services/conversation-hub.ts"
 import { bootPlacesLayer } from "../../../src/services/boot-places.ts";
 import { buildingLayer } from "../../../src/services/building.ts";
 import type { SpecOptions } from "../../../src/actors/sandbox-spec.ts";
-import type { Claim } from "../../../src/domain/launch.ts";
+import type { Claim } from "../../../src/domain/sandbox/launch.ts";
 import { environmentsLayer } from "../../../src/services/environments.ts";
 import { WARM_MB, warmPoolLayer } from "../../../src/services/warm-pool.ts";
+import { proposedWorkLayer } from "../../../src/features/change-requests/proposed-work.ts";
 import { recover } from "../../../src/duties/recovery.ts";
 import { conversationActors } from "../../../src/actors/conversation.ts";
 import { environmentBuildActors } from "../../../src/actors/environment-build.ts";
 import { sandboxActors } from "../../../src/actors/sandbox.ts";
 import { sessionActors } from "../../../src/actors/session.ts";
-import type { ConversationReport } from "../../../src/domain/conversation.ts";
-import type { NumberedTurn } from "../../../src/domain/last-turn.ts";
-import type { Saved } from "../../../src/domain/saved.ts";
+import type { ConversationReport } from "../../../src/domain/conversation/conversation.ts";
+import type { NumberedTurn } from "../../../src/domain/session/last-turn.ts";
+import { SimulatedSaves } from "../../twins/saves.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 import { simulatedBackend } from "../../twins/git/repositories.ts";
 import {
@@ -38,14 +39,14 @@ import {
   type EnvironmentChange,
 } from "../../../src/sandbox/daemon.ts";
 import type { DaemonLink } from "../../../src/sandbox/port.ts";
-import { emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
+import { emptySaving, emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
 import { Conversations } from "../../../src/store/ports/conversations.ts";
 import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../../src/store/ports/sessions.ts";
 import { SessionLogs } from "../../../src/store/ports/session-logs.ts";
-import type { SandboxStatus, SessionStatus } from "../../../src/domain/session.ts";
+import type { SandboxStatus, SessionStatus } from "../../../src/domain/session/session.ts";
 import { unsteered, type ScriptedSteering } from "../service/scripted-steering.ts";
 import { admitSession } from "./sessions.ts";
 import { makeWorldWithRepository, NOON } from "./world.ts";
@@ -54,6 +55,7 @@ export const READY: DaemonHealth = {
   status: "ready",
   runtime: { state: "ready" },
   repo: { ready: true, branch: "main", commit: "c0ffee" },
+  protocol: 3,
   bootstrap: { state: "done" },
   turn: { active: false, active_since: null, last_activity_at: null },
   boot: [],
@@ -72,12 +74,16 @@ export interface DaemonScript {
   health: DaemonHealth | null;
   /** Whether the daemon of a sandbox is too old. Absent: none is. */
   isOutdated?: (sandboxId: string) => boolean;
-  /** The answer to a save. */
-  saved: Effect.Effect<Saved, DaemonUnreachable>;
   /** The answer about its last turn. Absent: no turn ends. */
   turn?: Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
+  /** A tool's whole output. Absent: the daemon has none. */
+  output?: (item: string) => Effect.Effect<string | null, DaemonUnreachable>;
   /** Its report of the conversation after a number. Absent: it says nothing. */
   conversation?: (after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
+  /** The sandboxes whose processes were ended, for good. */
+  readonly retired: string[];
+  /** The sandboxes that take messages again. */
+  readonly released: string[];
   /** How it takes messages. Absent: it takes none. */
   steering?: ScriptedSteering["layer"];
   /** Accepts a session. Absent: at once. */
@@ -86,9 +92,9 @@ export interface DaemonScript {
   env: (change: EnvironmentChange) => Effect.Effect<void>;
 }
 
-export const NOTHING_TO_SAVE: Saved = { wip: null, skipped: [], error: null };
-/** The service's own default. */
-export const SAVE_TIMEOUT_MS = 20_000;
+/** The service's own defaults. */
+export const SAVE_TIMEOUT_MS = 60_000;
+export const SAVE_EVERY_MS = 300_000;
 
 export const REQUEST_TTL_MS = 1_800_000;
 
@@ -120,10 +126,16 @@ const scriptedDaemon = (script: DaemonScript) =>
     interrupt: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).interrupt(...asked)),
     answer: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).answer(...asked)),
     models: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).models(...asked)),
+    output: (_link, _context, item) => Effect.suspend(() => script.output?.(item) ?? Effect.succeed(null)),
     ports: () => Effect.succeed([]),
     workspace: emptyWorkspace,
     abort: () => Effect.succeed(false),
-    save: () => Effect.suspend(() => script.saved),
+    goOn: (link) => Effect.sync(() => void script.released.push(sandboxOf(link))),
+    saveByPush: () => Effect.succeed({ wip: null, skipped: [], error: null }),
+    saving: {
+      ...emptySaving,
+      retire: (link) => Effect.sync(() => void script.retired.push(sandboxOf(link))),
+    },
     env: (_link, _context, change) =>
       Effect.as(
         Effect.suspend(() => script.env(change)),
@@ -151,6 +163,7 @@ const entities = Layer.mergeAll(
     ...entity,
     ...SPEC_OPTIONS,
     saveTimeoutMs: SAVE_TIMEOUT_MS,
+    saveEveryMs: SAVE_EVERY_MS,
     requestTtlMs: REQUEST_TTL_MS,
   }),
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
@@ -216,20 +229,22 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
   yield* TestClock.setTime(NOON);
   const script: DaemonScript = {
     health: READY,
-    saved: Effect.succeed(NOTHING_TO_SAVE),
+    retired: [],
+    released: [],
     env: () => Effect.die(new Error("no secret changes here")),
   };
   const site = new SimulatedSite();
+  const saves = new SimulatedSaves();
   const twins = yield* Layer.build(
     Layer.mergeAll(
-      memoryStore,
+      saves.layer,
       simulatedBackend,
       simulatedProvider({ bootMs: CREATE_MS }),
       scriptedDaemon(script),
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
       conversationHubLayer,
       Layer.succeed(BuildSite, site.service),
-    ),
+    ).pipe(Layer.provideMerge(Layer.provideMerge(proposedWorkLayer, memoryStore))),
   );
   const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend))).pipe(
     Context.add(Conversations, talks(Context.get(twins, Conversations))),
@@ -251,6 +266,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
   return {
     world,
     script,
+    saves,
     begin,
     site,
     sandboxes: Context.get(ports, SimulatedSandboxes),

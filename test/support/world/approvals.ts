@@ -1,6 +1,6 @@
 /** Calls of an agent that wait for a person, as a test asks for them. */
 import { randomUUID } from "node:crypto";
-import type { NewApproval } from "../../../src/store/ports/approvals.ts";
+import type { NewApproval } from "../../../src/features/approvals/ports/approvals.ts";
 import type { NewCall } from "../../../src/store/ports/executor-calls.ts";
 import { NOON, type World } from "./world.ts";
 

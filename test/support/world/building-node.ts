@@ -3,7 +3,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
-import { Actors } from "../../../src/actors/actors.ts";
+import { Actors } from "../../../src/services/actors.ts";
 import { BuildSite, type SiteRequest } from "../../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
 import { simulatedBackend } from "../../twins/git/repositories.ts";

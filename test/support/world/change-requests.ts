@@ -1,7 +1,7 @@
 /** Takes change requests on, as their actors do. */
 import * as Effect from "effect/Effect";
 import { changeRequest, type ChangeRequestEvent } from "../../../src/machines/change-request.ts";
-import { ChangeRequests } from "../../../src/store/ports/change-requests.ts";
+import { ChangeRequests } from "../../../src/features/change-requests/ports/change-requests.ts";
 import { NOON } from "./world.ts";
 
 /** Steps a change request's machine and saves, as its actor does. Null: the machine refuses the event. */

@@ -1,6 +1,6 @@
 /** Reports of a daemon, as a test writes them, and readers of a conversation. */
 import * as Effect from "effect/Effect";
-import { NO_USAGE, type NativeItem, type Usage } from "../../../src/domain/conversation.ts";
+import { NO_USAGE, type NativeItem, type Usage } from "../../../src/domain/conversation/conversation.ts";
 import {
   Conversations,
   type ChangedConversation,

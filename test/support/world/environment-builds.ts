@@ -1,7 +1,7 @@
 /** Builds of environments, as a test opens them. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
-import type { BuildSource } from "../../../src/domain/environment-source.ts";
+import type { BuildSource } from "../../../src/domain/environment/environment-source.ts";
 import type { EnvironmentBuildEvent } from "../../../src/machines/environment-build.ts";
 import { environmentBuild } from "../../../src/machines/environment-build.ts";
 import { EnvironmentBuilds, type NewBuild } from "../../../src/store/ports/environment-builds.ts";

@@ -2,11 +2,14 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { uuidV7 } from "../../../src/domain/ids.ts";
-import { OUTBOUND_EVENTS } from "../../../src/domain/outbound-event.ts";
-import type { TryOutcome, Verdict } from "../../../src/domain/outbound-tries.ts";
-import type { ClaimedDelivery } from "../../../src/store/ports/outbound-deliveries.ts";
-import { OutboundDeliveries } from "../../../src/store/ports/outbound-deliveries.ts";
-import { OutboundWebhooks, type NewOutboundWebhook } from "../../../src/store/ports/outbound-webhooks.ts";
+import { OUTBOUND_EVENTS } from "../../../src/features/notifications/rules/outbound-event.ts";
+import type { TryOutcome, Verdict } from "../../../src/features/notifications/rules/outbound-tries.ts";
+import type { ClaimedDelivery } from "../../../src/features/notifications/ports/outbound-deliveries.ts";
+import { OutboundDeliveries } from "../../../src/features/notifications/ports/outbound-deliveries.ts";
+import {
+  OutboundWebhooks,
+  type NewOutboundWebhook,
+} from "../../../src/features/notifications/ports/outbound-webhooks.ts";
 import { Events } from "../../../src/store/ports/events.ts";
 import { NOON, type World } from "./world.ts";
 

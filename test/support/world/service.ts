@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import { simulatedSite } from "../../../src/builder/site/simulated.ts";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readConfig } from "../../../src/settings/config.ts";
 import { simulatedBackend } from "../../twins/git/repositories.ts";
 import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
@@ -12,6 +12,7 @@ import { actorLayers } from "../../../src/service.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
 import { Fires, type Fire } from "../../../src/store/ports/fires.ts";
 import type { Page } from "../../../src/store/ports/page.ts";
+import { SimulatedSaves } from "../../twins/saves.ts";
 import { inOneLife } from "./clock.ts";
 import { makeWorldWithRepository, NUMBERED, numbered, pushManifest } from "./world.ts";
 
@@ -19,15 +20,16 @@ export const PROJECT = NUMBERED.projectId;
 
 export const twins = Layer.mergeAll(memoryStore, simulatedBackend);
 
-export const serviceOver = (memory: typeof twins, daemon: typeof simulatedDaemon = simulatedDaemon) =>
+export const serviceOver = (memory: typeof twins, saves = new SimulatedSaves()) =>
   actorLayers({
     config: readConfig({}, "/"),
     nodeId: numbered(9),
     publicUrl: "http://localhost:8080",
     ports: Layer.mergeAll(
       simulatedProvider({ bootMs: 10 }),
-      daemon,
+      simulatedDaemon,
       simulatedSite,
+      saves.layer,
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
       singleRunner,
     ).pipe(Layer.provideMerge(memory)),
@@ -55,8 +57,8 @@ export type Services = Layer.Success<ReturnType<typeof serviceOver>>;
 export const inLife = <E>(
   memory: typeof twins,
   test: Effect.Effect<void, E, Services>,
-  daemon?: typeof simulatedDaemon,
-) => inOneLife(serviceOver(memory, daemon), test);
+  saves?: SimulatedSaves,
+) => inOneLife(serviceOver(memory, saves), test);
 
 export const overService = <E>(test: Effect.Effect<void, E, Services>) =>
   Effect.flatMap(Layer.build(Layer.fresh(twins)), (memory) => inLife(Layer.succeedContext(memory), test));

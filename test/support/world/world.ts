@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
-import { Manifests } from "../../../src/duties/manifests.ts";
+import { Manifests } from "../../../src/services/manifests.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 import { SimulatedRepositories } from "../../twins/git/repositories.ts";
 import { Accounts } from "../../../src/store/ports/accounts.ts";

@@ -7,7 +7,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
-import type { BuildFailure } from "../../../src/domain/build-failure.ts";
+import type { BuildFailure } from "../../../src/domain/environment/build-failure.ts";
 import {
   BuildError,
   type BuildEvent,

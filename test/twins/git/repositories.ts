@@ -13,7 +13,7 @@ import {
   parseBaseRef,
   parseBranchName,
   parseDefaultBranch,
-} from "../../../src/domain/git-ref.ts";
+} from "../../../src/domain/repository/git-ref.ts";
 import {
   type Comparison,
   type DiffRequest,
@@ -170,6 +170,10 @@ const compare = (state: State, sides: Sides): Comparison => {
     mergeBase: mergeBase?.sha ?? null,
     commitsTotal: commits.length,
     filesTotal: filesChanged.length,
+    linesTotal: {
+      additions: filesChanged.reduce((sum, { additions }) => sum + additions, 0),
+      deletions: filesChanged.reduce((sum, { deletions }) => sum + deletions, 0),
+    },
     commits: commits.slice(0, maxCommits),
     filesChanged: filesChanged.slice(0, maxFiles),
     mergeable: mergeBase !== null && conflicts.length === 0,

@@ -1,8 +1,16 @@
-/** Calls that wait for a person, in memory: see postgres/approvals.ts. */
+/** Calls that wait for a person, in memory: see its sql/approvals.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { askedNote, decidedNote, putNote, type ApprovalNote } from "../../../src/store/approval-notes.ts";
-import { approvalWaitingEvent, movedBy, moveEvents } from "../../../src/store/approval-steps.ts";
+import {
+  askedNote,
+  decidedNote,
+  type ApprovalNote,
+} from "../../../src/features/approvals/ports/approval-notes.ts";
+import {
+  approvalWaitingEvent,
+  movedBy,
+  moveEvents,
+} from "../../../src/features/approvals/ports/approval-steps.ts";
 import {
   Approvals,
   type Approval,
@@ -10,7 +18,7 @@ import {
   type ApprovalMove,
   type ApprovalRow,
   type NewApproval,
-} from "../../../src/store/ports/approvals.ts";
+} from "../../../src/features/approvals/ports/approvals.ts";
 import { noteIn } from "./conversations.ts";
 import { isConnectorBusy, isSessionBusy, OPEN } from "./executor-calls.ts";
 import { pageFrom } from "./pages.ts";
@@ -18,7 +26,7 @@ import { Tables, type TableSet } from "./tables.ts";
 
 /** Says it in the session's conversation, if it has one. */
 const tell = (tables: TableSet, note: ApprovalNote): void =>
-  noteIn(tables, note.sessionId, (draft) => putNote(draft, note));
+  noteIn(tables, note.sessionId, (draft) => draft.putNote(note));
 
 const withCall = (tables: TableSet, row: ApprovalRow | undefined): Approval | null => {
   const call = row === undefined ? undefined : tables.executorCalls.get(row.id);

@@ -1,4 +1,4 @@
-/** Change requests in memory: see postgres/change-requests.ts. */
+/** Change requests in memory: see its sql/change-requests.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type {
@@ -6,10 +6,17 @@ import type {
   ChangeRequestEvent,
   ChangeRequestSnapshot,
 } from "../../../src/machines/change-request.ts";
-import { changeRequestColumns, OPENED } from "../../../src/store/change-request-columns.ts";
-import { changeRequestEvent, changeRequestMoved } from "../../../src/store/event-rows.ts";
+import {
+  changeRequestColumns,
+  changeRequestEvent,
+  changeRequestMoved,
+  OPENED,
+} from "../../../src/features/change-requests/ports/change-request-steps.ts";
 import { Taken } from "../../../src/store/ports/errors.ts";
-import { ChangeRequests, type ChangeRequest } from "../../../src/store/ports/change-requests.ts";
+import {
+  ChangeRequests,
+  type ChangeRequest,
+} from "../../../src/features/change-requests/ports/change-requests.ts";
 import { firstTransition } from "../../../src/machines/transition.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";

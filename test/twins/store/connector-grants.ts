@@ -8,7 +8,7 @@ import {
   type NewFlow,
 } from "../../../src/store/ports/connector-grants.ts";
 import { Fenced } from "../../../src/store/ports/journal.ts";
-import type { CredentialHolder } from "../../../src/domain/connector-credential.ts";
+import type { CredentialHolder } from "../../../src/domain/connector/connector-credential.ts";
 import {
   keyOfHolder,
   leftOf,

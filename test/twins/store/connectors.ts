@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Connectors, type CatalogueKey, type StoredCatalogue } from "../../../src/store/ports/connectors.ts";
 import { Fenced } from "../../../src/store/ports/journal.ts";
-import type { CredentialHolder } from "../../../src/domain/connector-credential.ts";
+import type { CredentialHolder } from "../../../src/domain/connector/connector-credential.ts";
 import { keyOfHolder, leftOf, visibleTo, type ConnectorCredentialRow } from "./connector-rows.ts";
 import { Tables, type TableSet } from "./tables.ts";
 

@@ -1,7 +1,7 @@
 /** Conversations in memory: see postgres/conversations.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { isClosed, OUTPUT_KEPT_MAX } from "../../../src/domain/conversation.ts";
+import { isClosed, OUTPUT_KEPT_MAX } from "../../../src/domain/conversation/conversation.ts";
 import { storableText } from "../../../src/domain/text.ts";
 import {
   conversation as conversationMachine,
@@ -9,7 +9,7 @@ import {
   type ConversationEvent,
   type ConversationSnapshot,
 } from "../../../src/machines/conversation.ts";
-import { ATTACHMENT_MAX } from "../../../src/domain/attachment.ts";
+import { ATTACHMENT_MAX } from "../../../src/domain/conversation/attachment.ts";
 import { attachedTo } from "../../../src/store/attached.ts";
 import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversation-draft.ts";
 import {

@@ -1,7 +1,7 @@
 /** Counters in memory: see postgres/counters.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { isLive } from "../../../src/domain/session.ts";
+import { isLive } from "../../../src/domain/session/session.ts";
 import { Counters } from "../../../src/store/ports/counters.ts";
 import { Tables, type TableSet } from "./tables.ts";
 

@@ -9,7 +9,7 @@ import {
   MISSES_MS,
   POLL_MS,
   SLOWER_MS,
-} from "../../../src/domain/device-login.ts";
+} from "../../../src/domain/person/device-login.ts";
 import {
   DeviceLogins,
   type Claimed,

@@ -1,6 +1,6 @@
 /** The table of events in memory: see tables.ts. */
-import type { NewEvent } from "../../../src/store/event-rows.ts";
-import type { StoredEvent } from "../../../src/store/ports/events.ts";
+
+import type { NewEvent, StoredEvent } from "../../../src/store/ports/events.ts";
 import { Waiting } from "../../../src/store/waiting.ts";
 
 /** The subject of readers of all projects. */

@@ -40,7 +40,7 @@ const after = (table: EventTable, { projectId, sessionId, cursor, limit }: After
 };
 
 const prune = ({ events: table, outboundWebhooks }: TableSet, now: number): void => {
-  /** Whether an enabled receiver has yet to read the event (outbound-webhooks.ts O1). */
+  /** Whether an enabled receiver has yet to read the event (features/notifications/ports/outbound-webhooks.ts O1). */
   const isAwaited = (projectId: string, place: number): boolean =>
     [...outboundWebhooks.values()].some(
       ({ record, cursor }) =>

@@ -1,7 +1,7 @@
 /** Reads the ledger of fires and the queue in memory: see postgres/fires.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { hasRunFailed, outcomeOf } from "../../../src/domain/run-outcome.ts";
+import { hasRunFailed, outcomeOf } from "../../../src/domain/session/run-outcome.ts";
 import { Fires, type Fire, type ShownFire } from "../../../src/store/ports/fires.ts";
 import { queueInOrder } from "./queue.ts";
 import { pageFrom } from "./pages.ts";

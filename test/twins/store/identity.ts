@@ -1,7 +1,7 @@
 /** Accounts, users and tokens in memory: see postgres/identity.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { includesRole, type ProjectRole } from "../../../src/domain/role.ts";
+import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
 import { IDLE_MS, LIFE_MS } from "../../../src/store/ports/browser-sessions.ts";
 import type { Grant } from "../../../src/store/ports/grants.ts";
 import {

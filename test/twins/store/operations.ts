@@ -1,7 +1,7 @@
 /** The operator's reads in memory: see postgres/operations.ts. This store has no server, and its commands no instants. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { isLive } from "../../../src/domain/session.ts";
+import { isLive } from "../../../src/domain/session/session.ts";
 import {
   BOOTS_LOOKED_AT,
   Operations,
@@ -66,6 +66,7 @@ const watched = (tables: TableSet): Watch => {
   const ids = new Set(live.filter(({ status }) => isLive(status)).map(({ id }) => id));
   return {
     sessions: new Map([count("provisioning"), count("running")]),
+    unsaved: live.filter(({ status, unsaved }) => status === "running" && unsaved !== null).length,
     oldestFireAt: oldest(tables.queue.map(({ queuedAt }) => queuedAt)),
     oldestCommandAt: null,
     oldestDeliveryAt: oldest(

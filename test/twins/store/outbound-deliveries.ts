@@ -1,14 +1,18 @@
-/** Deliveries of a project's events in memory: see postgres/outbound-deliveries.ts. */
+/** Deliveries of a project's events in memory: see features/notifications/sql/outbound-deliveries.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { dueAfter, healthAfterAll, statusAfter } from "../../../src/store/outbound-rows.ts";
+import {
+  dueAfter,
+  healthAfterAll,
+  statusAfter,
+} from "../../../src/features/notifications/ports/outbound-results.ts";
 import {
   DELIVERIES_KEPT_EACH,
   OutboundDeliveries,
   type ClaimedDelivery,
   type DeliveryResult,
   type OutboundDelivery,
-} from "../../../src/store/ports/outbound-deliveries.ts";
+} from "../../../src/features/notifications/ports/outbound-deliveries.ts";
 import { disableReceiver } from "./outbound-webhooks.ts";
 import type { OutboundDeliveryRow } from "./outbound-rows.ts";
 import { pageFrom } from "./pages.ts";

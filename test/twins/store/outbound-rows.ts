@@ -1,6 +1,6 @@
 /** Rows of outbound webhooks in memory. */
-import type { OutboundDelivery } from "../../../src/store/ports/outbound-deliveries.ts";
-import type { OutboundWebhook } from "../../../src/store/ports/outbound-webhooks.ts";
+import type { OutboundDelivery } from "../../../src/features/notifications/ports/outbound-deliveries.ts";
+import type { OutboundWebhook } from "../../../src/features/notifications/ports/outbound-webhooks.ts";
 
 export interface OutboundWebhookRow {
   readonly record: OutboundWebhook;

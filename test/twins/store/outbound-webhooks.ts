@@ -1,8 +1,8 @@
-/** Receivers of a project's events in memory: see postgres/outbound-webhooks.ts. */
+/** Receivers of a project's events in memory: see features/notifications/sql/outbound-webhooks.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { RECEIVERS_MAX } from "../../../src/domain/outbound-receiver.ts";
-import type { DisabledReason } from "../../../src/domain/outbound-tries.ts";
+import { RECEIVERS_MAX } from "../../../src/features/notifications/rules/outbound-receiver.ts";
+import type { DisabledReason } from "../../../src/features/notifications/rules/outbound-tries.ts";
 import { webhookDisabledEvent } from "../../../src/store/event-rows.ts";
 import { Fenced } from "../../../src/store/ports/journal.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type NewOutboundWebhook,
   type OutboundWebhook,
   type ReceiverBehind,
-} from "../../../src/store/ports/outbound-webhooks.ts";
+} from "../../../src/features/notifications/ports/outbound-webhooks.ts";
 import type { OutboundWebhookRow } from "./outbound-rows.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type TableSet } from "./tables.ts";

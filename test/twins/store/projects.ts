@@ -1,7 +1,7 @@
 /** Projects in memory: see postgres/projects.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { NEW_PROJECT_ROLES } from "../../../src/domain/role.ts";
+import { NEW_PROJECT_ROLES } from "../../../src/domain/person/role.ts";
 import {
   Projects,
   type NewProject,

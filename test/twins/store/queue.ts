@@ -1,5 +1,5 @@
 /** The queue in memory: the order in which fires start, and their removal. */
-import { requireWaits, type WaitEnd } from "../../../src/domain/fire.ts";
+import { requireWaits, type WaitEnd } from "../../../src/domain/trigger/fire.ts";
 import { fireEvents } from "../../../src/store/event-rows.ts";
 import { fireOf, type QueueRow, type TableSet } from "./tables.ts";
 

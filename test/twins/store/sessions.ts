@@ -1,12 +1,22 @@
 /** Sessions in memory: see postgres/sessions.ts. */
+import { isDeepStrictEqual } from "node:util";
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { afterSave } from "../../../src/domain/saved.ts";
-import { includesRole, type ProjectRole } from "../../../src/domain/role.ts";
-import { isLive } from "../../../src/domain/session.ts";
+import { isSafe } from "../../../src/domain/save/saved.ts";
+import { sessionActivity } from "../../../src/domain/session/session-activity.ts";
+import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
+import { isLive } from "../../../src/domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../src/machines/session.ts";
+import type { ConversationRowState } from "../../../src/store/ports/conversations.ts";
+import type { ExecutorCall } from "../../../src/store/ports/executor-calls.ts";
 import { cursorOf, pageOf } from "../../../src/store/cursor.ts";
-import { sessionStatusEvent, sessionTurnEvent } from "../../../src/store/event-rows.ts";
+import {
+  sessionSavedEvent,
+  sessionStatusEvent,
+  sessionTurnEvent,
+  workUnsavedEvent,
+} from "../../../src/store/event-rows.ts";
 import { CapReached, type Change } from "../../../src/store/ports/journal.ts";
 import {
   PROMPT_SEARCHED,
@@ -18,7 +28,14 @@ import {
   type SessionRequest,
   type ShownSession,
 } from "../../../src/store/ports/sessions.ts";
-import { restartDeadline, sessionColumns, slotMove } from "../../../src/store/session-columns.ts";
+import {
+  dismissedRow,
+  restartDeadline,
+  sessionColumns,
+  slotMove,
+  unsavedNews,
+} from "../../../src/store/session-columns.ts";
+import { filterReach } from "../../../src/store/session-filters.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type SessionRow, type TableSet } from "./tables.ts";
@@ -26,15 +43,10 @@ import { tellAtEnd } from "./turn-endings.ts";
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
 
-const columnsOf = (former: Session, change: SessionChange) => {
-  const { saved, ...columns } = sessionColumns(change);
-  return { ...columns, ...(saved !== undefined && { saved: afterSave(former, saved) }) };
-};
-
 /** The record after a step. It sets the same columns as the Postgres adapter. */
 const stepped = (row: SessionRow, change: SessionChange): Session => ({
   ...row.record,
-  ...columnsOf(row.record, change),
+  ...sessionColumns(change),
   sandboxId: change.after.context.sandboxId,
   ending: change.after.context.ending,
   updatedAt: change.now,
@@ -66,7 +78,7 @@ const memoryOf = (tables: TableSet) =>
         record: stepped(row, change),
         provisionedAt: slotMove(change) === "reserve" ? change.now : row.provisionedAt,
       }),
-    finish: ({ record: { projectId, status, deletedAt } }, change) => {
+    finish: ({ record: { accountId, projectId, status, deletedAt } }, change) => {
       const { id, before, after, now } = change;
       if (deletedAt !== null) {
         tables.logs.delete(id);
@@ -74,9 +86,15 @@ const memoryOf = (tables: TableSet) =>
         tables.conversationOutbox.forget(id);
       }
       if (deletedAt !== null || !isLive(status)) tables.sayEnded(id);
-      if (before.state === after.state) return;
+      const row = dismissedRow(change, { id, accountId, projectId });
+      if (row !== null) tables.auditEvents.set(row.id, row);
+      const place = { projectId, sessionId: id, at: now };
+      const news = unsavedNews(change);
       const moved = { ...sessionColumns(change), previous: before.state };
-      tables.events.append([sessionStatusEvent({ projectId, sessionId: id, at: now }, moved)]);
+      tables.events.append([
+        ...(before.state === after.state ? [] : [sessionStatusEvent(place, moved)]),
+        ...(news === null ? [] : [workUnsavedEvent(place, news)]),
+      ]);
     },
   });
 
@@ -92,11 +110,14 @@ const edit = (tables: TableSet, id: string, change: (record: Session) => Session
 const searched = ({ name, triggerSlug, initialPrompt }: Session): string =>
   name ?? triggerSlug ?? [...(initialPrompt ?? "")].slice(0, PROMPT_SEARCHED).join("");
 
-/** How many calls of a session's agent wait for a person. */
-const pendingOf = (tables: TableSet, sessionId: string): number =>
-  [...tables.approvals.values()].filter(
-    ({ id, status }) => status === "pending" && tables.executorCalls.get(id)?.sessionId === sessionId,
-  ).length;
+/** The calls of a session's agent that wait for a person. */
+const pendingCalls = (tables: TableSet, sessionId: string) =>
+  [...tables.approvals.values()].flatMap(({ id, status }) => {
+    const call = tables.executorCalls.get(id);
+    return status === "pending" && call?.sessionId === sessionId ? [call] : [];
+  });
+
+const pendingOf = (tables: TableSet, sessionId: string): number => pendingCalls(tables, sessionId).length;
 
 type ListFilter = SessionFilter & { readonly approves: (projectId: string) => boolean };
 
@@ -106,13 +127,14 @@ const isApprovable = (tables: TableSet, { id, projectId }: Session, filter: List
 
 /** Whether the filter wants the session. */
 const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean => {
-  const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
+  const { status, turn, activities, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const state = tables.conversations.get(record.id)?.conversation.turn.state ?? "idle";
   return (
     (status === null || record.status === status) &&
     (turn === undefined ||
       (state === turn && isLive(record.status)) ||
-      (turn === "requires_action" && isApprovable(tables, record, filter))) &&
+      (turn === "requires_action" && (record.unsaved !== null || isApprovable(tables, record, filter)))) &&
+    (activities === undefined || activities.includes(sessionActivity(shownIn(tables, record)))) &&
     (triggerSlug === undefined || record.triggerSlug === triggerSlug) &&
     (startedBy === undefined || (record.triggerSlug === null) === (startedBy === "person")) &&
     (createdBy === undefined || record.createdBy === createdBy) &&
@@ -126,15 +148,61 @@ export const liveChildrenOf = (tables: TableSet, id: string): number =>
   [...tables.sessions.values()].filter(({ record }) => record.parentSessionId === id && isLive(record.status))
     .length;
 
+/** Whether enough of its account's sessions are unsaved for a shorter time. */
+const isSurplus = (tables: TableSet, { id, accountId, unsaved }: Session): boolean => {
+  if (unsaved === null) return false;
+  const later = [...tables.sessions.values()].filter(
+    ({ record: other }) =>
+      other.accountId === accountId &&
+      other.status === "running" &&
+      other.unsaved !== null &&
+      (other.unsaved.since > unsaved.since || (other.unsaved.since === unsaved.since && other.id > id)),
+  );
+  return later.length >= Math.floor((tables.accounts.get(accountId)?.cap ?? 0) / 2);
+};
+
 const positionIn = ({ createdAt, id }: Session) => ({ at: createdAt, id });
+
+const rowState = ({ turn, usage, held, turnRequest, lastSentence }: ConversationRowState) => ({
+  turn,
+  usage,
+  held,
+  turnRequest,
+  lastSentence,
+});
+
+/** The newest one of the session's branch. */
+const newestRequest = (
+  tables: TableSet,
+  { id: branch, projectId }: Session,
+): ShownSession["changeRequest"] => {
+  const [newest] = [...tables.changeRequests.values()]
+    .map(({ record }) => record)
+    .filter((record) => record.projectId === projectId && record.headRef === branch)
+    .toSorted((one, other) => other.number - one.number);
+  if (newest === undefined) return null;
+  const { id, number, title, status, mergeSides, tips } = newest;
+  return { id, number, title, status, head: mergeSides?.head ?? tips.head };
+};
+
+const oldestCall = (calls: readonly ExecutorCall[]): ShownSession["oldestApproval"] => {
+  const [oldest] = calls.toSorted((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1));
+  return oldest === undefined
+    ? null
+    : { id: oldest.id, connector: oldest.connector, tool: oldest.tool, at: oldest.at };
+};
 
 /** A session with the state of its conversation. */
 export const shownIn = (tables: TableSet, record: Session): ShownSession => {
   const found = tables.conversations.get(record.id)?.conversation;
+  const calls = pendingCalls(tables, record.id);
   return {
     ...record,
-    conversation: found === undefined ? null : { turn: found.turn, usage: found.usage, held: found.held },
-    pendingApprovals: pendingOf(tables, record.id),
+    conversation: found === undefined ? null : rowState(found),
+    pendingApprovals: calls.length,
+    oldestApproval: oldestCall(calls),
+    changeRequest: newestRequest(tables, record),
+    creatorName: tables.users.get(record.createdBy)?.name ?? "",
   };
 };
 
@@ -149,17 +217,15 @@ const list = Effect.fnUntraced(function* (
   { isInScope, approves }: Scope,
   request: SessionRequest,
 ) {
-  const { limit, turn, status, cursor, lookedAt = SESSIONS_LOOKED_AT } = request;
-  const isLiveAsked = turn !== undefined || status === "running" || status === "provisioning";
-  const isWaitingAsked = ({ id }: Session) =>
-    turn === "requires_action" && request.mayApprove === true && pendingOf(tables, id) > 0;
+  const { limit, cursor, lookedAt = SESSIONS_LOOKED_AT } = request;
+  const reach = filterReach(request);
   const all = [...tables.sessions.values()]
     .map(({ record }) => record)
     .filter(
       (record) =>
         isInScope(record) &&
         record.deletedAt === null &&
-        (!isLiveAsked || isLive(record.status) || isWaitingAsked(record)),
+        (reach === "all" || isLive(record.status) || (reach === "open" && pendingOf(tables, record.id) > 0)),
     );
   const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
   const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));
@@ -174,9 +240,13 @@ const list = Effect.fnUntraced(function* (
   return { items: page.items, nextCursor: cursorOf(positionIn(last)) };
 });
 
-const isUnfiltered = ({ status, turn, triggerSlug, startedBy, createdBy, search }: SessionFilter): boolean =>
-  status === null &&
-  [turn, triggerSlug, startedBy, createdBy, search].every((wanted) => wanted === undefined);
+const isUnfiltered = (filter: SessionFilter): boolean => {
+  const { status, turn, activities, triggerSlug, startedBy, createdBy, search } = filter;
+  return (
+    status === null &&
+    [turn, activities, triggerSlug, startedBy, createdBy, search].every((wanted) => wanted === undefined)
+  );
+};
 
 export const layer = Layer.effect(
   Sessions,
@@ -222,6 +292,35 @@ export const layer = Layer.effect(
           bootstrapAcceptedAt: record.bootstrapAcceptedAt ?? now,
         }));
       }),
+    noteSaved: (id, { sandboxId, saved }) =>
+      Effect.map(Clock.currentTimeMillis, (at) => {
+        const former = tables.sessions.get(id)?.record;
+        if (former?.sandboxId !== sandboxId || isDeepStrictEqual(former.saved, saved)) return;
+        edit(tables, id, (record) => ({
+          ...record,
+          saved,
+          unsaved: isSafe(saved) ? null : record.unsaved,
+        }));
+        tables.events.append([sessionSavedEvent({ projectId: former.projectId, sessionId: id, at }, saved)]);
+      }),
+    noteChanges: (id, changes) =>
+      Effect.sync(() => {
+        edit(tables, id, (record) => ({ ...record, changes }));
+      }),
+    forgetEarlier: (id, saveId) =>
+      Effect.sync(() => {
+        edit(tables, id, (record) =>
+          record.saved?.earlier === undefined
+            ? record
+            : {
+                ...record,
+                saved: {
+                  ...record.saved,
+                  earlier: record.saved.earlier.filter((save) => save.id !== saveId),
+                },
+              },
+        );
+      }),
     noteRestored: (id, { sandboxId, restored }) =>
       Effect.sync(() => {
         edit(tables, id, (record) => (record.sandboxId === sandboxId ? { ...record, restored } : record));
@@ -238,14 +337,15 @@ export const layer = Layer.effect(
       }),
     runningOn: (nodeId) =>
       Effect.sync(() =>
-        [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId, runningAt } }) =>
-          status === "running" &&
-          sandboxId !== null &&
-          runningAt !== null &&
-          tables.sandboxes.get(sandboxId)?.record.nodeId === nodeId
-            ? [{ id, sandboxId, runningAt }]
-            : [],
-        ),
+        [...tables.sessions.values()].flatMap(({ record }) => {
+          const { id, status, sandboxId, runningAt, unsaved } = record;
+          return status === "running" &&
+            sandboxId !== null &&
+            runningAt !== null &&
+            tables.sandboxes.get(sandboxId)?.record.nodeId === nodeId
+            ? [{ id, sandboxId, runningAt, unsaved, isSurplus: isSurplus(tables, record) }]
+            : [];
+        }),
       ),
     ownerless: Effect.sync(() => [...workless(tables), ...unheldSandboxes(tables)]),
   })),

@@ -31,7 +31,10 @@ export const layer = Layer.effect(
     add: (refusals) => Effect.sync(() => add(tables, refusals)),
     list: (projectId, request) =>
       Effect.suspend(() => {
-        const rows = tables.refusals.filter((row) => row.projectId === projectId);
+        const { slug } = request;
+        const rows = tables.refusals.filter(
+          (row) => row.projectId === projectId && (slug === undefined || row.slug === slug),
+        );
         return pageFrom(rows, request, ({ at, id }) => ({ at, id }));
       }),
     prune: (before) => Effect.sync(() => prune(tables, before)),

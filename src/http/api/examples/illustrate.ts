@@ -1,7 +1,7 @@
 /**
  * Adds the summaries and examples of operations.ts to the OpenAPI document, and an example command to each operation.
  */
-import { OPERATION_EXAMPLES } from "./operations.ts";
+import type { Examples, OperationExample } from "./operations.ts";
 import { PATH_EXAMPLES } from "./records.ts";
 
 /** A JSON object in the document. */
@@ -20,15 +20,22 @@ const isSuccess = (status: string): boolean => status.startsWith("2");
 
 const GIT_PASSWORD = "http://x:$TOKEN@127.0.0.1:8080";
 
+interface Called {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Node;
+  readonly example: OperationExample | undefined;
+}
+
 /** A shell command that calls the operation. */
-const commandOf = (path: string, method: string, operation: Node): string => {
+const commandOf = ({ path, method, operation, example }: Called): string => {
   const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PATH_EXAMPLES[name] ?? name);
   if (path.startsWith("/v1/git/")) {
     const action = operation["operationId"] === "git.push" ? "git push" : "git clone";
     return `${action} ${GIT_PASSWORD}/v1/git/${PATH_EXAMPLES["repository"] ?? ""}`;
   }
   const security = operation["security"] as readonly Node[] | undefined;
-  const { request } = OPERATION_EXAMPLES[String(operation["operationId"])] ?? {};
+  const { request } = example ?? {};
   const lines = [
     `curl ${method === "get" || method.startsWith("x-") ? "" : `-X ${method.toUpperCase()} `}"http://127.0.0.1:8080${target}"`,
     ...(security === undefined ? ['-H "Authorization: Bearer $TOKEN"'] : []),
@@ -42,8 +49,8 @@ const commandOf = (path: string, method: string, operation: Node): string => {
   return lines.join(" \\\n  ");
 };
 
-const illustrated = (path: string, method: string, operation: Node): Node => {
-  const example = OPERATION_EXAMPLES[String(operation["operationId"])];
+const illustrated = (called: Called): Node => {
+  const { operation, example } = called;
   const responses = operation["responses"] as Readonly<Record<string, Node>>;
   const body = operation["requestBody"] as Node | undefined;
   return {
@@ -56,16 +63,19 @@ const illustrated = (path: string, method: string, operation: Node): Node => {
         isSuccess(status) ? withExample(response, example?.response) : response,
       ]),
     ),
-    "x-codeSamples": [{ lang: "Shell", label: "curl", source: commandOf(path, method, operation) }],
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: commandOf(called) }],
   };
 };
 
-export const illustrate = (paths: Paths): Paths =>
+export const illustrate = (paths: Paths, examples: Examples): Paths =>
   Object.fromEntries(
     Object.entries(paths).map(([path, methods]) => [
       path,
       Object.fromEntries(
-        Object.entries(methods).map(([method, operation]) => [method, illustrated(path, method, operation)]),
+        Object.entries(methods).map(([method, operation]) => [
+          method,
+          illustrated({ path, method, operation, example: examples[String(operation["operationId"])] }),
+        ]),
       ),
     ]),
   );

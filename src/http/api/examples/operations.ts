@@ -21,26 +21,22 @@ import {
   fires,
   fired,
   triggers,
-  changeRequest,
   conversation,
   message,
   request,
-  merged,
   missingSecret,
   secret,
   sandbox,
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
-import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
-import { APPROVAL_EXAMPLES } from "./approvals.ts";
 import { AUDIT_EXAMPLES } from "./audit.ts";
 import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
-import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
 import { IDENTITY_EXAMPLES } from "./identity.ts";
 import { WORKSPACE_EXAMPLES } from "./workspace.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
 import { PEOPLE_EXAMPLES } from "./people.ts";
+import { SAVES_EXAMPLES } from "./saves.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
 
 /** JSON of a request or an answer. */
@@ -54,7 +50,9 @@ export interface OperationExample {
 }
 
 /** By the operation's id in the OpenAPI document. */
-export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export type Examples = Readonly<Record<string, OperationExample>>;
+
+export const OPERATION_EXAMPLES: Examples = {
   ...IDENTITY_EXAMPLES,
   "projects.list": {
     summary: "List the projects that the token reaches, newest first.",
@@ -196,12 +194,9 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: { ...running, metadata: { ticket: "SHOP-12" }, updated_at: LATER },
   },
   "sessions.delete": {
-    summary: "Delete a session. A running one saves its work first; its branch stays.",
+    summary: "Delete a session and its saved work. Its branch stays.",
   },
-  "sessions.stop": {
-    summary: "Stop a session. Its sandbox saves its work and ends.",
-    response: running,
-  },
+  ...SAVES_EXAMPLES,
   "sessions.ownCredentials": {
     summary: "Show whether the own credentials of the session's person work in it.",
     response: { connectors: ["mail"], suspended: null },
@@ -280,14 +275,11 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   ...REPOSITORY_CHECK_EXAMPLES,
   ...WORKSPACE_EXAMPLES,
-  ...TRIGGER_WISH_EXAMPLES,
   ...MACHINE_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,
   ...PEOPLE_EXAMPLES,
   ...AUDIT_EXAMPLES,
-  ...OUTBOUND_EXAMPLES,
   ...CONNECTOR_EXAMPLES,
-  ...APPROVAL_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {
@@ -347,44 +339,6 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       ],
       next_cursor: null,
     },
-  },
-  "changeRequests.open": {
-    summary: "Open a change request for a session's branch, or for another branch.",
-    request: { session_id: SESSION, title: changeRequest.title },
-    response: changeRequest,
-  },
-  "changeRequests.list": {
-    summary: "List a project's change requests, newest first.",
-    response: { change_requests: [changeRequest], next_cursor: null },
-  },
-  "changeRequests.get": {
-    summary: "Show a change request with its commits, its files, and whether it can be merged.",
-    response: {
-      ...changeRequest,
-      base_commit: BASE_COMMIT,
-      head_commit: COMMIT,
-      mergeable: true,
-      conflicts: [],
-      warnings: [{ file: "platform.toml", line: 3, message: "triggers[0].cron: cron is missing." }],
-      commits_total: 1,
-      commits: [{ sha: COMMIT, subject: "Refuse an empty cart", author_name: "agent", committed_at: LATER }],
-      files_changed_total: 1,
-      files_changed: [{ path: "src/checkout.ts", additions: 4, deletions: 1 }],
-    },
-  },
-  "changeRequests.diff": {
-    summary: "Show the diff of a change request as text.",
-    response:
-      "diff --git a/src/checkout.ts b/src/checkout.ts\n--- a/src/checkout.ts\n+++ b/src/checkout.ts\n@@ -1 +1,2 @@\n",
-  },
-  "changeRequests.merge": {
-    summary: "Merge a change request into the default branch.",
-    request: { message: "Fix the checkout of empty carts" },
-    response: merged,
-  },
-  "changeRequests.close": {
-    summary: "Close a change request without merging it.",
-    response: { ...changeRequest, status: "closed", updated_at: LATER },
   },
   "sandbox.cloneCredential": {
     summary: "Get a git password for the session's repository. Only the sandbox's own key can call this.",

@@ -9,7 +9,6 @@ export const FIRE = "019a7c43-27f1-7d9c-b3e8-0f1e2d3c4b07";
 export const BUILD = "019a7c45-31d8-7a60-8c1b-4e5f6a7b8c09";
 export const WEBHOOK = "019a7c47-05e2-7c14-8f3d-6a7b8c9d0e10";
 export const DELIVERY = "019a7c48-19f3-7d25-9a4e-7b8c9d0e1f11";
-const CHANGE_REQUEST = "019a7c44-6b55-7c2d-95a1-a0b1c2d3e408";
 export const COMMIT = "3f2c9a7d1e5b8064c2d7f9e0a1b3c4d5e6f70819";
 export const BASE_COMMIT = "9b1d4e7f2a5c8063d1e6f8b9c0a2d3e4f5061728";
 
@@ -116,8 +115,15 @@ export const session = {
   failure: null,
   stop_reason: null,
   saved: null,
+  unsaved: null,
   restored: null,
   pending_approvals: 0,
+  activity: "starting",
+  waits_for: null,
+  last_sentence: null,
+  changes: null,
+  change_request: null,
+  person: { id: USER, name: "admin" },
   last_turn: null,
   turn: { state: "idle", since: BEGAN, waiting_for: null },
   usage: NO_USAGE,
@@ -133,7 +139,13 @@ export const missingSecret = {
     "The manifest requires the secret DATABASE_URL, but it has no value. Set it with `platform secrets set DATABASE_URL`.",
 };
 
-export const running = { ...session, status: "running", base_commit: BASE_COMMIT, running_at: LATER };
+export const running = {
+  ...session,
+  status: "running",
+  activity: "resting",
+  base_commit: BASE_COMMIT,
+  running_at: LATER,
+};
 
 /** The initial prompt of a session. */
 const promptItem = {
@@ -283,41 +295,6 @@ export const triggers = {
   scheduler: { ticked_at: LATER, late: false },
 };
 
-/** A trigger that a person describes. */
-export const wish = {
-  type: "cron",
-  slug: "nightly",
-  cron: "0 30 2 * * *",
-  prompt: "Update the dependencies.",
-};
-
-export const changeRequest = {
-  id: CHANGE_REQUEST,
-  project_id: PROJECT,
-  number: 7,
-  session_id: SESSION,
-  head_ref: SESSION,
-  base_ref: "main",
-  title: "Fix the checkout of empty carts",
-  description: "",
-  status: "open",
-  created_by: USER,
-  created_at: BEGAN,
-  updated_at: BEGAN,
-  merged_commit: null,
-  merged_at: null,
-  merged_by: null,
-  pull_request: null,
-};
-
-export const merged = {
-  ...changeRequest,
-  status: "merged",
-  merged_commit: COMMIT,
-  merged_at: LATER,
-  merged_by: USER,
-};
-
 export const secret = {
   name: "OPENAI_API_KEY",
   masked: true,
@@ -342,6 +319,7 @@ export const sandbox = {
   id: SANDBOX,
   session_id: SESSION,
   provider: "local",
+  node_id: "node-1",
   image: null,
   environment: { build_id: BUILD, stale: false },
   status: "active",

@@ -10,7 +10,7 @@
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import * as Schema from "effect/Schema";
-import { isImageDigest } from "../../../domain/registry-reference.ts";
+import { isImageDigest } from "../../../domain/environment/registry-reference.ts";
 import { type NetAnswer, type NetRequest, readBody } from "../../../ground/net/client.ts";
 import { NetFault } from "../../../ground/net/fault.ts";
 import { thrownText } from "../../../ground/thrown.ts";

@@ -11,7 +11,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import * as Schema from "effect/Schema";
-import type { RegistryLocation } from "../../../domain/registry-reference.ts";
+import type { RegistryLocation } from "../../../domain/environment/registry-reference.ts";
 import { NetClient } from "../../../ground/net/client.ts";
 import type { Image } from "../image.ts";
 import type { ImageStore } from "../store.ts";

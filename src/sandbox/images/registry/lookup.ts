@@ -1,5 +1,5 @@
 /** Looks up the digest that a base image's tag has now, as a build would find it. */
-import type { TaggedReference } from "../../../domain/registry-reference.ts";
+import type { TaggedReference } from "../../../domain/environment/registry-reference.ts";
 import { NetClient } from "../../../ground/net/client.ts";
 import type { Network } from "../../../ground/net/dial.ts";
 import { Refusal } from "../../egress-messages.ts";

@@ -3,7 +3,7 @@
  * it: `postgres/` the database and its socket, `postgres-password`, `postgres.log`.
  *
  *  P1 It listens only on a unix socket inside its 0700 directory, and requires a password. It opens no port.
- *  P2 If the service runs as root, the server runs as a user of its own (domain/host-uids.ts), since Postgres refuses root. No
+ *  P2 If the service runs as root, the server runs as a user of its own (domain/sandbox/host-uids.ts), since Postgres refuses root. No
  *     other program runs as this user, so none reads the server's memory or directory. The directory is passed as an open
  *     descriptor (`/proc/self/fd/3`), so it works below a 0700 home, which this user cannot enter.
  *  P3 A postmaster that a killed service left running is stopped before the directory is reused (threats.md fact 1).

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { chown, readFile, stat } from "node:fs/promises";
 import { promisify } from "node:util";
-import { databaseUid } from "../../../domain/host-uids.ts";
+import { databaseUid } from "../../../domain/sandbox/host-uids.ts";
 
 /** Empty: the service's own user. */
 export interface ServerUser {

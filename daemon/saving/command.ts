@@ -1,0 +1,65 @@
+/**
+ * What the daemon and the workspace program (program.ts) say to each other. The program gets frames
+ * (src/domain/save/frames.ts) on its standard input: first its command as JSON, then, for a restoration, the body of
+ * `POST /platform/restore` as it came.
+ */
+import type { ListRequest, ReadRequest } from "../../src/domain/save/listing.ts";
+
+/** A large file that a listing has read, as it was then. While all of this is equal, its content is equal. */
+export interface KnownFile {
+  readonly path: string;
+  /** Size, modification, change and inode, as text. */
+  readonly stamp: string;
+  readonly object: string;
+}
+
+/** A small file with its content, so that reading it needs no further start of the program. */
+export interface ListedContent {
+  readonly object: string;
+  readonly base64: string;
+}
+
+/** The most of them that go with a listing, bytes in all. */
+export const CONTENTS_BYTES = 1024 * 1024;
+
+/** What the daemon keeps of a listing until the next one. */
+export interface Kept {
+  readonly known: readonly KnownFile[];
+  readonly contents: readonly ListedContent[];
+}
+
+interface Place {
+  readonly workspace: string;
+  /** The session's branch, and the repository that has it. */
+  readonly branch: string;
+  readonly repoUrl: string;
+}
+
+/** The answer is a line with `Kept` as JSON, then the listing as JSON. */
+export interface ListCommand extends Place {
+  readonly command: "list";
+  readonly request: ListRequest;
+  readonly known: readonly KnownFile[];
+  /** Contents of files that have changed since then are wanted, ms since 1970. */
+  readonly contentsSince: number;
+}
+
+/** The answer is frames. */
+export interface ReadCommand extends Place {
+  readonly command: "read";
+  readonly request: ReadRequest;
+}
+
+/** The answer is `Restored` as JSON. */
+export interface RestoreCommand extends Place {
+  readonly command: "restore";
+}
+
+/** Ends every process of the agent's user. */
+export interface EndCommand {
+  readonly command: "end";
+  /** The daemon's user. Nothing is ended if the program runs as this one. */
+  readonly daemonUid: number;
+}
+
+export type WorkspaceCommand = ListCommand | ReadCommand | RestoreCommand | EndCommand;

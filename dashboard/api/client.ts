@@ -1,0 +1,26 @@
+/** The API, typed by the service's own definitions: a field, a parameter or a path that is renamed there does not compile here. */
+import type { Answer, Request, Route } from "../../src/cli/contract.ts";
+import { call } from "../api.js";
+
+/** A route's parameters: the variables of its path, its query, its body. */
+interface Parts {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly payload?: unknown;
+}
+
+const searchOf = (query: Parts["query"] = {}): string => {
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+};
+
+/** Throws an `ApiError` for a refusal, and with status 0 if the service does not respond. */
+export const request = async <R extends Route>(route: R, parts: Request<R>): Promise<Answer<R>> => {
+  const { params = {}, query, payload } = parts as Parts;
+  const [method = "", template = ""] = route.split(" ");
+  const path = template.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  const text = await call(method, path + searchOf(query), { body: payload });
+  return JSON.parse(text === "" ? "null" : text);
+};

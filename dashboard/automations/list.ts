@@ -1,0 +1,135 @@
+/**
+ * The runs of a project's triggers and the deliveries that it refused, as one list by time. The API has them as two lists, each
+ * with a cursor of its own.
+ */
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type { Answer } from "../../src/cli/contract.ts";
+import { request } from "../api/client.ts";
+import { FIRE_STATUSES } from "../live.js";
+import type { Run } from "./words.ts";
+
+export type Refusal = Answer<"GET /v1/projects/:pid/webhook-refusals">["webhook_refusals"][number];
+
+/** "" for all. */
+export interface Filter {
+  readonly status: Run["status"] | "refused" | "";
+  readonly slug: string;
+}
+
+const isStatus = (text: string): text is Run["status"] => FIRE_STATUSES.includes(text);
+
+/** What the address asks for. Unknown words are ignored. */
+export const readFilter = (query: URLSearchParams): Filter => {
+  const status = query.get("status") ?? "";
+  return {
+    status: isStatus(status) || status === "refused" ? status : "",
+    slug: query.get("slug") ?? "",
+  };
+};
+
+/** Where the reading of one of the two lists goes on. Null: it has nothing more. */
+type Position = { readonly cursor: string | null } | null;
+
+interface Positions {
+  readonly runs: Position;
+  readonly refusals: Position;
+}
+
+export interface Part {
+  readonly runs: readonly Run[];
+  readonly refusals: readonly Refusal[];
+  readonly next: Positions;
+}
+
+const BEGINNING: Position = { cursor: null };
+const positionAfter = (cursor: string | null): Position => (cursor === null ? null : { cursor });
+
+const PAGE = 50;
+
+const pageQuery = ({ slug }: Filter, cursor: string | null) => ({
+  limit: PAGE,
+  ...(cursor !== null && { cursor }),
+  ...(slug !== "" && { slug }),
+});
+
+/** A reader who looks for failed runs wants those, too, whose session failed. */
+const statusQuery = ({ status }: Filter) => {
+  if (status === "failed") return { outcome: status };
+  return status === "" || status === "refused" ? {} : { status };
+};
+
+const NOTHING = { fires: [], webhook_refusals: [], next_cursor: null };
+
+const readPart = async (pid: string, filter: Filter, { runs, refusals }: Positions): Promise<Part> => {
+  const params = { pid };
+  const [ran, refused] = await Promise.all([
+    runs === null
+      ? NOTHING
+      : request("GET /v1/projects/:pid/fires", {
+          params,
+          query: { ...pageQuery(filter, runs.cursor), ...statusQuery(filter) },
+        }),
+    refusals === null
+      ? NOTHING
+      : request("GET /v1/projects/:pid/webhook-refusals", {
+          params,
+          query: pageQuery(filter, refusals.cursor),
+        }),
+  ]);
+  return {
+    runs: ran.fires,
+    refusals: refused.webhook_refusals,
+    next: { runs: positionAfter(ran.next_cursor), refusals: positionAfter(refused.next_cursor) },
+  };
+};
+
+export const listQuery = (pid: string, filter: Filter) =>
+  infiniteQueryOptions({
+    queryKey: ["runs", pid, filter],
+    queryFn: ({ pageParam }) => readPart(pid, filter, pageParam),
+    initialPageParam: {
+      runs: filter.status === "refused" ? null : BEGINNING,
+      refusals: filter.status === "" || filter.status === "refused" ? BEGINNING : null,
+    } as Positions,
+    getNextPageParam: ({ next }) => (next.runs === null && next.refusals === null ? undefined : next),
+    placeholderData: keepPreviousData,
+  });
+
+/** The slugs of the project's triggers, to choose from. */
+export const slugsQuery = (pid: string) =>
+  queryOptions({
+    queryKey: ["slugs", pid],
+    queryFn: async () => {
+      const { triggers } = await request("GET /v1/projects/:pid/triggers", { params: { pid } });
+      return triggers.map(({ slug }) => slug);
+    },
+  });
+
+/** A run, or a refused delivery. */
+export type Entry =
+  | { readonly at: string; readonly id: string; readonly run: Run }
+  | { readonly at: string; readonly id: string; readonly refusal: Refusal };
+
+const newestFirst = (one: Entry, other: Entry): number => {
+  if (one.at !== other.at) return one.at < other.at ? 1 : -1;
+  return one.id < other.id ? 1 : -1;
+};
+
+/**
+ * The entries of all parts, newest first. If one of the two lists has more, entries older than its last one are left out: something
+ * of that list may stand before them.
+ */
+export const entriesOf = (parts: readonly Part[]): readonly Entry[] => {
+  const runs = parts.flatMap((part) => part.runs.map((run) => ({ at: run.received_at, id: run.id, run })));
+  const refusals = parts.flatMap((part) =>
+    part.refusals.map((refusal) => ({ at: refusal.at, id: refusal.id, refusal })),
+  );
+  const next = parts.at(-1)?.next;
+  const ends = [
+    next?.runs === null ? undefined : runs.at(-1)?.at,
+    next?.refusals === null ? undefined : refusals.at(-1)?.at,
+  ];
+  return [...runs, ...refusals]
+    .filter(({ at }) => ends.every((end) => end === undefined || at >= end))
+    .toSorted(newestFirst);
+};

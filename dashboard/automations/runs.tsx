@@ -1,0 +1,256 @@
+/** The list of a project's runs, with its waiting ones and the deliveries that it refused, and why. */
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { Answer } from "../../src/cli/contract.ts";
+import { request } from "../api/client.ts";
+import { queries } from "../api/queries.ts";
+import { counted, moment } from "../format.js";
+import { FIRE_STATUSES } from "../live.js";
+import { fireLink, firesLink, projectLink } from "../parts.js";
+import { projectHead } from "../project.js";
+import { useAddressQuery } from "../ui/address.ts";
+import { framedPage } from "../ui/framed-page.tsx";
+import { Badge, Callout, Empty, IdEnd, More, Pick, Prose, Tag, Time } from "../ui/parts.tsx";
+import {
+  entriesOf,
+  type Entry,
+  type Filter,
+  listQuery,
+  readFilter,
+  type Refusal,
+  slugsQuery,
+} from "./list.ts";
+import { refusalReason, resultWord, type Run, runInstant, runReason, runResult } from "./words.ts";
+
+type Project = Answer<"GET /v1/projects/:pid">;
+
+const STATUS_OPTIONS = [...FIRE_STATUSES, "refused"].map((status) => {
+  const words: Readonly<Record<string, string>> = {
+    fired: "session started",
+    refused: "refused delivery",
+  };
+  return [status, words[status] ?? status] as const;
+});
+
+const Filters = ({ pid, filter: { status, slug } }: { readonly pid: string; readonly filter: Filter }) => {
+  const { data: slugs = [] } = useQuery(slugsQuery(pid));
+  // A trigger that left the manifest keeps its rows.
+  const known = slug === "" || slugs.includes(slug) ? slugs : [...slugs, slug];
+  return (
+    <div className="filters" role="group" aria-label="Filter">
+      <Pick name="status" label="State" all="All" value={status} options={STATUS_OPTIONS} />
+      <Pick
+        name="slug"
+        label="Trigger"
+        all="All"
+        value={slug}
+        options={known.map((one) => [one, one] as const)}
+      />
+    </div>
+  );
+};
+
+interface RowParts {
+  readonly name: ReactNode;
+  readonly state: ReactNode;
+  readonly side: ReactNode;
+  readonly children: ReactNode;
+}
+
+const EntryRow = ({ name, state, side, children }: RowParts) => (
+  <li className="row">
+    <span className="row-main">
+      <span className="named">{name}</span>
+      {children}
+    </span>
+    {state}
+    <span className="row-side">{side}</span>
+  </li>
+);
+
+/** Parts of one line. Those that are absent are left out. */
+const Line = ({ parts }: { readonly parts: readonly ReactNode[] }) => {
+  const present = parts.filter((part) => part !== false && part !== null);
+  return (
+    present.length > 0 && (
+      <span className="quiet parts">
+        {present.map((part, at) => (
+          <span key={at}>{part}</span>
+        ))}
+      </span>
+    )
+  );
+};
+
+const Delivery = ({ id }: { readonly id: string }) => (
+  <>
+    delivery <code>{id}</code>
+  </>
+);
+
+const RunRow = ({ pid, run }: { readonly pid: string; readonly run: Run }) => {
+  const { trigger_slug: slug, kind, status, reason, outcome, attempts } = run;
+  const [word, at] = [resultWord(runResult(run)), runInstant(run)];
+  return (
+    <EntryRow
+      name={
+        <>
+          <a
+            className="cover"
+            href={fireLink(pid, run.id)}
+            aria-label={`${slug}, ${kind}, ${word}, ${moment(at)}`}
+          >
+            {slug}
+          </a>
+          <Tag>{kind}</Tag>
+        </>
+      }
+      state={<Badge status={runResult(run)} word={word} />}
+      side={
+        <>
+          <span>
+            {run.scheduled_for !== null && <span className="quiet">due </span>}
+            <Time at={at} />
+          </span>
+          {run.session_id !== null && (
+            <a href={projectLink(pid, `/sessions/${run.session_id}`)}>
+              session <IdEnd id={run.session_id} />
+            </a>
+          )}
+        </>
+      }
+    >
+      {outcome?.state === "failed" && outcome.code !== null && (
+        <span className="reason">
+          The session failed: <code>{outcome.code}</code>
+        </span>
+      )}
+      {reason !== null && (
+        <span className={status === "failed" ? "reason" : "quiet"}>
+          <Prose text={runReason(reason)} />
+        </span>
+      )}
+      <Line
+        parts={[
+          run.delivery_id !== null && <Delivery id={run.delivery_id} />,
+          attempts > 1 && `${attempts} attempts`,
+          run.replay_of !== null && (
+            <a href={fireLink(pid, run.replay_of)}>
+              replay of <IdEnd id={run.replay_of} />
+            </a>
+          ),
+        ]}
+      />
+    </EntryRow>
+  );
+};
+
+const RefusalRow = ({ refusal }: { readonly refusal: Refusal }) => {
+  const { slug, reason, status, event, delivery_id: delivery, address, forwarded_for: forwarded } = refusal;
+  const bytes = refusal.body_bytes ?? refusal.declared_bytes;
+  return (
+    <EntryRow
+      name={
+        <>
+          <strong>{slug}</strong>
+          <Tag>webhook</Tag>
+        </>
+      }
+      state={<Badge status="refused" />}
+      side={<Time at={refusal.at} />}
+    >
+      <span className="reason">{refusalReason(reason)}</span>
+      <Line
+        parts={[
+          event !== null && (
+            <>
+              event <code>{event}</code>
+            </>
+          ),
+          delivery !== null && <Delivery id={delivery} />,
+          bytes !== null && `${bytes} bytes`,
+          <>
+            from <code>{forwarded ?? address}</code>
+          </>,
+          `answered ${status}`,
+        ]}
+      />
+    </EntryRow>
+  );
+};
+
+const Nothing = ({ pid, filter: { status, slug } }: { readonly pid: string; readonly filter: Filter }) => {
+  if (status === "refused" && slug === "")
+    return (
+      <Empty title="No refused deliveries.">
+        Up to 500 refused deliveries of the last 7 days are kept.{" "}
+        <a href={firesLink(pid)}>Show all runs and deliveries</a>
+      </Empty>
+    );
+  return status === "" && slug === "" ? (
+    <Empty title="No runs yet.">
+      A trigger runs when its webhook receives a delivery, when its schedule is due, or when you run it by
+      hand. <a href={projectLink(pid, "/triggers")}>Show the triggers</a>
+    </Empty>
+  ) : (
+    <Empty title="No runs match the filter.">
+      <a href={firesLink(pid)}>Show all runs and deliveries</a>
+    </Empty>
+  );
+};
+
+const countText = (entries: readonly Entry[]): string => {
+  const runs = entries.filter((entry) => "run" in entry).length;
+  return `${counted(runs, "run")}${runs < entries.length ? `, ${entries.length - runs} refused` : ""}`;
+};
+
+const Runs = ({ data: project }: { readonly data: Project }) => {
+  const { id: pid, triggers_paused: isPaused } = project;
+  const filter = readFilter(useAddressQuery());
+  const list = useInfiniteQuery(listQuery(pid, filter));
+  if (list.data === undefined) return null;
+  const entries = entriesOf(list.data.pages);
+  return (
+    <>
+      {isPaused && (
+        <Callout tone="warn">
+          All triggers of this project are paused. Webhook deliveries get a 404 response.
+        </Callout>
+      )}
+      <Filters pid={pid} filter={filter} />
+      {/* Announces the change of the list to readers who cannot see it. */}
+      <p className="unseen" role="status">
+        {`${countText(entries)}${list.hasNextPage ? ", and older ones" : ""}`}
+      </p>
+      {entries.length === 0 ? (
+        <Nothing pid={pid} filter={filter} />
+      ) : (
+        <ul className="rows">
+          {entries.map((entry) =>
+            "run" in entry ? (
+              <RunRow key={entry.id} pid={pid} run={entry.run} />
+            ) : (
+              <RefusalRow key={entry.id} refusal={entry.refusal} />
+            ),
+          )}
+        </ul>
+      )}
+      <More list={list}>Show older entries</More>
+    </>
+  );
+};
+
+export const runs = framedPage<Project>({
+  load: async ([pid = ""], query) => {
+    const [project] = await Promise.all([
+      request("GET /v1/projects/:pid", { params: { pid } }),
+      queries.infiniteQuery(listQuery(pid, readFilter(query))),
+      // If the filter's options cannot be read, the list is still shown.
+      queries.query(slugsQuery(pid)).catch(() => null),
+    ]);
+    return project;
+  },
+  title: ({ name }) => `Runs and deliveries of ${name}`,
+  head: (project) => projectHead(project, "/fires"),
+  Body: Runs,
+});

@@ -1,0 +1,49 @@
+/** What a person can do with a session without opening it. */
+import type { ReactNode } from "react";
+import { isLive, sessionName } from "../project.js";
+import type { Session } from "./sessions.ts";
+
+interface Action {
+  readonly session: Session;
+  /** Its entry of `actions.js`. */
+  readonly entry: string;
+  readonly label: string;
+  readonly className?: string;
+  /** How much of the work a stop must save. */
+  readonly save?: "try";
+}
+
+export const ActionButton = ({ session, entry, label, className, save }: Action) => (
+  <button
+    type="button"
+    className={className}
+    data-action={entry}
+    data-project={session.project_id}
+    data-session={session.id}
+    data-title={sessionName(session)}
+    data-name={session.name ?? undefined}
+    data-save={save}
+    data-stay="yes"
+  >
+    {label}
+  </button>
+);
+
+export const hasEnded = ({ status }: Session): boolean => status === "stopped" || status === "failed";
+
+export const SessionMenu = ({ session }: { readonly session: Session }): ReactNode => {
+  const name = sessionName(session);
+  return (
+    <details className="menu">
+      <summary aria-label={`Actions for ${name}`} title="Actions">
+        ⋯
+      </summary>
+      <div className="menu-items">
+        {isLive(session.status) && <ActionButton session={session} entry="stop-session" label="Stop" />}
+        {hasEnded(session) && <ActionButton session={session} entry="restart-session" label="Restart" />}
+        <ActionButton session={session} entry="rename-session" label="Rename" />
+        <ActionButton session={session} entry="delete-session" label="Delete" className="danger" />
+      </div>
+    </details>
+  );
+};

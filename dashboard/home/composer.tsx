@@ -1,0 +1,214 @@
+/** Where a person says what an agent should do, in which project, and starts it. */
+import { useQuery } from "@tanstack/react-query";
+import { type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { ApiError } from "../api.js";
+import { perform } from "../app.js";
+import { faultOfFiles } from "../attachments.js";
+import { grow } from "../composer.js";
+import { size } from "../format.js";
+import { given } from "../forms.js";
+import { startIn, warmSandbox } from "../new-session.js";
+import { projectLink } from "../parts.js";
+import { Problem, type Refusal, toRefusal } from "../ui/form.tsx";
+import { Chips } from "./chips.tsx";
+import { type Draft, type Project, useDraft, useFiles } from "./draft.ts";
+import { setupQuery } from "./options.ts";
+
+/** Each refusal names its field. */
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
+/** What the project lacks before an agent can work in it. */
+const Lacks = ({ project }: { readonly project: Project }) => {
+  const { data: setup } = useQuery(setupQuery(project.id));
+  if (setup === undefined || setup === null) return null;
+  const hasNoModel = setup.model.required && setup.model.source === null;
+  if (!hasNoModel && !setup.repository.empty) return null;
+  return (
+    <p className="lacks">
+      {setup.repository.empty
+        ? `The repository of ${project.name} is empty. `
+        : `${project.name} has no key for a model yet. `}
+      <a href={projectLink(project.id, "/setup")}>Set up the project</a>
+    </p>
+  );
+};
+
+interface Files {
+  readonly files: readonly File[];
+  readonly onRemove: (file: File) => void;
+}
+
+const FileChips = ({ files, onRemove }: Files) =>
+  files.length > 0 && (
+    <ul className="chips" aria-label="Attached files">
+      {files.map((file, at) => (
+        <li key={`${file.name} ${at}`} className="chip">
+          <span className="chip-name" title={file.name}>
+            {file.name}
+          </span>{" "}
+          <span className="quiet">{size(file.size)}</span>{" "}
+          <button
+            type="button"
+            className="plain"
+            aria-label={`Remove ${file.name}`}
+            onClick={() => onRemove(file)}
+          >
+            ✕
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+
+const AttachButton = ({ onAdd }: { readonly onAdd: (files: Iterable<File>) => void }) => {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button type="button" className="quiet-button attach" onClick={() => input.current?.click()}>
+        Attach
+      </button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        tabIndex={-1}
+        aria-hidden="true"
+        onChange={({ target }) => {
+          onAdd(target.files ?? []);
+          target.value = "";
+        }}
+      />
+    </>
+  );
+};
+
+interface Composer {
+  /** The reader's id. */
+  readonly person: string;
+  /** Where sessions can start, newest first. */
+  readonly projects: readonly Project[];
+}
+
+/** Starts the session. A refusal stays until the next try. */
+const useStart = (
+  { projectId, text, choice, remember, clear, keepNoText }: Draft,
+  files: readonly File[],
+) => {
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [isStarting, setStarting] = useState(false);
+  const isEmpty = text.trim() === "" && files.length === 0;
+  const fault = faultOfFiles([...files]);
+  const start = async (): Promise<void> => {
+    setStarting(true);
+    setRefusal(null);
+    try {
+      remember();
+      const typed = given({ ...choice, initial_prompt: text });
+      const address = await startIn(projectId, typed, [...files]);
+      clear();
+      location.hash = address;
+    } catch (error) {
+      // The frame shows the sign-in.
+      if (error instanceof ApiError && error.status === 401) throw error;
+      if (error instanceof ApiError && error.code === "secret_in_message") keepNoText();
+      setRefusal(toRefusal(error));
+    } finally {
+      setStarting(false);
+    }
+  };
+  return {
+    isEmpty,
+    fault,
+    refusal,
+    isStarting,
+    start: () => {
+      if (!isStarting && !isEmpty && fault === null) void perform(start);
+    },
+  };
+};
+
+const Prompt = ({
+  area,
+  draft,
+}: {
+  readonly area: RefObject<HTMLTextAreaElement | null>;
+  readonly draft: Draft;
+}) => {
+  const { text, write, projectId } = draft;
+  useLayoutEffect(() => {
+    if (area.current !== null) grow(area.current);
+  }, [area, text]);
+  return (
+    <>
+      <label className="unseen" htmlFor="prompt">
+        What should the agent do?
+      </label>
+      <textarea
+        ref={area}
+        id="prompt"
+        rows={1}
+        value={text}
+        placeholder="What should the agent do?"
+        aria-describedby="prompt-keys"
+        onChange={({ target }) => {
+          write(target.value);
+          warmSandbox(projectId);
+        }}
+      />
+      <p id="prompt-keys" className="unseen">
+        Ctrl and Enter start the session.
+      </p>
+    </>
+  );
+};
+
+export const Composer = ({ person, projects }: Composer) => {
+  const form = useRef<HTMLFormElement>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const draft = useDraft(person, projects);
+  const { files, add, remove } = useFiles(form, area);
+  const { isEmpty, fault, refusal, isStarting, start } = useStart(draft, files);
+  const project = projects.find(({ id }) => id === draft.projectId);
+  if (project === undefined) return null;
+  return (
+    <form
+      ref={form}
+      className="composer start"
+      aria-label="New session"
+      data-filled={!isEmpty}
+      onSubmit={(event) => {
+        event.preventDefault();
+        start();
+      }}
+    >
+      <Prompt area={area} draft={draft} />
+      <FileChips files={files} onRemove={remove} />
+      {fault !== null && (
+        <p className="refusal composer-problem" role="alert">
+          {fault}
+        </p>
+      )}
+      {refusal !== null && <Problem refusal={refusal} names={NO_FIELDS} />}
+      <Lacks project={project} />
+      <div className="composer-bar">
+        <Chips projects={projects} project={project} draft={draft} />
+        <AttachButton onAdd={add} />
+        <a className="quiet" href={projectLink(project.id, "/new")}>
+          More options
+        </a>
+        <span className="composer-buttons">
+          {/* It is not disabled while the answer is awaited, because it would lose the focus. */}
+          <button
+            type="submit"
+            className="primary"
+            disabled={isEmpty || fault !== null}
+            aria-disabled={isStarting}
+          >
+            {isStarting ? "Starting…" : "Start"}
+          </button>
+        </span>
+      </div>
+    </form>
+  );
+};

@@ -1,0 +1,144 @@
+/** Home: where a person starts sessions, and sees all of them by what they need. */
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { Answer } from "../../src/cli/contract.ts";
+import type { ActivityGroup } from "../../src/domain/session/session-activity.ts";
+import { projectsQuery } from "../api/projects.ts";
+import { queries } from "../api/queries.ts";
+import { notificationState } from "../attention.js";
+import { counted } from "../format.js";
+import { NoProjects } from "../projects/none.tsx";
+import { framedPage } from "../ui/framed-page.tsx";
+import { Empty, More } from "../ui/parts.tsx";
+import { Composer } from "./composer.tsx";
+import { SessionRow } from "./row.tsx";
+import { ACTIVITIES, byUrgency, GROUPS, groupQuery, type Session } from "./sessions.ts";
+
+type Me = Answer<"GET /v1/me">;
+type Project = Answer<"GET /v1/projects">["projects"][number];
+
+/** The browser asks only after a click. */
+const NotificationButton = () => {
+  const state = notificationState();
+  if (state === "impossible") return null;
+  if (state === "denied") return <span className="quiet">This browser blocks notifications.</span>;
+  return (
+    <button
+      type="button"
+      className="plain"
+      data-action={state === "off" ? "allow-notifications" : "stop-notifications"}
+    >
+      {state === "off" ? "Notify me" : "Stop notifications"}
+    </button>
+  );
+};
+
+/** Runs of triggers that have no session yet. */
+const QueuedRuns = ({ account }: Pick<Me, "account">) => {
+  const { queued_fires: count, active_sessions: active, session_cap: cap } = account;
+  if (count === 0) return null;
+  return (
+    <p className="queued-runs">
+      {`${counted(count, "run")} ${count === 1 ? "waits" : "wait"} for a free session. `}
+      {active >= cap && `All ${counted(cap, "session")} of the account are in use. `}
+      <a href="#/queue">Show the queue</a>
+    </p>
+  );
+};
+
+interface Group {
+  readonly group: ActivityGroup;
+  readonly sessions: readonly Session[];
+  readonly list: Parameters<typeof More>[0]["list"];
+  readonly projects: readonly Project[];
+  /** Beside the heading. */
+  readonly aside: ReactNode;
+  /** Below the rows. */
+  readonly children: ReactNode;
+}
+
+const GroupSection = ({ group, sessions, list, projects, aside, children }: Group) => (
+  <section className="group-of-sessions" aria-labelledby={`group-${group}`}>
+    <header>
+      <h2 id={`group-${group}`}>{ACTIVITIES[group].word}</h2>
+      {aside}
+    </header>
+    {sessions.length > 0 && (
+      <ul className="sessions">
+        {byUrgency(sessions).map((session) => (
+          <SessionRow
+            key={session.id}
+            session={session}
+            project={projects.find(({ id }) => id === session.project_id)?.name}
+          />
+        ))}
+      </ul>
+    )}
+    {children}
+    <More list={list}>Show more</More>
+  </section>
+);
+
+const useGroups = () => {
+  const lists = {
+    needs_you: useInfiniteQuery(groupQuery("needs_you")),
+    working: useInfiniteQuery(groupQuery("working")),
+    ready_for_review: useInfiniteQuery(groupQuery("ready_for_review")),
+    done: useInfiniteQuery(groupQuery("done")),
+  };
+  return GROUPS.map((group) => ({
+    group,
+    list: lists[group],
+    sessions: lists[group].data?.pages.flatMap((page) => page.sessions) ?? [],
+  }));
+};
+
+const Sessions = ({ projects, me }: { readonly projects: readonly Project[]; readonly me: Me | null }) => {
+  const hasQueue = me !== null && me.account.queued_fires > 0;
+  const groups = useGroups().filter(
+    ({ group, sessions }) => sessions.length > 0 || (group === "working" && hasQueue),
+  );
+  if (groups.length === 0)
+    return (
+      <Empty title="No sessions yet.">
+        Say above what an agent should do. A trigger starts sessions, too.
+      </Empty>
+    );
+  return groups.map(({ group, sessions, list }, at) => (
+    <GroupSection
+      key={group}
+      group={group}
+      sessions={sessions}
+      list={list}
+      projects={projects}
+      aside={at === 0 && <NotificationButton />}
+    >
+      {group === "working" && hasQueue && <QueuedRuns account={me.account} />}
+    </GroupSection>
+  ));
+};
+
+const Home = ({ me }: { readonly me: Me | null }) => {
+  const { data: projects = [] } = useQuery(projectsQuery);
+  const open = projects.filter(({ status }) => status !== "archived");
+  return (
+    <>
+      <h1 className="unseen">Home</h1>
+      {open.length > 0 && me !== null && <Composer person={me.user.id} projects={open} />}
+      {projects.length === 0 ? <NoProjects /> : <Sessions projects={projects} me={me} />}
+    </>
+  );
+};
+
+export const pages = {
+  home: framedPage<void>({
+    load: async () => {
+      await Promise.all([
+        queries.query(projectsQuery),
+        ...GROUPS.map((group) => queries.infiniteQuery(groupQuery(group))),
+      ]);
+    },
+    title: () => "Home",
+    Body: Home,
+  }),
+};

@@ -1,0 +1,66 @@
+/** The sessions of all projects, in the groups in which people see them. */
+import { infiniteQueryOptions } from "@tanstack/react-query";
+import type { ACTIVITY_WORDS, ActivityGroup } from "../../src/domain/session/session-activity.ts";
+import type { Answer } from "../../src/cli/contract.ts";
+import { request } from "../api/client.ts";
+import { projectPath } from "../project.js";
+
+export type Session = Answer<"GET /v1/sessions">["sessions"][number];
+type Activity = Session["activity"];
+
+/** The page takes no values of the service. These are the service's own words: others do not compile. */
+export const ACTIVITIES: typeof ACTIVITY_WORDS = {
+  queued: { word: "Queued", group: "working" },
+  starting: { word: "Starting", group: "working" },
+  working: { word: "Working", group: "working" },
+  needs_you: { word: "Needs you", group: "needs_you" },
+  ready_for_review: { word: "Ready for review", group: "ready_for_review" },
+  resting: { word: "Resting", group: "done" },
+  asleep: { word: "Asleep", group: "done" },
+  failed: { word: "Failed", group: "needs_you" },
+  done: { word: "Done", group: "done" },
+};
+
+/** In the order of the page. */
+export const GROUPS = ["needs_you", "working", "ready_for_review", "done"] as const satisfies ActivityGroup[];
+
+const activitiesIn = (group: ActivityGroup): string =>
+  Object.entries(ACTIVITIES)
+    .filter(([, activity]) => activity.group === group)
+    .map(([name]) => name)
+    .join(",");
+
+/** The last group is folded to its newest sessions. */
+const FIRST_SHOWN: Readonly<Record<ActivityGroup, number>> = {
+  needs_you: 50,
+  working: 50,
+  ready_for_review: 25,
+  done: 5,
+};
+const MORE_SHOWN = 25;
+
+/** A group's sessions, newest first. */
+export const groupQuery = (group: ActivityGroup) =>
+  infiniteQueryOptions({
+    queryKey: ["sessions", group],
+    queryFn: ({ pageParam: cursor }) =>
+      request("GET /v1/sessions", {
+        query: {
+          activity: activitiesIn(group),
+          limit: cursor === null ? FIRST_SHOWN[group] : MORE_SHOWN,
+          ...(cursor !== null && { cursor }),
+        },
+      }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next_cursor,
+  });
+
+/** Where the session is in the API. */
+export const sessionPath = ({ project_id: project, id }: Pick<Session, "project_id" | "id">): string =>
+  `${projectPath(project)}/sessions/${id}`;
+
+/** A question waits longer than a failure: the agent cannot go on. */
+export const byUrgency = (sessions: readonly Session[]): readonly Session[] =>
+  sessions.toSorted((one, other) => rank(one.activity) - rank(other.activity));
+
+const rank = (activity: Activity): number => (activity === "failed" ? 1 : 0);

@@ -1,0 +1,11 @@
+/** What `index.html` loads: the frame, and where the pages are that are remade. Each is a script of its own; `pages.js` has their addresses. */
+import { start } from "./app.js";
+import { FOLDERS } from "./later.js";
+
+FOLDERS["automations"] = () => import("./automations/page.tsx");
+FOLDERS["audit"] = () => import("./audit/page.tsx");
+FOLDERS["home"] = () => import("./home/page.tsx");
+FOLDERS["operator"] = () => import("./operator/page.tsx");
+FOLDERS["people"] = () => import("./people/page.tsx");
+FOLDERS["projects"] = () => import("./projects/page.tsx");
+void start();

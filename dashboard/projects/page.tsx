@@ -1,0 +1,83 @@
+/** The account's projects. */
+import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import type { Answer } from "../../src/cli/contract.ts";
+import { request } from "../api/client.ts";
+import { queries } from "../api/queries.ts";
+import { projectLink } from "../parts.js";
+import { repositoryName } from "../project.js";
+import { framedPage } from "../ui/framed-page.tsx";
+import { Callout, More, Prose, Tag, Time } from "../ui/parts.tsx";
+import { NoProjects } from "./none.tsx";
+
+type Project = Answer<"GET /v1/projects">["projects"][number];
+
+const PAGE = 200;
+
+/** Newest first. */
+const listQuery = infiniteQueryOptions({
+  queryKey: ["list of projects"],
+  queryFn: ({ pageParam: cursor }) =>
+    request("GET /v1/projects", { query: { limit: PAGE, ...(cursor !== null && { cursor }) } }),
+  initialPageParam: null as string | null,
+  getNextPageParam: (last) => last.next_cursor,
+});
+
+const Card = ({ project }: { readonly project: Project }) => (
+  <li className="card">
+    <h2>
+      <a className="cover" href={projectLink(project.id)}>
+        {project.name}
+      </a>
+    </h2>
+    <p className="quiet">
+      {`${repositoryName(project)} · ${project.default_branch} · created `}
+      <Time at={project.created_at} />
+    </p>
+    <p className="tags">
+      {project.status === "archived" && <Tag>archived</Tag>}
+      {project.triggers_paused && <Tag tone="warn">triggers paused</Tag>}
+    </p>
+    {project.manifest.error !== null && (
+      <Callout tone="bad">
+        <Prose text={project.manifest.error} />
+      </Callout>
+    )}
+  </li>
+);
+
+const Projects = () => {
+  const list = useInfiniteQuery(listQuery);
+  const projects = list.data?.pages.flatMap((page) => page.projects) ?? [];
+  return (
+    <>
+      <header className="head with-action">
+        <h1>Projects</h1>
+        {projects.length > 0 && (
+          <a className="button primary" href="#/new">
+            New project
+          </a>
+        )}
+      </header>
+      {projects.length === 0 ? (
+        <NoProjects />
+      ) : (
+        <ul className="cards">
+          {projects.map((project) => (
+            <Card key={project.id} project={project} />
+          ))}
+        </ul>
+      )}
+      <More list={list}>Show more projects</More>
+    </>
+  );
+};
+
+export const pages = {
+  projects: framedPage<void>({
+    load: async () => {
+      await queries.infiniteQuery(listQuery);
+    },
+    title: () => "Projects",
+    Body: Projects,
+  }),
+};

@@ -1,0 +1,85 @@
+/** What a session says of its saved work, in sentences. Loaded with the panel that shows it. */
+import { counted, pathCount, pathsAre, pathsOf, sentence } from "./format.js";
+import { hasContents } from "./project.js";
+
+/** @typedef {import("./wire.d.ts").Session} Session */
+/** @typedef {import("./wire.d.ts").Saved} Saved */
+/** @typedef {Saved["pending"]} Paths */
+
+/** How many paths a page lists. The API has more. */
+const LISTED = 10;
+
+/** Why something was left out, as src/domain/save/reasons.ts has it. @type {Readonly<Record<string, string>>} */
+export const REASON_WORDS = {
+  ignored: "ignored by git",
+  directory: "a directory where git has a file",
+  fifo: "a named pipe",
+  worktree: "another worktree",
+  limit: "no room within the limits",
+  not_stored_yet: "no time for it yet",
+  node_away: "the node with the saved work does not answer",
+  missing: "the save lacks its content",
+  staged_elsewhere: "the index has another version",
+  refused_path: "git refuses to check out this path",
+  in_the_way: "something else is in its place",
+};
+
+/** Saves of earlier versions have sentences, which stay. @param {string} reason */
+export const reasonWords = (reason) =>
+  Object.hasOwn(REASON_WORDS, reason) ? (REASON_WORDS[reason] ?? reason) : reason.replaceAll("_", " ");
+
+/**
+ * What a list shows: the first paths, each with its reason, and how many more there are.
+ *
+ * @param {Paths} paths
+ * @returns {{lines: {path: string, more: number, reason: string}[], rest: number}}
+ */
+export const listedPaths = (paths) => ({
+  lines: paths
+    .slice(0, LISTED)
+    .map(({ path, reason, count = 1 }) => ({ path, more: count - 1, reason: reasonWords(reason) })),
+  rest: pathCount(paths.slice(LISTED)),
+});
+
+/** @param {{files: number, commits: number}} work commits: how many branches and stashes have some */
+export const contents = ({ files, commits }) =>
+  [
+    files > 0 && counted(files, "changed file"),
+    commits > 0 && `commits of ${commits === 1 ? "1 branch" : `${commits} branches`}`,
+  ]
+    .filter((part) => part !== false)
+    .join(" and ");
+
+/**
+ * The saved work, in a sentence around the instant of the last save.
+ *
+ * @param {Saved} saved
+ * @returns {{before: string, at: string | null, after: string}}
+ */
+export const savedSentence = (saved) => {
+  const { state, at, error, pending } = saved;
+  // A save of an earlier version is not counted.
+  const stored = contents(saved) || "a commit";
+  const why = error === null ? "" : ` ${sentence(error)}`;
+  if (!hasContents(saved)) {
+    const nothing =
+      state === "complete" ? "All work is pushed. There is nothing to save." : `Nothing is saved.${why}`;
+    return { before: nothing, at: null, after: "" };
+  }
+  if (state === "complete") return { before: `The last save is complete: ${stored}`, at, after: "." };
+  if (state === "failed")
+    return { before: `The last save failed.${why} An earlier one has ${stored}`, at, after: "." };
+  const missing = pending.length === 0 ? "" : ` ${pathsAre(pathCount(pending))} not.`;
+  return { before: `Part of the work is saved: ${stored}`, at, after: `.${missing}${why}` };
+};
+
+/** How a stop that was carried out is told. @param {Session} session */
+export const stopOutcome = ({ saved }) => {
+  if (saved === null) return "The session was stopped.";
+  if (saved.state === "complete")
+    return `The session was stopped. ${hasContents(saved) ? "All unpushed work is saved." : "All work is pushed."}`;
+  const missing = pathCount(saved.pending);
+  return missing > 0
+    ? `The session was stopped. ${pathsOf(missing)} could not be saved. The session's page lists them.`
+    : "The session was stopped. Not all of its work could be saved. The session's page says why.";
+};

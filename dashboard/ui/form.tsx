@@ -1,0 +1,199 @@
+/** Forms: their fields, what the service refuses about them, and how they are sent. */
+import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
+import { ApiError } from "../api.js";
+import { perform } from "../app.js";
+import { Callout, Prose } from "./parts.tsx";
+
+/** What the service says about single fields, by their name in the API. */
+type Issues = ReadonlyMap<string, string>;
+
+const FormIssues = createContext<Issues>(new Map());
+
+export interface Refusal {
+  readonly message: string;
+  readonly issues: Issues;
+}
+
+export const toRefusal = (error: unknown): Refusal => {
+  const details = error instanceof ApiError ? error.details : undefined;
+  const issues: readonly { path: string; message: string }[] = details?.issues ?? [];
+  return {
+    message: error instanceof Error ? error.message : String(error),
+    issues: new Map(issues.map(({ path, message }) => [path, message])),
+  };
+};
+
+/** A refusal goes as soon as the reader corrects the field that it is about. */
+const without = ({ message, issues }: Refusal, name: string): Refusal | null => {
+  if (!issues.has(name)) return { message, issues };
+  const others = new Map([...issues].filter(([path]) => path !== name));
+  return others.size === 0 ? null : { message, issues: others };
+};
+
+/** The service names fields as programs do. Fields of the form are marked, and the others are listed. */
+export const Problem = ({
+  refusal: { message, issues },
+  names,
+}: {
+  readonly refusal: Refusal;
+  readonly names: ReadonlySet<string>;
+}) => {
+  const others = [...issues].filter(([path]) => !names.has(path));
+  const isMarked = issues.size > 0 && others.length === 0;
+  return (
+    <div role="alert">
+      <Callout tone="bad">
+        <p>{isMarked ? "Correct what is marked." : <Prose text={message} />}</p>
+        {others.length > 0 && (
+          <ul>
+            {others.map(([path, issue]) => (
+              <li key={path}>
+                <code>{path}</code> <Prose text={issue} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Callout>
+    </div>
+  );
+};
+
+const typedIn = (form: HTMLFormElement): Readonly<Record<string, string>> =>
+  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value).trim()]));
+
+const namesIn = ({ current }: RefObject<HTMLFormElement | null>): ReadonlySet<string> =>
+  new Set(current === null ? [] : new FormData(current).keys());
+
+interface Form {
+  /** The button's label, and its label until the answer arrives. */
+  readonly submit: string;
+  readonly sending: string;
+  /** Once it is done, the form is empty again. A refusal is shown in the form, and everything typed stays. */
+  readonly onSend: (typed: Readonly<Record<string, string>>) => Promise<void>;
+  readonly children: ReactNode;
+}
+
+export const Form = ({ submit, sending, onSend, children }: Form) => {
+  const form = useRef<HTMLFormElement>(null);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [isSending, setSending] = useState(false);
+  const send = async (element: HTMLFormElement): Promise<void> => {
+    setSending(true);
+    setRefusal(null);
+    try {
+      await onSend(typedIn(element));
+      element.reset();
+    } catch (error) {
+      // The frame shows the sign-in.
+      if (error instanceof ApiError && error.status === 401) throw error;
+      setRefusal(toRefusal(error));
+    } finally {
+      setSending(false);
+    }
+  };
+  return (
+    <FormIssues value={refusal?.issues ?? new Map()}>
+      <form
+        ref={form}
+        className="form"
+        onInput={({ target }) => {
+          const name = "name" in target ? String(target.name) : "";
+          setRefusal((present) => (present === null ? null : without(present, name)));
+        }}
+        onSubmit={(event) => {
+          event.preventDefault();
+          const { currentTarget } = event;
+          if (!isSending) void perform(() => send(currentTarget));
+        }}
+      >
+        {children}
+        {refusal !== null && <Problem refusal={refusal} names={namesIn(form)} />}
+        <p className="actions">
+          {/* It is not disabled while the answer is awaited, because it would lose the focus. */}
+          <button type="submit" className="primary" aria-disabled={isSending}>
+            {isSending ? sending : submit}
+          </button>
+        </p>
+      </form>
+    </FormIssues>
+  );
+};
+
+interface Field {
+  readonly name: string;
+  readonly label: string;
+  /** What it is for. */
+  readonly hint?: string;
+}
+
+interface Described {
+  readonly id: string;
+  readonly name: string;
+  readonly "aria-invalid": boolean | undefined;
+  readonly "aria-describedby": string | undefined;
+}
+
+/** A field with its label, its hint and its issue. @param input makes the input itself */
+const FieldFrame = ({
+  name,
+  label,
+  hint,
+  input,
+}: Field & { readonly input: (own: Described) => ReactNode }) => {
+  const id = useId();
+  const issue = useContext(FormIssues).get(name);
+  const notes = [hint !== undefined && `${id}-hint`, issue !== undefined && `${id}-issue`].filter(Boolean);
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {hint !== undefined && (
+        <p id={`${id}-hint`} className="quiet">
+          <Prose text={hint} />
+        </p>
+      )}
+      {input({
+        id,
+        name,
+        "aria-invalid": issue === undefined ? undefined : true,
+        "aria-describedby": notes.length === 0 ? undefined : notes.join(" "),
+      })}
+      {issue !== undefined && (
+        <p id={`${id}-issue`} className="refusal">
+          <Prose text={issue} />
+        </p>
+      )}
+    </div>
+  );
+};
+
+export const TextField = ({ required = false, ...field }: Field & { readonly required?: boolean }) => (
+  <FieldFrame
+    {...field}
+    input={(own) => <input {...own} type="text" required={required} autoComplete="off" spellCheck={false} />}
+  />
+);
+
+type Options = readonly (readonly [value: string, label: string])[];
+
+export const SelectField = ({ options, ...field }: Field & { readonly options: Options }) => (
+  <FieldFrame
+    {...field}
+    input={(own) => (
+      <select {...own}>
+        {options.map(([value, label]) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    )}
+  />
+);
+
+/** Fields behind a line that opens them. */
+export const FieldGroup = ({ title, children }: { readonly title: string; readonly children: ReactNode }) => (
+  <details className="group">
+    <summary>{title}</summary>
+    {children}
+  </details>
+);

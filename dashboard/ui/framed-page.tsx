@@ -1,0 +1,64 @@
+/**
+ * A page in the frame (app.js), which has the header, the address, the reader's session and the project's events, and draws the
+ * pages that are not remade yet. The frame asks for the page's data; the page draws them from `queries`.
+ */
+import { QueryClientProvider } from "@tanstack/react-query";
+import type { ComponentType } from "react";
+import { createRoot, type Root } from "react-dom/client";
+import type { Answer } from "../../src/cli/contract.ts";
+import { queries } from "../api/queries.ts";
+import { type Child, h } from "../dom.js";
+import { Fault } from "./fault.tsx";
+
+type Me = Answer<"GET /v1/me">;
+
+export interface PageDefinition<D> {
+  /** Reads what the page shows, and again when it may have changed. The frame takes null for data that did not come yet. */
+  readonly load: (params: readonly string[], query: URLSearchParams) => Promise<D>;
+  readonly title: (data: D) => string;
+  /** What the frame draws above the page. */
+  readonly head?: (data: D) => readonly Child[];
+  readonly Body: ComponentType<Shown<D>>;
+}
+
+interface Shown<D> {
+  readonly data: D;
+  /** The reader. Null: the frame does not know yet. */
+  readonly me: Me | null;
+}
+
+const OWN = "[data-own=page]";
+
+/** The page as the frame knows it (`pages.js`). */
+export const framedPage = <D extends object | void>({ load, title, head, Body }: PageDefinition<D>) => {
+  let root: Root | null = null;
+  let place: Element | null = null;
+  const end = (): void => {
+    root?.unmount();
+    [root, place] = [null, null];
+  };
+  return {
+    load: (params: readonly string[], { query }: { readonly query: URLSearchParams }) => load(params, query),
+    title,
+    view: (data: D) => [
+      ...(head?.(data) ?? []),
+      h("div", { class: "page", "data-own": "page", "data-key": "page" }),
+    ],
+    /** After each drawing of the frame. */
+    drawn: (main: Element, data: D, me: Me | null): void => {
+      const present = main.querySelector(OWN);
+      if (present !== place) {
+        end();
+        [root, place] = present === null ? [null, null] : [createRoot(present), present];
+      }
+      root?.render(
+        <QueryClientProvider client={queries}>
+          <Fault>
+            <Body data={data} me={me} />
+          </Fault>
+        </QueryClientProvider>,
+      );
+    },
+    end,
+  };
+};

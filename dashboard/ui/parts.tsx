@@ -1,0 +1,210 @@
+/** Pieces that several pages show. */
+import { type ReactNode, useEffect, useState } from "react";
+import { perform } from "../app.js";
+import { TYPING_MS } from "../filters.js";
+import { moment, relative, shortId } from "../format.js";
+import { removeFilters, setFilter } from "./address.ts";
+
+interface Children {
+  readonly children: ReactNode;
+}
+
+/** A small word beside a name. */
+export const Tag = ({ tone, children }: Children & { readonly tone?: "warn" | "bad" }) => (
+  <span className="tag" data-tone={tone}>
+    {children}
+  </span>
+);
+
+/** A state as a word and a dot, because colour alone is not readable for everyone. @param word stands for the status */
+export const Badge = ({ status, word = status }: { readonly status: string; readonly word?: string }) => (
+  <span className="badge" data-status={status}>
+    {word}
+  </span>
+);
+
+/** The end of an id: ids are ordered by time, so their ends distinguish them. */
+export const IdEnd = ({ id }: { readonly id: string }) => (
+  <code className="quiet" title={id}>{`…${shortId(id)}`}</code>
+);
+
+/** A line below a row's name. */
+export const Detail = ({ children }: Children) => <span className="quiet">{children}</span>;
+
+/** An instant as people say it, e.g. "3 min ago". @param otherwise stands where there is none */
+export const Time = ({
+  at,
+  otherwise = "never",
+}: {
+  readonly at: string | null;
+  readonly otherwise?: string;
+}) =>
+  at === null ? (
+    <span className="quiet">{otherwise}</span>
+  ) : (
+    <time dateTime={at} title={moment(at)}>
+      {relative(at)}
+    </time>
+  );
+
+/** A sentence of the service. The parts that it puts in backticks are shown as code. */
+export const Prose = ({ text }: { readonly text: string }) =>
+  text.split(/`([^`\n]+)`/).map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
+
+/** Something to notice, above the rest. */
+export const Callout = ({
+  tone,
+  children,
+}: Children & { readonly tone?: "bad" | "warn" | "good" | undefined }) => (
+  <div className="callout" data-tone={tone}>
+    {children}
+  </div>
+);
+
+/** A list of names and values. Rows without a value are left out. */
+export const Facts = ({
+  rows,
+}: {
+  readonly rows: readonly (readonly [name: string, value: ReactNode])[];
+}) => (
+  <dl className="facts">
+    {rows.map(
+      ([name, value]) =>
+        value !== null &&
+        value !== undefined &&
+        value !== false && (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);
+
+interface Cells {
+  readonly heads: readonly string[];
+  readonly rows: readonly (readonly ReactNode[])[];
+}
+
+/** A wide table scrolls by itself. Its rows have no order of their own: they keep their places. */
+export const Table = ({ heads, rows }: Cells) => (
+  <div className="table-frame" tabIndex={0} role="region" aria-label={heads.join(", ")}>
+    <table>
+      <thead>
+        <tr>
+          {heads.map((head) => (
+            <th key={head} scope="col">
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((cells, row) => (
+          <tr key={row}>
+            {cells.map((cell, column) => (
+              <td key={column}>{cell}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+interface RowParts extends Children {
+  /** Words about its state. */
+  readonly states: ReactNode;
+  readonly actions?: ReactNode;
+}
+
+/** A row of a list. */
+export const Row = ({ states, actions, children }: RowParts) => (
+  <li className={actions === undefined ? "row two" : "row"}>
+    <span className="row-main">{children}</span>
+    <span className="states">{states}</span>
+    {actions !== undefined && <span className="row-side actions">{actions}</span>}
+  </li>
+);
+
+interface List {
+  readonly hasNextPage: boolean;
+  readonly fetchNextPage: (options: { readonly throwOnError: true }) => Promise<unknown>;
+}
+
+/** Reads the next part of a list, if there is one. */
+export const More = ({ list, children }: Children & { readonly list: List }) =>
+  list.hasNextPage && (
+    <p className="more">
+      <button type="button" onClick={() => void perform(() => list.fetchNextPage({ throwOnError: true }))}>
+        {children}
+      </button>
+    </p>
+  );
+
+/** What stands where a list would be. */
+export const Empty = ({ title, children }: Children & { readonly title: string }) => (
+  <div className="empty">
+    <p className="empty-title">{title}</p>
+    <p>{children}</p>
+  </div>
+);
+
+interface Filter {
+  /** In the address. */
+  readonly name: string;
+  readonly label: string;
+  /** "" for all. */
+  readonly value: string;
+}
+
+interface Choice extends Filter {
+  /** The label of no choice. */
+  readonly all: string;
+  readonly options: readonly (readonly [value: string, label: string])[];
+}
+
+export const Pick = ({ name, label, value, all, options }: Choice) => (
+  <label className="pick">
+    {label}
+    <select value={value} onChange={(event) => setFilter(name, event.target.value)}>
+      <option value="">{all}</option>
+      {options.map(([option, words]) => (
+        <option key={option} value={option}>
+          {words}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
+/** While a year is typed, each of its digits makes another day. The list is narrowed when the reader rests. */
+export const DayPick = ({ name, label, value }: Filter) => {
+  const [typed, setTyped] = useState({ from: value, day: value });
+  // Once the address changes, what was typed before does not count. An effect would be too late: the timer below could come first.
+  if (typed.from !== value) setTyped({ from: value, day: value });
+  const day = typed.from === value ? typed.day : value;
+  useEffect(() => {
+    if (day === value) return undefined;
+    // oxlint-disable-next-line no-restricted-globals -- the browser's timer
+    const typing = setTimeout(() => setFilter(name, day), TYPING_MS);
+    return () => clearTimeout(typing);
+  }, [name, day, value]);
+  return (
+    <label className="pick">
+      {label}
+      <input
+        type="date"
+        value={day}
+        onChange={(event) => setTyped({ from: value, day: event.target.value })}
+      />
+    </label>
+  );
+};
+
+export const ShowEverything = () => (
+  <button type="button" className="plain" onClick={removeFilters}>
+    Show everything
+  </button>
+);

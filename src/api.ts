@@ -1,0 +1,80 @@
+/** The platform's HTTP API, joined of its groups: definitions only, shared by server, clients and the OpenAPI document. */
+import { OpenApi } from "effect/http-api";
+import { ApprovalsGroup } from "./features/approvals/api.ts";
+import { AuditGroup } from "./http/api/audit.ts";
+import { ChangeRequestsGroup } from "./features/change-requests/api.ts";
+import { ConnectorsGroup } from "./http/api/connectors.ts";
+import { ConversationGroup } from "./http/api/conversation.ts";
+import { DeviceLoginsGroup } from "./http/api/device-logins.ts";
+import { EnvironmentsGroup } from "./http/api/environments.ts";
+import { FiresGroup } from "./http/api/fires.ts";
+import { IdentityGroup } from "./http/api/identity.ts";
+import { APPROVAL_EXAMPLES } from "./features/approvals/examples.ts";
+import { CHANGE_REQUEST_EXAMPLES } from "./features/change-requests/examples.ts";
+import { CHANGE_REQUEST_TOOLS } from "./features/change-requests/tools.ts";
+import { OUTBOUND_EXAMPLES } from "./features/notifications/examples.ts";
+import { type Examples, OPERATION_EXAMPLES } from "./http/api/examples/operations.ts";
+import { completeDocument } from "./http/api/openapi.ts";
+import { Platform } from "./http/api/platform.ts";
+import { MachinesGroup } from "./http/api/machines.ts";
+import { MessagesGroup } from "./http/api/messages.ts";
+import { OperatorGroup } from "./http/api/operator.ts";
+import { PeopleGroup } from "./http/api/people.ts";
+import { OutboundWebhooksGroup } from "./features/notifications/api.ts";
+import { ProjectsGroup } from "./http/api/projects.ts";
+import { SandboxGroup } from "./http/api/sandbox.ts";
+import { SecretsGroup } from "./http/api/secrets.ts";
+import { SessionsGroup } from "./http/api/sessions.ts";
+import { TriggerWishesGroup } from "./features/change-requests/trigger-wishes-api.ts";
+import { TriggersGroup } from "./http/api/triggers.ts";
+import { WebhookRefusalsGroup } from "./http/api/webhook-refusals.ts";
+import { SESSION_TOOLS, TRIGGER_TOOLS, type OwnTool } from "./http/raw/own-tools.ts";
+import { routeNames } from "./http/route-name.ts";
+import { definedRoutes, RAW_ROUTES, type Route, routeMisses, type RouteTable } from "./http/routes.ts";
+
+/** By the operation's id in the OpenAPI document. */
+export const EXAMPLES: Examples = {
+  ...OPERATION_EXAMPLES,
+  ...APPROVAL_EXAMPLES,
+  ...CHANGE_REQUEST_EXAMPLES,
+  ...OUTBOUND_EXAMPLES,
+};
+
+/** The platform's own tools for agents. */
+export const OWN_TOOLS: readonly OwnTool[] = [...SESSION_TOOLS, ...CHANGE_REQUEST_TOOLS, ...TRIGGER_TOOLS];
+
+export class Api extends Platform.add(IdentityGroup)
+  .add(DeviceLoginsGroup)
+  .add(PeopleGroup)
+  .add(AuditGroup)
+  .add(ProjectsGroup)
+  .add(SessionsGroup)
+  .add(ConversationGroup)
+  .add(MessagesGroup)
+  .add(SecretsGroup)
+  .add(ConnectorsGroup)
+  .add(ApprovalsGroup)
+  .add(TriggersGroup)
+  .add(TriggerWishesGroup)
+  .add(FiresGroup)
+  .add(WebhookRefusalsGroup)
+  .add(OutboundWebhooksGroup)
+  .add(ChangeRequestsGroup)
+  .add(EnvironmentsGroup)
+  .add(MachinesGroup)
+  .add(SandboxGroup)
+  .add(OperatorGroup)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Platform API",
+      version: "1",
+      description: "Run coding agents in sandboxes, and start them with triggers.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      transform: completeDocument(EXAMPLES),
+    }),
+  ) {}
+
+export const ROUTES: readonly Route[] = [...definedRoutes(Api), ...RAW_ROUTES];
+
+/** What the listener asks about addresses. */
+export const routeTable: RouteTable = { name: routeNames(ROUTES), miss: routeMisses(ROUTES) };

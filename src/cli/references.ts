@@ -1,0 +1,175 @@
+/**
+ * What a person may write where a command asks for an id: the id, its last eight digits, or a name if only one has it. Ids of one
+ * minute begin alike, so lists at a terminal show their ends. A word is compared here and never sent, because it may be a secret.
+ */
+import { parseUuid } from "../domain/ids.ts";
+import type { Client } from "./client.ts";
+import type { Command } from "./command.ts";
+import { EXIT, Failure } from "./failure.ts";
+import { SHORT_DIGITS, shortId } from "./words.ts";
+
+const SHORT = new RegExp(`^[0-9a-f]{${SHORT_DIGITS}}$`);
+
+/** The newest of a list that are looked through, in pages. */
+const PAGE = 200;
+const PAGES_MAX = 10;
+
+interface Thing {
+  readonly id: string;
+  readonly name?: string | null;
+}
+interface Page {
+  readonly things: readonly Thing[];
+  readonly next: string | null;
+}
+
+/** Where the things are that a word may name. */
+export interface Scope {
+  readonly api: () => Client;
+  readonly project: () => Promise<string>;
+}
+type Words = Readonly<Record<string, string | undefined>>;
+type Query = { readonly limit: number; readonly cursor?: string };
+type List = (scope: Scope, query: Query, before: Words) => Promise<Page>;
+
+const projects: List = async ({ api }, query) => {
+  const { value } = await api().call("GET /v1/projects", { query });
+  return { things: value.projects, next: value.next_cursor };
+};
+const people: List = async ({ api }, query) => {
+  const { value } = await api().call("GET /v1/people", { query });
+  return { things: value.people, next: value.next_cursor };
+};
+
+/** By the word that stands for the id in a command's usage. */
+const LISTS: Readonly<Record<string, List>> = {
+  PROJECT: projects,
+  PERSON: people,
+  SESSION: async ({ api, project }, query) => {
+    const { value } = await api().call("GET /v1/projects/:pid/sessions", {
+      params: { pid: await project() },
+      query,
+    });
+    return { things: value.sessions, next: value.next_cursor };
+  },
+  SAVE: async ({ api, project }, _, { SESSION = "" }) => {
+    const { value } = await api().call("GET /v1/projects/:pid/sessions/:sid", {
+      params: { pid: await project(), sid: SESSION },
+    });
+    return { things: value.saved?.earlier ?? [], next: null };
+  },
+  INVITATION: async ({ api }, query) => {
+    const { value } = await api().call("GET /v1/invitations", { query });
+    return { things: value.invitations, next: value.next_cursor };
+  },
+  TOKEN: async ({ api }, query) => {
+    const { value } = await api().call("GET /v1/tokens", { query });
+    return { things: value.tokens, next: value.next_cursor };
+  },
+  FIRE: async ({ api, project }, query) => {
+    const { value } = await api().call("GET /v1/projects/:pid/fires", {
+      params: { pid: await project() },
+      query,
+    });
+    return { things: value.fires, next: value.next_cursor };
+  },
+  BUILD: async ({ api, project }, query, { PROJECT }) => {
+    const pid = PROJECT ?? (await project());
+    const { value } = await api().call("GET /v1/projects/:pid/environment/builds", {
+      params: { pid },
+      query,
+    });
+    return { things: value.builds, next: value.next_cursor };
+  },
+  CALL: async ({ api, project }, query) => {
+    const { value } = await api().call("GET /v1/projects/:pid/approvals", {
+      params: { pid: await project() },
+      query,
+    });
+    return { things: value.approvals, next: value.next_cursor };
+  },
+  WEBHOOK: async ({ api, project }) => {
+    const { value } = await api().call("GET /v1/projects/:pid/webhooks", {
+      params: { pid: await project() },
+    });
+    return { things: value.webhooks, next: null };
+  },
+  DELIVERY: async ({ api, project }, query, { WEBHOOK = "" }) => {
+    const { value } = await api().call("GET /v1/projects/:pid/webhooks/:id/deliveries", {
+      params: { pid: await project(), id: WEBHOOK },
+      query,
+    });
+    return { things: value.deliveries, next: value.next_cursor };
+  },
+};
+
+const refused = (exit: typeof EXIT.notFound | typeof EXIT.usage, code: string, message: string): Failure =>
+  new Failure(exit, code, { message });
+
+/** @param what the word of the usage, e.g. `SESSION` @returns the id */
+const lookUp = async (
+  text: string,
+  what: string,
+  pages: (query: Query) => Promise<Page>,
+): Promise<string> => {
+  const isShort = SHORT.test(text);
+  const named: Thing[] = [];
+  for (
+    let [at, cursor] = [0, null as string | null];
+    at === 0 || (cursor !== null && at < PAGES_MAX);
+    at += 1
+  ) {
+    // oxlint-disable-next-line no-await-in-loop -- a page has the cursor of the next one
+    const { things, next } = await pages({ limit: PAGE, ...(cursor !== null && { cursor }) });
+    const ending = isShort ? things.find(({ id }) => shortId(id) === text) : undefined;
+    if (ending !== undefined) return ending.id;
+    named.push(...things.filter(({ name }) => name?.toLowerCase() === text.toLowerCase()));
+    cursor = next;
+  }
+  const [only, second] = named;
+  if (only === undefined)
+    throw refused(
+      EXIT.notFound,
+      "not_found",
+      `No such ${what}: give its id, the last ${SHORT_DIGITS} digits of it, or its name.`,
+    );
+  if (second === undefined) return only.id;
+  const ids = named.map(({ id }) => shortId(id)).join(", ");
+  throw refused(EXIT.usage, "ambiguous", `Several have this name. Give the last digits of one: ${ids}.`);
+};
+
+/** The id of what a person wrote. */
+export const idOf = async (
+  text: string,
+  what: string,
+  { scope, before = {} }: { readonly scope: Scope; readonly before?: Words },
+): Promise<string> => {
+  const list = LISTS[what];
+  const word = text.trim();
+  if (list === undefined || word === "" || parseUuid(word.toLowerCase()) !== null) return text;
+  return await lookUp(word, what.toLowerCase(), (query) => list(scope, query, before));
+};
+
+type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+/** A command's words and options with ids in the place of what stands for them. */
+export const withIds = async (
+  { takes, options: declared, isLocal }: Command,
+  { given, options }: { readonly given: Words; readonly options: Values },
+  scope: Scope,
+): Promise<{ readonly given: Words; readonly options: Values }> => {
+  if (isLocal) return { given, options };
+  const words: Record<string, string | undefined> = { ...given };
+  for (const name of takes.map((written) => written.replaceAll(/[[\]]/g, ""))) {
+    const text = words[name];
+    // oxlint-disable-next-line no-await-in-loop -- a build is looked for in the project that the word before it names
+    if (text !== undefined) words[name] = await idOf(text, name, { scope, before: words });
+  }
+  const values: Record<string, Values[string]> = { ...options };
+  for (const [name, { value: what }] of Object.entries(declared)) {
+    const text = values[name];
+    // oxlint-disable-next-line no-await-in-loop -- rarely more than one
+    if (what !== undefined && typeof text === "string") values[name] = await idOf(text, what, { scope });
+  }
+  return { given: words, options: values };
+};

@@ -1,0 +1,44 @@
+/** The whole store, joined of the core's ports and the features': as a type, in Postgres, and for another master key. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import type { Approvals } from "./features/approvals/ports/approvals.ts";
+import * as ApprovalRows from "./features/approvals/sql/approvals.ts";
+import * as SealedApprovals from "./features/approvals/sql/reseal.ts";
+import type { ChangeRequests } from "./features/change-requests/ports/change-requests.ts";
+import * as ChangeRequestRows from "./features/change-requests/sql/change-requests.ts";
+import type { OutboundDeliveries } from "./features/notifications/ports/outbound-deliveries.ts";
+import type { OutboundWebhooks } from "./features/notifications/ports/outbound-webhooks.ts";
+import * as Deliveries from "./features/notifications/sql/outbound-deliveries.ts";
+import * as Webhooks from "./features/notifications/sql/outbound-webhooks.ts";
+import * as Receivers from "./features/notifications/sql/reseal.ts";
+import type { CoreStore } from "./store/ports/store.ts";
+import { coreStore, storeParts } from "./store/postgres/layer.ts";
+import { resealAll, type Resealing, SEALED_COLUMNS as CORE_COLUMNS } from "./store/postgres/reseal.ts";
+
+/** What both adapters provide, and what the service needs of either. */
+export type Store = CoreStore | Approvals | ChangeRequests | OutboundDeliveries | OutboundWebhooks;
+
+/** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
+export const postgresStore = Layer.mergeAll(
+  coreStore,
+  ApprovalRows.layer,
+  ChangeRequestRows.layer,
+  Deliveries.layer,
+  Webhooks.layer,
+).pipe(Layer.provide(storeParts));
+
+/** The columns with sealed values. */
+export const SEALED_COLUMNS: readonly string[] = [
+  ...CORE_COLUMNS,
+  ...SealedApprovals.SEALED_COLUMNS,
+  ...Receivers.SEALED_COLUMNS,
+].toSorted();
+
+/** Seals everything with another master key (store/postgres/reseal.ts). @returns how many values, by kind */
+export const resealDatabase = <E>(work: Resealing<E>) =>
+  resealAll(work, (reseal) =>
+    Effect.all({
+      approvals: SealedApprovals.resealApprovals(reseal),
+      receivers: Receivers.resealReceivers(reseal),
+    }),
+  );

@@ -1,0 +1,294 @@
+/** The environment of a project: `[environment]` of platform.toml, and the key of a build. */
+import { createHash } from "node:crypto";
+import * as Result from "effect/Result";
+import { IMAGE_REFERENCE_RULE, isImageReference } from "./image.ts";
+import { checkSecretName } from "../secret/secret.ts";
+
+/** The Dockerfile that a project has without naming one. */
+export const DEFAULT_DOCKERFILE = ".platform/Dockerfile";
+/** Longer paths are refused, in characters. */
+const PATH_MAX = 1024;
+/** Build arguments: how many, and all names and values together, in characters. */
+const ARGS_MAX = 100;
+const ARGS_TEXT_MAX = 32 * 1024;
+/** How many secrets a build can have. */
+const SECRETS_MAX = 20;
+
+/** What `[environment]` and devcontainer.json say about a Dockerfile of the repository. */
+export interface DockerfileFields {
+  /** Its path in the repository. It is in the context. */
+  readonly dockerfile: string;
+  /** The directory that the build sees. Empty: the whole repository. */
+  readonly context: string;
+  /** The stage. Null: the last one. */
+  readonly target: string | null;
+  readonly args: Readonly<Record<string, string>>;
+}
+
+/** A Dockerfile of the project's repository, and how it is built. */
+export interface DockerfileSource extends DockerfileFields {
+  /** Names of the project's secrets that the build can mount. Absent: none. */
+  readonly secrets?: readonly string[];
+  /** The devcontainer.json that says so. Absent: `platform.toml` does. */
+  readonly devcontainer?: DevcontainerSource;
+}
+
+/** What a devcontainer.json at one commit says (devcontainer.ts). */
+export interface DevcontainerSource {
+  /** Its path in the repository. The build does not see the file. */
+  readonly path: string;
+  /** The registry's image that is used as it is. Null: a Dockerfile is built. Then `dockerfile` is this file's path. */
+  readonly image: string | null;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly commands: readonly string[];
+  readonly setup: string | null;
+  readonly ignored: readonly string[];
+}
+
+/** What a manifest says. */
+export type ManifestEnvironment =
+  | { readonly kind: "image"; readonly image: string }
+  /** The path of a devcontainer.json, and the secrets that its build can mount. */
+  | { readonly kind: "devcontainer"; readonly path: string; readonly secrets?: readonly string[] }
+  /** `isNamed` is false if the manifest says nothing: then the default Dockerfile counts only if it exists. */
+  | ({ readonly kind: "dockerfile"; readonly isNamed: boolean } & DockerfileSource);
+
+/** A Dockerfile, or a devcontainer.json, at one commit. Equal keys build equal images. */
+export interface BuildSource extends DockerfileSource {
+  readonly commit: string;
+  /** 64 hexadecimal digits. */
+  readonly key: string;
+}
+
+export const DEFAULT_ENVIRONMENT: ManifestEnvironment = {
+  kind: "dockerfile",
+  isNamed: false,
+  dockerfile: DEFAULT_DOCKERFILE,
+  context: ".platform",
+  target: null,
+  args: {},
+};
+
+/** A field that is wrong: its path in the manifest, and a sentence. */
+export interface EnvironmentFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+const FIELDS = [
+  "image",
+  "devcontainer",
+  "dockerfile",
+  "context",
+  "target",
+  "args",
+  "secrets",
+  "setup",
+  "warm",
+] as const;
+
+const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
+
+// eslint-disable-next-line no-control-regex -- the point
+const REFUSED = /[\0-\x1f\x7f\\]/;
+
+/**
+ * A path in the repository in its plain form. The root is the empty text.
+ * @returns null if it is absolute, leads out of the repository, or has characters that no path needs
+ */
+const repositoryPath = (given: unknown): string | null => {
+  if (typeof given !== "string" || given.length > PATH_MAX || REFUSED.test(given)) return null;
+  if (given.startsWith("/")) return null;
+  const parts = given.split("/").filter((part) => part !== "" && part !== ".");
+  return parts.some((part) => part === ".." || part.toLowerCase() === ".git") ? null : parts.join("/");
+};
+
+const PATH_RULE = "Give a path in the repository, without `..`.";
+const ARG_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+const TARGET = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
+
+const readArgs = (given: unknown): Result.Result<Record<string, string>, EnvironmentFault> => {
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    return fault("environment.args", "Write the arguments as a table, [environment.args].");
+  const entries = Object.entries(given);
+  if (entries.length > ARGS_MAX)
+    return fault("environment.args", `A build can have at most ${ARGS_MAX} arguments.`);
+  let length = 0;
+  for (const [name, value] of entries) {
+    const path = `environment.args.${name}`;
+    if (!ARG_NAME.test(name))
+      return fault(
+        path,
+        "The name of an argument has only letters, digits and _, and does not begin with a digit.",
+      );
+    if (typeof value !== "string" || value.includes("\0"))
+      return fault(path, "The value of an argument must be a string, in quotes.");
+    length += name.length + value.length;
+  }
+  if (length > ARGS_TEXT_MAX)
+    return fault("environment.args", `All arguments together can have at most ${ARGS_TEXT_MAX} characters.`);
+  return Result.succeed(Object.fromEntries(entries) as Record<string, string>);
+};
+
+const readSecrets = (given: unknown): Result.Result<readonly string[], EnvironmentFault> => {
+  const path = "environment.secrets";
+  if (!Array.isArray(given) || given.length > SECRETS_MAX)
+    return fault(path, `Give a list of at most ${SECRETS_MAX} names of secrets.`);
+  for (const [index, name] of given.entries()) {
+    const issue = typeof name === "string" ? checkSecretName(name) : null;
+    if (typeof name !== "string") return fault(`${path}[${index}]`, "Give the name of a secret, in quotes.");
+    if (issue !== null) return fault(`${path}[${index}]`, issue.message);
+  }
+  return Result.succeed([...new Set(given as readonly string[])].toSorted());
+};
+
+const directoryOf = (path: string): string => path.split("/").slice(0, -1).join("/");
+
+const isWithin = (path: string, directory: string): boolean =>
+  directory === "" || path.startsWith(`${directory}/`);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads the fields of a Dockerfile. A fault's path begins with `environment.`.
+ * @param fields `dockerfile`, `context`, `target` and `args`, as they are written
+ */
+export const readDockerfileFields = (fields: Fields): Result.Result<DockerfileFields, EnvironmentFault> => {
+  const dockerfile = repositoryPath(fields["dockerfile"] ?? DEFAULT_DOCKERFILE);
+  if (dockerfile === null || dockerfile === "") return fault("environment.dockerfile", PATH_RULE);
+  const context = repositoryPath(fields["context"] ?? directoryOf(dockerfile));
+  if (context === null) return fault("environment.context", PATH_RULE);
+  if (!isWithin(dockerfile, context))
+    return fault(
+      "environment.context",
+      `The Dockerfile ${dockerfile} is not in the context. Choose a directory that has it, e.g. ".".`,
+    );
+  const target = fields["target"] ?? null;
+  if (target !== null && (typeof target !== "string" || !TARGET.test(target)))
+    return fault("environment.target", "Give the name of a stage of the Dockerfile.");
+  return Result.map(readArgs(fields["args"] ?? {}), (args) => ({ dockerfile, context, target, args }));
+};
+
+const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+  const read = readDockerfileFields(fields);
+  if (Result.isFailure(read)) return Result.fail(read.failure);
+  return Result.map(readSecrets(fields["secrets"] ?? []), (secrets) => ({
+    kind: "dockerfile",
+    isNamed: Object.keys(fields).length > 0,
+    ...read.success,
+    ...(secrets.length > 0 && { secrets }),
+  }));
+};
+
+const readDevcontainerPath = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+  const { devcontainer, secrets: names = [], ...others } = fields;
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    return fault(
+      `environment.${other}`,
+      `\`devcontainer\` cannot be combined with \`${other}\`. Remove one of them. The file says what is built.`,
+    );
+  const path = repositoryPath(devcontainer);
+  if (path === null || path === "") return fault("environment.devcontainer", PATH_RULE);
+  return Result.map(readSecrets(names), (secrets) => ({
+    kind: "devcontainer",
+    path,
+    ...(secrets.length > 0 && { secrets }),
+  }));
+};
+
+/**
+ * Reads `[environment]`.
+ * @param table the parsed value. Undefined: the manifest has none.
+ */
+export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+  if (table === undefined) return Result.succeed(DEFAULT_ENVIRONMENT);
+  if (typeof table !== "object" || table === null || Array.isArray(table))
+    return fault("environment", "Write the environment as a table, [environment].");
+  const fields = table as Fields;
+  const unknown = Object.keys(fields).find((name) => !(FIELDS as readonly string[]).includes(name));
+  if (unknown !== undefined) {
+    const known = FIELDS.map((name) => `\`${name}\``).join(", ");
+    return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${known}.`);
+  }
+  const { image, setup: _setup, warm: _warm, ...built } = fields;
+  if (image === undefined)
+    return Object.hasOwn(built, "devcontainer") ? readDevcontainerPath(built) : readDockerfile(built);
+  const [other] = Object.keys(built);
+  if (other !== undefined)
+    return fault(
+      `environment.${other}`,
+      `\`image\` cannot be combined with what is built. Remove \`${other}\` or \`image\`.`,
+    );
+  return typeof image === "string" && isImageReference(image)
+    ? Result.succeed({ kind: "image", image })
+    : fault("environment.image", IMAGE_REFERENCE_RULE);
+};
+
+/** The longest setup command, in characters. */
+const SETUP_MAX = 8192;
+
+/**
+ * Reads `setup` of an `[environment]` that `readEnvironment` has accepted: the command that prepares each new sandbox's
+ * checkout. It is not part of the image.
+ *
+ * @returns null without one
+ */
+export const readSetup = (table: unknown): Result.Result<string | null, EnvironmentFault> => {
+  const { setup = null } = (table ?? {}) as Fields;
+  if (setup === null) return Result.succeed(null);
+  return typeof setup === "string" &&
+    setup.trim() !== "" &&
+    setup.length <= SETUP_MAX &&
+    !setup.includes("\0")
+    ? Result.succeed(setup)
+    : fault(
+        "environment.setup",
+        `\`setup\` in [environment] must be a string of at most ${SETUP_MAX} characters.`,
+      );
+};
+
+/** The most sandboxes of a project that wait for a session, on each node. */
+export const WARM_MAX = 10;
+
+/**
+ * Reads `warm` of an `[environment]` that `readEnvironment` has accepted: how many sandboxes are started before a session needs
+ * them.
+ *
+ * @returns 0 without one
+ */
+export const readWarm = (table: unknown): Result.Result<number, EnvironmentFault> => {
+  const { warm = 0 } = (table ?? {}) as Fields;
+  return typeof warm === "number" && Number.isInteger(warm) && warm >= 0 && warm <= WARM_MAX
+    ? Result.succeed(warm)
+    : fault("environment.warm", `\`warm\` in [environment] must be a whole number from 0 to ${WARM_MAX}.`);
+};
+
+/** Raise it if the same source must be built anew, because the builder makes something else of it. */
+const BUILD_FORMAT = 1;
+
+/** The objects of git that a build reads: of the Dockerfile, and of the whole context. */
+export interface SourceObjects {
+  readonly dockerfile: string | null;
+  readonly context: string | null;
+}
+
+/**
+ * The key of a build: whatever the build reads is part of it, and nothing else. Of a devcontainer.json the build reads only
+ * what names its image or Dockerfile.
+ * @param objects without the devcontainer.json, if the source has one
+ */
+export const buildKey = (
+  { dockerfile, context, target, args, secrets, devcontainer }: DockerfileSource,
+  objects: SourceObjects,
+): string => {
+  const sorted = Object.entries(args).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const image = devcontainer?.image ?? null;
+  const parts: unknown[] =
+    image === null
+      ? [BUILD_FORMAT, dockerfile, objects.dockerfile, context, objects.context, target, sorted]
+      : [BUILD_FORMAT, "image", image];
+  // Names of secrets, not values: a new value builds nothing.
+  if (secrets !== undefined) parts.push(secrets);
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+};

@@ -1,0 +1,231 @@
+/**
+ * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, their filters, connectors, the agent's config
+ * directory and the names of the secrets that a project uses. Reading it never throws: an unreadable file is one fatal error with its
+ * line, and a bad part is an error beside the good parts.
+ *
+ * This file cannot check whether an agent's file exists. The caller that reads the repository looks up
+ * `agentFile(configDir, agent)` for each trigger's agent except `default`, and passes the agents that have files to
+ * `withAgentFiles`.
+ */
+import * as Result from "effect/Result";
+import { DEFAULT_AGENT, agentFile } from "../sandbox/agent.ts";
+import { DEFAULT_CONFIG_DIR, parseConfigDir } from "./config-dir.ts";
+import {
+  DEFAULT_ENVIRONMENT,
+  readEnvironment,
+  readSetup,
+  readWarm,
+  type EnvironmentFault,
+  type ManifestEnvironment,
+} from "../environment/environment-source.ts";
+import { NO_CONNECTORS, type Executor } from "../connector/connector.ts";
+import { readExecutor } from "./manifest-connectors.ts";
+import { headerLines, lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
+import { withFilters } from "./manifest-filters.ts";
+import { checkSecretName } from "../secret/secret.ts";
+import { parseToml, type Table } from "./toml.ts";
+import { readTriggerEntry } from "../trigger/trigger.ts";
+import type { EntryFault, TriggerDefinition } from "../trigger/trigger.ts";
+
+/** The manifest's path in a repository. */
+export const MANIFEST_FILE = "platform.toml";
+/** Larger files are not parsed: the parser overflows on hostile ones (threats.md M07). */
+export const MANIFEST_LIMIT_BYTES = 1024 * 1024;
+/** The most entries in one manifest (threats.md M08). */
+export const TRIGGER_LIMIT = 1000;
+/** The most names in each list of `[env]`. */
+const ENV_LIMIT = 1000;
+
+export interface Manifest {
+  readonly triggers: readonly TriggerDefinition[];
+  /** Where each slug is first used in the file, by a valid or an invalid entry. */
+  readonly places: ReadonlyMap<string, EntryPlace>;
+  readonly errors: readonly ManifestError[];
+  /** The secrets that the project names. `errors` lists the invalid names. */
+  readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
+  /** The root file system of the project's sandboxes. A wrong `[environment]` is fatal. */
+  readonly environment: ManifestEnvironment;
+  /** The remote servers whose tools the agents may use. */
+  readonly executor: Executor;
+  /** The shell command that prepares the checkout in each new sandbox. Null: none. */
+  readonly setup: string | null;
+  /** How many sandboxes wait for a session on each node. */
+  readonly warm: number;
+  /** Relative to the checkout, normalised. The default if the setting is missing or invalid. */
+  readonly configDir: string;
+  /** The whole file was refused: the triggers of the last good manifest stay in force (api.md 4). */
+  readonly fatal: boolean;
+}
+
+/**
+ * Reads a manifest.
+ *
+ * @param bytes the file. Empty bytes, also used for a missing file, are a manifest without triggers.
+ */
+export const parseManifest = (bytes: Uint8Array): Manifest => {
+  if (bytes.length > MANIFEST_LIMIT_BYTES) {
+    return unreadable(`${MANIFEST_FILE} is larger than ${MANIFEST_LIMIT_BYTES} bytes.`, null);
+  }
+  const document = parseToml(bytes);
+  if (Result.isFailure(document)) {
+    const { what, line } = document.failure;
+    return unreadable(`${MANIFEST_FILE} ${what}.`, { path: null, line });
+  }
+  const text = new TextDecoder().decode(bytes);
+  const entries = fieldOf(document.success, "triggers") ?? [];
+  if (!Array.isArray(entries)) {
+    return unreadable("Write each trigger as its own table with double brackets, [[triggers]].", {
+      path: "triggers",
+      line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
+    });
+  }
+  const table = fieldOf(document.success, "environment");
+  const environment = readEnvironment(table);
+  const wrong = ({ path, message }: EnvironmentFault) =>
+    unreadable(message, { path, line: lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
+  if (Result.isFailure(environment)) return wrong(environment.failure);
+  const setup = readSetup(table);
+  if (Result.isFailure(setup)) return wrong(setup.failure);
+  const warm = readWarm(table);
+  if (Result.isFailure(warm)) return wrong(warm.failure);
+  const read = readTriggers(entries, headerLines(text, "triggers", entries.length));
+  const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
+  const configDir = readConfigDir(document.success, text);
+  const env = readEnv(document.success, text);
+  const { executor, errors: executorErrors } = readExecutor(
+    { executor: fieldOf(document.success, "executor"), connectors: fieldOf(document.success, "connectors") },
+    text,
+  );
+  return {
+    triggers: filtered.triggers,
+    places: read.places,
+    errors: [...configDir.errors, ...env.errors, ...executorErrors, ...read.errors, ...filtered.errors],
+    env: { required: env.required, optional: env.optional },
+    environment: environment.success,
+    executor,
+    setup: setup.success,
+    warm: warm.success,
+    configDir: configDir.path,
+    fatal: false,
+  };
+};
+
+/** Moves triggers whose agent has no file to the errors. `default` needs no file (api.md 3). */
+export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): Manifest => {
+  const exists = ({ agent }: TriggerDefinition): boolean => agent === DEFAULT_AGENT || found.has(agent);
+  const missing = manifest.triggers.filter((trigger) => !exists(trigger));
+  return {
+    ...manifest,
+    triggers: manifest.triggers.filter(exists),
+    errors: [
+      ...manifest.errors,
+      ...missing.map(({ slug, agent }) => {
+        const { index = null, line = null } = manifest.places.get(slug) ?? {};
+        const message = `The agent ${agent} has no file ${agentFile(manifest.configDir, agent)}.`;
+        return { slug, index, path: `triggers[${index}].agent`, message, line };
+      }),
+    ],
+  };
+};
+
+const unreadable = (
+  message: string,
+  where: { path: string | null; line: number | null } | null,
+): Manifest => ({
+  triggers: [],
+  places: new Map(),
+  errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
+  env: { required: [], optional: [] },
+  environment: DEFAULT_ENVIRONMENT,
+  executor: NO_CONNECTORS,
+  setup: null,
+  warm: 0,
+  configDir: DEFAULT_CONFIG_DIR,
+  fatal: true,
+});
+
+const readTriggers = (
+  entries: readonly unknown[],
+  lines: readonly number[] | null,
+): Pick<Manifest, "triggers" | "places" | "errors"> => {
+  const triggers: TriggerDefinition[] = [];
+  const errors: ManifestError[] = [];
+  const places = new Map<string, EntryPlace>();
+  for (const [index, entry] of entries.slice(0, TRIGGER_LIMIT).entries()) {
+    const slug = writtenSlug(entry);
+    const line = lines?.[index] ?? null;
+    const taken = slug === null ? undefined : places.get(slug);
+    const read = readTriggerEntry(entry);
+    const faults: EntryFault[] = Result.isFailure(read) ? [...read.failure] : [];
+    if (slug !== null && taken === undefined) places.set(slug, { index, line });
+    if (taken !== undefined) {
+      faults.push({
+        field: "slug",
+        message: `slug ${slug} is already used by triggers[${taken.index}]. Choose another slug.`,
+      });
+    }
+    if (Result.isSuccess(read) && taken === undefined) triggers.push(read.success);
+    for (const { field, message } of faults) {
+      const path = field === null ? `triggers[${index}]` : `triggers[${index}].${field}`;
+      errors.push({ slug, index, path, message, line });
+    }
+  }
+  if (entries.length > TRIGGER_LIMIT) {
+    const message = `A manifest can have at most ${TRIGGER_LIMIT} triggers. The last ${entries.length - TRIGGER_LIMIT} are ignored.`;
+    const line = lines?.[TRIGGER_LIMIT] ?? null;
+    errors.push({ slug: null, index: TRIGGER_LIMIT, path: "triggers", message, line });
+  }
+  return { triggers, places, errors };
+};
+
+/** The slug as written in an entry, even an invalid one, for the listing. Null if the text is missing or too long. */
+const writtenSlug = (entry: unknown): string | null => {
+  const slug = fieldOf(entry, "slug");
+  return typeof slug === "string" && slug !== "" && slug.length <= 128 ? slug : null;
+};
+
+const readConfigDir = (
+  document: Table,
+  text: string,
+): { readonly path: string; readonly errors: readonly ManifestError[] } => {
+  const value = fieldOf(fieldOf(document, "runtime"), "config_dir");
+  if (value === undefined) return { path: DEFAULT_CONFIG_DIR, errors: [] };
+  const path = parseConfigDir(value);
+  if (Result.isSuccess(path)) return { path: path.success, errors: [] };
+  const line = lineOf(text, /^[ \t]*(?:runtime[ \t]*\.[ \t]*)?config_dir\b/);
+  return {
+    path: DEFAULT_CONFIG_DIR,
+    errors: [{ slug: null, index: null, path: "runtime.config_dir", message: path.failure, line }],
+  };
+};
+
+const readEnv = (document: Table, text: string) => {
+  const errors: ManifestError[] = [];
+  const namesOf = (list: "required" | "optional"): readonly string[] => {
+    const value = fieldOf(fieldOf(document, "env"), list) ?? [];
+    const line = lineOf(text, new RegExp(String.raw`^[ \t]*(?:env[ \t]*\.[ \t]*)?${list}\b`));
+    const refuse = (path: string, message: string): void => {
+      errors.push({ slug: null, index: null, path, message, line });
+    };
+    if (!Array.isArray(value)) {
+      refuse(`env.${list}`, `env.${list} must be a list of secret names.`);
+      return [];
+    }
+    if (value.length > ENV_LIMIT) refuse(`env.${list}`, `env.${list} can have at most ${ENV_LIMIT} names.`);
+    const names = value.slice(0, ENV_LIMIT).filter((name: unknown, at): name is string => {
+      const issue =
+        typeof name === "string"
+          ? checkSecretName(name)
+          : { message: "The name of a secret must be a string." };
+      if (issue !== null) refuse(`env.${list}[${at}]`, issue.message);
+      return issue === null;
+    });
+    return [...new Set(names)];
+  };
+  return { required: namesOf("required"), optional: namesOf("optional"), errors };
+};
+
+const fieldOf = (value: unknown, field: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, field)
+    ? (value as Table)[field]
+    : undefined;

@@ -1,0 +1,21 @@
+/**
+ * Why a save or a restoration left something out. The API has codes, so that programs can tell them apart. Most of them
+ * are words already. `dashboard/saved-report.js` has the same words, and a test compares them.
+ */
+export const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
+  ignored: "ignored by git",
+  directory: "a directory where git has a file",
+  fifo: "a named pipe",
+  worktree: "another worktree",
+  limit: "no room within the limits",
+  not_stored_yet: "no time for it yet",
+  node_away: "the node with the saved work does not answer",
+  missing: "the save lacks its content",
+  staged_elsewhere: "the index has another version",
+  refused_path: "git refuses to check out this path",
+  in_the_way: "something else is in its place",
+};
+
+/** In words. Saves of earlier versions have sentences, which stay. */
+export const leftOutWords = (reason: string): string =>
+  Object.hasOwn(LEFT_OUT_WORDS, reason) ? (LEFT_OUT_WORDS[reason] ?? reason) : reason.replaceAll("_", " ");

@@ -1,0 +1,186 @@
+/** What a session says of its saved work, and of what a new sandbox brought back of it (saves.md 5, 6). */
+import * as Schema from "effect/Schema";
+import { LeftOut } from "./listing.ts";
+import { leftOutWords } from "./reasons.ts";
+
+/** A save of an earlier sandbox that no sandbox has brought back whole. */
+export const EarlierSave = Schema.Struct({
+  id: Schema.String.annotate({ description: "The id of the sandbox that made it." }),
+  at: Schema.String.annotate({ description: "When it was made, ISO 8601." }),
+  files: Schema.Finite.annotate({ description: "How many changed, added and removed files it has." }),
+  commits: Schema.Finite.annotate({ description: "How many refs with unpushed commits it has." }),
+  node: Schema.optionalKey(Schema.String).annotate({
+    description:
+      "The node that has it, if that did not answer when newer work was saved on another. While it answers, `git fetch` from its address gives the work; a restart brings back what `saved.node` has.",
+  }),
+});
+export type EarlierSave = typeof EarlierSave.Type;
+
+export const Saved = Schema.Struct({
+  state: Schema.Literals(["complete", "partial", "failed"]).annotate({
+    description:
+      "`complete`: everything was saved or pushed when the last save ended. `partial`: all but `pending`, or later changes are lost, as `error` says. `failed`: nothing could be read or saved this time, and what an earlier save has stays.",
+  }),
+  at: Schema.NullOr(Schema.String).annotate({
+    description: "When the last part was saved, ISO 8601. Null: never, or by an earlier version.",
+  }),
+  wip: Schema.NullOr(Schema.String).annotate({
+    description:
+      "The commit that `git fetch origin refs/wip/{session id}` gives. Null: there is no saved work, or the commit is made when somebody fetches it, as while the session runs and for large saves.",
+  }),
+  files: Schema.Finite.annotate({ description: "How many changed, added and removed files it has." }),
+  commits: Schema.Finite.annotate({ description: "How many refs with unpushed commits it has." }),
+  pending: Schema.Array(LeftOut).annotate({
+    description:
+      "The paths that the sandbox has and the save lacks, with reasons. At most 1,000 paths are named.",
+  }),
+  skipped: Schema.Array(LeftOut).annotate({
+    description: "What no save takes, such as ignored files: the first path of each class, and their count.",
+  }),
+  error: Schema.NullOr(Schema.String).annotate({ description: "Why it is not complete. Null if it is." }),
+  node: Schema.NullOr(Schema.String).annotate({ description: "The node that has it. Null: none." }),
+  sandbox: Schema.optionalKey(Schema.String).annotate({
+    description:
+      "The id of the sandbox that made it. Absent: nothing is saved, or an earlier version made it.",
+  }),
+  earlier: Schema.optionalKey(Schema.Array(EarlierSave)).annotate({
+    description:
+      "Saves of earlier sandboxes that no sandbox has brought back whole, the oldest first. They are restored too, until they are deleted.",
+  }),
+});
+export type Saved = typeof Saved.Type;
+
+/** What a new sandbox took back from a save. */
+export const Restored = Schema.Struct({
+  wip: Schema.NullOr(Schema.String).annotate({ description: "The saved commit that was restored." }),
+  commits: Schema.Finite.annotate({
+    description: "How many unpushed commits are on the session branch again.",
+  }),
+  refs: Schema.Array(Schema.String).annotate({
+    description: "Refs that came back, under their own names or as `saved/{branch}`.",
+  }),
+  files: Schema.Finite.annotate({ description: "How many files were changed, added or removed." }),
+  renamed: Schema.Array(Schema.Struct({ path: Schema.String, as: Schema.String })).annotate({
+    description: "Files under another name, because the branch has another version of them.",
+  }),
+  skipped: Schema.Array(LeftOut).annotate({ description: "What did not come back, with reasons." }),
+  error: Schema.NullOr(Schema.String).annotate({
+    description: "Why something, or all, was not restored. Null without a problem.",
+  }),
+});
+export type Restored = typeof Restored.Type;
+
+/** A sandbox that has nothing beside what was pushed. */
+export const NOTHING_TO_SAVE: Saved = {
+  state: "complete",
+  at: null,
+  wip: null,
+  files: 0,
+  commits: 0,
+  pending: [],
+  skipped: [],
+  error: null,
+  node: null,
+};
+
+/**
+ * The saves that stay on other nodes while one is made on this node: of work that another sandbox left there, and that this one lacks.
+ * A save of the same sandbox is no longer needed, because its new one has everything.
+ *
+ * @param row what the session says so far
+ * @param here this node, the sandbox that is saved, and whether it has brought back everything
+ */
+export const savesElsewhere = (
+  row: Saved | null,
+  here: { readonly nodeId: string; readonly sandboxId: string; readonly hasAll: boolean },
+): readonly EarlierSave[] => {
+  if (row === null || here.hasAll) return [];
+  const { node, sandbox, at, files, commits } = row;
+  const isThere = node !== null && node !== here.nodeId;
+  const earlier = (row.earlier ?? []).map((save) =>
+    isThere && save.node === undefined ? Object.assign({}, save, { node }) : save,
+  );
+  const elsewhere = earlier.filter((save) => save.node !== undefined && save.node !== here.nodeId);
+  if (!isThere || sandbox === here.sandboxId || at === null || files + commits === 0) return elsewhere;
+  return [...elsewhere, { id: sandbox ?? node, at, files, commits, node }];
+};
+
+/** The node with a session's saved work, or with one earlier save. Null: none has any, so that the next save decides. */
+export const nodeOfSave = (saved: Saved | null, earlierId?: string): string | null => {
+  if (saved === null) return null;
+  const { node, earlier = [] } = saved;
+  if (earlierId !== undefined) return earlier.find(({ id }) => id === earlierId)?.node ?? node;
+  return node ?? earlier.at(-1)?.node ?? null;
+};
+
+/** A failed save with its reason. */
+export const notSaved = (reason: string): Saved => ({ ...NOTHING_TO_SAVE, state: "failed", error: reason });
+
+/** A restoration that failed as a whole. */
+export const notRestored = (reason: string): Restored => ({
+  wip: null,
+  commits: 0,
+  refs: [],
+  files: 0,
+  renamed: [],
+  skipped: [],
+  error: reason,
+});
+
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+
+/** The last save of a lost sandbox, as a sentence. */
+export const savedWords = (saved: Saved | null): string => {
+  if (saved === null) return "No save of its work was made.";
+  if (saved.at === null)
+    return saved.wip === null ? "It had nothing saved." : "Its last save is from its last stop.";
+  const { at, files, commits, pending } = saved;
+  const has = `${counted(files, "file", "files")} and unpushed commits of ${counted(commits, "ref", "refs")}`;
+  const lacks = countLeft(pending);
+  const rest = lacks === 0 ? "" : `, and lacks ${counted(lacks, "path", "paths")}`;
+  return `Its last save is of ${at}: it has ${has}${rest}. Later changes are lost.`;
+};
+
+/** How many names a sentence has. */
+const NAMED = 20;
+
+const listed = (names: readonly string[], count = names.length): string => {
+  const more = count - Math.min(names.length, NAMED);
+  return `${names.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+};
+
+/** What a sandbox brought back, as the note in the conversation says it. */
+export const restoredWords = ({ files, refs, renamed, skipped, error }: Restored): string =>
+  [
+    `Of the saved work, ${counted(files, "file", "files")} came back.`,
+    ...(refs.length === 0 ? [] : [`Unpushed commits are on ${listed(refs)}.`]),
+    ...(renamed.length === 0
+      ? []
+      : [
+          `The branch has other versions of some files, so the saved ones have other names: ${listed(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
+        ]),
+    ...(skipped.length === 0
+      ? []
+      : [
+          `Not back: ${listed(
+            skipped.map(({ path, reason }) => `${path} (${leftOutWords(reason)})`),
+            countLeft(skipped),
+          )}.`,
+        ]),
+    ...(error === null ? [] : [`Not everything could be restored: ${error}. The save stays.`]),
+  ].join(" ");
+
+/** How many paths these are. */
+export const countLeft = (left: readonly LeftOut[]): number =>
+  left.reduce((sum, { count = 1 }) => sum + count, 0);
+
+/** What a session says if a save could not be made: what the last one has stays. */
+export const unfinished = (last: Saved | null, error: string): Saved =>
+  last === null ? notSaved(error) : { ...last, state: last.state === "failed" ? "failed" : "partial", error };
+
+/** Whether a sandbox took everything back. */
+export const isWhole = (restored: Restored | null): boolean =>
+  restored !== null && restored.error === null && restored.skipped.length === 0;
+
+/** Whether everything that a sandbox had is stored or pushed, so that it may go. */
+export const isSafe = (saved: Saved | null): boolean => saved === null || saved.state === "complete";

@@ -1,0 +1,142 @@
+/**
+ * A session's state in one word for people (`activity` of the API). The page, the command line and the lists of the store
+ * use this rule.
+ *
+ *  A1 A session has one activity at a time, whatever its facts are.
+ *  A2 It needs a person exactly while `oldestWait` has something.
+ *  A3 A failure stays until a restart or a later turn (run-outcome.ts). That of a turn ends with the change request, too, and
+ *     when a person stops the session.
+ *  A4 Work counts as unmerged until its change request ends. Later pushes are new work.
+ *  A5 A session with a prompt works from its first moment on, not only from the first report of its agent.
+ */
+import type { TurnNow } from "../conversation/conversation.ts";
+import type { LastTurn } from "./last-turn.ts";
+import type { TurnRequest } from "../conversation/row-texts.ts";
+import { hasRunFailed } from "./run-outcome.ts";
+import { isLive, type SessionStatus, type StopReason } from "./session.ts";
+
+export const ACTIVITIES = [
+  "queued",
+  "starting",
+  "working",
+  "needs_you",
+  "ready_for_review",
+  "resting",
+  "asleep",
+  "failed",
+  "done",
+] as const;
+export type Activity = (typeof ACTIVITIES)[number];
+
+/** A group of a list of sessions. Its word is that of the activity with its name. */
+export type ActivityGroup = Extract<Activity, "needs_you" | "working" | "ready_for_review" | "done">;
+
+/** The word for people, and the group of a list in which the session stands. */
+export const ACTIVITY_WORDS = {
+  queued: { word: "Queued", group: "working" },
+  starting: { word: "Starting", group: "working" },
+  working: { word: "Working", group: "working" },
+  needs_you: { word: "Needs you", group: "needs_you" },
+  ready_for_review: { word: "Ready for review", group: "ready_for_review" },
+  resting: { word: "Resting", group: "done" },
+  asleep: { word: "Asleep", group: "done" },
+  failed: { word: "Failed", group: "needs_you" },
+  done: { word: "Done", group: "done" },
+} as const satisfies Readonly<Record<Activity, { readonly word: string; readonly group: ActivityGroup }>>;
+
+/** Of a session's branch against its base, when it was last pushed. */
+export interface BranchChanges {
+  readonly files: number;
+  readonly additions: number;
+  readonly deletions: number;
+  /** The branch's commit. */
+  readonly head: string;
+}
+
+/** What decides an activity. */
+export interface ActivityFacts {
+  readonly status: SessionStatus;
+  readonly conversation: {
+    readonly turn: {
+      readonly state: TurnNow["state"];
+      readonly since: number;
+      readonly waitingFor: string | null;
+    };
+    readonly turnRequest: TurnRequest | null;
+  } | null;
+  /** The agent's oldest call that waits for an approval. */
+  readonly oldestApproval: {
+    readonly id: string;
+    readonly connector: string;
+    readonly tool: string;
+    readonly at: number;
+  } | null;
+  readonly unsaved: { readonly since: number } | null;
+  readonly stopReason: StopReason | null;
+  readonly initialPrompt: string | null;
+  readonly lastTurn: Pick<LastTurn, "state" | "error"> | null;
+  /** The newest one of the session, with its branch's last known commit. */
+  readonly changeRequest: {
+    readonly status: "open" | "merged" | "closed";
+    readonly head: string | null;
+  } | null;
+  readonly changes: Pick<BranchChanges, "files" | "head"> | null;
+}
+
+/** Something that waits for a person. */
+export interface Wait {
+  readonly kind: "question" | "permission" | "approval" | "work_unsaved";
+  /** Of the conversation's request, or of the approval. */
+  readonly id: string | null;
+  readonly text: string;
+}
+
+const isTurn = ({ status, conversation }: ActivityFacts, state: TurnNow["state"]): boolean =>
+  isLive(status) && conversation?.turn.state === state;
+
+/** What waits longest for a person. */
+export const oldestWait = (facts: ActivityFacts): Wait | null => {
+  const { conversation, oldestApproval: call, unsaved } = facts;
+  const waits: (Wait & { readonly since: number })[] = [];
+  if (conversation !== null && isTurn(facts, "requires_action")) {
+    const { turn, turnRequest } = conversation;
+    const request = turnRequest ?? { kind: "question", text: "The agent waits for an answer." };
+    waits.push({ ...request, id: turn.waitingFor, since: turn.since });
+  }
+  if (call !== null)
+    waits.push({ kind: "approval", id: call.id, text: `${call.tool} of ${call.connector}`, since: call.at });
+  if (unsaved !== null && isLive(facts.status))
+    waits.push({
+      kind: "work_unsaved",
+      id: null,
+      text: "Its work cannot be saved, so its sandbox stays.",
+      since: unsaved.since,
+    });
+  const [oldest] = waits.toSorted((one, other) => one.since - other.since);
+  if (oldest === undefined) return null;
+  const { kind, id, text } = oldest;
+  return { kind, id, text };
+};
+
+const isAtWork = (facts: ActivityFacts): boolean =>
+  isTurn(facts, "running") ||
+  (facts.status === "running" && facts.initialPrompt !== null && facts.lastTurn === null);
+
+/** Whether the newest change request has ended, and nothing was pushed since. */
+const isOver = ({ changeRequest, changes }: ActivityFacts): boolean =>
+  changeRequest !== null &&
+  changeRequest.status !== "open" &&
+  (changes === null || changes.files === 0 || changes.head === changeRequest.head);
+
+export const sessionActivity = (facts: ActivityFacts): Activity => {
+  const { status, changeRequest, changes } = facts;
+  if (oldestWait(facts) !== null) return "needs_you";
+  if (status === "queued") return "queued";
+  if (status === "branching" || status === "provisioning") return "starting";
+  if (status === "failed") return "failed";
+  if (isAtWork(facts)) return "working";
+  if (status === "completed" || isOver(facts)) return "done";
+  if (hasRunFailed(facts) && facts.stopReason !== "requested") return "failed";
+  if (changeRequest?.status === "open" || (changes !== null && changes.files > 0)) return "ready_for_review";
+  return status === "running" ? "resting" : "asleep";
+};

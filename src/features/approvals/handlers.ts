@@ -1,0 +1,115 @@
+/** Handlers of api.ts: what a person sees of a call that waits, and the decision. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { shownArguments } from "../../domain/connector/shown-arguments.ts";
+import type { Redactor } from "../../domain/secret/redactor.ts";
+import { projectRedactor } from "../../services/project-secrets.ts";
+import { audited } from "../../services/audit.ts";
+import { openPart } from "./waiting-calls.ts";
+import { Approvals, type Approval, type ApprovalMove } from "./ports/approvals.ts";
+import { Caller } from "../../http/api/access.ts";
+import { Conflict, notFound } from "../../http/api/errors.ts";
+import { answering, requireProject } from "../../http/steps/answers.ts";
+import { refuseSecrets } from "../../http/steps/message-secrets.ts";
+import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { ApprovalsGroup } from "./api.ts";
+import { Platform } from "../../http/api/platform.ts";
+
+interface Params {
+  readonly pid: string;
+  readonly id: string;
+}
+
+const approvalWire = Effect.fnUntraced(function* (
+  approval: Approval,
+  secrets: Redactor,
+  showsHidden = false,
+) {
+  const { call } = approval;
+  const given = yield* openPart(approval, "arguments");
+  const shown = given === null ? null : shownArguments(secrets, given, showsHidden);
+  return {
+    id: approval.id,
+    session_id: call.sessionId,
+    user_id: call.userId,
+    started_by: call.startedBy,
+    connector: call.connector,
+    tool: call.tool,
+    origin: call.origin,
+    status: approval.status,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- arguments are an object
+    arguments: shown as Readonly<Record<string, unknown>> | null,
+    arguments_digest: call.argumentsDigest,
+    reason: approval.message,
+    asked_at: instant(approval.askedAt),
+    expires_at: instant(approval.expiresAt),
+    decided_by: approval.decidedBy,
+    decided_at: instantOrNull(approval.decidedAt),
+    outcome: call.outcome,
+    delivered_at: instantOrNull(approval.deliveredAt),
+  };
+});
+
+const list = Effect.fnUntraced(function* (
+  pid: string,
+  query: Parameters<typeof pageOf>[0] & {
+    readonly session_id?: string;
+    readonly status?: Approval["status"];
+    readonly hidden?: "show";
+  },
+) {
+  yield* requireProject(yield* Caller, pid);
+  const { session_id: sessionId, status } = query;
+  const page = yield* (yield* Approvals).list(pid, { ...pageOf(query), sessionId, status });
+  const secrets = yield* projectRedactor(pid);
+  const showsHidden = query.hidden === "show";
+  const approvals = yield* Effect.forEach(page.items, (item) => approvalWire(item, secrets, showsHidden));
+  return { approvals, next_cursor: page.nextCursor };
+});
+
+/** The first decision counts. The others learn what became of the call. */
+const settled = ({ status, decidedBy }: Approval) =>
+  new Conflict({
+    error: `The call does not wait for a decision any more. It is ${status}.`,
+    code: "approval_settled",
+    details: { status, decided_by: decidedBy },
+  });
+
+/** Decides on a call. Only the first decision of all people counts. */
+export const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (by: string) => Decision) {
+  const caller = yield* Caller;
+  yield* requireProject(caller, pid);
+  const approvals = yield* Approvals;
+  const found = yield* approvals.find(pid, id);
+  if (found === null) return yield* notFound("approval");
+  const now = yield* Clock.currentTimeMillis;
+  // A duty expires it within seconds. Until then, nothing that is late counts.
+  const isLate = found.status === "pending" && found.expiresAt <= now;
+  const move: ApprovalMove = isLate ? { type: "deadline.passed", now } : { ...wish(caller.user.id), now };
+  const action = move.type === "approval.given" ? "approval.approved" : "approval.denied";
+  const { connector, tool, sessionId } = found.call;
+  const row = { action, target: id, changes: { connector, tool, session_id: sessionId } } as const;
+  const moved = yield* approvals
+    .move(id, move)
+    .pipe(audited((result) => (result === null || isLate ? null : row)));
+  if (moved === null || isLate) return yield* settled(moved ?? (yield* approvals.find(pid, id)) ?? found);
+  return yield* approvalWire(moved, yield* projectRedactor(pid));
+});
+
+type Decision =
+  | { readonly type: "approval.given"; readonly by: string }
+  | { readonly type: "denial.given"; readonly by: string; readonly reason: string | null };
+
+const deny = Effect.fnUntraced(function* (params: Params, reason: string | null) {
+  yield* requireProject(yield* Caller, params.pid);
+  if (reason !== null) yield* refuseSecrets(params.pid, "The reason", (value) => reason.includes(value));
+  return yield* decide(params, (by) => ({ type: "denial.given", by, reason }));
+});
+
+export const approvalsHandlers = HttpApiBuilder.group(Platform.add(ApprovalsGroup), "approvals", (handlers) =>
+  handlers
+    .handle("list", ({ params, query }) => answering(list(params.pid, query)))
+    .handle("approve", ({ params }) => answering(decide(params, (by) => ({ type: "approval.given", by }))))
+    .handle("deny", ({ params, payload }) => answering(deny(params, payload.reason ?? null))),
+);

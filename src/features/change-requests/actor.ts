@@ -1,0 +1,192 @@
+/** Makes happen what the change request machine decides: the steps of a merge, and its pull request at the code host. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import type { MergeRefusal, MergeSides } from "../../domain/repository/merge.ts";
+import { RequestBranches } from "../../services/request-branches.ts";
+import { Manifests } from "../../services/manifests.ts";
+import { GitBackend, type GitError } from "../../git/port.ts";
+import {
+  changeRequest,
+  type ChangeRequestCommand,
+  type ChangeRequestEvent,
+} from "../../machines/change-request.ts";
+import { PullMirror } from "./pull-requests.ts";
+import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
+import { Faults } from "../../store/ports/faults.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import { actorLayer, type EntityOptions } from "../../actors/cluster.ts";
+import { startActor, type ActorLimits, type Handlers } from "../../actors/host.ts";
+import { backoff } from "../../ground/backoff.ts";
+
+export const CHANGE_REQUEST_LIMITS: ActorLimits = {
+  mailbox: 64,
+  restarts: { restarts: 5, withinMs: 30_000 },
+};
+
+/** The change request entities. Their rows are opened by the endpoint. */
+export const changeRequestActors = (options: EntityOptions) =>
+  actorLayer(
+    "changeRequest",
+    Effect.fnUntraced(function* (id: string) {
+      const { memory } = yield* ChangeRequests;
+      return yield* startActor({
+        id,
+        machine: changeRequest,
+        memory,
+        handlers: yield* handlersOf(id),
+        ...CHANGE_REQUEST_LIMITS,
+      });
+    }),
+    { ...options, again: null },
+  );
+
+const refused = (refusal: MergeRefusal, isSure: boolean): ChangeRequestEvent => ({
+  type: "merge.refused",
+  refusal,
+  isSure,
+});
+
+/** With these git moves nothing. Whether a former try did, only the base branch tells. */
+const SURE: ReadonlySet<GitError["code"]> = new Set(["unknown_ref", "ref_moved", "refused"]);
+
+const refusedByGit = ({ code, message }: Pick<GitError, "code" | "message">, isSure: boolean) =>
+  refused({ because: "git", code, message }, isSure);
+
+const crashed = (reason: string) =>
+  refusedByGit({ code: "git_failed", message: `the service failed: ${reason}` }, false);
+
+/** The base branch's tip where it has the noted commits; else null. */
+const tipWith = (git: GitBackend["Service"], { projectId, baseRef }: ChangeRequest, { head }: MergeSides) =>
+  git.compare({ projectId }, { base: baseRef, head }).pipe(
+    Effect.map(({ commits, base }) => (commits.length === 0 ? base : null)),
+    Effect.catchIf(
+      ({ code }) => code === "unknown_ref",
+      () => Effect.succeed(null),
+    ),
+  );
+
+/**
+ * Whether the branches can be merged, and at which commits. `former` is a merge whose outcome is unknown: if git has made it,
+ * it is the request's merge, and no second one is begun.
+ */
+const noteSides = Effect.fnUntraced(function* (
+  git: GitBackend["Service"],
+  request: ChangeRequest,
+  former: MergeSides | null,
+): Effect.fn.Return<ChangeRequestEvent, GitError> {
+  const { projectId, baseRef, headRef } = request;
+  const commit = former === null ? null : yield* tipWith(git, request, former);
+  if (former !== null && commit !== null) return { type: "merged.in_git", sides: former, commit };
+  const seen = yield* git.compare({ projectId }, { base: baseRef, head: headRef });
+  if (seen.commits.length === 0) return refused({ because: "no_changes" }, true);
+  if (!seen.mergeable) return refused({ because: "conflict", paths: seen.conflicts }, true);
+  const { base, head } = seen;
+  return { type: "sides.noted", sides: { base, head }, at: yield* Clock.currentTimeMillis };
+});
+
+const titleOf = ({ number, title }: ChangeRequest): string =>
+  `Merge change request #${number}: ${title.replaceAll(/\s+/g, " ").trim()}`;
+
+type MergeInGit = Extract<ChangeRequestCommand, { type: "mergeInGit" }>;
+
+/** A repository that is away for a moment is asked again, for 13 seconds in all. */
+const whileAway = {
+  while: ({ code }: GitError) => code === "away" || code === "unavailable" || code === "disk_full",
+  schedule: backoff("100 millis", "2 seconds"),
+  times: 10,
+};
+
+/**
+ * Merges exactly the noted head. Performed again it makes no second merge: git finds the work there. An error may hide a
+ * merge that this try or a former one made. So the base branch is looked at before the merge is refused.
+ */
+const mergeInGit = Effect.fnUntraced(function* (
+  git: GitBackend["Service"],
+  request: ChangeRequest,
+  { sides, message, at }: MergeInGit,
+): Effect.fn.Return<ChangeRequestEvent> {
+  const { projectId, baseRef: branch } = request;
+  const { head } = sides;
+  const order = { branch, head, message: message ?? titleOf(request), at };
+  const merge = yield* Effect.result(Effect.retry(git.merge({ projectId }, order), whileAway));
+  if (merge._tag === "Failure") {
+    const { failure } = merge;
+    const seen = yield* Effect.result(tipWith(git, request, sides));
+    if (seen._tag === "Failure") return refusedByGit(failure, false);
+    const commit = seen.success;
+    return commit === null
+      ? refusedByGit(failure, SURE.has(failure.code))
+      : { type: "merged.in_git", sides, commit };
+  }
+  const made = merge.success;
+  switch (made.outcome) {
+    case "conflict":
+      return refused({ because: "conflict", paths: made.paths }, true);
+    case "merged":
+      return { type: "merged.in_git", sides: { base: made.base, head }, commit: made.commit };
+    case "contained":
+      return { type: "merged.in_git", sides, commit: made.base };
+  }
+});
+
+const handlersOf = Effect.fnUntraced(function* (id: string) {
+  const { byId } = yield* ChangeRequests;
+  const projects = yield* Projects;
+  const git = yield* GitBackend;
+  const manifests = yield* Manifests;
+  const { moved } = yield* RequestBranches;
+  const pulls = yield* PullMirror;
+  const faults = yield* Faults;
+  const record = Effect.flatMap(byId(id), (row) =>
+    row === null ? Effect.die(new Error(`change request ${id} has no row`)) : Effect.succeed(row),
+  );
+  const handlers: Handlers<ChangeRequestEvent, ChangeRequestCommand> = {
+    noteSides: {
+      perform: ({ former }) =>
+        Effect.flatMap(record, (request) => noteSides(git, request, former)).pipe(
+          // Nothing was begun, and a former merge stays in doubt.
+          Effect.catchTag("GitError", (error) => Effect.succeed(refusedByGit(error, false))),
+        ),
+      gaveUp: (_, reason) => crashed(reason),
+    },
+    mergeInGit: {
+      perform: (command) =>
+        Effect.gen(function* () {
+          faults("merge.noted");
+          const outcome = yield* mergeInGit(git, yield* record, command);
+          faults("merge.made");
+          return outcome;
+        }),
+      gaveUp: (_, reason) => crashed(reason),
+    },
+    lookForMerge: {
+      perform: ({ sides }) =>
+        Effect.flatMap(record, (request) => tipWith(git, request, sides)).pipe(
+          Effect.map((commit): ChangeRequestEvent =>
+            commit === null ? { type: "merge.missed" } : { type: "merged.in_git", sides, commit },
+          ),
+          Effect.catchTag("GitError", (error) => Effect.succeed(refusedByGit(error, false))),
+        ),
+      gaveUp: (_, reason) => crashed(reason),
+    },
+    readManifest: {
+      perform: () =>
+        Effect.gen(function* () {
+          const { projectId } = yield* record;
+          const project = yield* projects.get(projectId);
+          if (project !== null) yield* manifests.sync(project);
+          faults("merge.read");
+          return { type: "manifest.read" as const };
+        }),
+      gaveUp: () => ({ type: "manifest.failed" }),
+    },
+    mirrorPull: {
+      perform: () =>
+        Effect.flatMap(record, ({ projectId }) => Effect.as(pulls.look(projectId, id), undefined)),
+    },
+    refreshOthers: {
+      perform: () => Effect.flatMap(record, ({ projectId }) => Effect.as(moved(projectId), undefined)),
+    },
+  };
+  return handlers;
+});

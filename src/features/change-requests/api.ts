@@ -1,0 +1,121 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Access, Authorized } from "../../http/api/access.ts";
+import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "../../http/api/errors.ts";
+import {
+  comparisonFields,
+  diffQuery,
+  Instant,
+  numberParams,
+  optionalText,
+  pageQuery,
+  projectParams,
+  text,
+  Uuid,
+} from "../../http/api/schemas.ts";
+
+const nullable = Schema.NullOr;
+
+export const ChangeRequestSummary = Schema.Struct({
+  id: Uuid,
+  project_id: Uuid,
+  number: Schema.Finite,
+  session_id: nullable(Uuid),
+  head_ref: Schema.String,
+  base_ref: Schema.String,
+  title: Schema.String,
+  description: Schema.String,
+  status: Schema.Literals(["open", "merged", "closed"]),
+  created_by: nullable(Uuid),
+  created_at: Instant,
+  updated_at: Instant,
+  /** The base branch's commit that contains the work: the head itself if the merge was a fast-forward. */
+  merged_commit: nullable(Schema.String),
+  merged_at: nullable(Instant),
+  /** Null if it was merged at the code host. */
+  merged_by: nullable(Uuid),
+  /** Its pull request at the code host, if the project's repository uses pull requests. */
+  pull_request: nullable(
+    Schema.Struct({
+      number: Schema.Finite,
+      url: Schema.String,
+      status: Schema.Literals(["open", "merged", "closed"]),
+    }),
+  ),
+}).annotate({ identifier: "ChangeRequest" });
+
+export const Detail = Schema.Struct({
+  ...ChangeRequestSummary.fields,
+  base_commit: Schema.String,
+  head_commit: Schema.String,
+  mergeable: Schema.Boolean,
+  conflicts: Schema.Array(Schema.String),
+  /** Mistakes that a merge would bring, at most 20. They do not prevent it. Empty once the request has ended. */
+  warnings: Schema.Array(
+    Schema.Struct({
+      file: Schema.String,
+      /** From 1. Null: the whole file, or not known. */
+      line: nullable(Schema.Finite),
+      message: Schema.String,
+    }),
+  ),
+  ...comparisonFields,
+}).annotate({ identifier: "ChangeRequestDetail" });
+
+/** Exactly one of the two names the proposed branch. */
+const OpenRequest = Schema.Struct({
+  session_id: Schema.optionalKey(Uuid),
+  head_ref: Schema.optionalKey(Schema.String),
+  title: text(300),
+  description: Schema.optionalKey(optionalText(64 * 1024)),
+});
+
+/** The message of the merge commit, if one is needed. */
+const MergeRequest = Schema.Struct({ message: Schema.optionalKey(text(64 * 1024)) });
+
+/** Change requests: they show, propose and merge work (api.md 6). */
+export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
+  .add(
+    HttpApiEndpoint.post("open", "/", {
+      params: projectParams,
+      payload: OpenRequest,
+      success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
+      error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "open_change_request"),
+    HttpApiEndpoint.get("list", "/", {
+      params: projectParams,
+      query: { ...pageQuery, status: Schema.optionalKey(ChangeRequestSummary.fields.status) },
+      success: Schema.Struct({
+        change_requests: Schema.Array(ChangeRequestSummary),
+        next_cursor: nullable(Schema.String),
+      }),
+      error: NotFound,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("get", "/:number", {
+      params: numberParams,
+      success: Detail,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("diff", "/:number/diff", {
+      params: numberParams,
+      query: diffQuery,
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "read_project"),
+    // Only for people: a person reviews an agent's work before it reaches the default branch (api.md 1).
+    HttpApiEndpoint.post("merge", "/:number/merge", {
+      params: numberParams,
+      payload: MergeRequest,
+      success: ChangeRequestSummary,
+      error: [BadRequest, NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "merge_change_request"),
+    // Also for a session's token, which may do everything that its user may do except merge. Not for a trigger's token:
+    // it may open and update its own request (api.md 1), but closing one would take it away from its reviewer.
+    HttpApiEndpoint.post("close", "/:number/close", {
+      params: numberParams,
+      success: ChangeRequestSummary,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "close_change_request"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1/projects/:pid/change-requests") {}

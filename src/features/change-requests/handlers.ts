@@ -1,0 +1,158 @@
+/** Handlers of api.ts. */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import { parseBranchName } from "../../domain/repository/git-ref.ts";
+import { GitBackend } from "../../git/port.ts";
+import { leakMessage, leaksIn } from "../../domain/secret/leaked-secrets.ts";
+import { namedSecrets } from "../../services/project-secrets.ts";
+import { MISTAKES_MAX, proposedMistakes } from "./proposed-files.ts";
+import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
+import type { Principal } from "../../store/ports/identity.ts";
+import { Caller } from "../../http/api/access.ts";
+import { badRequest, Forbidden, notFound } from "../../http/api/errors.ts";
+import { shownWork } from "../../http/steps/shown-work.ts";
+import { answering, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
+import { closeRequest, mergeRequest } from "./merging.ts";
+import { openRequest } from "./opening.ts";
+import { gitFailed, refGone } from "../../http/refusals.ts";
+import { comparisonWire, DIFF_LIMIT_BYTES, pageOf } from "../../http/steps/wire.ts";
+import { ChangeRequestsGroup } from "./api.ts";
+import { changeRequestWire } from "./wire.ts";
+import { Platform } from "../../http/api/platform.ts";
+
+interface OpenRequest {
+  readonly session_id?: string;
+  readonly head_ref?: string;
+  readonly title: string;
+  readonly description?: string;
+}
+
+export const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, pid);
+  const head = yield* headOf(caller, pid, request);
+  const { title, description = "" } = request;
+  return changeRequestWire(yield* openRequest(project, { head, title, description }));
+});
+
+/** The proposed branch: a session's, or one by name. A trigger's token may propose only its own session's branch. */
+const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
+  const named = request.session_id ?? request.head_ref;
+  if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
+    return yield* badRequest("session_id", "must be given, or `head_ref`, but not both");
+  }
+  if (caller.origin === "trigger" && named !== caller.sessionId) {
+    return yield* new Forbidden({
+      error: "A trigger token can only open a change request for the branch of its own session.",
+      code: "forbidden",
+    });
+  }
+  if (request.session_id !== undefined) {
+    const session = yield* sessionFor(caller, { pid, sid: request.session_id });
+    return { ref: session.id, sessionId: session.id };
+  }
+  const branch = parseBranchName(named);
+  if (Result.isFailure(branch)) return yield* badRequest("head_ref", branch.failure.message);
+  return { ref: branch.success, sessionId: null };
+});
+
+type NumberPath = { readonly pid: string; readonly number: number };
+
+const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
+  yield* requireProject(yield* Caller, pid);
+  const request = yield* (yield* ChangeRequests).get(pid, number);
+  return request ?? (yield* notFound("change request"));
+});
+
+/**
+ * The compared sides: the branches. After a merge they have the same content, so the merged commits are compared
+ * instead.
+ */
+const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
+  status === "merged" && mergeSides !== null ? mergeSides : { base: baseRef, head: headRef };
+
+/** Warnings of secrets in the request's diff. */
+const leaks = Effect.fnUntraced(function* (request: ChangeRequest) {
+  const { projectId } = request;
+  const secrets = yield* namedSecrets(projectId);
+  if (secrets.length === 0) return [];
+  const part = { ...sides(request), maxBytes: DIFF_LIMIT_BYTES };
+  const diff = yield* (yield* GitBackend).diff({ projectId }, part);
+  return leaksIn(diff, secrets).map(({ file, secret }) => ({
+    file,
+    line: null,
+    message: leakMessage(secret),
+  }));
+});
+
+const detail = Effect.fnUntraced(function* (path: NumberPath) {
+  const request = yield* found(path);
+  const git = yield* GitBackend;
+  const repository = { projectId: path.pid };
+  const comparison = yield* git.compare(repository, sides(request));
+  const warnings =
+    request.status === "open"
+      ? [...(yield* leaks(request)), ...(yield* proposedMistakes(repository, comparison))]
+      : [];
+  return yield* shownWork(path.pid, {
+    ...changeRequestWire(request),
+    base_commit: comparison.base,
+    head_commit: comparison.head,
+    mergeable: request.status === "open" && comparison.mergeable,
+    conflicts: request.status === "open" ? comparison.conflicts : [],
+    warnings: warnings.slice(0, MISTAKES_MAX),
+    ...comparisonWire(comparison),
+  });
+});
+
+export const merge = Effect.fnUntraced(function* (
+  path: NumberPath,
+  { message }: { readonly message?: string },
+) {
+  const request = yield* found(path);
+  return changeRequestWire(yield* mergeRequest(request, message));
+});
+
+export const close = Effect.fnUntraced(function* (path: NumberPath) {
+  return changeRequestWire(yield* closeRequest(yield* found(path)));
+});
+
+export const changeRequestsHandlers = HttpApiBuilder.group(
+  Platform.add(ChangeRequestsGroup),
+  "changeRequests",
+  (handlers) =>
+    handlers
+      .handle("open", ({ params, payload }) =>
+        answering(open(params.pid, payload)).pipe(
+          Effect.catchTag("GitError", (error) => Effect.fail(gitFailed(error))),
+        ),
+      )
+      .handle("list", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            yield* requireProject(yield* Caller, params.pid);
+            const request = { ...pageOf(query), status: query.status ?? null };
+            const page = yield* (yield* ChangeRequests).list(params.pid, request);
+            const requests = yield* shownWork(params.pid, page.items.map(changeRequestWire));
+            return { change_requests: requests, next_cursor: page.nextCursor };
+          }),
+        ),
+      )
+      .handle("get", ({ params }) =>
+        answering(detail(params)).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
+      )
+      .handle("diff", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            const request = yield* found(params);
+            const git = yield* GitBackend;
+            const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
+            const diff = yield* git.diff({ projectId: params.pid }, { ...sides(request), ...part });
+            return yield* shownWork(params.pid, diff);
+          }),
+        ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
+      )
+      .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
+      .handle("close", ({ params }) => answering(close(params))),
+);

@@ -1,0 +1,75 @@
+/** What a change request's step means for the columns of its record, and its events: shared by both adapters, so that they cannot differ. */
+import {
+  changeRequest,
+  type ChangeRequestCommand,
+  type ChangeRequestEvent,
+  type ChangeRequestSnapshot,
+} from "../../../machines/change-request.ts";
+import type { Change } from "../../../store/ports/journal.ts";
+import type { NewEvent } from "../../../store/ports/events.ts";
+import type { ChangeRequest } from "./change-requests.ts";
+
+export type ChangeRequestChange = Change<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
+
+/** A column that is absent stays as it is. */
+export type ChangeRequestColumns = Pick<ChangeRequest, "mergeSides"> &
+  Partial<Pick<ChangeRequest, "status" | "updatedAt" | "merged">>;
+
+/** A new request's first snapshot and commands. */
+export const OPENED = changeRequest.start({});
+
+/** The columns that a step sets. `status` is what clients see: it moves when the request is merged or closed. */
+export const changeRequestColumns = ({
+  before,
+  after,
+  now,
+}: Pick<ChangeRequestChange, "before" | "after" | "now">): ChangeRequestColumns => {
+  const { sides: mergeSides, commit, by } = after.context;
+  if (before.state === after.state) return { mergeSides };
+  switch (after.state) {
+    case "closed":
+      return { mergeSides, status: "closed", updatedAt: now };
+    case "merged":
+      return {
+        mergeSides,
+        status: "merged",
+        updatedAt: now,
+        merged: commit === null ? null : { commit, at: now, by },
+      };
+    default:
+      return { mergeSides };
+  }
+};
+
+const CHANGE_REQUEST_EVENTS = {
+  open: "change_request.opened",
+  merged: "change_request.merged",
+  closed: "change_request.closed",
+} as const;
+
+/** The event of a change request that has just reached its status. */
+export const changeRequestEvent = ({
+  projectId,
+  sessionId,
+  updatedAt,
+  number,
+  status,
+}: ChangeRequest): NewEvent => ({
+  projectId,
+  sessionId,
+  at: updatedAt,
+  type: CHANGE_REQUEST_EVENTS[status],
+  data: { number, status },
+});
+
+/** The event of an open change request whose branches have moved since readers were last told. */
+export const changeRequestMoved = (
+  { projectId, sessionId, number, status, tips }: ChangeRequest,
+  at: number,
+): NewEvent => ({
+  projectId,
+  sessionId,
+  at,
+  type: "change_request.updated",
+  data: { number, status, base_commit: tips.base, head_commit: tips.head },
+});

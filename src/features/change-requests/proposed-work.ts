@@ -1,0 +1,27 @@
+/** What the core hears about change requests (src/services/proposed-work.ts). */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { ProposedWork } from "../../services/proposed-work.ts";
+import { ChangeRequests } from "./ports/change-requests.ts";
+
+/** Another repository may have a pull request of the same number. A delivery without an address is not compared. */
+const isSamePage = (known: string, url: string | null): boolean =>
+  url === null || known.toLowerCase() === url.toLowerCase();
+
+export const proposedWorkLayer = Layer.effect(
+  ProposedWork,
+  Effect.map(ChangeRequests, ({ memory, unsettled, get, byId, byPull }) => ({
+    unsettled,
+    actor: Effect.fnUntraced(function* (projectId, number) {
+      const found = yield* get(projectId, number);
+      const loaded = found === null ? null : yield* memory.load(found.id);
+      return found === null || loaded === null ? null : { id: found.id, snapshot: loaded.snapshot };
+    }),
+    isOwn: Effect.fnUntraced(function* (projectId, { changeRequestId, number, url }) {
+      const marked = changeRequestId === null ? null : yield* byId(changeRequestId);
+      if (marked?.projectId === projectId) return true;
+      const pull = number === null ? null : ((yield* byPull(projectId, number))?.pull ?? null);
+      return pull !== null && pull.status !== "wanted" && isSamePage(pull.url, url);
+    }),
+  })),
+);

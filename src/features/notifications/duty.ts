@@ -1,0 +1,194 @@
+/**
+ * Tells receivers outside of a project's events (api.md 12). A round turns new events into deliveries, and begins to send those
+ * that are due. It waits for no receiver.
+ *
+ *  W1 A receiver's place in the events moves with its deliveries (outbound-webhooks.ts O2), on whichever node is first.
+ *  W2 A delivery is claimed before it is sent, for longer than a request can take. So a node that dies leaves it to
+ *     another one after the lease, with the same `webhook-id`, and no two nodes send it at once.
+ *  W3 A request holds a place until its result is written. There is a number of places in all, half of which stay for
+ *     receivers that do not fail, and few for one receiver. So a receiver that hangs delays no other.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
+import * as Random from "effect/Random";
+import { messageOf, type OutboundMessage } from "./rules/outbound-event.ts";
+import { verdictOf } from "./rules/outbound-tries.ts";
+import { newUuid } from "../../services/entropy.ts";
+import { Outbound } from "./outbound.ts";
+import { Events } from "../../store/ports/events.ts";
+import { Faults } from "../../store/ports/faults.ts";
+import {
+  DELIVERIES_KEPT_MS,
+  OutboundDeliveries,
+  type ClaimedDelivery,
+  type DeliveryResult,
+} from "./ports/outbound-deliveries.ts";
+import { OutboundWebhooks, type ReceiverBehind } from "./ports/outbound-webhooks.ts";
+import { DUTIES } from "../../services/duties.ts";
+import { dutyPart, runDuty } from "../../services/duty.ts";
+
+const NAME = "outbound_webhooks";
+
+/** Requests of this node at once, and how many of them to receivers that fail. */
+const REQUESTS = 256;
+const FAILING_REQUESTS = 128;
+/** Requests to one receiver at once, over all nodes. */
+const REQUESTS_EACH = 4;
+/** Longer than a request with its time limit, the write of its result, and the difference of two nodes' clocks. */
+const LEASE_MS = 30_000;
+/** How many receivers a round reads events for, and how many events for each. */
+const RECEIVERS_AT_ONCE = 200;
+const EVENTS_AT_ONCE = 500;
+/** Events that come together are read together: a stream of them would make a round for each commit. */
+const GATHER = "100 millis";
+/** Places that become free together are filled together. It is short: a receiver has few places. */
+const GATHER_PLACES = "20 millis";
+const PRUNE_PERIOD_MS = 60_000;
+/** Pause between two steps of pruning, so that a large backlog leaves the database to others. */
+const BREATH = "50 millis";
+
+export interface OutboundOptions {
+  /** The service's address for people, to which messages link. */
+  readonly publicUrl: string;
+}
+
+/** Turns a receiver's next events into deliveries (W1). @returns whether there may be more */
+const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicUrl }: OutboundOptions) {
+  const { id, projectId, projectName, cursor, events: wanted } = receiver;
+  const read = yield* (yield* Events).after({ projectId, sessionId: null, cursor, limit: EVENTS_AT_ONCE });
+  if (read.reset)
+    yield* Effect.annotateLogs(
+      Effect.logWarning("an outbound webhook missed events that are not kept any more"),
+      { webhook_id: id, project_id: projectId },
+    );
+  const messages = read.events.flatMap((event) => {
+    const message = messageOf(event, { projectName, publicUrl });
+    return message !== null && wanted.some((type) => type === message.type) ? [message] : [];
+  });
+  const deliveries = yield* Effect.forEach(messages, (message) =>
+    Effect.map(newUuid, (deliveryId) => ({
+      id: deliveryId,
+      messageId: message.id,
+      type: message.type,
+      message: JSON.stringify(message),
+    })),
+  );
+  const now = yield* Clock.currentTimeMillis;
+  const isFirst = yield* (yield* OutboundWebhooks).collect({
+    projectId,
+    id,
+    from: cursor,
+    to: read.cursor,
+    deliveries,
+    now,
+  });
+  if (isFirst && deliveries.length > 0) (yield* Faults)("outbound.collected");
+  return read.events.length >= EVENTS_AT_ONCE;
+});
+
+/** Sends a claimed delivery, and says what follows from its answer. */
+const deliver = Effect.fnUntraced(function* (
+  claimed: ClaimedDelivery,
+): Effect.fn.Return<DeliveryResult, never, Outbound> {
+  const { id, webhookId, claim, tries } = claimed;
+  const message = JSON.parse(claimed.message) as OutboundMessage;
+  const outcome = yield* (yield* Outbound).send({ ...claimed, id: webhookId }, message);
+  const [now, jitter] = [yield* Clock.currentTimeMillis, yield* Random.next];
+  return { id, webhookId, claim, outcome, verdict: verdictOf(outcome, { tries, now, jitter }) };
+});
+
+/** The places for requests of this node (W3), and the results that are not written yet. */
+const makeSending = Effect.gen(function* () {
+  const deliveries = yield* OutboundDeliveries;
+  const faults = yield* Faults;
+  const scope = yield* Effect.scope;
+  const done = yield* Queue.unbounded<{ readonly result: DeliveryResult; readonly isFailing: boolean }>();
+  /** A round should come early: a place is free, and more may be due. */
+  const early = yield* Queue.sliding<void>(1);
+  let [busy, failing, mayBeMore] = [0, 0, false];
+
+  const free = (freed: readonly { readonly isFailing: boolean }[]) => {
+    busy -= freed.length;
+    failing -= freed.filter(({ isFailing }) => isFailing).length;
+  };
+  const send = (claimed: ClaimedDelivery) =>
+    Effect.flatMap(deliver(claimed), (result) =>
+      Queue.offer(done, { result, isFailing: claimed.isFailing }),
+    ).pipe(
+      // A crash is one delivery's. It is sent again after its lease.
+      Effect.tapDefect(() =>
+        Effect.sync(() => {
+          free([claimed]);
+        }),
+      ),
+      Effect.asVoid,
+    );
+
+  const begin = Effect.gen(function* () {
+    const room = { all: REQUESTS - busy, failing: FAILING_REQUESTS - failing, each: REQUESTS_EACH };
+    if (room.all === 0) return;
+    const now = yield* Clock.currentTimeMillis;
+    const claimed = yield* deliveries.claim({ now, leaseUntil: now + LEASE_MS, room });
+    mayBeMore = claimed.length > 0;
+    if (mayBeMore) faults("outbound.claimed");
+    for (const each of claimed) {
+      busy += 1;
+      if (each.isFailing) failing += 1;
+      yield* Effect.forkIn(dutyPart(NAME, send(each)), scope);
+    }
+  });
+
+  const record = Effect.gen(function* () {
+    const results = yield* Queue.takeAll(done);
+    faults("outbound.answered");
+    const now = yield* Clock.currentTimeMillis;
+    yield* dutyPart(
+      NAME,
+      deliveries.record(
+        results.map(({ result }) => result),
+        now,
+      ),
+    );
+    free(results);
+    if (mayBeMore) yield* Queue.offer(early, undefined);
+  });
+  yield* Effect.forkScoped(Effect.forever(record));
+  return { begin, early };
+});
+
+/** Removes deliveries that ended long ago. */
+const prune = Effect.fnUntraced(function* (now: number) {
+  const deliveries = yield* OutboundDeliveries;
+  while ((yield* deliveries.prune(now - DELIVERIES_KEPT_MS)) > 0) yield* Effect.sleep(BREATH);
+});
+
+export const outboundWebhooksLayer = (options: OutboundOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const events = yield* Events;
+      const { begin, early } = yield* makeSending;
+      let prunedAt = 0;
+      const round = Effect.gen(function* () {
+        const behind = yield* (yield* OutboundWebhooks).behind(RECEIVERS_AT_ONCE);
+        for (const receiver of behind) {
+          const more = yield* collect(receiver, options);
+          if (more || behind.length === RECEIVERS_AT_ONCE) yield* Queue.offer(early, undefined);
+        }
+        yield* begin;
+        const now = yield* Clock.currentTimeMillis;
+        if (now - prunedAt < PRUNE_PERIOD_MS) return;
+        prunedAt = now;
+        yield* dutyPart(NAME, prune(now));
+      });
+      yield* runDuty("outbound_webhooks", {
+        round,
+        periodMs: DUTIES.outbound_webhooks.periodMs,
+        signal: Effect.raceFirst(
+          Effect.andThen(events.changed(null), Effect.sleep(GATHER)),
+          Effect.andThen(Queue.take(early), Effect.sleep(GATHER_PLACES)),
+        ),
+      });
+    }),
+  );

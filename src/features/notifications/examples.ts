@@ -1,0 +1,76 @@
+/** Examples of the operations on outbound webhooks (operations.ts). */
+import type { OperationExample } from "../../http/api/examples/operations.ts";
+import { BEGAN, DELIVERY, LATER, PROJECT, SESSION, WEBHOOK } from "../../http/api/examples/records.ts";
+
+const delivery = {
+  id: DELIVERY,
+  event_id: "evt_5d1f7c0a9e3b84828f60c8d1b2a39e4f",
+  type: "session.waiting",
+  status: "delivered",
+  tries: 2,
+  next_try_at: null,
+  last_try: { at: LATER, status: 204, error: null, answer: "", took_ms: 84 },
+  data: {
+    project_id: PROJECT,
+    project_name: "greeter",
+    session_id: SESSION,
+    request_id: "019a7c46-72d9-7b3e-9d2c-5f60718293a4",
+    url: `https://platform.example.org/#/projects/${PROJECT}/sessions/${SESSION}`,
+  },
+  created_at: BEGAN,
+  ended_at: LATER,
+};
+
+const webhook = {
+  id: WEBHOOK,
+  format: "standard",
+  url: "https://receiver.example.org/platform",
+  events: ["session.waiting", "session.failed"],
+  status: "enabled",
+  disabled_reason: null,
+  failing_since: null,
+  warning: null,
+  previous_secret_valid_until: null,
+  last_delivery: delivery,
+  created_at: BEGAN,
+  updated_at: BEGAN,
+};
+
+const secret = "whsec_c2VjcmV0IG9mIGFuIGV4YW1wbGUgd2l0aCAzMiBieXQ=";
+
+export const OUTBOUND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  "outboundWebhooks.list": {
+    summary: "List the receivers of a project's events, newest first, with the last delivery of each.",
+    response: { webhooks: [webhook], next_cursor: null },
+  },
+  "outboundWebhooks.create": {
+    summary:
+      "Add a receiver of the project's events. The answer has its signing secret, which is not shown again.",
+    request: { url: webhook.url, events: webhook.events },
+    response: { ...webhook, last_delivery: null, secret },
+  },
+  "outboundWebhooks.get": { summary: "Show a receiver of the project's events.", response: webhook },
+  "outboundWebhooks.change": {
+    summary: "Change a receiver's address or events, or enable or disable it.",
+    request: { status: "disabled" },
+    response: { ...webhook, status: "disabled", disabled_reason: "requested" },
+  },
+  "outboundWebhooks.delete": { summary: "Delete a receiver with its deliveries." },
+  "outboundWebhooks.test": {
+    summary: "Send a receiver a test now, and show its answer.",
+    response: { delivered: true, status: 204, error: null, answer: "", took_ms: 84 },
+  },
+  "outboundWebhooks.rotate": {
+    summary: "Replace a receiver's signing secret. The former one signs as well for 24 hours.",
+    request: {},
+    response: { secret, previous_valid_until: LATER },
+  },
+  "outboundWebhooks.deliveries": {
+    summary: "List what a receiver was sent, newest first, with its last answers.",
+    response: { deliveries: [delivery], next_cursor: null },
+  },
+  "outboundWebhooks.replay": {
+    summary: "Send a delivery again, under the same webhook-id.",
+    response: { ...delivery, status: "pending", tries: 0, next_try_at: LATER, ended_at: null },
+  },
+};

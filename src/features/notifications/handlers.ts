@@ -1,0 +1,367 @@
+/** Handlers of api.ts. A signing secret is in the answer that makes it, and in no other. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import type { OutboundEvent, OutboundMessage } from "./rules/outbound-event.ts";
+import { testMessage } from "./rules/outbound-event.ts";
+import type { OutboundFormat } from "./rules/outbound-format.ts";
+import {
+  parseReceiver,
+  readReceiverSecrets,
+  sealedNameOf,
+  shownReceiver,
+  writeReceiverSecrets,
+  type ReceiverSecrets,
+} from "./rules/outbound-receiver.ts";
+import {
+  makeOutboundSecret,
+  outboundSecretFault,
+  OUTBOUND_SECRET_BYTES,
+} from "./rules/outbound-signature.ts";
+import { isAccepted, PREVIOUS_SECRET_MS } from "./rules/outbound-tries.ts";
+import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secret.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
+import { Entropy, newUuid } from "../../services/entropy.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { Outbound } from "./outbound.ts";
+import { Events } from "../../store/ports/events.ts";
+import { OutboundDeliveries, type OutboundDelivery } from "./ports/outbound-deliveries.ts";
+import { OutboundWebhooks, type OutboundWebhook } from "./ports/outbound-webhooks.ts";
+import { Caller } from "../../http/api/access.ts";
+import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
+import { Addresses, Limits } from "../../http/limits.ts";
+import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
+import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { OutboundWebhooksGroup } from "./api.ts";
+import { Platform } from "../../http/api/platform.ts";
+
+interface Params {
+  readonly pid: string;
+  readonly id: string;
+}
+
+const deliveryWire = (delivery: OutboundDelivery) => ({
+  id: delivery.id,
+  event_id: delivery.messageId,
+  type: delivery.type,
+  status: delivery.status,
+  tries: delivery.tries,
+  next_try_at: instantOrNull(delivery.dueAt),
+  last_try: delivery.lastTry && {
+    at: instant(delivery.lastTry.at),
+    status: delivery.lastTry.status,
+    error: delivery.lastTry.error,
+    answer: delivery.lastTry.answer,
+    took_ms: delivery.lastTry.tookMs,
+  },
+  data: (JSON.parse(delivery.message) as OutboundMessage).data,
+  created_at: instant(delivery.createdAt),
+  ended_at: instantOrNull(delivery.endedAt),
+});
+
+const warningOf = ({ status, warnedAt, failingSince }: OutboundWebhook): string | null =>
+  status === "disabled" || warnedAt === null || failingSince === null
+    ? null
+    : `Every request has failed since ${instant(failingSince)}. After five days the webhook is disabled.`;
+
+const webhookWire = (
+  webhook: OutboundWebhook,
+  { last, now }: { readonly last: OutboundDelivery | undefined; readonly now: number },
+) => ({
+  id: webhook.id,
+  format: webhook.format,
+  url: webhook.shownUrl,
+  events: webhook.events,
+  status: webhook.status,
+  disabled_reason: webhook.disabledReason,
+  failing_since: instantOrNull(webhook.failingSince),
+  warning: warningOf(webhook),
+  previous_secret_valid_until:
+    webhook.previousSecretUntil === null || webhook.previousSecretUntil <= now
+      ? null
+      : instant(webhook.previousSecretUntil),
+  last_delivery: last === undefined ? null : deliveryWire(last),
+  created_at: instant(webhook.createdAt),
+  updated_at: instant(webhook.updatedAt),
+});
+
+/** Receivers with their newest deliveries. */
+const shown = Effect.fnUntraced(function* (webhooks: readonly OutboundWebhook[]) {
+  const newest = yield* (yield* OutboundDeliveries).newest(webhooks.map(({ id }) => id));
+  const now = yield* Clock.currentTimeMillis;
+  return webhooks.map((webhook) => webhookWire(webhook, { last: newest.get(webhook.id), now }));
+});
+
+const shownOne = Effect.fnUntraced(function* (webhook: OutboundWebhook | null) {
+  const [wire] = webhook === null ? [] : yield* shown([webhook]);
+  return wire ?? (yield* notFound("webhook"));
+});
+
+/** The receiver of the path, in a project that the caller reaches. */
+const webhookFor = Effect.fnUntraced(function* ({ pid, id }: Params) {
+  yield* requireProject(yield* Caller, pid);
+  return (yield* (yield* OutboundWebhooks).get(pid, id)) ?? (yield* notFound("webhook"));
+});
+
+const receiverUrl = Effect.fnUntraced(function* (url: string) {
+  const { webhookAllowHosts } = yield* Limits;
+  const { publicUrl } = yield* Addresses;
+  const parsed = parseReceiver(url, { allowHosts: new Set(webhookAllowHosts), publicUrl });
+  return Result.isFailure(parsed) ? yield* badRequest("url", parsed.failure) : parsed.success;
+});
+
+/** The secret that a person gave, or a fresh one. Null: the format has no signature. */
+const chosenSecret = Effect.fnUntraced(function* (format: OutboundFormat, given: string | undefined) {
+  if (format !== "standard")
+    return given === undefined ? null : yield* badRequest("secret", `the format ${format} has no signature`);
+  const fault = given === undefined ? null : outboundSecretFault(given);
+  if (fault !== null) return yield* badRequest("secret", fault);
+  return given ?? makeOutboundSecret((yield* Entropy)(OUTBOUND_SECRET_BYTES));
+});
+
+const sealed = Effect.fnUntraced(function* (
+  { projectId, id, version }: { readonly projectId: string; readonly id: string; readonly version: number },
+  secrets: ReceiverSecrets,
+) {
+  const nonce = (yield* Entropy)(NONCE_BYTES);
+  const place = { projectId, name: sealedNameOf(id), version };
+  const value = writeReceiverSecrets(secrets);
+  return { version, envelope: sealSecret((yield* Keyring).secrets, place, { value, nonce }) };
+});
+
+const unsealed = Effect.fnUntraced(function* ({
+  projectId,
+  id,
+  sealed: { version, envelope },
+}: OutboundWebhook) {
+  const place = { projectId, name: sealedNameOf(id), version };
+  const opened = unsealSecret((yield* Keyring).secrets, place, envelope);
+  if (Result.isFailure(opened))
+    return yield* new Conflict({
+      error: "The stored address cannot be opened with this service's master key. Add the webhook again.",
+      code: "secret_unreadable",
+    });
+  return readReceiverSecrets(opened.success);
+});
+
+const raced = new Conflict({
+  error: "Another request changed this webhook at the same time. Try again.",
+  code: "conflict",
+});
+
+/** The present end of a project's events. */
+const endOfEvents = Effect.fnUntraced(function* (projectId: string) {
+  const { after } = yield* Events;
+  return (yield* after({ projectId, sessionId: null, cursor: null, limit: 1 })).cursor;
+});
+
+interface Wish {
+  readonly url: string;
+  readonly format?: OutboundFormat;
+  readonly events: readonly OutboundEvent[];
+  readonly secret?: string;
+}
+
+const create = Effect.fnUntraced(function* (pid: string, wish: Wish) {
+  const project = yield* projectFor(yield* Caller, pid);
+  const { format = "standard" } = wish;
+  const url = yield* receiverUrl(wish.url);
+  const secret = yield* chosenSecret(format, wish.secret);
+  const id = yield* newUuid;
+  const secrets = { url: url.href, secret, previous: null };
+  const webhook = yield* (yield* OutboundWebhooks)
+    .create({
+      id,
+      projectId: project.id,
+      format,
+      shownUrl: shownReceiver(url, format),
+      events: [...new Set(wish.events)],
+      sealed: yield* sealed({ projectId: project.id, id, version: 1 }, secrets),
+      cursor: yield* endOfEvents(project.id),
+      now: yield* Clock.currentTimeMillis,
+    })
+    .pipe(
+      audited((made) => ({
+        action: "webhook.created",
+        target: id,
+        changes: { format, url: made.shownUrl, events: made.events },
+      })),
+      Effect.catchTag("ReceiversFull", ({ limit }) =>
+        Effect.fail(
+          new Conflict({
+            error: `A project has at most ${limit} outbound webhooks. Delete one first.`,
+            code: "too_many_webhooks",
+            details: { limit },
+          }),
+        ),
+      ),
+    );
+  return { ...(yield* shownOne(webhook)), secret };
+});
+
+interface Change {
+  readonly url?: string;
+  readonly events?: readonly OutboundEvent[];
+  readonly status?: "enabled" | "disabled";
+}
+
+/** Another address, under the same secrets. */
+const readdressed = Effect.fnUntraced(function* (webhook: OutboundWebhook, wanted: string) {
+  const url = yield* receiverUrl(wanted);
+  const secrets = { ...(yield* unsealed(webhook)), url: url.href };
+  return {
+    ...(yield* sealed({ ...webhook, version: webhook.sealed.version + 1 }, secrets)),
+    shownUrl: shownReceiver(url, webhook.format),
+    previousSecretUntil: webhook.previousSecretUntil,
+  };
+});
+
+const shownOf = ({ shownUrl, events, status }: OutboundWebhook) => ({ url: shownUrl, events, status });
+
+const change = Effect.fnUntraced(function* (params: Params, { url, events, status }: Change) {
+  const webhook = yield* webhookFor(params);
+  const { id, projectId } = webhook;
+  const webhooks = yield* OutboundWebhooks;
+  const now = yield* Clock.currentTimeMillis;
+  const secrets = url === undefined ? undefined : yield* readdressed(webhook, url);
+  const part = {
+    ...(events !== undefined && { events: [...new Set(events)] }),
+    ...(secrets !== undefined && { secrets }),
+  };
+  const cursor = status === "enabled" ? yield* endOfEvents(projectId) : null;
+  const writes = Effect.gen(function* () {
+    let changed: OutboundWebhook | null = webhook;
+    if (Object.keys(part).length > 0) changed = yield* webhooks.change({ projectId, id, ...part, now });
+    if (status === "disabled") changed = yield* webhooks.disable(projectId, id, { reason: "requested", now });
+    if (cursor !== null) changed = yield* webhooks.enable(projectId, id, { cursor, now });
+    return changed;
+  });
+  const written = yield* writes.pipe(
+    auditedChange({
+      target: id,
+      read: Effect.map(webhooks.get(projectId, id), (found) => found && shownOf(found)),
+      // An address may change where it is not shown: that of a chat is a secret.
+      say: (differences) =>
+        unlessSame({
+          action: "webhook.updated",
+          target: id,
+          changes: { url: secrets?.shownUrl, ...differences },
+        }),
+    }),
+    Effect.catchTag("Fenced", () => Effect.fail(raced)),
+  );
+  return yield* shownOne(written);
+});
+
+/** Sends a test at once, and tells its outcome. It leaves no delivery. */
+const test = Effect.fnUntraced(function* (params: Params) {
+  const project = yield* projectFor(yield* Caller, params.pid);
+  const webhook = yield* webhookFor(params);
+  const { publicUrl } = yield* Addresses;
+  const at = yield* Clock.currentTimeMillis;
+  const about = { at, projectId: project.id, projectName: project.name, publicUrl };
+  const outcome = yield* (yield* Outbound).send(webhook, testMessage(yield* newUuid, about));
+  const { status, error, answer } = outcome;
+  return { delivered: isAccepted(outcome), status, error, answer, took_ms: Math.round(outcome.tookMs) };
+});
+
+const rotate = Effect.fnUntraced(function* (params: Params, given: string | undefined) {
+  const webhook = yield* webhookFor(params);
+  const { url, secret: former } = yield* unsealed(webhook);
+  if (former === null)
+    return yield* new Conflict({
+      error: `The format ${webhook.format} has no signature, so there is no secret to replace.`,
+      code: "no_signature",
+    });
+  const secret = (yield* chosenSecret(webhook.format, given)) ?? "";
+  const now = yield* Clock.currentTimeMillis;
+  const until = now + PREVIOUS_SECRET_MS;
+  const next = { ...webhook, version: webhook.sealed.version + 1 };
+  const content = { url, secret, previous: { secret: former, until } };
+  const row = { action: "webhook.secret_rotated", target: webhook.id } as const;
+  const written = yield* (yield* OutboundWebhooks)
+    .change({
+      projectId: webhook.projectId,
+      id: webhook.id,
+      secrets: {
+        ...(yield* sealed(next, content)),
+        shownUrl: webhook.shownUrl,
+        previousSecretUntil: until,
+      },
+      now,
+    })
+    .pipe(
+      audited((found) => (found === null ? null : row)),
+      Effect.catchTag("Fenced", () => Effect.fail(raced)),
+    );
+  if (written === null) return yield* notFound("webhook");
+  return { secret, previous_valid_until: instant(until) };
+});
+
+const replay = Effect.fnUntraced(function* (params: Params & { readonly did: string }) {
+  const webhook = yield* webhookFor(params);
+  const now = yield* Clock.currentTimeMillis;
+  const row = {
+    action: "webhook.delivery_replayed",
+    target: webhook.id,
+    changes: { delivery_id: params.did },
+  } as const;
+  const replayed = yield* (yield* OutboundDeliveries)
+    .replay(webhook.id, params.did, now)
+    .pipe(audited((found) => (found === null || typeof found === "string" ? null : row)));
+  if (replayed === null) return yield* notFound("delivery");
+  if (replayed === "disabled")
+    return yield* new Conflict({
+      error: "The webhook is disabled. Enable it first.",
+      code: "webhook_disabled",
+    });
+  if (replayed === "sending")
+    return yield* new Conflict({
+      error: "The delivery is being sent at this moment. Look at its result first.",
+      code: "delivery_in_progress",
+    });
+  return deliveryWire(replayed);
+});
+
+export const outboundWebhooksHandlers = HttpApiBuilder.group(
+  Platform.add(OutboundWebhooksGroup),
+  "outboundWebhooks",
+  (handlers) =>
+    handlers
+      .handle("list", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            yield* requireProject(yield* Caller, params.pid);
+            const page = yield* (yield* OutboundWebhooks).list(params.pid, pageOf(query));
+            return { webhooks: yield* shown(page.items), next_cursor: page.nextCursor };
+          }),
+        ),
+      )
+      .handle("create", ({ params, payload }) => answering(create(params.pid, payload)))
+      .handle("get", ({ params }) => answering(Effect.flatMap(webhookFor(params), shownOne)))
+      .handle("change", ({ params, payload }) => answering(change(params, payload)))
+      .handle("delete", ({ params }) =>
+        answering(
+          Effect.gen(function* () {
+            const { projectId, id } = yield* webhookFor(params);
+            const row = { action: "webhook.deleted", target: id } as const;
+            const removed = (yield* OutboundWebhooks).remove(projectId, id);
+            if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+              return yield* notFound("webhook");
+          }),
+        ),
+      )
+      .handle("test", ({ params }) => answering(test(params)))
+      .handle("rotate", ({ params, payload }) => answering(rotate(params, payload.secret)))
+      .handle("deliveries", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            const { id } = yield* webhookFor(params);
+            const page = yield* (yield* OutboundDeliveries).list(id, pageOf(query));
+            return { deliveries: page.items.map(deliveryWire), next_cursor: page.nextCursor };
+          }),
+        ),
+      )
+      .handle("replay", ({ params }) => answering(replay(params))),
+);

@@ -1,0 +1,110 @@
+/** The body of a request to a receiver: JSON for programs, or a line with a link for Slack and Discord. */
+import type { OutboundMessage } from "./outbound-event.ts";
+
+export const OUTBOUND_FORMATS = ["standard", "slack", "discord"] as const;
+export type OutboundFormat = (typeof OUTBOUND_FORMATS)[number];
+
+/** Names of other systems have at most this many characters in a chat's line. */
+const NAME_MAX = 100;
+
+/** A name in one line. Control characters become spaces. */
+const plain = (value: unknown): string =>
+  String(value ?? "")
+    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim()
+    .slice(0, NAME_MAX)
+    .toWellFormed();
+
+const ENDED: Readonly<Record<string, string>> = {
+  completed: "has finished",
+  failed: "failed",
+  interrupted: "was interrupted",
+};
+
+/** How a turn ended, and after that of which session, if it has a name. */
+const turnEnded = ({ data }: OutboundMessage): string => {
+  const { session_name: name, state, code, change_request: number } = data;
+  return [
+    `the agent ${ENDED[String(state)] ?? "has ended its turn"}`,
+    code == null ? "" : ` (${plain(code)})`,
+    name == null ? "" : ` in ${plain(name)}`,
+    number == null ? "" : `, change request ${plain(number)} is open`,
+  ].join("");
+};
+
+/** What happened, as the rest of the line after the project's name. */
+const sentenceOf = (message: OutboundMessage): string => {
+  const { type, data } = message;
+  const [number, slug] = [plain(data["number"]), plain(data["trigger_slug"])];
+  const because = (field: string) => (data[field] == null ? "" : ` (${plain(data[field])})`);
+  switch (type) {
+    case "session.waiting":
+      return "a session waits for a person";
+    case "session.turn_ended":
+      return turnEnded(message);
+    case "approval.waiting":
+      return `a call of ${plain(data["tool"])} (${plain(data["connector"])}) waits for a person's approval`;
+    case "session.work_unsaved":
+      return data["state"] === "waiting"
+        ? `the work of a session cannot be saved${because("reason")}, so its sandbox stays`
+        : `a session ended, and not all of its work could be saved${because("reason")}`;
+    case "session.stopped":
+      return `a session stopped${because("stop_reason")}`;
+    case "session.failed":
+      return `a session failed${because("code")}`;
+    case "change_request.opened":
+      return `change request ${number} is open`;
+    case "change_request.merged":
+      return `change request ${number} is merged`;
+    case "change_request.closed":
+      return `change request ${number} is closed`;
+    case "fire.failed":
+      return `a run of the trigger ${slug} could not start${because("reason")}`;
+    case "fire.expired":
+      return `a run of the trigger ${slug} waited too long`;
+    case "queue.full":
+      return `the queue is full${because("limit")}`;
+    case "manifest.stale":
+      return "the newest platform.toml cannot be read";
+    case "webhook.disabled":
+      return `an outbound webhook was disabled${because("reason")}`;
+    case "webhook.test":
+      return "this is a test";
+  }
+};
+
+const lineOf = (message: OutboundMessage): string =>
+  `${plain(message.data["project_name"])}: ${sentenceOf(message)}`;
+
+/** Slack's three special characters. Without them no mention and no link is possible. */
+const forSlack = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** Every character that has a meaning in Discord's Markdown. */
+const forDiscord = (text: string): string =>
+  text.replaceAll(/[\\*_~`|<>[\]()#@:-]/g, (found) => `\\${found}`);
+
+/**
+ * The body that is sent, always the same for the same message.
+ *
+ * @returns JSON, a few hundred bytes.
+ */
+export const bodyOf = (format: OutboundFormat, message: OutboundMessage): string => {
+  const url = String(message.data["url"] ?? "");
+  switch (format) {
+    case "standard":
+      return JSON.stringify({
+        type: message.type,
+        timestamp: new Date(message.at).toISOString(),
+        data: message.data,
+      });
+    case "slack":
+      return JSON.stringify({ text: `${forSlack(lineOf(message))}. <${forSlack(url)}|Open>` });
+    case "discord":
+      return JSON.stringify({
+        content: `${forDiscord(lineOf(message))}. <${url}>`,
+        // A name may contain @everyone.
+        allowed_mentions: { parse: [] },
+      });
+  }
+};

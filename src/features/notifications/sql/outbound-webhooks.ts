@@ -1,0 +1,205 @@
+/** Receivers of a project's events: the table outbound_webhooks. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { RECEIVERS_MAX } from "../rules/outbound-receiver.ts";
+import type { DisabledReason } from "../rules/outbound-tries.ts";
+import { pageOf, positionOf } from "../../../store/cursor.ts";
+import { webhookDisabledEvent } from "../../../store/event-rows.ts";
+import { Fenced } from "../../../store/ports/journal.ts";
+import {
+  DELIVERIES_WAITING_MAX,
+  OutboundWebhooks,
+  ReceiversFull,
+  type NewDelivery,
+  type OutboundWebhook,
+  type ReceiverBehind,
+} from "../ports/outbound-webhooks.ts";
+import { EventLog } from "../../../store/postgres/event-log.ts";
+import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+
+const COLUMNS = `id, project_id AS "projectId", format, shown_url AS "shownUrl", events, sealed_version AS "sealedVersion",
+  envelope, previous_secret_until AS "previousSecretUntil", status, disabled_reason AS "disabledReason",
+  failing_since AS "failingSince", warned_at AS "warnedAt", created_at AS "createdAt", updated_at AS "updatedAt"`;
+
+interface Row extends Omit<OutboundWebhook, "sealed"> {
+  readonly sealedVersion: number;
+  readonly envelope: Uint8Array;
+}
+
+const webhookOf = ({ sealedVersion, envelope, ...row }: Row): OutboundWebhook => ({
+  ...row,
+  sealed: { version: sealedVersion, envelope },
+});
+const firstWebhook = ([row]: readonly Row[]) => (row === undefined ? null : webhookOf(row));
+
+type Service = (typeof OutboundWebhooks)["Service"];
+
+/** A cursor of the events as its two columns (events.ts). */
+const placeOf = (cursor: string): { readonly tx: string; readonly row: string } => {
+  const [tx = "0", row = "0"] = cursor.split(".");
+  return { tx, row };
+};
+
+/**
+ * Disables an enabled receiver inside the caller's transaction: cancels what waits, and writes the event (ports/outbound-webhooks.ts O3).
+ *
+ * @returns the row; null if it was not enabled.
+ */
+export const makeDisable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  return Effect.fnUntraced(function* (id: string, reason: DisabledReason, now: number) {
+    const disabled = firstWebhook(
+      yield* sql<Row>`
+        UPDATE outbound_webhooks SET status = 'disabled', disabled_reason = ${reason}, updated_at = ${at(now)}
+        WHERE id = ${id} AND status = 'enabled' RETURNING ${sql.literal(COLUMNS)}`,
+    );
+    if (disabled === null) return null;
+    yield* sql`
+      UPDATE outbound_deliveries SET status = 'cancelled', due_at = NULL, leased_until = NULL, ended_at = ${at(now)}
+      WHERE outbound_webhook_id = ${id} AND status = 'pending'`;
+    yield* events.append([webhookDisabledEvent(disabled, reason, now)]);
+    return disabled;
+  });
+});
+
+const makeWrites = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const columns = sql.literal(COLUMNS);
+
+  const create = Effect.fnUntraced(function* (webhook: Parameters<Service["create"]>[0]) {
+    const { id, projectId, sealed, now } = webhook;
+    const { tx, row } = placeOf(webhook.cursor);
+    // Two requests for one project wait for each other, and the second one counts the first one's row.
+    yield* sql`SELECT id FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
+    const [held] = yield* sql<{ readonly count: number }>`
+      SELECT count(*)::integer AS count FROM outbound_webhooks WHERE project_id = ${projectId}`;
+    if ((held?.count ?? 0) >= RECEIVERS_MAX) return yield* new ReceiversFull({ limit: RECEIVERS_MAX });
+    const made = firstWebhook(
+      yield* sql<Row>`
+        INSERT INTO outbound_webhooks (id, project_id, format, shown_url, events, sealed_version, envelope, status,
+          cursor_tx, cursor_row, created_at, updated_at)
+        VALUES (${id}, ${projectId}, ${webhook.format}, ${webhook.shownUrl}, ${[...webhook.events]}, ${sealed.version},
+          ${Buffer.from(sealed.envelope)}, 'enabled', ${tx}::text::xid8, ${row}::bigint, ${at(now)}, ${at(now)})
+        RETURNING ${columns}`,
+    );
+    return made ?? (yield* Effect.die(new Error("an inserted row was not returned")));
+  });
+
+  const get = (projectId: string, id: string) =>
+    Effect.map(
+      sql<Row>`SELECT ${columns} FROM outbound_webhooks WHERE project_id = ${projectId} AND id = ${id}`,
+      firstWebhook,
+    );
+
+  const change = Effect.fnUntraced(function* (wanted: Parameters<Service["change"]>[0]) {
+    const { projectId, id, events, secrets, now } = wanted;
+    const changed = firstWebhook(
+      yield* sql<Row>`
+        UPDATE outbound_webhooks SET ${sql.update({
+          updated_at: at(now),
+          ...(events !== undefined && { events: [...events] }),
+          ...(secrets !== undefined && {
+            shown_url: secrets.shownUrl,
+            sealed_version: secrets.version,
+            envelope: Buffer.from(secrets.envelope),
+            previous_secret_until: at(secrets.previousSecretUntil),
+          }),
+        })} WHERE project_id = ${projectId} AND id = ${id}
+          ${secrets === undefined ? sql.literal("") : sql`AND sealed_version = ${secrets.version - 1}`}
+        RETURNING ${columns}`,
+    );
+    if (changed === null && (yield* get(projectId, id)) !== null) return yield* new Fenced({ id });
+    return changed;
+  });
+
+  const enable = Effect.fnUntraced(function* (...[projectId, id, from]: Parameters<Service["enable"]>) {
+    const { tx, row } = placeOf(from.cursor);
+    yield* sql`
+      UPDATE outbound_webhooks SET status = 'enabled', disabled_reason = NULL, failing_since = NULL, warned_at = NULL,
+        cursor_tx = ${tx}::text::xid8, cursor_row = ${row}::bigint, updated_at = ${at(from.now)}
+      WHERE project_id = ${projectId} AND id = ${id} AND status = 'disabled'`;
+    return yield* get(projectId, id);
+  });
+  return { create, get, change, enable };
+});
+
+const deliveryRow = ({ id, messageId, type, message }: NewDelivery) => ({
+  id,
+  message_id: messageId,
+  type,
+  message,
+});
+
+const makeCollect = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const disable = yield* makeDisable;
+  return Effect.fnUntraced(function* (collected: Parameters<Service["collect"]>[0]) {
+    const { id, deliveries, now } = collected;
+    const [from, to] = [placeOf(collected.from), placeOf(collected.to)];
+    const moved = yield* sql`
+      UPDATE outbound_webhooks SET cursor_tx = ${to.tx}::text::xid8, cursor_row = ${to.row}::bigint
+      WHERE id = ${id} AND status = 'enabled' AND cursor_tx = ${from.tx}::text::xid8 AND cursor_row = ${from.row}::bigint
+      RETURNING id`;
+    if (moved.length === 0) return false;
+    if (deliveries.length === 0) return true;
+    yield* sql`
+      INSERT INTO outbound_deliveries (id, outbound_webhook_id, message_id, type, message, status, due_at, created_at)
+      SELECT d.id, ${id}::uuid, d.message_id, d.type, d.message, 'pending', ${at(now)}::timestamptz, ${at(now)}::timestamptz
+      FROM jsonb_to_recordset(${json(deliveries.map(deliveryRow))}::jsonb)
+        AS d(id uuid, message_id text, type text, message text)
+      ON CONFLICT (outbound_webhook_id, message_id) DO NOTHING`;
+    const [held] = yield* sql<{ readonly count: number }>`
+      SELECT count(*)::integer AS count FROM outbound_deliveries
+      WHERE outbound_webhook_id = ${id} AND status = 'pending'`;
+    if ((held?.count ?? 0) > DELIVERIES_WAITING_MAX) yield* disable(id, "backlog", now);
+    return true;
+  });
+});
+
+export const layer = Layer.effect(
+  OutboundWebhooks,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const { create, get, change, enable } = yield* makeWrites;
+    const disable = yield* makeDisable;
+    const collect = yield* makeCollect;
+    return {
+      create: (webhook) => sql.withTransaction(create(webhook)).pipe(stored("outboundWebhooks.create")),
+      change: (wanted) => sql.withTransaction(change(wanted)).pipe(stored("outboundWebhooks.change")),
+      enable: (...given) => sql.withTransaction(enable(...given)).pipe(stored("outboundWebhooks.enable")),
+      disable: (projectId, id, { reason, now }) =>
+        Effect.gen(function* () {
+          const known = yield* get(projectId, id);
+          return known === null ? null : ((yield* disable(id, reason, now)) ?? known);
+        }).pipe(sql.withTransaction, stored("outboundWebhooks.disable")),
+      remove: (projectId, id) =>
+        sql`DELETE FROM outbound_webhooks WHERE project_id = ${projectId} AND id = ${id} RETURNING id`.pipe(
+          Effect.map((rows) => rows.length > 0),
+          stored("outboundWebhooks.remove"),
+        ),
+      get: (projectId, id) => get(projectId, id).pipe(stored("outboundWebhooks.get")),
+      list: Effect.fnUntraced(function* (projectId, { cursor, limit }) {
+        const position = yield* positionOf(cursor);
+        const rows = yield* sql<Row>`
+          SELECT ${sql.literal(COLUMNS)} FROM outbound_webhooks
+          WHERE project_id = ${projectId} ${after(sql, { at: "created_at", id: "id" }, position)}
+          ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
+        return pageOf(rows.map(webhookOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+      }, stored("outboundWebhooks.list")),
+      behind: (limit) =>
+        sql<ReceiverBehind>`
+          SELECT webhook.id, webhook.project_id AS "projectId", project.name AS "projectName", webhook.events,
+            cursor_tx::text || '.' || cursor_row::text AS cursor
+          FROM outbound_webhooks AS webhook JOIN projects AS project ON project.id = webhook.project_id
+          WHERE webhook.status = 'enabled' AND EXISTS (
+            SELECT FROM events WHERE events.project_id = webhook.project_id
+              AND (events.tx, events.id) > (webhook.cursor_tx, webhook.cursor_row)
+              AND events.tx < pg_snapshot_xmin(pg_current_snapshot())
+          ) ORDER BY cursor_tx, webhook.id LIMIT ${limit}`.pipe(stored("outboundWebhooks.behind")),
+      collect: (collected) =>
+        sql.withTransaction(collect(collected)).pipe(stored("outboundWebhooks.collect")),
+    };
+  }),
+);

@@ -1,0 +1,148 @@
+/** A connector in answers of the API, and the connector that a request names. */
+import * as Effect from "effect/Effect";
+import { changesOf } from "../../domain/connector/catalogue.ts";
+import { isConnectorSlug, type Connector } from "../../domain/connector/connector.ts";
+import { credentialKind, boundTo } from "../../domain/connector/connector-credential.ts";
+import { Manifests } from "../../services/manifests.ts";
+import { holderOf, lackOf } from "../../services/connector-credentials.ts";
+import { catalogueFor, toolsOf } from "../../services/connectors.ts";
+import { ConnectorGrants, type StoredGrant } from "../../store/ports/connector-grants.ts";
+import { Connectors, type StoredCatalogue, type StoredCredential } from "../../store/ports/connectors.ts";
+import { Caller } from "../api/access.ts";
+import { badRequest, notFound } from "../api/errors.ts";
+import { projectFor } from "./answers.ts";
+import { instant, instantOrNull } from "./wire.ts";
+
+export interface Place {
+  readonly pid: string;
+  readonly slug: string;
+}
+
+/** The stored records of a connector. */
+interface About {
+  readonly credential: StoredCredential | null | undefined;
+  readonly grant: StoredGrant | null | undefined;
+  readonly seen: StoredCatalogue | null | undefined;
+}
+
+/** A credential for another place or kind is none. */
+const credentialFor = (connector: Connector, stored: About["credential"]) => {
+  const { auth } = connector;
+  return auth.kind !== "none" && stored?.origin === boundTo(connector) && stored.kind === credentialKind(auth)
+    ? stored
+    : null;
+};
+
+/** A grant for another place or kind is none. */
+const grantFor = (connector: Connector, stored: About["grant"]) =>
+  stored?.kind === connector.auth.kind && stored.origin === boundTo(connector) && stored.status !== "removed"
+    ? stored
+    : null;
+
+/** Whether a person must store a credential or sign in. */
+const isMissing = (connector: Connector, { credential, grant }: About): boolean => {
+  const kind = credentialKind(connector.auth);
+  if (kind !== "value") return lackOf(connector, kind, grant) !== null;
+  return connector.auth.kind !== "none" && credentialFor(connector, credential) === null;
+};
+
+const stateOf = (connector: Connector, about: About) => {
+  const catalogue = catalogueFor(connector, about.seen);
+  if (isMissing(connector, about)) return "needs_credential";
+  if (catalogue === null) return "needs_refresh";
+  if (catalogue.failure !== null) return "failed";
+  return toAccept(catalogue) > 0 || catalogue.accepted === null ? "needs_acceptance" : "ready";
+};
+
+const toAccept = ({ accepted, latest }: StoredCatalogue): number => {
+  const { added, changed } = changesOf(accepted?.catalogue ?? null, latest?.catalogue ?? null);
+  return added.length + changed.length;
+};
+
+const signInWire = (grant: StoredGrant) => ({
+  status: grant.status === "refused" ? ("ended" as const) : ("signed_in" as const),
+  issuer: grant.issuer,
+  at: instant(grant.grantedAt),
+  by: grant.grantedBy,
+  renewed_at: instantOrNull(grant.renewedAt),
+  expires_at: instantOrNull(grant.expiresAt),
+  failure: grant.failure,
+});
+
+/** Why a sign-in has ended, for the person who reads it: her own, or the project's. */
+const endOf = (connector: Connector, ended: StoredGrant): string | null =>
+  connector.credential === "user"
+    ? `Your sign-in has ended: ${ended.failure ?? "refused"}. Sign in again.`
+    : lackOf(connector, ended.kind, ended);
+
+export const connectorWire = (connector: Connector, about: About) => {
+  const { slug, kind, url, auth, sessions, direct } = connector;
+  const credential = credentialFor(connector, about.credential);
+  const grant = grantFor(connector, about.grant);
+  const catalogue = catalogueFor(connector, about.seen);
+  const ended = grant?.status === "refused" && auth.kind !== "none" ? grant : null;
+  return {
+    slug,
+    kind,
+    url,
+    auth: auth.kind,
+    auth_name: "name" in auth ? auth.name : null,
+    credential_of: connector.credential,
+    sessions,
+    direct,
+    state: stateOf(connector, about),
+    credential:
+      credential === null
+        ? null
+        : {
+            origin: credential.origin,
+            updated_at: instant(credential.updatedAt),
+            updated_by: credential.updatedBy,
+          },
+    sign_in: grant === null ? null : signInWire(grant),
+    usable: toolsOf(catalogue).length,
+    to_accept: catalogue === null ? 0 : toAccept(catalogue),
+    left_out: catalogue?.latest?.catalogue.leftOut ?? [],
+    failure: ended === null ? (catalogue?.failure ?? null) : endOf(connector, ended),
+    refreshed_at: instantOrNull(catalogue?.latest?.at ?? null),
+  } as const;
+};
+
+/** The connector of the path in the manifest that is in force. */
+export const connectorFor = Effect.fnUntraced(function* ({ pid, slug }: Place) {
+  const project = yield* projectFor(yield* Caller, pid);
+  if (!isConnectorSlug(slug))
+    return yield* badRequest("slug", "must have 1 to 20 characters of a-z, 0-9 and -");
+  const { executor } = yield* (yield* Manifests).current(project);
+  const connector = executor.connectors.find((one) => one.slug === slug);
+  if (connector === undefined) return yield* notFound("connector");
+  return { connector, executor };
+});
+
+/** A trigger's session acts for no person, so it sees no person's own credentials. */
+const NO_PERSON = "00000000-0000-0000-0000-000000000000";
+
+/** The stored records of connectors for the caller: the project's and her own. No person sees another's. */
+export const makeAbout = Effect.fnUntraced(function* (pid: string) {
+  const { origin, user } = yield* Caller;
+  const me = origin === "trigger" ? NO_PERSON : user.id;
+  const store = yield* Connectors;
+  const credentials = yield* store.credentials(pid, me);
+  const grants = yield* (yield* ConnectorGrants).list(pid, me);
+  const catalogues = yield* store.catalogues(pid);
+  return (connector: Connector): About => {
+    const { slug } = connector;
+    const personId = holderOf(connector, pid, me)?.personId ?? null;
+    return {
+      credential: credentials.find((row) => row.slug === slug && row.personId === personId),
+      grant: grants.find((row) => row.slug === slug && row.personId === personId),
+      seen: catalogues.find((row) => row.slug === slug),
+    };
+  };
+});
+
+/** The connector as it is stored now. */
+export const currentWire = Effect.fnUntraced(function* (pid: string, connector: Connector) {
+  const aboutOf = yield* makeAbout(pid);
+  return connectorWire(connector, aboutOf(connector));
+});

@@ -1,0 +1,24 @@
+/** Warnings in answers: the request succeeded, but may not work as its project intends. */
+import type { KnownProject } from "../../services/directory.ts";
+import { missingSecretsOf } from "../../services/required-secrets.ts";
+import { deliveredKeyMessage, missingSecretsMessage } from "../../domain/manifest/required-secrets.ts";
+
+/** Webhook triggers whose senders sign with a secret that agents have. */
+export const deliveredKeys = (known: KnownProject | null) =>
+  (known?.manifest.triggers ?? []).flatMap((trigger) =>
+    trigger.type === "webhook" && known?.deliveredNames.includes(trigger.secretEnv) === true
+      ? [
+          {
+            code: "webhook_secret_delivered" as const,
+            message: deliveredKeyMessage(trigger.slug, trigger.secretEnv),
+          },
+        ]
+      : [],
+  );
+
+export const warningsOf = (known: KnownProject | null) => {
+  const missing = missingSecretsOf(known);
+  return missing.length === 0
+    ? []
+    : [{ code: "secret_missing" as const, message: missingSecretsMessage(missing) }];
+};

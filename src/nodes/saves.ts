@@ -1,0 +1,208 @@
+/**
+ * Saved work with several nodes. Each save is on one node, which performs all operations on it: that of the hosted repository,
+ * otherwise the one that the session's row names, otherwise this one. A node that counts as dead may come back, so its saves stay
+ * known. Only the work of a sandbox that still runs is saved here then; the session names what stays there.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schema from "effect/Schema";
+import { backoff } from "../ground/backoff.ts";
+import { nodeOfSave, notRestored } from "../domain/save/saved.ts";
+import { GitError } from "../git/port.ts";
+import { Upstreams } from "../git/upstream/upstreams.ts";
+import { LocalSaves } from "../saves/layer.ts";
+import { Saves, type ProjectSizes, type SavePlace } from "../saves/port.ts";
+import { Keyring } from "../services/keyring.ts";
+import { Sessions } from "../store/ports/sessions.ts";
+import { nodeCaller } from "./call.ts";
+import { NodeMap, type Place } from "./map.ts";
+
+/** Comparisons, and the deletion of many saves. */
+const TIMEOUT_MS = 10 * 60_000;
+/** A node that takes longer for sizes counts as away. */
+const SIZES_MS = 30_000;
+/** A restoration has ten minutes (saves.md 6). */
+const RESTORE_MS = 12 * 60_000;
+/** The time of a save beyond its limit, until it has answered. */
+const SAVE_EXTRA_MS = 60_000;
+
+/**
+ * A save that found no way to its node is tried again after 250 ms, doubling to 2 s: for about a minute in all, or until its
+ * own time is over.
+ */
+const AGAIN = backoff("250 millis", "2 seconds");
+const AGAIN_TIMES = 32;
+
+/** Whether it may work a moment later. */
+const isPassing = ({ code }: GitError): boolean => code === "away" || code === "unavailable";
+
+type Service = Saves["Service"];
+/** Operations that the node of the saves performs. */
+type SavesOperation = Exclude<keyof Service, "check">;
+
+const decodeError = Schema.decodeUnknownEffect(GitError);
+
+const away = (why: string) =>
+  new GitError({
+    code: "away",
+    message: `The node that has the saved work cannot be reached. Try again. (${why})`,
+  });
+
+const noResponse = (place: Place): string =>
+  place.is === "away" || place.is === "dead" ? `node ${place.nodeId} does not respond` : "no response";
+
+const noDatabase = () => away("the database cannot be reached");
+
+/** The sizes of several nodes as one. A session may have saves on more than one. */
+const together = (all: readonly ProjectSizes[]): ProjectSizes => {
+  const bytes = new Map<string, number>();
+  for (const { sessionId, bytes: more } of all.flatMap(({ sessions }) => sessions))
+    bytes.set(sessionId, (bytes.get(sessionId) ?? 0) + more);
+  return {
+    sessions: [...bytes]
+      .map(([sessionId, sum]) => ({ sessionId, bytes: sum }))
+      .toSorted((one, other) => other.bytes - one.bytes),
+    away: all.flatMap(({ away: nodes }) => nodes),
+  };
+};
+
+/** Finds the node of a session's saves, and has it perform an operation. */
+const makeWay = Effect.gen(function* () {
+  const map = yield* NodeMap;
+  const sessions = yield* Sessions;
+  const upstreams = yield* Upstreams;
+  const { nodes: keys } = yield* Keyring;
+  const call = nodeCaller({ self: map.self, keys });
+
+  const isHosted = (projectId: string) =>
+    Effect.map(upstreams.kindOf(projectId), (kind) => kind === "hosted" || kind === null);
+
+  /** Where a session's saves are, or an earlier one of them. */
+  const placeOf = Effect.fnUntraced(function* ({ projectId, sessionId }: SavePlace, earlierId?: string) {
+    if (yield* isHosted(projectId)) return yield* Effect.mapError(map.repositoryPlace(projectId), noDatabase);
+    const session = yield* Effect.mapError(sessions.get(sessionId), noDatabase);
+    const node = nodeOfSave(session?.saved ?? null, earlierId);
+    return node === null ? ({ is: "here" } satisfies Place) : map.placeOf(node);
+  });
+
+  /** Where a new save is made: not on a node that is dead, but for a hosted repository's. */
+  const placeToSave = Effect.fnUntraced(function* (place: SavePlace) {
+    const there = yield* placeOf(place);
+    const isMoved = there.is === "dead" && !(yield* isHosted(place.projectId));
+    return isMoved ? ({ is: "here" } satisfies Place) : there;
+  });
+
+  /** Performs the operation there. */
+  const perform = Effect.fnUntraced(function* <A>(
+    place: Place,
+    question: {
+      readonly operation: SavesOperation;
+      readonly given: readonly unknown[];
+      readonly timeoutMs?: number;
+    },
+    here: Effect.Effect<A, GitError>,
+  ) {
+    if (place.is === "here") return yield* here;
+    if (place.is !== "there") return yield* away(noResponse(place));
+    const { operation, given, timeoutMs = TIMEOUT_MS } = question;
+    const answer = yield* Effect.mapError(
+      call(place, { operation: `saves.${operation}`, given }, timeoutMs),
+      ({ message }) => away(message),
+    );
+    if (!answer.ok) return yield* Effect.flatMap(Effect.orDie(decodeError(answer.error)), Effect.fail);
+    return answer.value as A;
+  });
+
+  const at = <A>(
+    place: SavePlace & { readonly save?: string | undefined },
+    question: Parameters<typeof perform>[1],
+    here: Effect.Effect<A, GitError>,
+  ): Effect.Effect<A, GitError> =>
+    Effect.flatMap(placeOf(place, place.save), (there) => perform(there, question, here));
+
+  const ofProject = <A>(
+    projectId: string,
+    operation: SavesOperation,
+    here: Effect.Effect<A, GitError>,
+  ): Effect.Effect<A, GitError> =>
+    Effect.gen(function* () {
+      const place: Place = (yield* isHosted(projectId))
+        ? yield* Effect.mapError(map.repositoryPlace(projectId), noDatabase)
+        : { is: "here" };
+      return yield* perform(place, { operation, given: [projectId] }, here);
+    });
+
+  /** A repository at another server has saves on each node that ran one of its sessions. */
+  const sizes = Effect.fnUntraced(function* (projectId: string, here: Effect.Effect<ProjectSizes, GitError>) {
+    const question = { operation: "sizes", given: [projectId], timeoutMs: SIZES_MS } as const;
+    if (yield* isHosted(projectId)) return yield* ofProject(projectId, "sizes", here);
+    const elsewhere = yield* Effect.forEach(
+      map.others(),
+      (node) =>
+        perform(map.placeOf(node), question, here).pipe(
+          Effect.orElseSucceed((): ProjectSizes => ({ sessions: [], away: [node] })),
+        ),
+      { concurrency: "unbounded" },
+    );
+    return together([yield* here, ...elsewhere]);
+  });
+
+  return { placeOf, placeToSave, perform, at, ofProject, sizes };
+});
+
+const make = Effect.gen(function* () {
+  const own = yield* LocalSaves;
+  const { placeOf, placeToSave, perform, at, ofProject, sizes } = yield* makeWay;
+  return Saves.of({
+    save: Effect.fnUntraced(function* (request) {
+      const since = yield* Clock.currentTimeMillis;
+      const isInTime = (error: GitError) =>
+        Effect.map(Clock.currentTimeMillis, (now) => isPassing(error) && now - since < request.limitMs);
+      const timeoutMs = request.limitMs + SAVE_EXTRA_MS;
+      const question = { operation: "save", given: [request], timeoutMs } as const;
+      const saving = Effect.flatMap(placeToSave(request), (there) =>
+        perform(there, question, own.save(request)),
+      );
+      return yield* saving.pipe(
+        // The database or the node is often back before the caller's time is over.
+        Effect.retry({ while: isInTime, schedule: AGAIN, times: AGAIN_TIMES }),
+        Effect.catch(({ message }) => own.unreached(request, message)),
+      );
+    }),
+    restore: (request) =>
+      at(
+        request,
+        { operation: "restore", given: [request], timeoutMs: RESTORE_MS },
+        own.restore(request),
+      ).pipe(Effect.catch(({ message }) => Effect.succeed(notRestored(message)))),
+    check: (place) =>
+      Effect.flatMap(placeOf(place), (there) =>
+        there.is === "here" || there.is === "there" ? Effect.void : Effect.fail(away(noResponse(there))),
+      ),
+    compare: (place, which) =>
+      at(
+        { ...place, save: which?.save },
+        { operation: "compare", given: [place, which] },
+        own.compare(place, which),
+      ),
+    diff: (place, request) =>
+      at(
+        { ...place, save: request.save },
+        { operation: "diff", given: [place, request] },
+        own.diff(place, request),
+      ),
+    forgetEarlier: (place, id) =>
+      at(
+        { ...place, save: id },
+        { operation: "forgetEarlier", given: [place, id] },
+        own.forgetEarlier(place, id),
+      ),
+    remove: (place) => at(place, { operation: "remove", given: [place] }, own.remove(place)),
+    removeProject: (projectId) => ofProject(projectId, "removeProject", own.removeProject(projectId)),
+    sizes: (projectId) => sizes(projectId, own.sizes(projectId)),
+  });
+});
+
+/** Dispatches over this node's own saves. */
+export const nodeSaves = Layer.effect(Saves, make);

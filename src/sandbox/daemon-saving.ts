@@ -1,0 +1,146 @@
+/** Saved work over HTTP: a daemon's listing, contents of its workspace, and what a booting one gets back (saves.md). */
+import { request, type IncomingMessage } from "node:http";
+import { pipeline, type Readable } from "node:stream";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type * as Scope from "effect/Scope";
+import { Listing } from "../domain/save/listing.ts";
+import { Restored } from "../domain/save/saved.ts";
+import { storableText } from "../domain/text.ts";
+import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
+import type { DaemonUnreachable, SavingClient } from "./daemon.ts";
+import { ask, dialled, named, refused, unreachable } from "./daemon-ask.ts";
+import { linkRequest, type DaemonLink } from "./port.ts";
+
+/** The longest listing, bytes. */
+const LISTING_BYTES = 64 * 1024 * 1024;
+/** The longest answer to a restoration, and the longest refusal. */
+const ANSWER_BYTES = 16 * 1024 * 1024;
+/** The daemon gives the runtime and the terminals some seconds to end. */
+const RETIRE_TIMEOUT_MS = 60_000;
+
+const decodeAs =
+  <A>(schema: Schema.Decoder<A>) =>
+  (text: string): Effect.Effect<A, DaemonUnreachable> =>
+    Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text), unreachable);
+
+interface Streamed {
+  readonly path: string;
+  readonly context: string;
+  readonly body: Readable | Buffer;
+}
+
+/** Sends a call whose body or answer is a stream. @returns the answer as it begins. The connection ends with the scope */
+const open = (
+  link: DaemonLink,
+  { path, context, body }: Streamed,
+): Effect.Effect<IncomingMessage, DaemonUnreachable, Scope.Scope> => {
+  const over = linkRequest(link, { method: "POST", path, by: "service" });
+  const isWhole = Buffer.isBuffer(body);
+  const call = Effect.sync(() =>
+    request({
+      ...dialled(link),
+      method: "POST",
+      path: over.path,
+      headers: {
+        [USER_CONTEXT_HEADER]: context,
+        "content-type": isWhole ? "application/json" : "application/octet-stream",
+        ...(isWhole && { "content-length": body.length }),
+        ...named(over.headers),
+      },
+    }),
+  );
+  return Effect.flatMap(
+    Effect.acquireRelease(call, (opened) => Effect.sync(() => opened.destroy())),
+    (opened) =>
+      Effect.callback<IncomingMessage, DaemonUnreachable>((resume) => {
+        opened.on("error", (error) => resume(Effect.fail(unreachable(error))));
+        opened.on("response", (answer) => {
+          // The reader of the answer sees an error of its own.
+          answer.on("error", () => undefined);
+          resume(Effect.succeed(answer));
+        });
+        if (isWhole) opened.end(body);
+        else
+          pipeline(body, opened, (error) => {
+            if (error != null) resume(Effect.fail(unreachable(error)));
+          });
+      }),
+  );
+};
+
+/** The whole text of an answer. */
+const textOf = (answer: IncomingMessage): Effect.Effect<string, DaemonUnreachable> =>
+  Effect.callback((resume) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    answer.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= ANSWER_BYTES) chunks.push(chunk);
+      else answer.destroy(new Error("the answer is too long"));
+    });
+    answer.on("error", (error) => resume(Effect.fail(unreachable(error))));
+    answer.on("end", () => resume(Effect.succeed(Buffer.concat(chunks).toString("utf8"))));
+  });
+
+/** Fails unless the answer is the wanted one. */
+const accepted = (answer: IncomingMessage): Effect.Effect<IncomingMessage, DaemonUnreachable> => {
+  const { statusCode: status = 0 } = answer;
+  if (status === 200) return Effect.succeed(answer);
+  return Effect.flatMap(textOf(answer), (text) => Effect.fail(refused({ status, text })));
+};
+
+/** Results of a daemon in a form that a row can store. */
+export const storableRestored = (restored: Restored): Restored => ({
+  ...restored,
+  wip: restored.wip === null ? null : storableText(restored.wip),
+  refs: restored.refs.map((ref) => storableText(ref)),
+  renamed: restored.renamed.map(({ path, as }) => ({ path: storableText(path), as: storableText(as) })),
+  skipped: restored.skipped.map((one) => ({
+    ...one,
+    path: storableText(one.path),
+    reason: storableText(one.reason),
+  })),
+  error: restored.error === null ? null : storableText(restored.error),
+});
+
+export const savingHttp: SavingClient = {
+  listing: (link, context, { request: body, timeoutMs }) =>
+    ask(link, {
+      path: "/platform/save/list",
+      timeoutMs,
+      body,
+      limitBytes: LISTING_BYTES,
+      headers: { [USER_CONTEXT_HEADER]: context },
+    }).pipe(
+      Effect.flatMap((answer) =>
+        answer.status === 200 ? decodeAs(Listing)(answer.text) : Effect.fail(refused(answer)),
+      ),
+    ),
+  read: (link, context, wanted) =>
+    Effect.flatMap(
+      open(link, { path: "/platform/save/read", context, body: Buffer.from(JSON.stringify(wanted)) }),
+      accepted,
+    ),
+  restore: (link, context, { body, timeoutMs }) =>
+    Effect.scoped(
+      open(link, { path: "/platform/restore", context, body }).pipe(
+        Effect.flatMap(accepted),
+        Effect.flatMap(textOf),
+        Effect.flatMap(decodeAs(Restored)),
+        Effect.map(storableRestored),
+      ),
+    ).pipe(
+      Effect.timeoutOrElse({
+        duration: timeoutMs,
+        orElse: () => Effect.fail(unreachable(new Error(`no answer within ${timeoutMs} ms`))),
+      }),
+    ),
+  retire: (link, context) =>
+    ask(link, {
+      path: "/platform/retire",
+      timeoutMs: RETIRE_TIMEOUT_MS,
+      body: {},
+      headers: { [USER_CONTEXT_HEADER]: context },
+    }).pipe(Effect.flatMap((answer) => (answer.status === 200 ? Effect.void : Effect.fail(refused(answer))))),
+};

@@ -1,0 +1,178 @@
+/** The store of saves in git repositories (saves-repository.ts). */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Schema from "effect/Schema";
+import { mkdir } from "node:fs/promises";
+import { parseUuid } from "../domain/ids.ts";
+import { filesystem, removeRepository } from "../git/repository/building.ts";
+import { repositoriesIn } from "../git/repository/repository-path.ts";
+import { sweepLeftovers } from "../git/repository/sweep.ts";
+import { runGit } from "../git/run.ts";
+import { Measures } from "../telemetry/port.ts";
+import { collection } from "./collect.ts";
+import { contentsIn } from "./contents.ts";
+import { beginPart } from "./part.ts";
+import { SaveCollection, type SavePlace } from "./port.ts";
+import { diskOf, makeRoom, type RoomLimits } from "./room.ts";
+import {
+  deleteRefs,
+  failed,
+  listRefs,
+  LONG_MS,
+  type SaveRef,
+  SavesDirectory,
+  sessionOf,
+  type SessionRepository,
+  storeError,
+  syncRef,
+  updateRefs,
+} from "./saves-repository.ts";
+import { Save, SaveStore, type SaveStoreError } from "./store.ts";
+import { makeUsage } from "./usage.ts";
+
+/** Turns whose saves a session keeps. */
+const KEPT_TURNS = 50;
+/** The longest description: the listing's limit, and what names the rest. */
+const SAVE_BYTES = 256 * 1024 ** 2;
+
+const decodeSave = Schema.decodeUnknownEffect(Schema.fromJsonString(Save));
+
+const readSave = Effect.fnUntraced(function* (path: string, commit: string) {
+  const { stdout, truncated } = yield* Effect.mapError(
+    runGit({
+      repository: path,
+      args: ["cat-file", "blob", `${commit}:save.json`],
+      maxOutputBytes: SAVE_BYTES,
+      deadlineMs: LONG_MS,
+    }),
+    storeError,
+  );
+  if (truncated) return yield* failed("The description of the save is too long.");
+  return yield* Effect.mapError(decodeSave(stdout.toString("utf8")), () =>
+    failed("The description of the save is damaged."),
+  );
+});
+
+const turnOf = ({ name }: SaveRef): number => Number(name.split("/").at(-1));
+
+const lastRef = Effect.fnUntraced(function* ({ path, prefix }: SessionRepository) {
+  const [ref] = yield* listRefs(path, `${prefix}/last`);
+  return ref ?? null;
+});
+
+const load = Effect.fnUntraced(function* (repository: SessionRepository) {
+  const { path, prefix, turns } = repository;
+  yield* turns.shared;
+  const last = yield* lastRef(repository);
+  const refs = yield* listRefs(path, `${prefix}/earlier/`);
+  const earlier = yield* Effect.forEach(refs, ({ commit }) => readSave(path, commit));
+  return {
+    last: last === null ? null : yield* readSave(path, last.commit),
+    earlier: earlier.toSorted((one, other) => one.at - other.at),
+  };
+}, Effect.scoped);
+
+const setAside = Effect.fnUntraced(function* (repository: SessionRepository) {
+  const { path, prefix } = repository;
+  const last = yield* lastRef(repository);
+  if (last === null) return;
+  const { sandboxId } = yield* readSave(path, last.commit);
+  if (parseUuid(sandboxId) === null) return yield* failed("A save belongs to a sandbox by its id.");
+  const earlier = `${prefix}/earlier/${sandboxId}`;
+  yield* updateRefs(path, [`update ${earlier} ${last.commit}`, `delete ${prefix}/last ${last.commit}`]);
+  yield* syncRef(path, earlier);
+});
+
+const keepTurn = Effect.fnUntraced(function* (repository: SessionRepository, turn: number) {
+  const { path, prefix } = repository;
+  const last = yield* lastRef(repository);
+  if (last === null || !Number.isSafeInteger(turn) || turn < 0) return;
+  const others = (yield* listRefs(path, `${prefix}/turns/`))
+    .filter((ref) => turnOf(ref) !== turn)
+    .toSorted((one, other) => turnOf(other) - turnOf(one));
+  yield* updateRefs(path, [
+    `update ${prefix}/turns/${turn} ${last.commit}`,
+    ...others.slice(KEPT_TURNS - 1).map(({ name }) => `delete ${name}`),
+  ]);
+});
+
+const forgetEarlier = Effect.fnUntraced(function* (
+  { path, prefix }: SessionRepository,
+  sandboxIds: readonly string[],
+) {
+  const names = new Set(sandboxIds.map((id) => `${prefix}/earlier/${id}`));
+  const refs = (yield* listRefs(path, `${prefix}/earlier/`)).filter(({ name }) => names.has(name));
+  yield* deleteRefs(path, refs);
+  return refs.map(({ name }) => name.slice(`${prefix}/earlier/`.length));
+});
+
+export interface GitStoreOptions extends Omit<RoomLimits, "disk">, Partial<Pick<RoomLimits, "disk">> {
+  /** The directory `saves`. */
+  readonly directory: string;
+  readonly manyPacks?: number;
+}
+
+const makeStore = (options: GitStoreOptions, directory: SavesDirectory): SaveStore["Service"] => {
+  const sizes = makeUsage();
+  const room = makeRoom({ disk: diskOf(options.directory), ...options }, sizes);
+  const at = <A, E, R>(place: SavePlace, act: (repository: SessionRepository) => Effect.Effect<A, E, R>) =>
+    Effect.flatMap(directory.session(place), act);
+  const part = (place: SavePlace, name: string) =>
+    at(place, ({ path, prefix, turns }) =>
+      turns.shared.pipe(
+        Effect.andThen(directory.create(path)),
+        Effect.andThen(beginPart({ path, prefix, ref: `${prefix}/${name}` })),
+      ),
+    );
+  return {
+    load: (place) => at(place, load),
+    part: (place) => part(place, "last"),
+    room: (place, wanted) => at(place, (repository) => room(repository, wanted)),
+    contents: contentsIn(directory),
+    replaceEarlier: (place, save) =>
+      Effect.scoped(
+        Effect.flatMap(part(place, `earlier/${save.sandboxId}`), (writer) => writer.finish(save)),
+      ),
+    setAside: (place) => at(place, setAside),
+    keepTurn: (place, turn) => at(place, (repository) => keepTurn(repository, turn)),
+    forgetEarlier: (place, sandboxIds) => at(place, (repository) => forgetEarlier(repository, sandboxIds)),
+    remove: (place) =>
+      at(place, ({ path, prefix }) =>
+        Effect.flatMap(listRefs(path, `${prefix}/`), (refs) => deleteRefs(path, refs)),
+      ),
+    removeProject: (projectId) =>
+      removeRepository(options.directory, { projectId }).pipe(
+        Effect.mapError(storeError),
+        Effect.andThen(Effect.sync(() => directory.forget(projectId))),
+      ),
+    places: Effect.gen(function* () {
+      const places = new Map<string, readonly string[]>();
+      for (const projectId of yield* repositoriesIn(options.directory)) {
+        const { path } = yield* directory.project(projectId);
+        const refs = yield* listRefs(path, "refs/saves/");
+        places.set(projectId, [...new Set(refs.map(sessionOf))]);
+      }
+      return places;
+    }),
+    sizes: (projectId) => Effect.flatMap(directory.project(projectId), ({ path }) => sizes(path)),
+  };
+};
+
+/** The store over a directory, which it creates, and what collects there. */
+export const gitSaveStore = (options: GitStoreOptions): Layer.Layer<SaveStore, SaveStoreError> =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      yield* Effect.mapError(
+        filesystem("Creating the directory of saves", () =>
+          mkdir(options.directory, { recursive: true, mode: 0o700 }),
+        ),
+        storeError,
+      );
+      yield* sweepLeftovers(options.directory);
+      const directory = new SavesDirectory(options);
+      return Context.make(SaveStore, makeStore(options, directory)).pipe(
+        Context.add(SaveCollection, collection(directory, yield* Measures)),
+      );
+    }),
+  );

@@ -1,0 +1,51 @@
+/** Brings a session's saves back into a booting sandbox. */
+import * as Effect from "effect/Effect";
+import type { Restored } from "../domain/save/saved.ts";
+import { linked } from "../services/answered.ts";
+import { restoreBody } from "./restore-body.ts";
+import type { RestoreRequest } from "./port.ts";
+import type { SaverParts } from "./saving.ts";
+import { restoredWords } from "./words.ts";
+
+/** A restoration's time of its own, beside the boot's deadline. */
+export const RESTORE_TIMEOUT_MS = 10 * 60_000;
+
+const notRestored = (reason: string): Restored => ({
+  wip: null,
+  commits: 0,
+  refs: [],
+  files: 0,
+  renamed: [],
+  skipped: [],
+  error: reason,
+});
+
+export const restoration = (
+  request: RestoreRequest,
+  { options, store, daemon, provider, sign }: SaverParts,
+): Effect.Effect<Restored> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      yield* options.takeOldSave(request);
+      const { last, earlier } = yield* store.load(request);
+      const saves = [...earlier, ...(last === null ? [] : [last])];
+      const link = yield* linked(provider, request.sandboxId);
+      const context = yield* sign(request.sandboxId, request.sessionId);
+      const body = yield* restoreBody(saves, { place: request, store });
+      const answer = yield* daemon.saving.restore(link, context, { body, timeoutMs: RESTORE_TIMEOUT_MS });
+      const redactor = yield* options.redactor(request.projectId);
+      const wip = saves.length === 0 ? null : yield* options.viewCommit(request);
+      return restoredWords(answer, { wip, redactor });
+    }),
+  ).pipe(
+    Effect.catch(({ message }) => Effect.succeed(notRestored(message))),
+    Effect.tap(({ files, commits, skipped, error }) =>
+      Effect.logInfo("work restored", {
+        session: request.sessionId,
+        files,
+        commits,
+        skipped: skipped.length,
+        error,
+      }),
+    ),
+  );

@@ -1,0 +1,143 @@
+/** Conformance: what a session's row shows, as it was stored when it happened. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import type { AgentRequest } from "../../src/domain/conversation/conversation.ts";
+import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
+import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { type Check } from "./store-fixture.ts";
+import { asked } from "../support/world/approvals.ts";
+import { tellRequest } from "../support/world/change-requests.ts";
+import { converse, nativeItem, report } from "../support/world/conversations.ts";
+import { makeWorld, NOON, type World } from "../support/world/world.ts";
+
+const APPROVALS = { atOnce: 9, perConnector: 99, windowMs: 60_000, openMs: 90_000, open: 9 };
+
+const PERMISSION: AgentRequest = {
+  kind: "permission",
+  title: "Run a command",
+  patterns: ["rm *"],
+  command: "rm -r build",
+  questions: [],
+};
+
+const says = (id: string, rev: number, text: string, fields: Parameters<typeof nativeItem>[2] = {}) =>
+  nativeItem(id, rev, { content: [{ type: "text", text }], ...fields });
+
+/** A change request of the session. */
+const propose = Effect.fnUntraced(function* (world: World, sessionId: string, title: string) {
+  return yield* (yield* ChangeRequests).open({
+    id: randomUUID(),
+    projectId: world.projectId,
+    sessionId,
+    headRef: sessionId,
+    baseRef: "main",
+    title,
+    description: "",
+    createdBy: world.userId,
+    tips: { base: "b", head: "h" },
+    now: NOON,
+  });
+});
+
+/** A session with a conversation, and its row as it is shown. */
+const scene = Effect.gen(function* () {
+  const world = yield* makeWorld(9);
+  const { sessionId, sandboxId } = yield* converse(world);
+  const { note } = yield* Conversations;
+  const { shown } = yield* Sessions;
+  const tell = (rev: number, fields: Parameters<typeof report>[2]) =>
+    note(sessionId, report(sandboxId, rev, fields));
+  return { world, sessionId, tell, row: shown(sessionId) };
+});
+
+export const checkSessionRows = (check: Check): void => {
+  describe("a session's row", () => {
+    check(
+      "has the first sentence of the agent's last whole message",
+      Effect.gen(function* () {
+        const { tell, row } = yield* scene;
+        const sentence = Effect.map(row, (shown) => shown?.conversation?.lastSentence);
+        expect(yield* sentence).toBe(null);
+        yield* tell(1, { items: [says("a", 1, "It **works**. I pushed it.")] });
+        expect(yield* sentence).toBe("It works.");
+        // One of a subagent, a thought, one of the person, and one that grows.
+        yield* tell(2, { items: [says("b", 2, "Not mine.", { parent_id: "a" })] });
+        yield* tell(3, { items: [says("c", 3, "Not said.", { kind: "thought" })] });
+        yield* tell(4, { items: [says("d", 4, "Not by it.", { role: "user" })] });
+        yield* tell(5, { items: [says("e", 5, "Not yet.", { status: "running" })] });
+        expect(yield* sentence).toBe("It works.");
+        // The end of a message that grew takes the fast path.
+        yield* tell(6, { items: [says("e", 6, "Now it is said. Yes.")] });
+        expect(yield* sentence).toBe("Now it is said.");
+      }),
+    );
+
+    check(
+      "has the request that the agent's turn waits for, until it waits no more",
+      Effect.gen(function* () {
+        const { tell, row } = yield* scene;
+        const item = nativeItem("r", 1, { kind: "request", status: "pending", request: PERMISSION });
+        yield* tell(1, { items: [item], turn: { state: "requires_action", waiting_for: "r" } });
+        const asks = yield* row;
+        expect(asks?.conversation?.turnRequest).toEqual({ kind: "permission", text: "rm -r build" });
+        expect(asks?.conversation?.turn.waitingFor).not.toBe(null);
+        yield* tell(2, { turn: { state: "running", waiting_for: null } });
+        expect((yield* row)?.conversation?.turnRequest).toBe(null);
+      }),
+    );
+
+    check(
+      "has the oldest call that waits for an approval",
+      Effect.gen(function* () {
+        const { world, sessionId, row } = yield* scene;
+        expect(yield* row).toMatchObject({ pendingApprovals: 0, oldestApproval: null });
+        const { ask } = yield* Approvals;
+        const [late, early] = [
+          asked(world, { sessionId, at: NOON + 5, tool: "late" }),
+          asked(world, { sessionId, at: NOON + 1, tool: "early" }),
+        ];
+        for (const one of [late, early]) yield* ask(one, APPROVALS);
+        const oldest = { id: early.call.id, connector: "docs", tool: "early", at: NOON + 1 };
+        expect(yield* row).toMatchObject({ pendingApprovals: 2, oldestApproval: oldest });
+      }),
+    );
+
+    check(
+      "has the changes of its branch as they were noted last",
+      Effect.gen(function* () {
+        const { sessionId, row } = yield* scene;
+        const { noteChanges } = yield* Sessions;
+        expect((yield* row)?.changes).toBe(null);
+        const changes = { files: 2, additions: 12, deletions: 3, head: "h" };
+        yield* noteChanges(sessionId, { ...changes, head: "g" });
+        yield* noteChanges(sessionId, changes);
+        expect((yield* row)?.changes).toEqual(changes);
+      }),
+    );
+
+    check(
+      "has its newest change request, with the last known commit of the branch",
+      Effect.gen(function* () {
+        const { world, sessionId, row } = yield* scene;
+        const newest = Effect.map(row, (shown) => shown?.changeRequest);
+        expect(yield* newest).toBe(null);
+        const first = yield* propose(world, sessionId, "First");
+        const shown = { id: first.id, number: first.number, title: "First" };
+        expect(yield* newest).toEqual({ ...shown, status: "open", head: "h" });
+        const sides = { base: "b", head: "merged" };
+        yield* tellRequest(first.id, { type: "merge.requested", by: world.userId, message: null });
+        yield* tellRequest(first.id, { type: "sides.noted", sides, at: NOON });
+        yield* tellRequest(first.id, { type: "merged.in_git", sides, commit: "m" });
+        yield* tellRequest(first.id, { type: "manifest.read" });
+        expect(yield* newest).toEqual({ ...shown, status: "merged", head: "merged" });
+        const second = yield* propose(world, sessionId, "Second");
+        expect(yield* newest).toMatchObject({ id: second.id, status: "open" });
+        yield* propose(world, (yield* converse(world)).sessionId, "Of another session");
+        expect(yield* newest).toMatchObject({ id: second.id });
+      }),
+    );
+  });
+};

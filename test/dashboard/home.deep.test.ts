@@ -1,0 +1,202 @@
+/** The first page: the composer keeps what is typed and remembers choices, and the list shows each session where it belongs. */
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID } from "./sample-project.ts";
+import { STATES_OF_HOME } from "./states-of-home.ts";
+
+const SECOND = "01995f10-77aa-7c31-9f21-3d0c64b2a911";
+
+/** With a second project. */
+const world = () => {
+  // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+  const made = makeWorld(Date.now());
+  made.projects = [...made.projects, { ...made.projects[0], id: SECOND, name: "docs" }];
+  return made;
+};
+
+const stateOf = (name: string) => {
+  const all = world();
+  STATES_OF_HOME.find((state) => state.name === name)?.change?.(all);
+  return all;
+};
+
+const title = hasChromium ? "home" : "home (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  const open = async (all = world(), window: { readonly width?: number; readonly touch?: boolean } = {}) => {
+    const opened = await start(all, window);
+    await opened.visit("#/");
+    const { page, fake } = opened;
+    const prompt = page.getByLabel("What should the agent do?");
+    await prompt.waitFor();
+    return {
+      ...opened,
+      prompt,
+      project: page.getByLabel("Project", { exact: true }),
+      startButton: page.getByRole("button", { name: "Start", exact: true }),
+      group: (name: string) => page.getByRole("region", { name }),
+      written: (end: string) => fake.writes.filter((write) => write.split(" ")[1]?.endsWith(end) === true),
+    };
+  };
+
+  it("shows each session in the group that says what it needs", async () => {
+    const { group } = await open(stateOf("home"));
+    const names = (name: string) => group(name).locator(".cover").allInnerTexts();
+    await group("Done").waitFor();
+    expect(await names("Needs you")).toEqual([
+      "Rename the greeting",
+      "Order the imports",
+      expect.stringContaining("A very long name"),
+      "Fix the nightly build",
+    ]);
+    expect(await names("Working")).toEqual([
+      "Sort the list of greetings",
+      "Add a dark theme",
+      "Translate the page",
+    ]);
+    expect(await names("Ready for review")).toEqual(["Greet in two languages", "Update the dependencies"]);
+    expect(await names("Done")).toEqual(["Explain the log", "Measure the start", "Remove the old greeter"]);
+    const row = group("Ready for review").locator(".session", { hasText: "Greet in two languages" });
+    expect(await row.innerText()).toMatch(
+      /The greeting is now in English.*\s+greeter · Mona\s+\+1,212 −3\s+#12 open\s+\$1\.24/,
+    );
+  });
+
+  it("moves a session to its new group without a reload", async () => {
+    const { fake, group } = await open(stateOf("home"));
+    await group("Working").getByText("Add a dark theme").waitFor();
+    const moved = fake.world.sessions.find((one) => one["name"] === "Add a dark theme");
+    fake.world.sessions = [{ ...moved, activity: "ready_for_review" }];
+    await group("Ready for review").getByText("Add a dark theme").waitFor();
+    expect(await group("Working").getByText("Add a dark theme").count()).toBe(0);
+  });
+
+  it("folds what is done to the newest, and shows more of it", async () => {
+    const { page, group } = await open(stateOf("home-done"));
+    await expect.poll(() => group("Done").locator(".session").count()).toBe(5);
+    await page.getByRole("button", { name: "Show more" }).click();
+    await expect.poll(() => group("Done").locator(".session").count()).toBe(8);
+    expect(await page.getByRole("button", { name: "Show more" }).count()).toBe(0);
+  });
+
+  it("begins the next session with the last project and its choices", async () => {
+    const { page, prompt, project, written, visit } = await open();
+    await project.selectOption({ label: "docs" });
+    await page.getByLabel("Branch").selectOption({ label: "release" });
+    await prompt.fill("Write a page.");
+    await page.keyboard.press("Control+Enter");
+    await expect
+      .poll(() => written("/sessions"))
+      .toEqual([
+        `POST /v1/projects/${SECOND}/sessions {"base_ref":"release","initial_prompt":"Write a page."}`,
+      ]);
+    await expect.poll(() => page.url()).toContain(`${SECOND}/sessions/`);
+    await visit("#/");
+    await page.reload();
+    expect(await project.inputValue()).toBe(SECOND);
+    expect(await page.getByLabel("Branch").inputValue()).toBe("release");
+    expect(await prompt.inputValue()).toBe("");
+  });
+
+  it("keeps what is typed through a reload, takes it to another project, and shows it on the page of a new session", async () => {
+    const { page, prompt, project } = await open();
+    await prompt.fill("Say good day.\nTwice.");
+    await page.reload();
+    await expect.poll(() => prompt.inputValue()).toBe("Say good day.\nTwice.");
+    await project.selectOption({ label: "docs" });
+    await page.getByRole("link", { name: "More options" }).click();
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#/projects/${SECOND}/new`);
+    await page.getByRole("button", { name: "Start session" }).waitFor();
+    expect(await prompt.inputValue()).toBe("Say good day.\nTwice.");
+    await page.goto(`${new URL(page.url()).origin}/#/projects/${PROJECT_ID}/new`);
+    await expect.poll(() => prompt.inputValue()).toBe("");
+  });
+
+  it("says why a session did not start, keeps the text, and does not keep a secret", async () => {
+    const { page, fake, prompt, startButton } = await open();
+    await prompt.fill("Use ghp_secret.");
+    fake.world.refused = {
+      status: 400,
+      code: "secret_in_message",
+      error: "The prompt has the value of the secret `TOKEN`.",
+    };
+    await startButton.click();
+    await page.getByRole("alert").getByText("The prompt has the value of the secret TOKEN.").waitFor();
+    expect(await prompt.inputValue()).toBe("Use ghp_secret.");
+    await prompt.pressSequentially(" Or not.");
+    expect(await page.evaluate("JSON.stringify(sessionStorage)")).not.toContain("ghp_secret");
+    await page.reload();
+    await expect.poll(() => prompt.inputValue()).toBe("");
+  });
+
+  it("sends pasted and dropped files with the first message", async () => {
+    const { page, prompt, startButton, written } = await open();
+    const give = (event: string, carrier: string, name: string) =>
+      page.evaluate(`{
+        const data = new DataTransfer();
+        data.items.add(new File(["it failed"], "${name}", { type: "text/plain" }));
+        const given = new ${event}Event("${event === "Drag" ? "drop" : "paste"}", { ${carrier}: data, bubbles: true, cancelable: true });
+        document.querySelector("#prompt").dispatchEvent(given);
+      }`);
+    await give("Clipboard", "clipboardData", "pasted.log");
+    await give("Drag", "dataTransfer", "dropped.log");
+    const files = page.getByRole("list", { name: "Attached files" }).getByRole("listitem");
+    await expect.poll(() => files.count()).toBe(2);
+    await page.getByRole("button", { name: "Remove pasted.log" }).click();
+    await prompt.fill("Why?");
+    await startButton.click();
+    await expect.poll(() => written("/messages").length).toBe(1);
+    expect(written("/attachments").length).toBe(1);
+    expect(written("/messages")[0]).toMatch(/"text":"Why\?".*"attachments":\["/);
+  });
+
+  it("does not start with a file that the service would refuse", async () => {
+    const { page, prompt, startButton } = await open();
+    await prompt.fill("Why?");
+    await page
+      .locator("input[type=file]")
+      .setInputFiles({ name: "empty.log", mimeType: "text/plain", buffer: Buffer.from("") });
+    await page.getByRole("alert").getByText("“empty.log”: The file is empty.").waitFor();
+    expect(await startButton.isDisabled()).toBe(true);
+  });
+
+  it("asks for a sandbox once while a prompt is written", async () => {
+    const { prompt, written } = await open();
+    await prompt.pressSequentially("Fix the tests.");
+    await expect.poll(() => written("/environment/warm").length).toBe(1);
+  });
+
+  it("says what the chosen project lacks, and leads to its first steps", async () => {
+    const all = world();
+    all.setup = { ...Object(all.setup), model: { required: true, source: null } };
+    const { page } = await open(all);
+    await page.getByText("greeter has no key for a model yet.").waitFor();
+    await page.getByRole("link", { name: "Set up the project" }).click();
+    await page.getByRole("heading", { name: "Set up the project" }).waitFor();
+  });
+
+  it("starts sessions in no archived project", async () => {
+    const all = world();
+    all.projects = all.projects.map((one, at) => (at === 0 ? { ...one, status: "archived" } : one));
+    const { project } = await open(all);
+    expect(await project.locator("option").allInnerTexts()).toEqual(["docs"]);
+  });
+
+  it("shows the first session high on a phone, in one line each of the bar and the composer", async () => {
+    const all = stateOf("home");
+    const { page, prompt, startButton } = await open(all, { width: 390, touch: true });
+    const first = page.locator(".session").first();
+    await first.waitFor();
+    expect((await first.boundingBox())?.y).toBeLessThanOrEqual(200);
+    expect(await startButton.isVisible()).toBe(false);
+    await prompt.focus();
+    await startButton.waitFor();
+    const operator = page.getByRole("link", { name: "Operator" });
+    expect(await operator.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Menu" }).click();
+    await operator.click();
+    await page.getByRole("heading", { name: "Database" }).waitFor();
+    expect(await operator.isVisible()).toBe(false);
+  });
+});

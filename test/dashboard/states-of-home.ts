@@ -1,0 +1,166 @@
+/** States of the first page. */
+import type { World } from "./fake-service.ts";
+import { SESSION_ID } from "./sample-project.ts";
+import { pressed, type State, withProject } from "./state-of-a-page.ts";
+import { waitingCall } from "./fake-connectors.ts";
+
+/** Sessions of which one waits for a person, one works and one rests. */
+export const withTurns = (world: World): void => {
+  const [first = {}, ...others] = world.sessions;
+  const of = (state: string, index: number) => ({
+    ...first,
+    id: `01995f2c-1e5b-7b0e-8a44-b7d15c2a90d${String(index)}`,
+    name: ["Rename the greeting", null, "Update the dependencies"][index],
+    turn: { state, since: first["created_at"], waiting_for: null },
+  });
+  world.sessions = [...["requires_action", "running", "idle"].map(of), ...others];
+};
+
+export const none = (world: World): void => {
+  world.projects = [];
+};
+
+const row = (world: World, at: number, rest: Readonly<Record<string, unknown>>) => ({
+  ...world.sessions[0],
+  id: `01995f2c-1e5b-7b0e-8a44-b7d15c2a91${String(at).padStart(2, "0")}`,
+  trigger_slug: null,
+  ...rest,
+});
+
+const change = (number: number, status: string, title: string) => ({ id: "c", number, status, title });
+
+/** One session of each activity, and more. */
+const withEach = (world: World): void => {
+  const long =
+    "A very long name that somebody gave to this session, because the ticket had it, and which is too long for one line";
+  const waiting = {
+    turn: { state: "requires_action", since: world.sessions[0]?.["created_at"], waiting_for: null },
+  };
+  const rows: readonly Readonly<Record<string, unknown>>[] = [
+    {
+      ...waiting,
+      name: "Rename the greeting",
+      waits_for: { kind: "question", id: "q", text: "Which title shall the change request have?" },
+      changes: { files: 3, additions: 120, deletions: 45 },
+    },
+    {
+      name: "Order the imports",
+      waits_for: { kind: "permission", id: "p", text: "npm install --save-dev eslint" },
+      activity: "needs_you",
+    },
+    { name: long, pending_approvals: 1, trigger_slug: "triage-of-issues" },
+    {
+      name: "Fix the nightly build",
+      status: "failed",
+      failure: {
+        code: "model_key",
+        message: "The provider refused the key `ANTHROPIC_API_KEY`.",
+        at: world.sessions[0]?.["created_at"],
+      },
+    },
+    {
+      name: "Sort the list of greetings",
+      activity: "working",
+      last_sentence: "I read the tests of the list first.",
+    },
+    { name: "Add a dark theme", activity: "starting" },
+    { name: "Translate the page", activity: "queued" },
+    {
+      name: "Greet in two languages",
+      activity: "ready_for_review",
+      last_sentence: "The greeting is now in English and German, and both have a test.",
+      changes: { files: 4, additions: 1212, deletions: 3 },
+      change_request: change(12, "open", "Greet in two languages"),
+      usage: { input_tokens: 1, output_tokens: 1, cached_tokens: 0, cost_usd: 1.24 },
+    },
+    {
+      name: "Update the dependencies",
+      activity: "ready_for_review",
+      trigger_slug: "weekly-updates",
+      last_sentence: "Eleven packages are newer; the tests pass.",
+      changes: { files: 2, additions: 44, deletions: 44 },
+    },
+    { name: "Explain the log", activity: "resting", last_sentence: "The error comes from a missing folder." },
+    { name: "Measure the start", activity: "asleep", status: "stopped" },
+    {
+      name: "Remove the old greeter",
+      activity: "done",
+      change_request: change(9, "merged", "Remove the old greeter"),
+      changes: { files: 9, additions: 2, deletions: 340 },
+      usage: { input_tokens: 1, output_tokens: 1, cached_tokens: 0, cost_usd: 0.0831 },
+    },
+  ];
+  world.sessions = rows.map((rest, at) => row(world, at, rest));
+};
+
+const withDone = (world: World): void => {
+  world.sessions = Array.from({ length: 8 }, (_, at) =>
+    row(world, at, { name: `Chore ${String(at)}`, activity: "done" }),
+  );
+};
+
+export const STATES_OF_HOME: readonly State[] = [
+  { name: "home", hash: "#/", shows: ".session", change: withEach },
+  {
+    name: "home-typed",
+    hash: "#/",
+    shows: ".session",
+    change: withEach,
+    act: async (page) => {
+      await page.getByLabel("What should the agent do?").fill("Say good day.\n\nIn English and in German.");
+      await page.getByLabel("Branch").waitFor();
+    },
+  },
+  {
+    name: "home-question",
+    hash: "#/",
+    shows: ".session",
+    change: withEach,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Answer: Rename the greeting" }).click();
+      await page.locator(".opened form").first().waitFor();
+    },
+  },
+  {
+    name: "home-approval",
+    hash: "#/",
+    shows: ".session",
+    change: (world) => {
+      world.sessions = [{ ...world.sessions[0], pending_approvals: 1 }];
+      world.approvals = [waitingCall(SESSION_ID)];
+    },
+    act: async (page) => {
+      await pressed("Decide: on-push")(page);
+      await page.locator(".opened .callout").waitFor();
+    },
+  },
+  { name: "home-done", hash: "#/", shows: ".session", change: withDone },
+  {
+    name: "home-new",
+    hash: "#/",
+    shows: ".empty",
+    change: (world) => {
+      world.sessions = [];
+      world.me = { ...world.me, account: { ...Object(world.me["account"]), queued_fires: 0 } };
+    },
+  },
+  {
+    name: "home-refused",
+    hash: "#/",
+    shows: ".session",
+    change: (world) => {
+      world.refused = {
+        status: 429,
+        code: "session_cap_reached",
+        error: "All 50 sessions of the account are in use.",
+      };
+    },
+    act: async (page) => {
+      await page.getByLabel("What should the agent do?").fill("Say good day.");
+      await page.keyboard.press("Control+Enter");
+      await page.getByRole("alert").getByText("All 50 sessions").waitFor();
+    },
+  },
+  { name: "home-archived", hash: "#/", shows: ".session", change: withProject({ status: "archived" }) },
+  { name: "home-empty", hash: "#/", shows: ".empty", change: none },
+];

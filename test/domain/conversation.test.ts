@@ -1,7 +1,0 @@
-import { expect, test } from "vitest";
-import { isClosed, SentStatus, WorkStatus } from "../../src/domain/conversation.ts";
-
-test("knows which items are finished", () => {
-  const open = [...SentStatus.literals, ...WorkStatus.literals].filter((status) => !isClosed(status));
-  expect(open).toEqual(["queued", "sending", "pending", "running"]);
-});

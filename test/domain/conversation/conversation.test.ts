@@ -1,0 +1,7 @@
+import { expect, test } from "vitest";
+import { isClosed, SentStatus, WorkStatus } from "../../../src/domain/conversation/conversation.ts";
+
+test("knows which items are finished", () => {
+  const open = [...SentStatus.literals, ...WorkStatus.literals].filter((status) => !isClosed(status));
+  expect(open).toEqual(["queued", "sending", "pending", "running"]);
+});

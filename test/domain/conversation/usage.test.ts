@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { NO_USAGE } from "../../../src/domain/conversation/conversation.ts";
+import { addUsage, dayOf, usageSince } from "../../../src/domain/conversation/usage.ts";
+
+const usage = { input_tokens: 1, output_tokens: 2, cached_tokens: 3, cost_usd: 0.1 };
+
+test("adds tokens and cost, and rounds dollars", () => {
+  expect(addUsage(usage, NO_USAGE)).toEqual(usage);
+  expect(addUsage(usage, { ...usage, cost_usd: 0.2 })).toEqual({
+    input_tokens: 2,
+    output_tokens: 4,
+    cached_tokens: 6,
+    cost_usd: 0.3,
+  });
+});
+
+test("says what was used since", () => {
+  expect(usageSince(null, usage)).toEqual(usage);
+  expect(usageSince(usage, usage)).toEqual(NO_USAGE);
+  expect(usageSince(usage, addUsage(usage, usage))).toEqual(usage);
+  expect(usageSince(usage, null).input_tokens).toBe(-1);
+});
+
+test("names days in UTC", () => {
+  expect(dayOf(Date.UTC(2026, 1, 1) - 1)).toBe("2026-01-31");
+});

@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import type { OutboundMessage } from "../../../src/features/notifications/rules/outbound-event.ts";
+import { bodyOf } from "../../../src/features/notifications/rules/outbound-format.ts";
+
+const message = (project_name: string): OutboundMessage => ({
+  id: "evt_1",
+  type: "queue.full",
+  at: 0,
+  data: { project_name, limit: 2, url: "https://p/#/x" },
+});
+
+it("escapes what Slack and Discord would obey, and makes one line of a name", () => {
+  const hostile = message("<!channel>\n@everyone [x](https://evil) *b*");
+  expect(JSON.parse(bodyOf("slack", hostile))).toEqual({
+    text: "&lt;!channel&gt; @everyone [x](https://evil) *b*: the queue is full (2). <https://p/#/x|Open>",
+  });
+  const { content, allowed_mentions: mentions } = JSON.parse(bodyOf("discord", hostile)) as Record<
+    string,
+    unknown
+  >;
+  expect(content).toContain("\\<!channel\\> \\@everyone \\[x\\]\\(https\\://evil\\) \\*b\\*");
+  expect(mentions).toEqual({ parse: [] });
+});
+
+it("writes the standard body the same each time", () => {
+  expect(bodyOf("standard", message("a"))).toBe(
+    '{"type":"queue.full","timestamp":"1970-01-01T00:00:00.000Z","data":{"project_name":"a","limit":2,"url":"https://p/#/x"}}',
+  );
+});
+
+const told = (data: OutboundMessage["data"]) =>
+  (JSON.parse(bodyOf("slack", { id: "e", type: "session.turn_ended", at: 0, data })) as { text: string })
+    .text;
+
+it("says how a turn ended, and in which session", () => {
+  const ended = { project_name: "a", session_name: "Fix <it>", change_request: null, code: null, url: "u" };
+  expect(told({ ...ended, state: "completed", change_request: 7 })).toBe(
+    "a: the agent has finished in Fix &lt;it&gt;, change request 7 is open. <u|Open>",
+  );
+  expect(told({ ...ended, state: "failed", code: "no_model", session_name: null })).toBe(
+    "a: the agent failed (no_model). <u|Open>",
+  );
+  expect(told({ ...ended, state: "interrupted" })).toBe(
+    "a: the agent was interrupted in Fix &lt;it&gt;. <u|Open>",
+  );
+});

@@ -1,0 +1,99 @@
+/** How a stop saves unpushed work, and the end of saves (api.md 3 "Saving"). */
+import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { beforeAll, describe, expect, it } from "vitest";
+import { NOTHING_TO_SAVE, notSaved, type Saved } from "../../src/domain/save/saved.ts";
+import { eventually, expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
+import { auditRows } from "./audit-rows.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await shareService();
+  pid = await makeProject(service);
+});
+
+const path = (sid: string): string => `/v1/projects/${pid}/sessions/${sid}`;
+const PENDING = [{ path: "big.bin", reason: "limit", count: 2 }];
+const PART: Saved = { ...notSaved("The limit is reached."), state: "partial", pending: PENDING };
+const WORK: Saved = { ...NOTHING_TO_SAVE, at: "2026-11-20T12:00:00.000Z", wip: "a".repeat(40), files: 1 };
+
+/** From now on, this session's saves end so. */
+const savesOf = (sid: string, saved: Saved): void => {
+  const others = service.saves.scripted;
+  service.saves.scripted = (request) =>
+    request.sessionId === sid
+      ? Effect.succeed(saved)
+      : (others?.(request) ?? Effect.succeed(NOTHING_TO_SAVE));
+};
+const stop = (sid: string, save?: string) =>
+  service.request("POST", `${path(sid)}/stop`, { ...(save !== undefined && { body: { save } }) });
+
+describe("a stop", () => {
+  it("that requires a save is refused with what is missing, and the session runs on", async () => {
+    const sid = await runSession(service, pid);
+    savesOf(sid, PART);
+    const refused = await stop(sid, "require");
+    expect(refused).toMatchObject({ status: 409 });
+    expect(fields(refused)).toMatchObject({
+      code: "not_saved",
+      error: expect.stringContaining("turn was interrupted"),
+      details: { pending: PENDING, pending_count: 2, saved: PART },
+    });
+    const shown = fields(await service.request("GET", path(sid)));
+    expect(shown).toMatchObject({ status: "running", saved: PART, unsaved: null });
+    expect(fields(await stop(sid))).toMatchObject({ status: "stopped", saved: PART });
+  });
+
+  it("that skips the save asks for none", async () => {
+    const sid = await runSession(service, pid);
+    expect(fields(await stop(sid, "skip"))).toMatchObject({ status: "stopped", saved: null });
+    expect(service.saves.requests.filter(({ sessionId }) => sessionId === sid)).toEqual([]);
+  });
+
+  it("takes no other word", async () => {
+    const sid = await runSession(service, pid);
+    expect((await stop(sid, "maybe")).status).toBe(400);
+    expectStatus(await stop(sid), 200);
+  });
+});
+
+describe("the saves of a project", () => {
+  it("hinder a restart while their node is away, unless it does without them", async () => {
+    const sid = await runSession(service, pid);
+    savesOf(sid, WORK);
+    expectStatus(await stop(sid), 200);
+    service.saves.isAway = true;
+    try {
+      const restart = (restore_saved: boolean) =>
+        service.request("POST", `${path(sid)}/restart`, { body: { restore_saved } });
+      const refused = await restart(true);
+      expect([refused.status, fields(refused)["code"]]).toEqual([503, "node_away"]);
+      expect(refused.headers["retry-after"]).toBeDefined();
+      expectStatus(await restart(false), 202);
+    } finally {
+      service.saves.isAway = false;
+    }
+    await eventually(async () => expectStatus(await stop(sid, "skip"), 200));
+  });
+
+  it("are listed by size, and one of an earlier sandbox can be deleted", async () => {
+    const sid = await runSession(service, pid);
+    const earlier = { sandboxId: randomUUID(), at: 1, files: new Map([["a.txt", "1"]]) };
+    service.saves.of(sid).earlier = [earlier];
+    const listed = fields(await service.request("GET", `/v1/projects/${pid}/saves`));
+    expect(listed).toMatchObject({
+      sessions: expect.arrayContaining([expect.objectContaining({ id: sid, bytes: 1 })]),
+    });
+    const id = earlier.sandboxId;
+    savesOf(sid, { ...WORK, earlier: [{ id, at: "2026-11-20T11:00:00.000Z", files: 1, commits: 0 }] });
+    expectStatus(await stop(sid), 200);
+    expectStatus(await service.request("DELETE", `${path(sid)}/saves/${id}`), 204);
+    expectStatus(await service.request("DELETE", `${path(sid)}/saves/${id}`), 404);
+    expect(fields(await service.request("GET", path(sid)))["saved"]).toMatchObject({ earlier: [] });
+    const record = await auditRows(service, `&project=${pid}`);
+    expect(record.filter(({ action }) => action === "session.save_deleted")).toHaveLength(1);
+  });
+});

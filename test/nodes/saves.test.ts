@@ -1,0 +1,142 @@
+/** On which node a session's work is saved, and how long a save waits for the way there (nodes/saves.ts). */
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
+import * as TestClock from "effect/testing/TestClock";
+import { expect } from "vitest";
+import { NOTHING_TO_SAVE, notSaved } from "../../src/domain/save/saved.ts";
+import { GitError } from "../../src/git/port.ts";
+import { Upstreams } from "../../src/git/upstream/upstreams.ts";
+import { NodeMap } from "../../src/nodes/map.ts";
+import { nodeSaves } from "../../src/nodes/saves.ts";
+import { LocalSaves } from "../../src/saves/layer.ts";
+import { Saves } from "../../src/saves/port.ts";
+import { Keyring } from "../../src/services/keyring.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+
+const place = { projectId: "project", sessionId: "session" };
+const REQUEST = {
+  ...place,
+  sandboxId: "sandbox",
+  baseCommit: null,
+  limitMs: 60_000,
+  isBackground: false,
+  turn: null,
+};
+
+/** This node's saves. The database answers after so many questions. */
+const savesAfter = (failures: number, repositoryIs = "here") => {
+  let asked = 0;
+  const unavailable = new GitError({ code: "unavailable", message: "no database" });
+  const kindOf = () =>
+    Effect.suspend(() => ((asked += 1) <= failures ? Effect.fail(unavailable) : Effect.succeed("hosted")));
+  const ports = Layer.mergeAll(
+    Layer.mock(LocalSaves, {
+      save: () => Effect.succeed({ ...NOTHING_TO_SAVE, files: 1 }),
+      unreached: (_request: unknown, error: string) => Effect.succeed(notSaved(error)),
+    } as never),
+    Layer.mock(NodeMap, {
+      self: "node",
+      repositoryPlace: () => Effect.succeed({ is: repositoryIs }),
+    } as never),
+    Layer.mock(Upstreams, { kindOf } as never),
+    Layer.mock(Sessions, {} as never),
+    Layer.mock(Keyring, { nodes: {} } as never),
+  );
+  return Layer.provide(nodeSaves, ports);
+};
+const saving = Effect.flatMap(Saves, ({ save }) => save(REQUEST));
+
+it.effect("a save waits while the database is away, and is made when it is back", () =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(saving);
+    yield* TestClock.adjust("5 seconds");
+    expect(yield* Fiber.join(fiber)).toMatchObject({ state: "complete", files: 1 });
+  }).pipe(Effect.provide(savesAfter(3))),
+);
+
+it.effect("saves on a node that is away, or dead, cannot be brought back now", () =>
+  Effect.gen(function* () {
+    const check = Effect.flatMap(Saves, (saves) => Effect.flip(saves.check(place)));
+    for (const is of ["away", "dead"])
+      expect(yield* Effect.provide(check, savesAfter(0, is))).toMatchObject({ code: "away" });
+  }),
+);
+
+it.effect("work on a dead node stays its own, and a sandbox that still runs is saved here", () =>
+  Effect.gen(function* () {
+    const saves = yield* Saves;
+    expect(yield* Effect.flip(saves.check(place))).toMatchObject({ code: "away" });
+    expect(yield* saves.restore({ ...place, sandboxId: "sandbox" })).toMatchObject({
+      files: 0,
+      error: expect.stringContaining("node two does not respond") as string,
+    });
+    expect(yield* Effect.flip(saves.forgetEarlier(place, "left"))).toMatchObject({ code: "away" });
+    expect(yield* saves.save(REQUEST)).toMatchObject({ state: "complete", files: 1 });
+  }).pipe(
+    Effect.provide(
+      Layer.provide(
+        nodeSaves,
+        Layer.mergeAll(
+          Layer.mock(LocalSaves, {
+            save: () => Effect.succeed({ ...NOTHING_TO_SAVE, files: 1 }),
+            restore: () => Effect.die(new Error("another save is brought back")),
+            forgetEarlier: () => Effect.die(new Error("another save is deleted")),
+          } as never),
+          Layer.mock(NodeMap, {
+            self: "one",
+            placeOf: (nodeId: string) => (nodeId === "one" ? { is: "here" } : { is: "dead", nodeId }),
+          } as never),
+          Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+          Layer.mock(Sessions, {
+            get: () => Effect.succeed({ saved: { ...NOTHING_TO_SAVE, node: "two" } }),
+          } as never),
+          Layer.mock(Keyring, { nodes: {} } as never),
+        ),
+      ),
+    ),
+  ),
+);
+
+it.effect("a save that finds no way names what the sandbox has", () =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(saving);
+    yield* TestClock.adjust("2 minutes");
+    expect(yield* Fiber.join(fiber)).toMatchObject({ state: "failed", error: "no database" });
+  }).pipe(Effect.provide(savesAfter(Infinity))),
+);
+
+it.effect("sizes of a project at another server name the nodes that cannot be asked", () =>
+  Effect.gen(function* () {
+    const sizes = yield* Effect.flatMap(Saves, (saves) => saves.sizes("project"));
+    expect(sizes).toEqual({ sessions: [{ sessionId: "session", bytes: 7 }], away: ["two", "three"] });
+    const refusal = yield* Effect.flip(Effect.flatMap(Saves, (saves) => saves.check(place)));
+    expect(refusal).toMatchObject({ code: "away" });
+    expect(refusal.message).toContain("node two does not respond");
+  }).pipe(
+    Effect.provide(
+      Layer.provide(
+        nodeSaves,
+        Layer.mergeAll(
+          Layer.mock(LocalSaves, {
+            sizes: () => Effect.succeed({ sessions: [{ sessionId: "session", bytes: 7 }], away: [] }),
+          } as never),
+          Layer.mock(NodeMap, {
+            self: "one",
+            others: () => ["two", "three"],
+            placeOf: (nodeId: string) =>
+              nodeId === "two" ? { is: "away", nodeId } : { is: "there", nodeId, url: "http://127.0.0.1:1" },
+          } as never),
+          Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+          Layer.mock(Sessions, {
+            get: () => Effect.succeed({ saved: { ...NOTHING_TO_SAVE, node: "two" } }),
+          } as never),
+          Layer.succeed(Keyring, {
+            nodes: { credential: Buffer.alloc(32), seal: Buffer.alloc(32) },
+          } as never),
+        ),
+      ),
+    ),
+  ),
+);
