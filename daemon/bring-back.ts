@@ -2,8 +2,7 @@
  * A boot that brings saved work back, if the request to restart asked for it (docs/decisions/0094). The service delivers the work
  * after the checkout; the boot waits for it.
  */
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Readable, Writable } from "node:stream";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
@@ -14,6 +13,7 @@ import { notRestored, Restored } from "../src/domain/save/saved.ts";
 import { rereadCheckout, type Checkout } from "./git/checkout.ts";
 import type { Log } from "./logs/log.ts";
 import type { Report } from "./report.ts";
+import { JoinedBodies, type Passed } from "./saving/joined.ts";
 import { placeIn } from "./saving/surface.ts";
 import { outputOf, withProgram } from "./saving/workspace-program.ts";
 import type { Settings } from "./settings.ts";
@@ -21,30 +21,33 @@ import type { SetupAhead } from "./setup-ahead.ts";
 
 /** How long the boot waits for the work, and how long bringing it back may take. */
 const DEADLINE = "10 minutes";
+/** How many deliveries the boot takes for one restoration, if each breaks off. */
+const DELIVERIES_MAX = 10;
 /** The longest error that is reported. */
 const MAX_ERROR_LENGTH = 2000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Where the service's delivery meets the boot that waits for it. */
+/** Where the service's deliveries meet the boot that waits for one. */
 export class Delivery {
-  readonly #arrived = Deferred.makeUnsafe<Readable>();
   readonly #done = Deferred.makeUnsafe<Restored>();
-  #isWanted = false;
+  /** Null: the boot waits for none. */
+  #wanted: Deferred.Deferred<Readable> | null = null;
 
   /** Takes the body of `POST /platform/restore`. @returns its result. Null: nothing waits for it, or not any more */
   deliver(body: Readable): Effect.Effect<Restored> | null {
-    if (!this.#isWanted) return null;
-    this.#isWanted = false;
-    Deferred.doneUnsafe(this.#arrived, Effect.succeed(body));
+    if (this.#wanted === null) return null;
+    Deferred.doneUnsafe(this.#wanted, Effect.succeed(body));
+    this.#wanted = null;
     return Deferred.await(this.#done);
   }
 
-  /** Waits for the delivery. Null: it did not come in time. */
+  /** Waits for the next delivery. Null: it did not come in time. */
   get arrival(): Effect.Effect<Readable | null> {
     return Effect.suspend(() => {
-      this.#isWanted = true;
-      return Effect.map(Effect.timeoutOption(Deferred.await(this.#arrived), DEADLINE), Option.getOrNull);
-    }).pipe(Effect.tap(() => Effect.sync(() => (this.#isWanted = false))));
+      const wanted = Deferred.makeUnsafe<Readable>();
+      this.#wanted = wanted;
+      return Effect.map(Effect.timeoutOption(Deferred.await(wanted), DEADLINE), Option.getOrNull);
+    }).pipe(Effect.ensuring(Effect.sync(() => (this.#wanted = null))));
   }
 
   finish(restored: Restored): void {
@@ -64,17 +67,16 @@ interface BringingBack {
 
 /** Restores the saved work, if that is wanted. @returns the checkout as it is then */
 export const bringBack = Effect.fnUntraced(function* (
-  { settings, report, redactor, log, delivery, ahead }: BringingBack,
+  parts: BringingBack,
   checkout: Checkout,
 ): Effect.fn.Return<Checkout> {
+  const { settings, report, redactor, log, delivery, ahead } = parts;
   if (settings.launch.restore !== true) return checkout;
   if (ahead !== null) yield* ahead.undo;
-  report.restore = "wanted";
   log("waiting for saved work");
-  const body = yield* delivery.arrival;
-  if (body !== null) report.restore = "running";
+  const body = yield* arrived(parts);
   const outcome =
-    body === null ? notRestored("The saved work did not arrive in time.") : yield* restore(settings, body);
+    body === null ? notRestored("The saved work did not arrive in time.") : yield* restore(parts, body);
   report.restored = shown(redactor, { ...outcome, wip: settings.launch.wip ?? null });
   report.restore = "done";
   delivery.finish(outcome);
@@ -83,20 +85,46 @@ export const bringBack = Effect.fnUntraced(function* (
   return yield* rereadCheckout(settings, checkout);
 });
 
+/** The next delivery. The report says that it is wanted, then that it is there. */
+const arrived = Effect.fnUntraced(function* ({ report, delivery, log }: BringingBack) {
+  report.restore = "wanted";
+  const body = yield* delivery.arrival;
+  if (body === null) return null;
+  report.restore = "running";
+  log("saved work arrives");
+  return body;
+});
+
+/** Gives the program what arrives. A delivery that breaks off, as the service ended or its connection, is waited for again. */
+const feed = Effect.fnUntraced(function* (parts: BringingBack, first: Readable, input: Writable) {
+  const joined = new JoinedBodies(input);
+  let body: Readable | null = first;
+  for (let left = DELIVERIES_MAX - 1; body !== null; left -= 1) {
+    const delivered = body;
+    const passed: Passed = yield* Effect.promise(() => joined.pass(delivered));
+    if (passed !== "broken" || left === 0) break;
+    parts.log("saved work broke off, waiting for it again");
+    body = yield* arrived(parts);
+  }
+  input.end();
+});
+
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Restored));
 
 /** Runs the program that writes the work into the workspace. Never fails. */
-const restore = (settings: Settings, body: Readable): Effect.Effect<Restored> =>
-  withProgram(settings, { command: "restore", ...placeIn(settings) }, ({ input, output, problem }) =>
-    Effect.gen(function* () {
-      // If the program ends before it has read everything, its own words say why.
-      yield* Effect.forkChild(Effect.promise(() => pipeline(body, input).catch(() => undefined)));
-      const answer = yield* outputOf(output, MAX_ANSWER_BYTES);
-      const said = answer === null ? "its result is too long" : yield* problem;
-      const decoded = decode(answer?.toString("utf8") ?? "");
-      if (said === null && decoded._tag === "Some") return decoded.value;
-      return notRestored(`The saved work could not be restored: ${said ?? "the result is malformed"}`);
-    }),
+const restore = (parts: BringingBack, first: Readable): Effect.Effect<Restored> =>
+  withProgram(
+    parts.settings,
+    { command: "restore", ...placeIn(parts.settings) },
+    ({ input, output, problem }) =>
+      Effect.gen(function* () {
+        yield* Effect.forkChild(feed(parts, first, input));
+        const answer = yield* outputOf(output, MAX_ANSWER_BYTES);
+        const said = answer === null ? "its result is too long" : yield* problem;
+        const decoded = decode(answer?.toString("utf8") ?? "");
+        if (said === null && decoded._tag === "Some") return decoded.value;
+        return notRestored(`The saved work could not be restored: ${said ?? "the result is malformed"}`);
+      }),
   ).pipe(
     Effect.timeoutOrElse({
       duration: DEADLINE,

@@ -34,10 +34,9 @@ export const restorer = Effect.gen(function* () {
     note: Effect.fnUntraced(function* ({ sandboxId, sessionId }: Place, told: Restored | null) {
       const session = yield* sessions.get(sessionId);
       if (session?.sandboxId !== sandboxId) return;
-      // The service knows what it gave. Daemons of former versions fetched it by themselves.
-      const restored = session.restored ?? told;
-      if (restored === null) return;
-      if (session.restored === null) yield* sessions.noteRestored(sessionId, { sandboxId, restored });
+      // The service knows what it gave, unless it ended before the answer. Daemons of former versions fetched it by themselves.
+      if (told === null || session.restored?.error === null) return;
+      yield* sessions.noteRestored(sessionId, { sandboxId, restored: told });
     }),
   };
 });

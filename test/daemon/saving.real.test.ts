@@ -1,7 +1,8 @@
 /** Saved work of a real daemon: the service's client lists and reads a workspace, and gives it to the next sandbox. */
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import * as Effect from "effect/Effect";
 import { expect, test } from "vitest";
 import { FrameReader, wholeFrame } from "../../src/domain/save/frames.ts";
@@ -116,6 +117,34 @@ test("everything that a workspace has beside its branch comes back in the next s
     commits: listing.commits.map(({ ref, commit }) => [ref, commit]),
   });
   expect((await daemon.health()).restore).toBe("done");
+});
+
+test("a delivery that breaks off is waited for again, and goes on where it was", async () => {
+  const daemon = await ready({ files: { "README.md": "hello\n" } });
+  for (const name of ["a.txt", "b.txt"]) writeFileSync(join(daemon.layout.workspace, name), `${name}\n`);
+  const body = await buffer(await deliveryOf(daemon, await list(daemon)));
+  await daemon.end();
+  const waiting = daemon.reboot({ restore: true });
+  await daemon.logged("waiting for saved work");
+  const give = (delivery: Readable) =>
+    Effect.runPromise(
+      Effect.result(
+        savingHttp.restore(linkTo(daemon), contextOf(daemon), { body: delivery, timeoutMs: 20_000 }),
+      ),
+    );
+  const half = new PassThrough();
+  half.write(body.subarray(0, body.length - 8));
+  const first = give(half);
+  await daemon.logged("saved work arrives");
+  half.destroy(new Error("the service ended"));
+  expect((await first)._tag).toBe("Failure");
+  await daemon.logged("saved work broke off, waiting for it again");
+  expect((await daemon.health()).restore).toBe("wanted");
+  expect(await give(Readable.from([body], { objectMode: false }))).toMatchObject({
+    success: { files: 2, renamed: [], skipped: [], error: null },
+  });
+  await waiting;
+  expect(await daemon.git("status", "--porcelain")).toBe("?? a.txt\n?? b.txt\n");
 });
 
 test("a small file is saved as it was listed, whatever happens to it afterwards", async () => {
