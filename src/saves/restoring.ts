@@ -1,6 +1,6 @@
 /** Brings a session's saves back into a booting sandbox. */
 import * as Effect from "effect/Effect";
-import type { Restored } from "../domain/save/saved.ts";
+import { notRestored, type Restored } from "../domain/save/saved.ts";
 import { linked } from "../services/answered.ts";
 import { restoreBody } from "./restore-body.ts";
 import type { RestoreRequest } from "./port.ts";
@@ -9,16 +9,6 @@ import { restoredWords } from "./words.ts";
 
 /** A restoration's time of its own, beside the boot's deadline. */
 export const RESTORE_TIMEOUT_MS = 10 * 60_000;
-
-const notRestored = (reason: string): Restored => ({
-  wip: null,
-  commits: 0,
-  refs: [],
-  files: 0,
-  renamed: [],
-  skipped: [],
-  error: reason,
-});
 
 export const restoration = (
   request: RestoreRequest,
