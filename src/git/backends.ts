@@ -54,6 +54,8 @@ export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositor
     remove: (repository) => at(repository, (git) => git.remove(repository)),
     resolveBase: (repository, ref) => at(repository, (git) => git.resolveBase(repository, ref)),
     branchTip: (repository, branch) => at(repository, (git) => git.branchTip(repository, branch)),
+    removeOldSave: (repository, sessionId) =>
+      at(repository, (git) => git.removeOldSave(repository, sessionId)),
     branches: (repository, request) => at(repository, (git) => git.branches(repository, request)),
     createBranch: (repository, request) => at(repository, (git) => git.createBranch(repository, request)),
     commitFile: (repository, request) => at(repository, (git) => git.commitFile(repository, request)),

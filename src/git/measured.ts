@@ -23,6 +23,7 @@ export const measured = (git: GitBackend["Service"], measures: MeasuresApi): Git
     remove: of("remove", git.remove),
     resolveBase: of("resolve_base", git.resolveBase),
     branchTip: of("branch_tip", git.branchTip),
+    removeOldSave: of("remove_old_save", git.removeOldSave),
     branches: of("branches", git.branches),
     createBranch: of("create_branch", git.createBranch),
     commitFile: of("commit_file", git.commitFile),

@@ -189,6 +189,11 @@ export class GitBackend extends Context.Service<
     readonly resolveBase: (repository: Repository, ref: string) => Effect.Effect<string, GitError>;
     /** The branch's tip. Null if the branch does not exist. */
     readonly branchTip: (repository: Repository, branch: string) => Effect.Effect<string | null, GitError>;
+    /**
+     * Deletes what an earlier version saved of a session as `refs/wip/<session>`, here and at the repository's server. Idempotent.
+     * `refused` if the server keeps it.
+     */
+    readonly removeOldSave: (repository: Repository, sessionId: string) => Effect.Effect<void, GitError>;
     /** Names of branches in the order of their bytes, at most `limit`. Branches of sessions are left out. */
     readonly branches: (
       repository: Repository,

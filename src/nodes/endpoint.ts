@@ -126,6 +126,7 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
     "git.remove": on(repositories.remove),
     "git.resolveBase": on(repositories.resolveBase),
     "git.branchTip": on(repositories.branchTip),
+    "git.removeOldSave": on(repositories.removeOldSave),
     "git.branches": on(repositories.branches),
     "git.createBranch": on(repositories.createBranch),
     "git.commitFile": on(repositories.commitFile),

@@ -67,6 +67,7 @@ const make = Effect.gen(function* () {
     remove: dispatched("remove", own.remove),
     resolveBase: dispatched("resolveBase", own.resolveBase),
     branchTip: dispatched("branchTip", own.branchTip),
+    removeOldSave: dispatched("removeOldSave", own.removeOldSave),
     branches: dispatched("branches", own.branches),
     createBranch: dispatched("createBranch", own.createBranch),
     commitFile: dispatched("commitFile", own.commitFile),

@@ -8,7 +8,7 @@ import { projectRedactor } from "../services/project-secrets.ts";
 import { filesystem } from "../git/repository/building.ts";
 import { compareCommits, diffCommits } from "../git/repository/compare.ts";
 import { existingRepository, unknownRepository } from "../git/repository/repository-path.ts";
-import { refTarget } from "../git/repository/refs.ts";
+import { oldSaveRef, refTarget } from "../git/repository/refs.ts";
 import { sweepLeftovers } from "../git/repository/sweep.ts";
 import { nodeOfSave, type Saved } from "../domain/save/saved.ts";
 import { GitBackend } from "../git/port.ts";
@@ -91,11 +91,23 @@ const takeLeftSave = (parts: Parts) =>
     const base = yield* git.branchTip({ projectId }, sessionId);
     const path = yield* Effect.option(repositoryAt(options.repositories, projectId));
     if (path._tag === "None") return;
-    const wip = yield* refTarget(path.value, `refs/wip/${sessionId}`);
+    const wip = yield* refTarget(path.value, oldSaveRef(sessionId));
     if (wip === null) return;
     // Which sandbox made it is not known. It was not the present one.
     yield* takeOldSave(store, { path: path.value, place, sandboxId: sessionId, wip, at: 0, base });
   });
+
+/** Neither a server that refuses nor a repository that is gone keeps a session from its deletion. */
+const removeLeftSave = ({ git }: Parts, { projectId, sessionId }: SavePlace) =>
+  git.removeOldSave({ projectId }, sessionId).pipe(
+    Effect.catchIf(
+      ({ code }) => code !== "unavailable",
+      ({ code, message }) =>
+        code === "unknown_repository"
+          ? Effect.void
+          : Effect.logWarning("a save of an earlier version stays", { session: sessionId, reason: message }),
+    ),
+  );
 
 const saverOptions = Effect.fnUntraced(function* (parts: Parts) {
   const { options, views } = parts;
@@ -178,7 +190,8 @@ const makeLocal = Effect.fnUntraced(function* (parts: Parts) {
         if (last?.sandboxId === id && (yield* isElsewhere(place))) yield* store.setAside(place);
         return (yield* store.forgetEarlier(place, [id])).length > 0;
       }).pipe(Effect.mapError(gitError)),
-    remove: (place) => Effect.mapError(store.remove(place), gitError),
+    remove: (place) =>
+      Effect.andThen(Effect.mapError(store.remove(place), gitError), removeLeftSave(parts, place)),
     removeProject: (projectId) => Effect.mapError(store.removeProject(projectId), gitError),
     sizes: (projectId) =>
       Effect.mapBoth(store.sizes(projectId), {

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { filesystem, initBare } from "../git/repository/building.ts";
-import { refTarget } from "../git/repository/refs.ts";
+import { oldSaveRef, refTarget } from "../git/repository/refs.ts";
 import type { GitError } from "../git/port.ts";
 import type { GitResponse, GitServeCall, SmartHttp } from "../git/server/smart-http.ts";
 import { takeOldSave } from "./old-saves.ts";
@@ -49,7 +49,7 @@ export const makeOldPushes = (options: OldPushOptions): OldPushes => {
     const { pushed: _, ...quiet } = call;
     const response = yield* endpoint.serve({ ...quiet, repository: { projectId: id } });
     const answer = yield* collected(response.body);
-    const wip = yield* refTarget(path, `refs/wip/${place.sessionId}`);
+    const wip = yield* refTarget(path, oldSaveRef(place.sessionId));
     const sandboxId = yield* options.sandboxOf(place.sessionId);
     if (wip !== null && sandboxId !== null) {
       const at = yield* Clock.currentTimeMillis;

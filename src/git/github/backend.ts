@@ -202,6 +202,7 @@ export const githubRepositories = Effect.fnUntraced(function* (
     remove: (repository) => mirror.remove(repository),
     resolveBase: (repository, ref) => over(repository, resolveBase(host, mirror, { repository, ref })),
     branchTip: (repository, branch) => host.at(repository, (place) => branchTip(place, branch)),
+    removeOldSave: (repository, sessionId) => over(repository, mirror.removeOldSave(repository, sessionId)),
     branches: (repository, request) => over(repository, mirror.branches(repository, request)),
     createBranch: (repository, request) =>
       host

@@ -32,7 +32,7 @@ import {
   sidesOf,
 } from "./read.ts";
 import { absent } from "../server/ref-policy.ts";
-import { branchNames, branchTip, isCommit, unknownRef } from "./refs.ts";
+import { branchNames, branchTip, deleteRef, isCommit, oldSaveRef, unknownRef } from "./refs.ts";
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
 import { requireGit, runGit } from "../run.ts";
 import { sweepLeftovers } from "./sweep.ts";
@@ -135,6 +135,8 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
         remove: (repository) => removeRepository(directory, repository),
         resolveBase: (repository, ref) => at(repository, (path) => resolveBase(path, ref)),
         branchTip: (repository, branch) => at(repository, (path) => branchTip(path, branch)),
+        removeOldSave: (repository, sessionId) =>
+          at(repository, (path) => deleteRef(path, oldSaveRef(sessionId))),
         branches: (repository, { limit }) => at(repository, (path) => branchNames(path, limit)),
         createBranch: (repository, request) =>
           at(repository, (path) => createBranch(path, request.branch, request.commit)),

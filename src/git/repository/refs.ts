@@ -21,6 +21,13 @@ export const refTarget = (path: string, ref: string): Effect.Effect<string | nul
       exitCode === 0 ? (stdout.toString("utf8").trimEnd().split("\n").at(-1)?.slice(0, 40) ?? null) : null,
   );
 
+/** The ref of what an earlier version saved of a session. */
+export const oldSaveRef = (sessionId: string): string => `refs/wip/${sessionId}`;
+
+/** Deletes a ref. Idempotent. */
+export const deleteRef = (path: string, ref: string): Effect.Effect<void, GitError> =>
+  Effect.asVoid(runGit({ repository: path, args: ["update-ref", "-d", ref] }));
+
 export const isCommit = (path: string, object: string): Effect.Effect<boolean, GitError> =>
   Effect.map(
     runGit({ repository: path, args: ["cat-file", "-t", object], expect: [0, 128] }),

@@ -37,7 +37,15 @@ import {
   sidesOf,
 } from "../repository/read.ts";
 import { absent, type Forward, type RefUpdate } from "../server/ref-policy.ts";
-import { branchNames, branchTip, isCommit, unknownRef } from "../repository/refs.ts";
+import {
+  branchNames,
+  branchTip,
+  deleteRef,
+  isCommit,
+  oldSaveRef,
+  refTarget,
+  unknownRef,
+} from "../repository/refs.ts";
 import { installAskpass, listRemote, type Remote, type RemoteRepository } from "./remote.ts";
 import { existingRepository, hooksDirectory } from "../repository/repository-path.ts";
 import { type GitBounds, requireGit, runGit } from "../run.ts";
@@ -103,6 +111,26 @@ const outcomeOf = Effect.fnUntraced(function* (
 /** The server has the ref, so the mirror gets it too. If this fails, the next fetch does it. */
 const follow = (path: string, ref: string, commit: string): Effect.Effect<void> =>
   Effect.ignore(runGit({ repository: path, args: ["update-ref", ref, commit] }));
+
+/** The mirror knows what its server has: it fetched it, or passed it on. Without it there nothing is asked. */
+const removeOldSave = Effect.fnUntraced(function* (
+  { mirrors, directory }: { readonly mirrors: Mirrors; readonly directory: string },
+  projectId: string,
+  sessionId: string,
+) {
+  const ref = oldSaveRef(sessionId);
+  const path = yield* existingRepository(directory, { projectId });
+  const commit = yield* refTarget(path, ref);
+  if (commit === null) return;
+  const remote = yield* mirrors.open(projectId);
+  yield* mirrors.reserve(projectId, [ref]);
+  const outcome = yield* outcomeOf(remote, path, { ref, oldCommit: commit, newCommit: absent });
+  if (outcome.kind === "refused") return yield* refusedBy(outcome.reason);
+  if (outcome.kind === "moved")
+    return yield* failed("unavailable", `${ref} changed on the repository's server.`);
+  if (outcome.kind !== "taken") return yield* outcome.error;
+  yield* deleteRef(path, ref);
+}, Effect.scoped);
 
 interface NewBranch {
   readonly projectId: string;
@@ -220,6 +248,7 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
     remove: mirrors.remove,
     resolveBase: ({ projectId }, ref) => Effect.flatMap(now(projectId), (path) => resolveBase(path, ref)),
     branchTip: ({ projectId }, branch) => Effect.flatMap(now(projectId), (path) => branchTip(path, branch)),
+    removeOldSave: ({ projectId }, sessionId) => removeOldSave({ mirrors, directory }, projectId, sessionId),
     branches: ({ projectId }, request) =>
       Effect.flatMap(now(projectId), (path) => branchNames(path, request.limit)),
     createBranch: ({ projectId }, request) => createBranch(mirrors, { projectId, ...request }),

@@ -360,6 +360,8 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
           const isName = Result.isSuccess(parseBranchName(branch));
           return Effect.succeed(isName ? (state.branches.get(branch) ?? null) : null);
         }),
+      // No earlier version saved here.
+      removeOldSave: () => Effect.void,
       branches: (repository, { limit }) =>
         at(repository, ({ branches }) =>
           Effect.succeed(firstBranches([...branches.keys()].toSorted(), limit)),
