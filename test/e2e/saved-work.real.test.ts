@@ -182,5 +182,16 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
       await session.run("grep -qx hours hours.txt");
       await session.stop();
     });
+
+    it("deletes there what an earlier version saved, with its session", { timeout: TEST_MS }, async () => {
+      const session = await LiveSession.startIn(life, elsewhere);
+      const [bare, id] = [path.join(root, "kept.git"), session.path.split("/").at(-1) ?? ""];
+      await gitOk(bare, "update-ref", `refs/wip/${id}`, "refs/heads/main");
+      await session.stop();
+      // The mirror fetches.
+      await life.call("GET", `/v1/projects/${elsewhere}/session-options`);
+      await life.call("DELETE", session.path);
+      await vi.waitFor(async () => expect(await gitOk(bare, "for-each-ref", "refs/wip")).toBe(""), POLL);
+    });
   });
 });
