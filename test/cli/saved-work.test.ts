@@ -153,6 +153,22 @@ describe("platform sessions stop", () => {
     });
   });
 
+  it("ends with 9 if the sandbox was lost before its work was saved", async () => {
+    const failure = { code: "sandbox_lost", message: "the sandbox has ended", at: AT };
+    answers = { [STOP]: [200, session({ status: "failed", failure })] };
+    expect(await run(["sessions", "stop", ID])).toEqual({
+      code: 9,
+      stdout: "",
+      stderr: [
+        "The session failed before its work was saved: the sandbox has ended",
+        "Changes since the last save, at 2026-11-20 12:00:00Z, are lost.",
+        `\`platform sessions show ${ID}\` says what is saved.`,
+        "",
+      ].join("\n"),
+    });
+    expect(await run(["sessions", "stop", ID, "--now"])).toMatchObject({ code: 0, stdout: `${ID} failed\n` });
+  });
+
   it("gives a program the refusal as it is", async () => {
     answers = { [STOP]: [409, refusal] };
     const ended = await run(["sessions", "stop", ID, "--json"]);

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
-import { visible } from "../terminal.ts";
+import { second, visible } from "../terminal.ts";
 import { sessionId } from "../words.ts";
 import { leftOutLines, pathCount } from "./saved-words.ts";
 
@@ -74,6 +74,18 @@ const lossLines = ({ saved }: Session, isSkipped: boolean): readonly string[] =>
   ];
 };
 
+/** A session that failed, perhaps while it stopped: nothing was saved any more. */
+const failedBefore = ({ id, failure, saved }: Session): Failure =>
+  new Failure(EXIT.notSaved, "session_failed", {
+    message: `The session failed before its work was saved${failure === null ? "" : `: ${failure.message}`}`,
+    lines: [
+      saved?.at == null
+        ? "Changes since the last push are lost."
+        : `Changes since the last save, at ${second(saved.at)}, are lost.`,
+      `\`platform sessions show ${id}\` says what is saved.`,
+    ],
+  });
+
 export const stop = command({
   name: "sessions stop",
   about: "Save a session's unpushed work, and stop it",
@@ -84,7 +96,7 @@ export const stop = command({
     now: { about: "Stop without another save. Changes since the last one are lost" },
   },
   notes:
-    "If something cannot be saved, the session runs on, the paths are listed with their reasons, and the exit code is 9. A save may take a minute.",
+    "If something cannot be saved, the session runs on, the paths are listed with their reasons, and the exit code is 9. It is also 9 if the session has failed. A save may take a minute.",
   run: async ({ given, options, json, note, progress, api, project }) => {
     if (options.try && options.now) throw usage("Give --try or --now, not both.");
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
@@ -99,11 +111,12 @@ export const stop = command({
             progress(progressLine(look.value));
           }));
       progress?.("");
+      if (value.status === "failed" && save === "require") throw failedBefore(value);
       for (const line of lossLines(value, options.now)) note(line);
       return { json: text, text: visible(`${value.id} ${value.status}`) };
     } catch (error) {
       progress?.("");
-      const isRefused = error instanceof Failure && error.exit === EXIT.notSaved;
+      const isRefused = error instanceof Failure && error.code === "not_saved";
       throw isRefused && !json ? withPaths(error, params.sid) : error;
     }
   },

@@ -14,8 +14,8 @@ import { sessionFor } from "./answers.ts";
 
 /** Pause between two checks of a session that ends. Its events wake the waiting request sooner. */
 const ENDED_POLL = "250 millis";
-/** How long the actors may take in addition to the save. */
-const ENDING_GRACE_MS = 10_000;
+/** How long the actors may take in addition to the save, also on a busy machine. */
+const ENDING_GRACE_MS = 60_000;
 
 /** Stopping a session that is not live changes nothing (api.md 3). @returns the session as it was before */
 export const stopped = Effect.fnUntraced(function* (
