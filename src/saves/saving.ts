@@ -27,6 +27,7 @@ import { linked } from "../services/answered.ts";
 import type { serviceContext } from "../services/service-context.ts";
 import type { DaemonClient, DaemonUnreachable } from "../sandbox/daemon.ts";
 import type { DaemonLink, SandboxProvider } from "../sandbox/port.ts";
+import { BACKGROUND_SHARE } from "../domain/save/order.ts";
 import type { Sessions } from "../store/ports/sessions.ts";
 import { arrivingFrames, nextFrame, type ArrivedFrame } from "./arriving.ts";
 import type { SavePlace, SaveRequest } from "./port.ts";
@@ -37,8 +38,6 @@ import { isEmptySave, savedWords, shownText, unreachedWords } from "./words.ts";
 const ROUNDS = 3;
 /** How many single paths may fail before the rest waits for the next save. */
 const FAILURES_MAX = 50;
-/** The share of one processor that a save in the background uses in the sandbox. */
-const BACKGROUND_SHARE = 0.25;
 const LIST_TIMEOUT_MS = 120_000;
 /** A stop waits at most so long for the commit that people fetch. It has ten seconds for its answer (actors/work-saver.ts). */
 const VIEW_MS = 8_000;

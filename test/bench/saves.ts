@@ -3,17 +3,13 @@
  * `git add -A` of the same tree. A save lists the workspace and reads what has changed, as a daemon does; the contenders take turns. Prints
  * processor time and time by the clock, and their ratios to `git status` of the same round.
  */
-import { execFileSync, spawnSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
-import type { WorkspaceCommand } from "../../daemon/saving/command.ts";
 import { framesFrom, memoryOf } from "../../daemon/saving/memory.ts";
-import { wholeFrame } from "../../src/domain/save/frames.ts";
 import type { Listing } from "../../src/domain/save/listing.ts";
-import { guardedDirectory } from "../support/machine/guard.ts";
 import { wholeFrom1 } from "./options.ts";
+import { git, guarded, makeTree, path, place, root, run, workspace } from "./saves/workspace.ts";
 
 const { values } = parseArgs({
   options: {
@@ -24,23 +20,7 @@ const { values } = parseArgs({
 const SIZES = values.files.split(",").map((text) => wholeFrom1("files", text));
 const ROUNDS = wholeFrom1("rounds", values.rounds);
 const CHANGED = [5, 5000];
-const FILES_A_DIRECTORY = 100;
 const MS_A_TICK = 10;
-const OUTPUT_BYTES = 512 * 1024 * 1024;
-
-const guarded = guardedDirectory("platform-bench-saves-");
-const root = guarded.directory;
-const workspace = join(root, "workspace");
-const program = join(root, "program.cjs");
-await build({
-  entryPoints: [join(import.meta.dirname, "../../daemon/saving/program.ts")],
-  outfile: program,
-  bundle: true,
-  minify: true,
-  platform: "node",
-  format: "cjs",
-  logLevel: "error",
-});
 
 /** Processor time of the children so far, ms. */
 const childrenMs = (): number => {
@@ -59,54 +39,6 @@ const measured = (work: () => void): Cost => {
   work();
   return { cpuMs: childrenMs() - cpu, wallMs: performance.now() - since };
 };
-
-const env = {
-  PATH: process.env["PATH"],
-  HOME: root,
-  LC_ALL: "C",
-  GIT_CONFIG_NOSYSTEM: "1",
-  GIT_OPTIONAL_LOCKS: "0",
-};
-const git = (args: readonly string[], more: NodeJS.ProcessEnv = {}): string =>
-  execFileSync(
-    "git",
-    ["-C", workspace, "-c", "gc.auto=0", "-c", "user.name=b", "-c", "user.email=b@localhost", ...args],
-    {
-      env: { ...env, ...more },
-      encoding: "utf8",
-      maxBuffer: OUTPUT_BYTES,
-      stdio: ["ignore", "pipe", "ignore"],
-    },
-  );
-
-const run = (command: WorkspaceCommand): Buffer => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program], {
-    env: { ...env, GIT_DIR: join(workspace, ".git"), GIT_WORK_TREE: workspace },
-    input: wholeFrame(Buffer.from(JSON.stringify(command))),
-    maxBuffer: OUTPUT_BYTES,
-  });
-  if (status !== 0) throw new Error(stderr.toString());
-  return stdout;
-};
-
-const path = (at: number): string => `d${Math.floor(at / FILES_A_DIRECTORY)}/file-${at}.txt`;
-
-/** A committed tree of that many files. @returns the commit */
-const makeTree = (files: number): string => {
-  rmSync(workspace, { recursive: true, force: true });
-  for (let at = 0; at < files; at += 1) {
-    if (at % FILES_A_DIRECTORY === 0)
-      mkdirSync(join(workspace, `d${at / FILES_A_DIRECTORY}`), { recursive: true });
-    writeFileSync(join(workspace, path(at)), `The content of file ${at}.\n`.repeat(20));
-  }
-  git(["init", "-q", "--initial-branch=main"]);
-  git(["add", "-A"]);
-  git(["commit", "-q", "-m", "Begin"]);
-  git(["update-index", "-q", "--refresh"]);
-  return git(["rev-parse", "HEAD"]).trim();
-};
-
-const place = { workspace, branch: "main", repoUrl: "http://platform.invalid/none.git" };
 
 /** The contenders, each as one round of work. */
 const contenders = (commit: string): Readonly<Record<string, () => void>> => ({
