@@ -85,7 +85,7 @@ export const bringBack = Effect.fnUntraced(function* (
   return yield* rereadCheckout(settings, checkout);
 });
 
-/** The next delivery. The report says that it is wanted, then that it is there. */
+/** The next delivery. The report says that it is wanted, then that it arrives. */
 const arrived = Effect.fnUntraced(function* ({ report, delivery, log }: BringingBack) {
   report.restore = "wanted";
   const body = yield* delivery.arrival;

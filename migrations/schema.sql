@@ -74,6 +74,35 @@ CREATE INDEX audit_events_actor_idx ON public.audit_events USING btree (account_
 CREATE INDEX audit_events_at_idx ON public.audit_events USING brin (at);
 CREATE INDEX audit_events_project_idx ON public.audit_events USING btree (project_id, at DESC, id DESC) WHERE (project_id IS NOT NULL);
 
+CREATE TABLE change_request_remarks (
+  id uuid NOT NULL,
+  change_request_id uuid NOT NULL,
+  kind text NOT NULL,
+  body text NOT NULL,
+  commit text,
+  file text,
+  side text,
+  first_line integer,
+  last_line integer,
+  reply_to uuid,
+  created_by uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  edited_at timestamp with time zone,
+  resolved_by uuid,
+  resolved_at timestamp with time zone,
+  CONSTRAINT change_request_remarks_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT change_request_remarks_kind_known CHECK ((kind = ANY (ARRAY['comment'::text, 'approval'::text, 'changes_requested'::text]))),
+  CONSTRAINT change_request_remarks_pkey PRIMARY KEY (id),
+  CONSTRAINT change_request_remarks_place_whole CHECK ((num_nonnulls(file, side, first_line, last_line) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT change_request_remarks_reply_fkey FOREIGN KEY (reply_to) REFERENCES change_request_remarks(id) ON DELETE CASCADE,
+  CONSTRAINT change_request_remarks_request_fkey FOREIGN KEY (change_request_id) REFERENCES change_requests(id) ON DELETE CASCADE,
+  CONSTRAINT change_request_remarks_resolution_whole CHECK ((num_nonnulls(resolved_by, resolved_at) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT change_request_remarks_resolved_by_fkey FOREIGN KEY (resolved_by) REFERENCES users(id),
+  CONSTRAINT change_request_remarks_side_known CHECK ((side = ANY (ARRAY['base'::text, 'head'::text])))
+);
+CREATE INDEX change_request_remarks_list_idx ON public.change_request_remarks USING btree (change_request_id, created_at, id);
+CREATE INDEX change_request_remarks_reply_idx ON public.change_request_remarks USING btree (reply_to) WHERE (reply_to IS NOT NULL);
+
 CREATE TABLE change_requests (
   id uuid NOT NULL,
   project_id uuid NOT NULL,
@@ -795,7 +824,9 @@ CREATE TABLE projects (
   node_id text,
   default_role text,
   merge_role text NOT NULL,
+  approvals_required integer NOT NULL DEFAULT 0,
   CONSTRAINT projects_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT projects_approvals_required_known CHECK (((approvals_required >= 0) AND (approvals_required <= 10))),
   CONSTRAINT projects_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT projects_default_role_known CHECK ((default_role = ANY (ARRAY['viewer'::text, 'member'::text]))),
   CONSTRAINT projects_merge_role_known CHECK ((merge_role = ANY (ARRAY['member'::text, 'owner'::text]))),

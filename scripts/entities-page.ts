@@ -50,6 +50,8 @@ const ABOUT: Readonly<Record<string, string>> = {
     "A session in which its person's own credentials do not work, since another person steered it.",
   previews: "A preview link, then the cookie that it became, as a hash.",
   change_requests: "A change request, its pull request if it has one, and the commits of its merge.",
+  change_request_remarks:
+    "What a person says of a change request: a comment, an approval, or a wish for changes.",
   transitions:
     "A step of an actor: the event, the states before and after, and the commands that it ordered.",
   outbox: "A command that a machine asked for and that is not finished.",

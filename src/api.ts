@@ -10,6 +10,7 @@ import { EnvironmentsGroup } from "./http/api/environments.ts";
 import { FiresGroup } from "./http/api/fires.ts";
 import { IdentityGroup } from "./http/api/identity.ts";
 import { APPROVAL_EXAMPLES } from "./features/approvals/examples.ts";
+import { ReviewsGroup } from "./features/change-requests/review-api.ts";
 import { CHANGE_REQUEST_EXAMPLES } from "./features/change-requests/examples.ts";
 import { CHANGE_REQUEST_TOOLS } from "./features/change-requests/tools.ts";
 import { OUTBOUND_EXAMPLES } from "./features/notifications/examples.ts";
@@ -60,6 +61,7 @@ export class Api extends Platform.add(IdentityGroup)
   .add(WebhookRefusalsGroup)
   .add(OutboundWebhooksGroup)
   .add(ChangeRequestsGroup)
+  .add(ReviewsGroup)
   .add(EnvironmentsGroup)
   .add(MachinesGroup)
   .add(SandboxGroup)

@@ -5,7 +5,9 @@ import type { Approvals } from "./features/approvals/ports/approvals.ts";
 import * as ApprovalRows from "./features/approvals/sql/approvals.ts";
 import * as SealedApprovals from "./features/approvals/sql/reseal.ts";
 import type { ChangeRequests } from "./features/change-requests/ports/change-requests.ts";
+import type { Remarks } from "./features/change-requests/ports/remarks.ts";
 import * as ChangeRequestRows from "./features/change-requests/sql/change-requests.ts";
+import * as RemarkRows from "./features/change-requests/sql/remarks.ts";
 import type { OutboundDeliveries } from "./features/notifications/ports/outbound-deliveries.ts";
 import type { OutboundWebhooks } from "./features/notifications/ports/outbound-webhooks.ts";
 import * as Deliveries from "./features/notifications/sql/outbound-deliveries.ts";
@@ -16,13 +18,14 @@ import { coreStore, storeParts } from "./store/postgres/layer.ts";
 import { resealAll, type Resealing, SEALED_COLUMNS as CORE_COLUMNS } from "./store/postgres/reseal.ts";
 
 /** What both adapters provide, and what the service needs of either. */
-export type Store = CoreStore | Approvals | ChangeRequests | OutboundDeliveries | OutboundWebhooks;
+export type Store = CoreStore | Approvals | ChangeRequests | Remarks | OutboundDeliveries | OutboundWebhooks;
 
 /** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(
   coreStore,
   ApprovalRows.layer,
   ChangeRequestRows.layer,
+  RemarkRows.layer,
   Deliveries.layer,
   Webhooks.layer,
 ).pipe(Layer.provide(storeParts));

@@ -79,7 +79,7 @@ import { Proxies } from "./http/acting.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { approvalsHandlers } from "./features/approvals/handlers.ts";
 import { auditHandlers } from "./http/handlers/audit.ts";
-import { changeRequestsHandlers } from "./features/change-requests/handlers.ts";
+import { changeRequestsHandlers, reviewsHandlers } from "./features/change-requests/handlers.ts";
 import { connectorsHandlers } from "./http/handlers/connectors.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { environmentsHandlers } from "./http/handlers/environments.ts";
@@ -326,6 +326,7 @@ const handlers = Layer.mergeAll(
   webhookRefusalsHandlers,
   outboundWebhooksHandlers,
   changeRequestsHandlers,
+  reviewsHandlers,
   environmentsHandlers,
   sandboxHandlers,
   conversationHandlers,

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { chunkHead, frameEnd, FrameReader, type FramePart } from "../../src/domain/save/frames.ts";
 
-/** `whole`: the body ended well, or nobody reads any more. `broken`: it broke off. `other`: it is not the same as the ones before. */
+/** `whole`: the body ended well, or its reader has ended. `broken`: it broke off. `other`: it is not the same as the ones before. */
 export type Passed = "whole" | "broken" | "other";
 
 /** Where a body stands: the number of its ended frames, and of bytes in the present one. */
@@ -18,7 +18,7 @@ interface Place {
 
 export class JoinedBodies {
   readonly #output: Writable;
-  /** What was passed on. */
+  /** The end of the part that was passed on. */
   readonly #given: Place = { frame: 0, bytes: 0 };
   readonly #digest = createHash("sha256");
 
@@ -89,7 +89,7 @@ class Again {
     this.#isOver = given.frame === 0 && given.bytes === 0;
   }
 
-  /** @returns what is new of a part. Null: nothing */
+  /** @returns the new part of it. Null: none of it is new */
   take(part: FramePart): FramePart | "other" | null {
     if (this.#isOver) return part;
     const missing = this.#at.frame === this.#until.frame ? this.#until.bytes - this.#at.bytes : Infinity;

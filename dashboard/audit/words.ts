@@ -41,6 +41,7 @@ export const ACTION_WORDS: Readonly<Record<AuditEvent["action"], string>> = {
   "change_request.opened": "opened a change request",
   "change_request.merge": "asked to merge a change request",
   "change_request.close": "asked to close a change request",
+  "change_request.verdict": "approved a change request, or asked for changes",
   "session.created": "asked to start a session",
   "session.updated": "changed a session",
   "session.stop": "asked to stop a session",

@@ -37,7 +37,7 @@ import { startMcpServer, type McpServer } from "../support/servers/mcp-server.ts
 import { startTestService, type TestService } from "../support/service/service.ts";
 
 /** Two for each row that proposes something. */
-const BRANCHES = 12;
+const BRANCHES = 24;
 const connectorEntry = (url: string): string =>
   `[[connectors]]\nslug = "wiki"\nkind = "mcp"\nurl = "${url}"\nauth = "bearer"\n`;
 
@@ -224,6 +224,12 @@ const world: World = {
   openedPid,
   freshBranch,
   openRequest,
+  comment: async () => {
+    const number = await openRequest();
+    const target = `/v1/projects/${pid}/change-requests/${number}/remarks`;
+    const said = await service.request("POST", target, { body: { body: "Why?" } });
+    return [number, String(fields(said)["id"])];
+  },
   builtProject,
   stoppedSession,
   firedOnce,

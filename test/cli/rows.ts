@@ -42,6 +42,42 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { diff: expect.stringMatching(/^diff --git a\/work-[^]*\n\+new\n$/) as string },
     refused: [["1.5"], 2, NOT_A_NUMBER],
   },
+  "cr edit": {
+    args: async () => [await world.openRequest(), "--title", "Better"],
+    human: /^#\d+ open: Better \(work-\S+ into main\)\n$/,
+    json: { title: "Better" },
+    refused: [["1"], 2, /^Give --title or --description\.\n$/],
+  },
+  "cr comment": {
+    args: async () => [await world.openRequest(), "--body", "Why?", "--file", "a.txt", "--lines", "2-3"],
+    human: /^[0-9a-f-]{36} \S+ \S+ .* says on a\.txt:2-3\n {2}Why\?\n$/,
+    json: { kind: "comment", body: "Why?", place: { file: "a.txt", first_line: 2, last_line: 3 } },
+    refused: [["1", "--body", "x", "--file", "a.txt"], 2, /^Give --file and --lines together\.\n$/],
+  },
+  "cr comments": {
+    args: async () => [await world.openRequest()],
+    human: /^No comments\.\n$/,
+    json: { remarks: [] },
+    refused: [["999"], 4, notFound("Change request")],
+  },
+  "cr approve": {
+    args: async () => [await world.openRequest()],
+    human: /^[0-9a-f-]{36} .* approves\n$/,
+    json: { kind: "approval" },
+    refused: [["999"], 4, notFound("Change request")],
+  },
+  "cr request-changes": {
+    args: async () => [await world.openRequest(), "--body", "Not yet."],
+    human: /^[0-9a-f-]{36} .* asks for changes\n {2}Not yet\.\n$/,
+    json: { kind: "changes_requested" },
+    refused: [["1"], 2, /^--body is missing\.\n$/],
+  },
+  "cr resolve": {
+    args: () => world.comment(),
+    human: /^[0-9a-f-]{36} .* says \(resolved\)\n {2}Why\?\n$/,
+    json: { resolved_at: expect.any(String) as string },
+    refused: [["1", NOWHERE], 4, notFound("Remark")],
+  },
   "cr merge": {
     args: async () => [await world.openRequest(), "--message", "Take it"],
     human: /^#\d+ merged: Proposed \(work-\S+ into main, merged as [0-9a-f]{40}\)\n$/,

@@ -37,6 +37,7 @@ import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
 import { checkProjectUsage } from "./store-project-usage.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
+import { checkRemarks } from "./store-remarks.ts";
 import { checkRepeats } from "./store-repeats.ts";
 import { checkRequests } from "./store-requests.ts";
 import { checkSandboxes } from "./store-sandboxes.ts";
@@ -87,6 +88,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkNodes(check);
     checkGivenSecrets(check);
     checkChangeRequests(check);
+    checkRemarks(check);
     checkConnectorGrants(check);
     checkConnectors(check);
     checkApprovals(check);

@@ -32,7 +32,7 @@ const brokenOff = (bytes: Buffer): Readable =>
   );
 const whole = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
 
-/** What is in a stream, whatever its chunks: each frame's text and end. */
+/** Each frame's text and end, whatever its chunks. */
 const framesOf = (bytes: Buffer): readonly (readonly [string, FrameEnd])[] => {
   const frames: (readonly [string, FrameEnd])[] = [];
   let text = "";

@@ -103,6 +103,13 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "POST /v1/operator/resume": elsewhere("installation.resumed", "paused.test.ts"),
   "POST /v1/operator/doctor": "starts a sandbox of its own, and changes nothing",
   "POST /v1/projects/:pid/change-requests": elsewhere("change_request.opened", "audit.test.ts"),
+  "PATCH /v1/projects/:pid/change-requests/:number": "the change request has its texts",
+  "POST /v1/projects/:pid/change-requests/:number/remarks": elsewhere(
+    "change_request.verdict",
+    "reviews.test.ts",
+  ),
+  "PATCH /v1/projects/:pid/change-requests/:number/remarks/:id": "the change request has its remarks",
+  "DELETE /v1/projects/:pid/change-requests/:number/remarks/:id": "the change request has its remarks",
   "POST /v1/projects/:pid/change-requests/:number/merge": on("change_request.merge"),
   "POST /v1/projects/:pid/change-requests/:number/close": on("change_request.close"),
   "POST /v1/webhooks/projects/:pid/:slug": "the ledger of fires has it",

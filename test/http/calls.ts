@@ -297,6 +297,29 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: project("/change-requests/1/diff"),
       answers: [200],
     },
+    "PATCH /v1/projects/:pid/change-requests/:number": {
+      target: project("/change-requests/1"),
+      body: () => ({ description: "Edited." }),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/change-requests/:number/remarks": {
+      target: project("/change-requests/1/remarks"),
+      answers: [200],
+    },
+    "POST /v1/projects/:pid/change-requests/:number/remarks": {
+      target: project("/change-requests/1/remarks"),
+      body: () => ({ body: "Why?" }),
+      answers: [201],
+    },
+    "PATCH /v1/projects/:pid/change-requests/:number/remarks/:id": {
+      target: project(`/change-requests/1/remarks/${randomUUID()}`),
+      body: () => ({ resolved: true }),
+      answers: [404],
+    },
+    "DELETE /v1/projects/:pid/change-requests/:number/remarks/:id": {
+      target: project(`/change-requests/1/remarks/${randomUUID()}`),
+      answers: [404],
+    },
     "POST /v1/projects/:pid/change-requests/:number/merge": {
       target: async (kind) => `/v1/projects/${cast.pid}/change-requests/${await spareRequest(kind)}/merge`,
       body: () => ({}),

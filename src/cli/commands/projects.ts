@@ -162,6 +162,9 @@ const sync = command({
   },
 });
 
+/** What `--approvals` takes. */
+const APPROVALS = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"] as const;
+
 const update = command({
   name: "projects update",
   about: "Change a project",
@@ -174,6 +177,7 @@ const update = command({
     triggers: { value: "STATE", about: "on or paused" },
     "default-role": { value: "ROLE", about: "Of the account's other people: none, viewer or member" },
     "merge-role": { value: "ROLE", about: "Who may merge: member or owner" },
+    approvals: { value: "COUNT", about: "How many people must approve before a merge, 0 to 10" },
   },
   run: async ({ given, options, api, project }) => {
     const { name, "default-branch": branch } = options;
@@ -181,6 +185,7 @@ const update = command({
     const triggers = oneOf(options.triggers, ["on", "paused"], "--triggers");
     const role = oneOf(options["default-role"], ["none", "viewer", "member"], "--default-role");
     const mergeRole = oneOf(options["merge-role"], ["member", "owner"], "--merge-role");
+    const approvals = oneOf(options.approvals, APPROVALS, "--approvals");
     const payload = {
       ...(name !== undefined && { name }),
       ...(branch !== undefined && { default_branch: branch }),
@@ -188,6 +193,7 @@ const update = command({
       ...(triggers !== undefined && { triggers_paused: triggers === "paused" }),
       ...(role !== undefined && { default_role: role === "none" ? null : role }),
       ...(mergeRole !== undefined && { merge_role: mergeRole }),
+      ...(approvals !== undefined && { approvals_required: Number(approvals) }),
     };
     if (Object.keys(payload).length === 0)
       throw usage("Give at least one option. See `platform projects update --help`.");

@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = [
   "change_request.close",
   "change_request.merge",
   "change_request.opened",
+  "change_request.verdict",
   "connector.credential_removed",
   "connector.credential_set",
   "connector.signed_in",

@@ -109,6 +109,8 @@ export const PRIVILEGES = {
   name_session: { power: "work" },
   enter_port: { power: "work", agents: ["own", "started"], act: "port" },
   close_change_request: { power: "work" },
+  /** Its title and its description. */
+  edit_change_request: { power: "work" },
   build_environment: { power: "work" },
   /** Read the manifest again, and try what would stand in it. */
   try_triggers: { power: "work" },
@@ -128,6 +130,8 @@ export const PRIVILEGES = {
   /** Where PLATFORM_TERMINALS keeps terminals for owners. */
   open_owners_terminal: { power: "govern", agents: [], act: "terminal" },
   give_back_credentials: { power: "converse" },
+  /** Comment on a change request, approve it, ask for changes. No agent reviews its own work. */
+  review_change_request: { power: "converse" },
 
   open_change_request: { power: "propose", tool: "open_change_request" },
   merge_change_request: { power: "merge" },

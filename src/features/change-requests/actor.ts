@@ -12,6 +12,9 @@ import {
 } from "../../machines/change-request.ts";
 import { PullMirror } from "./pull-requests.ts";
 import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
+import { Remarks } from "./ports/remarks.ts";
+import { isApproval } from "./rules/verdicts.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { actorLayer, type EntityOptions } from "../../actors/cluster.ts";
@@ -65,6 +68,18 @@ const tipWith = (git: GitBackend["Service"], { projectId, baseRef }: ChangeReque
     ),
   );
 
+/** The approvals that this head lacks. Null: it has what the project demands. */
+const lackingApprovals = Effect.fnUntraced(function* (
+  { id, projectId, createdBy }: ChangeRequest,
+  head: string,
+): Effect.fn.Return<MergeRefusal | null, StoreError, Projects | Remarks> {
+  const required = (yield* (yield* Projects).get(projectId))?.approvalsRequired ?? 0;
+  if (required === 0) return null;
+  const verdicts = yield* (yield* Remarks).verdicts(id);
+  const given = verdicts.filter((verdict) => isApproval(verdict, { head, createdBy })).length;
+  return given < required ? { because: "approvals", required, given } : null;
+});
+
 /**
  * Whether the branches can be merged, and at which commits. `former` is a merge whose outcome is unknown: if git has made it,
  * it is the request's merge, and no second one is begun.
@@ -73,7 +88,7 @@ const noteSides = Effect.fnUntraced(function* (
   git: GitBackend["Service"],
   request: ChangeRequest,
   former: MergeSides | null,
-): Effect.fn.Return<ChangeRequestEvent, GitError> {
+): Effect.fn.Return<ChangeRequestEvent, GitError | StoreError, Projects | Remarks> {
   const { projectId, baseRef, headRef } = request;
   const commit = former === null ? null : yield* tipWith(git, request, former);
   if (former !== null && commit !== null) return { type: "merged.in_git", sides: former, commit };
@@ -81,6 +96,8 @@ const noteSides = Effect.fnUntraced(function* (
   if (seen.commits.length === 0) return refused({ because: "no_changes" }, true);
   if (!seen.mergeable) return refused({ because: "conflict", paths: seen.conflicts }, true);
   const { base, head } = seen;
+  const lacking = yield* lackingApprovals(request, head);
+  if (lacking !== null) return refused(lacking, true);
   return { type: "sides.noted", sides: { base, head }, at: yield* Clock.currentTimeMillis };
 });
 
@@ -137,6 +154,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
   const { moved } = yield* RequestBranches;
   const pulls = yield* PullMirror;
   const faults = yield* Faults;
+  const approvals = yield* Effect.context<Projects | Remarks>();
   const record = Effect.flatMap(byId(id), (row) =>
     row === null ? Effect.die(new Error(`change request ${id} has no row`)) : Effect.succeed(row),
   );
@@ -144,6 +162,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
     noteSides: {
       perform: ({ former }) =>
         Effect.flatMap(record, (request) => noteSides(git, request, former)).pipe(
+          Effect.provideContext(approvals),
           // Nothing was begun, and a former merge stays in doubt.
           Effect.catchTag("GitError", (error) => Effect.succeed(refusedByGit(error, false))),
         ),

@@ -13,6 +13,7 @@ import {
   text,
   Uuid,
 } from "../../http/api/schemas.ts";
+import { VerdictWire } from "./review-api.ts";
 
 const nullable = Schema.NullOr;
 
@@ -59,6 +60,10 @@ export const Detail = Schema.Struct({
       message: Schema.String,
     }),
   ),
+  /** Each person's newest one, the oldest first. */
+  verdicts: Schema.Array(VerdictWire),
+  /** Of the project. A merge needs so many verdicts that count. */
+  approvals_required: Schema.Finite,
   ...comparisonFields,
 }).annotate({ identifier: "ChangeRequestDetail" });
 
@@ -67,6 +72,12 @@ const OpenRequest = Schema.Struct({
   session_id: Schema.optionalKey(Uuid),
   head_ref: Schema.optionalKey(Schema.String),
   title: text(300),
+  description: Schema.optionalKey(optionalText(64 * 1024)),
+});
+
+/** Each of the two may be absent. */
+const EditRequest = Schema.Struct({
+  title: Schema.optionalKey(text(300)),
   description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 
@@ -102,6 +113,12 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "read_project"),
+    HttpApiEndpoint.patch("edit", "/:number", {
+      params: numberParams,
+      payload: EditRequest,
+      success: ChangeRequestSummary,
+      error: [BadRequest, NotFound],
+    }).annotate(Access, "edit_change_request"),
     // Only for people: a person reviews an agent's work before it reaches the default branch (api.md 1).
     HttpApiEndpoint.post("merge", "/:number/merge", {
       params: numberParams,

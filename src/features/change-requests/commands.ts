@@ -3,10 +3,11 @@ import type { Answer } from "../../cli/contract.ts";
 import { command } from "../../cli/command.ts";
 import { usage } from "../../cli/failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
-import { count, oneOf, sessionId } from "../../cli/words.ts";
+import { anyId, count, oneOf, sessionId } from "../../cli/words.ts";
 import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
 
 type ChangeRequest = Answer<"POST /v1/projects/:pid/change-requests">;
+type Remark = Answer<"POST /v1/projects/:pid/change-requests/:number/remarks">;
 type Detail = Answer<"GET /v1/projects/:pid/change-requests/:number">;
 
 const NUMBER = "NUMBER";
@@ -31,6 +32,17 @@ const mergeable = ({ status, mergeable: clean, conflicts }: Detail): string | nu
   return conflicts.length === 0 ? "no" : `no, conflicts in ${conflicts.join(", ")}`;
 };
 
+/** Each person's newest verdict, and how many approvals a merge needs. */
+const verdictsText = ({ verdicts, approvals_required: required, status }: Detail): string | null => {
+  const lines = verdicts.map(
+    ({ by, kind, counts }) =>
+      `${by.name} ${VERDICTS[kind]}${kind === "approval" && !counts && status === "open" ? " (does not count)" : ""}`,
+  );
+  const given = verdicts.filter(({ counts }) => counts).length;
+  if (status === "open" && required > 0) lines.push(`${given} of ${required} approvals that a merge needs`);
+  return lines.length === 0 ? null : lines.join("\n");
+};
+
 /** One line for each mistake that a merge would bring. */
 const warned = ({ warnings }: Detail): readonly string[] =>
   warnings.map(({ file, line, message }) =>
@@ -46,6 +58,7 @@ const shown = (request: Detail): string => {
       ["session", request.session_id],
       ["opened", time(request.created_at)],
       ["mergeable", mergeable(request)],
+      ["verdicts", verdictsText(request)],
       [
         "merged",
         request.merged_at === null ? null : `${time(request.merged_at)} as ${request.merged_commit ?? ""}`,
@@ -213,4 +226,182 @@ const close = command({
   },
 });
 
-export const changeRequestCommands = [create, list, show, diff, merge, close];
+const edit = command({
+  name: "cr edit",
+  about: "Change a change request's title or description",
+  takes: [NUMBER],
+  inProject: true,
+  options: {
+    title: { value: "TEXT", about: "Summary of the change, in one line" },
+    description: { value: "TEXT", about: "More details for the reviewer" },
+  },
+  run: async ({ given, options: { title, description }, api, project }) => {
+    if (title === undefined && description === undefined) throw usage("Give --title or --description.");
+    const number = count(given.NUMBER, NUMBER);
+    const { value, text } = await api().call("PATCH /v1/projects/:pid/change-requests/:number", {
+      params: { pid: await project(), number },
+      payload: { ...(title !== undefined && { title }), ...(description !== undefined && { description }) },
+    });
+    return { json: text, text: summary(value) };
+  },
+});
+
+const VERDICTS = { comment: "says", approval: "approves", changes_requested: "asks for changes" } as const;
+
+const placeText = ({ place }: Remark): string => {
+  if (place === null) return "";
+  const { file, side, first_line: first, last_line: last } = place;
+  return ` on ${file}:${first}${last === first ? "" : `-${last}`}${side === "base" ? " as it was" : ""}`;
+};
+
+/** Who says what, and the text below it. */
+const remarkText = (remark: Remark): string => {
+  const {
+    id,
+    kind,
+    created_by: by,
+    created_at: at,
+    outdated,
+    resolved_at: resolved,
+    reply_to: above,
+  } = remark;
+  const marks = [
+    ...(above === null ? [] : [`answers ${above}`]),
+    ...(outdated ? ["before the last push"] : []),
+    ...(resolved === null ? [] : ["resolved"]),
+  ];
+  const mark = marks.length === 0 ? "" : ` (${marks.join(", ")})`;
+  const title = visible(`${id} ${time(at)} ${by.name} ${VERDICTS[kind]}${placeText(remark)}${mark}`);
+  const body = visibleLines(remark.body).replaceAll(/^(?=.)/gm, "  ");
+  return body === "" ? title : `${title}\n${body}`;
+};
+
+const comments = command({
+  name: "cr comments",
+  about: "List what people say of a change request, the oldest first",
+  takes: [NUMBER],
+  inProject: true,
+  options: pageOptions,
+  run: async ({ given, options, api, project, note }) => {
+    const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
+    const answered = await api().call("GET /v1/projects/:pid/change-requests/:number/remarks", {
+      params,
+      query: page(options),
+    });
+    const texts = answered.value.remarks.map(remarkText);
+    return pageOutcome(answered, texts.join("\n") || "No comments.", note);
+  },
+});
+
+/** `12`, or `12-14`. */
+const linesOf = (text: string): { readonly first_line: number; readonly last_line: number } => {
+  const [, first = "", last = first] = /^(\d{1,7})(?:-(\d{1,7}))?$/.exec(text) ?? [];
+  if (first === "") throw usage("--lines must be a line, such as 12, or a range, such as 12-14.");
+  return { first_line: Number(first), last_line: Number(last) };
+};
+
+const comment = command({
+  name: "cr comment",
+  about: "Comment on a change request, or on lines of a file",
+  takes: [NUMBER],
+  inProject: true,
+  options: {
+    body: { value: "TEXT", about: "The comment, as Markdown" },
+    file: { value: "PATH", about: "The file that it is about" },
+    lines: { value: "LINES", about: "Its lines, such as 12 or 12-14" },
+    side: { value: "SIDE", about: "Which version of the file: head or base (head)" },
+    "reply-to": { value: "ID", about: "The comment that it answers" },
+  },
+  run: async ({ given, options, api, project }) => {
+    const { body, file, lines, "reply-to": above } = options;
+    if (body === undefined) throw usage("--body is missing.");
+    if ((file === undefined) !== (lines === undefined)) throw usage("Give --file and --lines together.");
+    const side = oneOf(options.side, ["head", "base"], "--side") ?? "head";
+    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/remarks", {
+      params: { pid: await project(), number: count(given.NUMBER, NUMBER) },
+      payload: {
+        body,
+        ...(file !== undefined && lines !== undefined && { place: { file, side, ...linesOf(lines) } }),
+        ...(above !== undefined && { reply_to: anyId(above, "--reply-to") }),
+      },
+    });
+    return { json: text, text: remarkText(value) };
+  },
+});
+
+/** A command that says a person's verdict. */
+const verdict = (
+  { name, about, notes }: { readonly name: string; readonly about: string; readonly notes: string },
+  kind: Exclude<keyof typeof VERDICTS, "comment">,
+) =>
+  command({
+    name,
+    about,
+    takes: [NUMBER],
+    inProject: true,
+    options: {
+      body: { value: "TEXT", about: "What you say to it, as Markdown" },
+      commit: { value: "COMMIT", about: "Only if this is still the newest commit of the branch" },
+    },
+    notes,
+    run: async ({ given, options: { body, commit }, api, project }) => {
+      if (body === undefined && kind === "changes_requested") throw usage("--body is missing.");
+      const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/remarks", {
+        params: { pid: await project(), number: count(given.NUMBER, NUMBER) },
+        payload: { kind, ...(body !== undefined && { body }), ...(commit !== undefined && { commit }) },
+      });
+      return { json: text, text: remarkText(value) };
+    },
+  });
+
+const approve = verdict(
+  {
+    name: "cr approve",
+    about: "Approve a change request's newest commit",
+    notes:
+      "A push takes the approval away. Who opened the change request cannot approve it for a project that demands approvals.",
+  },
+  "approval",
+);
+const requestChanges = verdict(
+  {
+    name: "cr request-changes",
+    about: "Ask for changes to a change request",
+    notes: "It replaces your approval, if you gave one.",
+  },
+  "changes_requested",
+);
+
+const resolve = command({
+  name: "cr resolve",
+  about: "Mark a comment as resolved",
+  takes: [NUMBER, "COMMENT"],
+  inProject: true,
+  options: { reopen: { about: "Mark it as not resolved" } },
+  run: async ({ given, options: { reopen }, api, project }) => {
+    const { value, text } = await api().call("PATCH /v1/projects/:pid/change-requests/:number/remarks/:id", {
+      params: {
+        pid: await project(),
+        number: count(given.NUMBER, NUMBER),
+        id: anyId(given.COMMENT, "COMMENT"),
+      },
+      payload: { resolved: !reopen },
+    });
+    return { json: text, text: remarkText(value) };
+  },
+});
+
+export const changeRequestCommands = [
+  create,
+  list,
+  show,
+  diff,
+  edit,
+  comments,
+  comment,
+  approve,
+  requestChanges,
+  resolve,
+  merge,
+  close,
+];

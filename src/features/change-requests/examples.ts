@@ -45,6 +45,21 @@ const merged = {
   merged_by: USER,
 };
 
+const remark = {
+  id: "019a7c44-7c66-7d3e-a6b2-b1c2d3e4f509",
+  kind: "comment",
+  body: "Does an empty cart keep its coupon?",
+  commit: COMMIT,
+  outdated: false,
+  place: { file: "src/cart.ts", side: "head", first_line: 12, last_line: 14 },
+  reply_to: null,
+  created_by: { id: USER, name: "Mia" },
+  created_at: LATER,
+  edited_at: null,
+  resolved_by: null,
+  resolved_at: null,
+};
+
 export const CHANGE_REQUEST_EXAMPLES: Examples = {
   "triggerWishes.draft": {
     summary: "Write a new trigger as lines of platform.toml, and check it. Nothing changes.",
@@ -85,6 +100,10 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
       mergeable: true,
       conflicts: [],
       warnings: [{ file: "platform.toml", line: 3, message: "triggers[0].cron: cron is missing." }],
+      verdicts: [
+        { kind: "approval", by: { id: USER, name: "Mia" }, at: LATER, commit: COMMIT, counts: false },
+      ],
+      approvals_required: 0,
       commits_total: 1,
       commits: [{ sha: COMMIT, subject: "Refuse an empty cart", author_name: "agent", committed_at: LATER }],
       files_changed_total: 1,
@@ -105,4 +124,24 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
     summary: "Close a change request without merging it.",
     response: { ...changeRequest, status: "closed", updated_at: LATER },
   },
+  "changeRequests.edit": {
+    summary: "Change a change request's title or description.",
+    request: { title: "Fix the checkout of empty carts" },
+    response: { ...changeRequest, updated_at: LATER },
+  },
+  "reviews.list": {
+    summary: "List what people say of a change request, the oldest first.",
+    response: { remarks: [remark], next_cursor: null },
+  },
+  "reviews.add": {
+    summary: "Comment on a change request or on lines of it, approve it, or ask for changes.",
+    request: { body: remark.body, commit: COMMIT, place: remark.place },
+    response: remark,
+  },
+  "reviews.edit": {
+    summary: "Change the text of your remark, or resolve a remark.",
+    request: { resolved: true },
+    response: { ...remark, resolved_by: USER, resolved_at: LATER },
+  },
+  "reviews.remove": { summary: "Delete your remark, with its answers." },
 };

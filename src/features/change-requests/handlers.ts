@@ -1,4 +1,5 @@
 /** Handlers of api.ts. */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
@@ -18,6 +19,16 @@ import { openRequest } from "./opening.ts";
 import { gitFailed, refGone } from "../../http/refusals.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES, pageOf } from "../../http/steps/wire.ts";
 import { ChangeRequestsGroup } from "./api.ts";
+import { Remarks } from "./ports/remarks.ts";
+import {
+  addRemark,
+  editRemark,
+  headOf as headCommit,
+  remarkWire,
+  removeRemark,
+  verdictWire,
+} from "./review.ts";
+import { ReviewsGroup } from "./review-api.ts";
 import { changeRequestWire } from "./wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -95,6 +106,8 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
     request.status === "open"
       ? [...(yield* leaks(request)), ...(yield* proposedMistakes(repository, comparison))]
       : [];
+  const verdicts = yield* (yield* Remarks).verdicts(request.id);
+  const { approvalsRequired } = yield* projectFor(yield* Caller, path.pid);
   return yield* shownWork(path.pid, {
     ...changeRequestWire(request),
     base_commit: comparison.base,
@@ -102,6 +115,8 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
     mergeable: request.status === "open" && comparison.mergeable,
     conflicts: request.status === "open" ? comparison.conflicts : [],
     warnings: warnings.slice(0, MISTAKES_MAX),
+    verdicts: verdicts.map((verdict) => verdictWire(verdict, { ...request, head: comparison.head })),
+    approvals_required: approvalsRequired,
     ...comparisonWire(comparison),
   });
 });
@@ -112,6 +127,23 @@ export const merge = Effect.fnUntraced(function* (
 ) {
   const request = yield* found(path);
   return changeRequestWire(yield* mergeRequest(request, message));
+});
+
+/** The two texts that people read. */
+export const edit = Effect.fnUntraced(function* (
+  path: NumberPath,
+  { title, description }: { readonly title?: string; readonly description?: string },
+) {
+  if (title === undefined && description === undefined)
+    return yield* badRequest("title", "must be given, or `description`");
+  yield* found(path);
+  const change = {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    now: yield* Clock.currentTimeMillis,
+  };
+  const edited = yield* (yield* ChangeRequests).edit(path.pid, path.number, change);
+  return edited === null ? yield* notFound("change request") : changeRequestWire(edited);
 });
 
 export const close = Effect.fnUntraced(function* (path: NumberPath) {
@@ -153,6 +185,38 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
           }),
         ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
       )
+      .handle("edit", ({ params, payload }) => answering(edit(params, payload)))
       .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
       .handle("close", ({ params }) => answering(close(params))),
+);
+
+export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), "reviews", (handlers) =>
+  handlers
+    .handle("list", ({ params, query }) =>
+      answering(
+        Effect.gen(function* () {
+          const request = yield* found(params);
+          const page = yield* (yield* Remarks).list(request.id, pageOf(query));
+          const head = yield* headCommit(request);
+          const remarks = yield* shownWork(
+            params.pid,
+            page.items.map((remark) => remarkWire(remark, head)),
+          );
+          return { remarks, next_cursor: page.nextCursor };
+        }),
+      ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
+    )
+    .handle("add", ({ params, payload }) =>
+      answering(Effect.flatMap(found(params), (request) => addRemark(request, payload))).pipe(
+        Effect.catchTag("GitError", (error) => Effect.fail(refGone(error))),
+      ),
+    )
+    .handle("edit", ({ params, payload }) =>
+      answering(Effect.flatMap(found(params), (request) => editRemark(request, params.id, payload))).pipe(
+        Effect.catchTag("GitError", (error) => Effect.fail(refGone(error))),
+      ),
+    )
+    .handle("remove", ({ params }) =>
+      answering(Effect.flatMap(found(params), (request) => removeRemark(request, params.id))),
+    ),
 );

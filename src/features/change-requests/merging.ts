@@ -129,6 +129,16 @@ const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly stri
   });
 };
 
+const unapproved = (
+  { number, headRef }: ChangeRequest,
+  { required, given }: { readonly required: number; readonly given: number },
+): Conflict =>
+  new Conflict({
+    error: `Change request #${number} needs ${required === 1 ? "an approval" : `${required} approvals`} of the newest commit of ${headRef}, and has ${given}. Who opened it cannot approve it, and each push needs new approvals.`,
+    code: "approvals_missing",
+    details: { required, given },
+  });
+
 const mergeFailed = (error: GitError) =>
   error.code === "ref_moved" ? new Unavailable({ error: error.message, code: "busy" }) : refGone(error);
 
@@ -140,6 +150,8 @@ const refusedMerge = Effect.fnUntraced(function* (request: ChangeRequest, refusa
       return yield* refusal.paths.length > 0
         ? mergeConflict(request, refusal.paths)
         : yield* unrelatedHistories(request);
+    case "approvals":
+      return yield* unapproved(request, refusal);
     case "git":
       return yield* mergeFailed(new GitError(refusal));
   }

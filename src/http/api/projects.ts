@@ -7,6 +7,7 @@ import {
 } from "../../domain/repository/repository.ts";
 import { Usage } from "../../domain/conversation/conversation.ts";
 import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
+import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
 import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
@@ -26,6 +27,10 @@ export const ProjectWire = Schema.Struct({
   }),
   merge_role: Schema.Literals(MERGE_ROLES).annotate({
     description: "The lowest role that may merge a change request.",
+  }),
+  approvals_required: Schema.Finite.annotate({
+    description:
+      "How many people must approve a change request's newest commit before it is merged. The person who opened it does not count. 0: approvals are information.",
   }),
   manifest: Schema.Struct({
     commit: Schema.NullOr(Schema.String),
@@ -48,6 +53,9 @@ const PatchProject = Schema.Struct({
   triggers_paused: Schema.optionalKey(Schema.Boolean),
   default_role: Schema.optionalKey(Schema.NullOr(Schema.Literals(DEFAULT_ROLES))),
   merge_role: Schema.optionalKey(Schema.Literals(MERGE_ROLES)),
+  approvals_required: Schema.optionalKey(
+    Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: APPROVALS_MAX })),
+  ),
   default_branch: Schema.optionalKey(text(244)),
 });
 

@@ -156,16 +156,18 @@ interface PatchProject {
   readonly default_branch?: string;
   readonly default_role?: DefaultRole | null;
   readonly merge_role?: MergeRole;
+  readonly approvals_required?: number;
 }
 
 /** What people set, by the names of the API. */
-const settingsOf = ({ name, status, triggersPaused, defaultBranch, defaultRole, mergeRole }: Project) => ({
-  name,
-  status,
-  triggers_paused: triggersPaused,
-  default_branch: defaultBranch,
-  default_role: defaultRole,
-  merge_role: mergeRole,
+const settingsOf = (project: Project) => ({
+  name: project.name,
+  status: project.status,
+  triggers_paused: project.triggersPaused,
+  default_branch: project.defaultBranch,
+  default_role: project.defaultRole,
+  merge_role: project.mergeRole,
+  approvals_required: project.approvalsRequired,
 });
 
 export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
@@ -180,6 +182,7 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
     ...(patch.default_branch === undefined ? {} : { defaultBranch: patch.default_branch }),
     ...(patch.default_role === undefined ? {} : { defaultRole: patch.default_role }),
     ...(patch.merge_role === undefined ? {} : { mergeRole: patch.merge_role }),
+    ...(patch.approvals_required === undefined ? {} : { approvalsRequired: patch.approvals_required }),
   };
   const projects = yield* Projects;
   const updated = yield* projects.update(project.id, change, yield* Clock.currentTimeMillis).pipe(

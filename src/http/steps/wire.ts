@@ -53,6 +53,7 @@ export const projectWire = (project: Project) => ({
   triggers_paused: project.triggersPaused,
   default_role: project.defaultRole,
   merge_role: project.mergeRole,
+  approvals_required: project.approvalsRequired,
   manifest: {
     commit: project.manifest.commit,
     synced_at: instantOrNull(project.manifest.syncedAt),

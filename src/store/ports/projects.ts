@@ -23,6 +23,8 @@ export interface Project {
   readonly defaultRole: DefaultRole | null;
   /** The lowest role that may merge a change request. */
   readonly mergeRole: MergeRole;
+  /** How many people must approve a change request before it is merged. 0 to 10. */
+  readonly approvalsRequired: number;
   readonly manifest: {
     readonly commit: string | null;
     readonly syncedAt: number | null;
@@ -48,7 +50,10 @@ export type NewProject = Pick<
 };
 
 export type ProjectUpdate = Partial<
-  Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch" | "defaultRole" | "mergeRole">
+  Pick<
+    Project,
+    "name" | "status" | "triggersPaused" | "defaultBranch" | "defaultRole" | "mergeRole" | "approvalsRequired"
+  >
 >;
 
 /** Whose projects: all of the account (`userId` is null), or those in which a person has a role. */

@@ -33,7 +33,7 @@ type Row = Omit<Project, "manifest" | "version"> & {
 
 const COLUMNS = `
   project.id, account_id AS "accountId", name, status, repository, default_branch AS "defaultBranch",
-    triggers_paused AS "triggersPaused", default_role AS "defaultRole", merge_role AS "mergeRole", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
+    triggers_paused AS "triggersPaused", default_role AS "defaultRole", merge_role AS "mergeRole", approvals_required AS "approvalsRequired", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
     version, read_commit AS "readCommit", synced_at AS "syncedAt", error`;
 const FROM = `
   FROM projects AS project LEFT JOIN project_manifests AS manifest ON manifest.project_id = project.id`;
@@ -77,6 +77,7 @@ const makeUpdate = Effect.gen(function* () {
         triggers_paused = coalesce(${change.triggersPaused ?? null}::boolean, triggers_paused),
         default_branch = coalesce(${change.defaultBranch ?? null}, default_branch),
         merge_role = coalesce(${change.mergeRole ?? null}, merge_role),
+        approvals_required = coalesce(${change.approvalsRequired ?? null}::integer, approvals_required),
         default_role = CASE WHEN ${change.defaultRole === undefined} THEN default_role ELSE ${change.defaultRole ?? null} END
       WHERE id = ${id}`;
     yield* changes.mark(id);

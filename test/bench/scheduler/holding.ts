@@ -86,6 +86,7 @@ const projectOf = (number: number): Project => ({
   createdBy: uuid(2, 1),
   defaultRole: "member",
   mergeRole: "member",
+  approvalsRequired: 0,
   manifest: { commit: null, syncedAt: QUIET, error: null },
   version: 1,
   createdAt: QUIET,

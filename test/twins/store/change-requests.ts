@@ -138,6 +138,15 @@ export const layer = Layer.effect(
         ),
       noteTips: (projectId, number, told) =>
         Effect.sync(() => noteTips(tables, find(projectId, number), told)),
+      edit: (projectId, number, { now, ...change }) =>
+        Effect.sync(() => {
+          const found = find(projectId, number);
+          if (found === null) return null;
+          const edited = { ...found, ...change, updatedAt: now };
+          put(tables, edited);
+          tables.events.append([changeRequestMoved(edited, now)]);
+          return edited;
+        }),
       withPulls: (projectId, limit) => Effect.sync(() => withPulls(ofProject(projectId), limit)),
       recordPull: (projectId, number, pull) =>
         Effect.sync(() => {

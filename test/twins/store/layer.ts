@@ -31,6 +31,7 @@ import * as OutboundWebhooks from "./outbound-webhooks.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
+import * as Remarks from "./remarks.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
@@ -48,6 +49,7 @@ export const overTables = Layer.mergeAll(
   Audit.layer,
   BrowserSessions.layer,
   ChangeRequests.layer,
+  Remarks.layer,
   CloneCredentials.layer,
   ConnectorGrants.layer,
   Connectors.layer,

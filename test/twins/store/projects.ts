@@ -22,6 +22,7 @@ const insert = (
   const record: Project = {
     ...project,
     ...NEW_PROJECT_ROLES,
+    approvalsRequired: 0,
     status: "active",
     triggersPaused: false,
     manifest: { commit: null, syncedAt: null, error: null },

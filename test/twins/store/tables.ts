@@ -26,6 +26,7 @@ import type { PendingCommand, Unsettled } from "../../../src/store/ports/journal
 import type { Suspension } from "../../../src/domain/connector/own-credential.ts";
 import type { NewPreview } from "../../../src/store/ports/previews.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
+import type { Remark } from "../../../src/features/change-requests/ports/remarks.ts";
 import type { EnvironmentBuild, LogPiece } from "../../../src/store/ports/environment-builds.ts";
 import type { Fire, StoredRequest } from "../../../src/store/ports/fires.ts";
 import { TokenSignIn, type NewToken, type Principal } from "../../../src/store/ports/identity.ts";
@@ -272,6 +273,7 @@ export class TableSet {
   refusals: readonly WebhookRefusal[] = [];
   readonly events = new EventTable();
   readonly changeRequests = new Map<string, ChangeRequestRow>();
+  readonly remarks = new Map<string, Remark>();
   readonly changeRequestOutbox = new Outbox<ChangeRequestCommand>();
   readonly environmentBases = new Map<string, EnvironmentBase>();
   readonly environmentBuilds = new Map<string, EnvironmentBuildRow>();

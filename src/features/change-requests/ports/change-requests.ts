@@ -99,6 +99,12 @@ export class ChangeRequests extends Context.Service<
       number: number,
       seen: { readonly tips: BranchTips; readonly now: number },
     ) => Stored<void>;
+    /** Changes what people read. Tells the request's readers (`change_request.updated`). @returns null if there is no such request */
+    readonly edit: (
+      projectId: string,
+      number: number,
+      change: { readonly title?: string; readonly description?: string; readonly now: number },
+    ) => Stored<ChangeRequest | null>;
     readonly list: (
       projectId: string,
       request: PageRequest & { readonly status: string | null },

@@ -193,7 +193,18 @@ const makeLooks = Effect.gen(function* () {
           AND (base_tip, head_tip) IS DISTINCT FROM (${base}, ${head}) RETURNING ${columns}`;
       if (row !== undefined) yield* events.append([changeRequestMoved(requestOf(row), now)]);
     }).pipe(sql.withTransaction, stored("changeRequests.noteTips"));
-  return { byPull, openOf, allOpen, noteTips };
+  const edit: Service["edit"] = (projectId, number, { title, description, now }) =>
+    Effect.gen(function* () {
+      const [row] = yield* sql<Row>`
+        UPDATE change_requests SET title = coalesce(${title ?? null}, title),
+          description = coalesce(${description ?? null}, description), updated_at = ${at(now)}
+        WHERE project_id = ${projectId} AND number = ${number} RETURNING ${columns}`;
+      if (row === undefined) return null;
+      const edited = requestOf(row);
+      yield* events.append([changeRequestMoved(edited, now)]);
+      return edited;
+    }).pipe(sql.withTransaction, stored("changeRequests.edit"));
+  return { byPull, openOf, allOpen, noteTips, edit };
 });
 
 export const layer = Layer.effect(

@@ -83,6 +83,7 @@ export const project = {
   triggers_paused: false,
   default_role: "member",
   merge_role: "member",
+  approvals_required: 0,
   manifest: { commit: BASE_COMMIT, synced_at: BEGAN, error: null },
   created_at: BEGAN,
   updated_at: BEGAN,

@@ -1,0 +1,168 @@
+/** What people say of a change request: remarks on it and on its lines, and their verdicts. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { GitBackend } from "../../git/port.ts";
+import { audited } from "../../services/audit.ts";
+import { newUuid } from "../../services/entropy.ts";
+import { Caller } from "../../http/api/access.ts";
+import { badRequest, Conflict, Forbidden, notFound } from "../../http/api/errors.ts";
+import { instant, instantOrNull } from "../../http/steps/wire.ts";
+import type { ChangeRequest } from "./ports/change-requests.ts";
+import { Remarks, REMARKS_MAX, type NamedVerdict, type Remark } from "./ports/remarks.ts";
+import { isApproval, type RemarkKind } from "./rules/verdicts.ts";
+
+export const remarkWire = (remark: Remark, head: string | null) => ({
+  id: remark.id,
+  kind: remark.kind,
+  body: remark.body,
+  commit: remark.commit,
+  outdated: remark.commit !== head,
+  place: remark.place && {
+    file: remark.place.file,
+    side: remark.place.side,
+    first_line: remark.place.firstLine,
+    last_line: remark.place.lastLine,
+  },
+  reply_to: remark.replyTo,
+  created_by: { id: remark.createdBy, name: remark.createdByName },
+  created_at: instant(remark.createdAt),
+  edited_at: instantOrNull(remark.editedAt),
+  resolved_by: remark.resolved?.by ?? null,
+  resolved_at: instantOrNull(remark.resolved?.at ?? null),
+});
+
+/** Of an ended request no approval counts any more. */
+export const verdictWire = (
+  { kind, by, name, at, commit }: NamedVerdict,
+  { status, head, createdBy }: { readonly head: string } & Pick<ChangeRequest, "status" | "createdBy">,
+) => ({
+  kind,
+  by: { id: by, name },
+  at: instant(at),
+  commit,
+  counts: status === "open" && isApproval({ kind, by, at, commit }, { head, createdBy }),
+});
+
+/** The head branch's present commit. Null: the branch is gone. */
+export const headOf = ({ projectId, headRef, status, mergeSides }: ChangeRequest) =>
+  status === "merged" && mergeSides !== null
+    ? Effect.succeed(mergeSides.head)
+    : Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, headRef));
+
+interface RemarkWish {
+  readonly kind?: RemarkKind;
+  readonly body?: string;
+  readonly commit?: string;
+  readonly place?: {
+    readonly file: string;
+    readonly side: "base" | "head";
+    readonly first_line: number;
+    readonly last_line: number;
+  };
+  readonly reply_to?: string;
+}
+
+/** Checks what the schema cannot. */
+const checked = Effect.fnUntraced(function* (request: ChangeRequest, wish: RemarkWish, head: string | null) {
+  const { kind = "comment", body = "", commit, place, reply_to: replyTo } = wish;
+  if (body === "" && kind !== "approval") return yield* badRequest("body", "must say something");
+  if (place !== undefined && place.last_line < place.first_line)
+    return yield* badRequest("place.last_line", "must not be before `first_line`");
+  if (kind === "comment") return { kind, body, place, replyTo };
+  if (place !== undefined || replyTo !== undefined)
+    return yield* badRequest("kind", "must be `comment` for a remark on lines and for an answer");
+  if (request.status !== "open")
+    return yield* new Conflict({
+      error: `Change request #${request.number} is already ${request.status}.`,
+      code: "not_open",
+    });
+  if (commit !== undefined && commit !== head)
+    return yield* new Conflict({
+      error: `${request.headRef} has another commit now. Look at what is new, and decide again.`,
+      code: "head_moved",
+      details: { head_commit: head },
+    });
+  return { kind, body, place, replyTo };
+});
+
+export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wish: RemarkWish) {
+  const { user } = yield* Caller;
+  const head = yield* headOf(request);
+  const { kind, body, place, replyTo } = yield* checked(request, wish, head);
+  const now = yield* Clock.currentTimeMillis;
+  const remark = {
+    id: yield* newUuid,
+    requestId: request.id,
+    kind,
+    body,
+    commit: wish.commit ?? head,
+    place:
+      place === undefined
+        ? null
+        : { file: place.file, side: place.side, firstLine: place.first_line, lastLine: place.last_line },
+    replyTo: replyTo ?? null,
+    createdBy: user.id,
+    createdAt: now,
+  };
+  const adding = (yield* Remarks).add(request, remark);
+  const added = yield* kind === "comment"
+    ? adding
+    : adding.pipe(
+        audited((made) =>
+          made === null
+            ? null
+            : {
+                action: "change_request.verdict" as const,
+                target: `#${request.number}`,
+                changes: { number: request.number, verdict: kind, commit: head },
+              },
+        ),
+      );
+  if (added !== null) return remarkWire(added, head);
+  return yield* new Conflict({
+    error:
+      replyTo === undefined
+        ? `A change request has at most ${REMARKS_MAX} remarks. Delete some, or open another one.`
+        : `The remark that this answers does not exist, or the request has ${REMARKS_MAX} remarks already.`,
+    code: replyTo === undefined ? "too_many_remarks" : "no_such_remark",
+  });
+});
+
+interface Edit {
+  readonly body?: string;
+  readonly resolved?: boolean;
+}
+
+const ownOnly = new Forbidden({
+  error: "Only its author can change or delete a remark.",
+  code: "forbidden",
+});
+
+/** A remark's text is its author's. All who may talk about the request may resolve it. */
+export const editRemark = Effect.fnUntraced(function* (request: ChangeRequest, id: string, edit: Edit) {
+  const { user } = yield* Caller;
+  const remarks = yield* Remarks;
+  const { body, resolved } = edit;
+  if (body === undefined && resolved === undefined)
+    return yield* badRequest("body", "must be given, or `resolved`");
+  let remark = yield* remarks.get(request.id, id);
+  if (remark === null) return yield* notFound("remark");
+  const at = yield* Clock.currentTimeMillis;
+  if (body !== undefined) {
+    if (remark.createdBy !== user.id) return yield* ownOnly;
+    remark = yield* remarks.edit(request, id, { body, at });
+  }
+  if (resolved !== undefined)
+    remark = yield* remarks.resolve(request, id, { by: resolved ? user.id : null, at });
+  if (remark === null) return yield* notFound("remark");
+  return remarkWire(remark, yield* headOf(request));
+});
+
+export const removeRemark = Effect.fnUntraced(function* (request: ChangeRequest, id: string) {
+  const { user } = yield* Caller;
+  const remarks = yield* Remarks;
+  const remark = yield* remarks.get(request.id, id);
+  if (remark === null) return yield* notFound("remark");
+  if (remark.createdBy !== user.id) return yield* ownOnly;
+  yield* remarks.remove(request, id, yield* Clock.currentTimeMillis);
+});

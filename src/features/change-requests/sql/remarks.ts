@@ -1,0 +1,148 @@
+/** What people say of a change request. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { changeRequestMoved } from "../ports/change-request-steps.ts";
+import type { ChangeRequest } from "../ports/change-requests.ts";
+import {
+  Remarks,
+  REMARKS_MAX,
+  type NamedVerdict,
+  type NewRemark,
+  type Remark,
+  type RemarkPlace,
+} from "../ports/remarks.ts";
+import { pageOf, positionOf } from "../../../store/cursor.ts";
+import { shared } from "../../../store/postgres/connection/prepared.ts";
+import { at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { EventLog } from "../../../store/postgres/event-log.ts";
+
+const COLUMNS = `
+  remark.id, change_request_id AS "requestId", kind, body, commit, file, side, first_line AS "firstLine", last_line AS "lastLine",
+  reply_to AS "replyTo", remark.created_by AS "createdBy", users.name AS "createdByName", remark.created_at AS "createdAt",
+  edited_at AS "editedAt", resolved_by AS "resolvedBy", resolved_at AS "resolvedAt"`;
+
+interface Row extends Omit<Remark, "place" | "resolved"> {
+  readonly file: string | null;
+  readonly side: RemarkPlace["side"] | null;
+  readonly firstLine: number | null;
+  readonly lastLine: number | null;
+  readonly resolvedBy: string | null;
+  readonly resolvedAt: number | null;
+}
+
+/** The columns of a place, and of a resolution, are all null or all set (constraints of the table). */
+const remarkOf = ({ file, side, firstLine, lastLine, resolvedBy, resolvedAt, ...row }: Row): Remark => ({
+  ...row,
+  place:
+    file === null || side === null || firstLine === null || lastLine === null
+      ? null
+      : { file, side, firstLine, lastLine },
+  resolved: resolvedBy === null || resolvedAt === null ? null : { by: resolvedBy, at: resolvedAt },
+});
+
+const first = ([row]: readonly Row[]): Remark | null => (row === undefined ? null : remarkOf(row));
+
+const makeReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const columns = sql.literal(COLUMNS);
+  const get = (requestId: string, id: string) =>
+    sql<Row>`
+      SELECT ${columns} FROM change_request_remarks remark JOIN users ON users.id = remark.created_by
+      WHERE change_request_id = ${requestId} AND remark.id = ${id}`.pipe(
+      Effect.map(first),
+      shared,
+      stored("remarks.get"),
+    );
+  const list: Remarks["Service"]["list"] = Effect.fnUntraced(function* (requestId, { cursor, limit }) {
+    const position = yield* positionOf(cursor);
+    const rows = yield* sql<Row>`
+      SELECT ${columns} FROM change_request_remarks remark JOIN users ON users.id = remark.created_by
+      WHERE change_request_id = ${requestId}
+        ${
+          position === null
+            ? sql.literal("")
+            : sql`AND (remark.created_at, remark.id) > (${at(position.at)}, ${position.id}::uuid)`
+        }
+      ORDER BY remark.created_at, remark.id ${pageLimit(sql, limit)}`;
+    return pageOf(rows.map(remarkOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+  }, stored("remarks.list"));
+  const verdicts: Remarks["Service"]["verdicts"] = (requestId) =>
+    sql<NamedVerdict>`
+      SELECT * FROM (
+        SELECT DISTINCT ON (remark.created_by) kind, remark.created_by AS by, users.name, remark.created_at AS at, commit
+        FROM change_request_remarks remark JOIN users ON users.id = remark.created_by
+        WHERE change_request_id = ${requestId} AND kind <> 'comment'
+        ORDER BY remark.created_by, remark.created_at DESC, remark.id DESC
+      ) newest ORDER BY at, by`.pipe(shared, stored("remarks.verdicts"));
+  return { get, list, verdicts };
+});
+
+export const layer = Layer.effect(
+  Remarks,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const events = yield* EventLog;
+    const reads = yield* makeReads;
+
+    const changed = (request: ChangeRequest, now: number) =>
+      events.append([changeRequestMoved(request, now)]);
+    /** The row of the request is locked, so that concurrent remarks are counted. */
+    const add = Effect.fnUntraced(function* (request: ChangeRequest, remark: NewRemark) {
+      const { id, kind, body, commit, place, replyTo, createdBy, createdAt } = remark;
+      yield* sql`SELECT 1 FROM change_requests WHERE id = ${request.id} FOR UPDATE`;
+      const added = yield* sql<{ readonly id: string }>`
+        INSERT INTO change_request_remarks (id, change_request_id, kind, body, commit, file, side, first_line, last_line,
+          reply_to, created_by, created_at)
+        SELECT ${id}::uuid, ${request.id}::uuid, ${kind}, ${body}, ${commit}, ${place?.file ?? null}, ${place?.side ?? null},
+          ${place?.firstLine ?? null}::integer, ${place?.lastLine ?? null}::integer, ${replyTo}::uuid, ${createdBy}::uuid,
+          ${at(createdAt)}::timestamptz
+        WHERE (SELECT count(*) FROM change_request_remarks WHERE change_request_id = ${request.id}) < ${REMARKS_MAX}
+          AND (${replyTo}::uuid IS NULL OR EXISTS (
+            SELECT 1 FROM change_request_remarks
+            WHERE change_request_id = ${request.id} AND id = ${replyTo}::uuid AND reply_to IS NULL))
+        RETURNING id`;
+      if (added.length === 0) return null;
+      yield* changed(request, createdAt);
+      return yield* reads.get(request.id, id);
+    });
+    const change = (request: ChangeRequest, id: string, now: number, set: ReturnType<typeof sql.literal>) =>
+      Effect.gen(function* () {
+        const rows = yield* sql`
+          UPDATE change_request_remarks SET ${set} WHERE change_request_id = ${request.id} AND id = ${id} RETURNING id`;
+        if (rows.length === 0) return null;
+        yield* changed(request, now);
+        return yield* reads.get(request.id, id);
+      });
+    return {
+      ...reads,
+      add: (request, remark) => sql.withTransaction(add(request, remark)).pipe(stored("remarks.add")),
+      edit: (request, id, { body, at: now }) =>
+        sql
+          .withTransaction(change(request, id, now, sql`body = ${body}, edited_at = ${at(now)}`))
+          .pipe(stored("remarks.edit")),
+      resolve: (request, id, { by, at: now }) =>
+        sql
+          .withTransaction(
+            change(
+              request,
+              id,
+              now,
+              sql`resolved_by = ${by}::uuid, resolved_at = ${by === null ? null : at(now)}::timestamptz`,
+            ),
+          )
+          .pipe(stored("remarks.resolve")),
+      remove: (request, id, now) =>
+        sql
+          .withTransaction(
+            Effect.gen(function* () {
+              const rows = yield* sql`
+                DELETE FROM change_request_remarks WHERE change_request_id = ${request.id} AND id = ${id} RETURNING id`;
+              if (rows.length > 0) yield* changed(request, now);
+              return rows.length > 0;
+            }),
+          )
+          .pipe(stored("remarks.remove")),
+    };
+  }),
+);
