@@ -89,7 +89,7 @@ class Again {
     this.#isOver = given.frame === 0 && given.bytes === 0;
   }
 
-  /** @returns the new part of it. Null: none of it is new */
+  /** @returns the new part of it. Null: the bodies before had all of it */
   take(part: FramePart): FramePart | "other" | null {
     if (this.#isOver) return part;
     const missing = this.#at.frame === this.#until.frame ? this.#until.bytes - this.#at.bytes : Infinity;

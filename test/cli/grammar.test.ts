@@ -114,7 +114,9 @@ describe("the help", () => {
     }
     const codes = overview.slice(overview.indexOf("Exit codes:"));
     expect([...codes.matchAll(/\b[0-6]\b/g)].map(([code]) => code).join("")).toBe("0123456");
-    expect(helpText("cr", ALL).split("\n  ").length).toBe(7);
+    expect(helpText("cr", ALL).split("\n  ")).toHaveLength(
+      1 + ALL.filter(({ name }) => name.startsWith("cr ")).length,
+    );
   });
 
   it("has the version of the package", () => {

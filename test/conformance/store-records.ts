@@ -149,6 +149,7 @@ const checkProjects = (check: Check): void => {
           createdBy: world.userId,
           defaultRole: "member",
           mergeRole: "member",
+          approvalsRequired: 0,
           manifest: { commit: null, syncedAt: null, error: null },
           version: made?.version,
           createdAt: NOON,

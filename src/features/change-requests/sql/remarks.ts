@@ -106,7 +106,11 @@ export const layer = Layer.effect(
       yield* changed(request, createdAt);
       return yield* reads.get(request.id, id);
     });
-    const change = (request: ChangeRequest, id: string, now: number, set: ReturnType<typeof sql.literal>) =>
+    const change = (
+      request: ChangeRequest,
+      { id, now }: { readonly id: string; readonly now: number },
+      set: ReturnType<typeof sql.literal>,
+    ) =>
       Effect.gen(function* () {
         const rows = yield* sql`
           UPDATE change_request_remarks SET ${set} WHERE change_request_id = ${request.id} AND id = ${id} RETURNING id`;
@@ -119,15 +123,14 @@ export const layer = Layer.effect(
       add: (request, remark) => sql.withTransaction(add(request, remark)).pipe(stored("remarks.add")),
       edit: (request, id, { body, at: now }) =>
         sql
-          .withTransaction(change(request, id, now, sql`body = ${body}, edited_at = ${at(now)}`))
+          .withTransaction(change(request, { id, now }, sql`body = ${body}, edited_at = ${at(now)}`))
           .pipe(stored("remarks.edit")),
       resolve: (request, id, { by, at: now }) =>
         sql
           .withTransaction(
             change(
               request,
-              id,
-              now,
+              { id, now },
               sql`resolved_by = ${by}::uuid, resolved_at = ${by === null ? null : at(now)}::timestamptz`,
             ),
           )
