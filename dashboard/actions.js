@@ -14,6 +14,7 @@ import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 import { isRestoreWanted } from "./saved-work.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
+import { TALK_ACTIONS } from "./talk.js";
 import { WORKBENCH_ACTIONS } from "./workbench-actions.js";
 
 /**
@@ -288,6 +289,7 @@ export const ACTIONS = {
   ...FIRE_ACTIONS,
   ...PROJECT_ACTIONS,
   ...WORKBENCH_ACTIONS,
+  ...TALK_ACTIONS,
   "set-secret": setSecret,
 
   merge: async ({ project = "", number = "", base = "", hidden = "", warned = "" }, page) => {

@@ -24,6 +24,7 @@ import { isLive, projectHead, projectPath } from "./project.js";
 import { followLines, hasComments, reviewView } from "./review.js";
 import { lackedRole } from "./roles.js";
 import { changeRows, shortRef } from "./session.js";
+import { lackedApprovals, talkView, verdictsText } from "./talk.js";
 import { sourceOf } from "./work.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
@@ -66,22 +67,24 @@ export const changeRequests = {
  * @property {string} diff
  * @property {import("./wire.d.ts").Session | null} session null: it was deleted, or a person pushed the branch
  * @property {Map<string, string>} names of the project's members, by id
+ * @property {import("./wire.d.ts").Remark[]} remarks
  */
 
 export const changeRequest = {
   /** @param {string[]} params @returns {Promise<ChangePage>} */
   load: async ([id = "", number = ""]) => {
     const path = `${projectPath(id)}/change-requests/${number}`;
-    const [project, change, diff, { members }] = await Promise.all([
+    const [project, change, diff, { members }, { remarks }] = await Promise.all([
       getJson(projectPath(id)),
       getJson(path),
       getText(`${path}/diff`),
       // Without the names, the page is still of use.
       getJson(`${projectPath(id)}/members`).catch(() => ({ members: [] })),
+      getJson(`${path}/remarks?limit=200`),
     ]);
     const session =
       change.session_id && (await getJsonOrNull(`${projectPath(id)}/sessions/${change.session_id}`));
-    return { project, change, diff, session, names: namesOf(members) };
+    return { project, change, diff, session, names: namesOf(members), remarks };
   },
 
   /** @param {string[]} _params @param {() => void} changed */
@@ -98,7 +101,7 @@ export const changeRequest = {
   title: ({ change }) => `#${change.number} ${change.title}`,
 
   /** @param {ChangePage} data */
-  view: ({ project, change, diff, session, names }) => [
+  view: ({ project, change, diff, session, names, remarks }) => [
     trail([
       ["Projects", "#/projects"],
       [project.name, projectLink(project.id)],
@@ -143,6 +146,7 @@ export const changeRequest = {
             by(names, change.merged_by),
           ),
       ],
+      ["Reviews", verdictsText(change)],
       [
         "Pull request",
         change.pull_request && outside(change.pull_request.url, `#${change.pull_request.number}`),
@@ -156,6 +160,7 @@ export const changeRequest = {
       ],
     ]),
     change.description ? markdown(change.description) : null,
+    talkView({ project, change, remarks }),
     h(
       "section",
       { "data-key": "commits" },
@@ -234,6 +239,10 @@ const actions = (project, change, hidden) => {
   return [
     change.mergeable && hidden !== "" && h("span", { class: "quiet", "data-key": "hidden" }, hidden),
     change.mergeable &&
+      lackedApprovals(change) !== null &&
+      h("span", { class: "quiet" }, lackedApprovals(change)),
+    change.mergeable &&
+      lackedApprovals(change) === null &&
       button("merge", "Merge", {
         ...named,
         class: "primary",

@@ -29,6 +29,7 @@ export type {
   Project,
   ProjectSetup,
   ProjectUsage,
+  Remark,
   RepositoryCheck,
   Sandbox,
   Session,

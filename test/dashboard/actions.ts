@@ -255,6 +255,39 @@ const SESSION_ACTIONS: readonly Action[] = [
     tells: "#7 was merged into main.",
   },
   {
+    name: "comments on a change request",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".remarks",
+    does: async ({ press, write }) => {
+      await press("Comment");
+      await write("Comment", "Why?");
+      await press("Comment");
+    },
+    writes: `POST ${API}/change-requests/7/remarks {"kind":"comment","body":"Why?"}`,
+    tells: "The comment was added.",
+  },
+  {
+    name: "approves a change request's newest commit",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".remarks",
+    does: async ({ press }) => {
+      await press("Approve");
+      await press("Approve");
+    },
+    writes: `POST ${API}/change-requests/7/remarks {"kind":"approval","body":"","commit":"0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5"}`,
+    tells: "You approved the newest commit.",
+  },
+  {
+    name: "resolves a comment",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".remarks",
+    does: async ({ press }) => {
+      await press("Resolve");
+    },
+    writes: `PATCH ${API}/change-requests/7/remarks/r1 {"resolved":true}`,
+    tells: "The comment is resolved.",
+  },
+  {
     name: "closes a change request",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".diff",

@@ -48,6 +48,7 @@ export interface World
   conversation: FakeConversation;
   listing: Json;
   changes: Json[];
+  remarks: Json[];
   diff: string;
   /** Diffs of single files, by path. */
   fileDiffs?: Readonly<Record<string, string>>;
@@ -303,6 +304,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "webhook-refusals") return refusalsOf(world, query);
   if (group === "change-requests" && id === undefined)
     return { change_requests: world.changes, next_cursor: null };
+  if (group === "change-requests" && part === "remarks") return { remarks: world.remarks, next_cursor: null };
   if (group === "change-requests" && part === "diff") {
     const one = query.get("path");
     return one === null ? world.diff : (world.fileDiffs?.[one] ?? "");

@@ -46,6 +46,46 @@ index 9daeafb..180cf83 100644
 +printf 'Good day, %s!\\n' "\${1:-world}"
 `;
 
+const remarksAt = (now: number) => {
+  const remark = {
+    kind: "comment",
+    commit: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",
+    outdated: false,
+    place: null,
+    reply_to: null,
+    edited_at: null,
+    resolved_by: null,
+    resolved_at: null,
+  };
+  return [
+    {
+      ...remark,
+      id: "r1",
+      body: "Does this need the **whole** address?",
+      outdated: true,
+      place: { file: "greet.sh", side: "head", first_line: 1, last_line: 2 },
+      created_by: { id: "v", name: "Ben" },
+      created_at: ago(now, 5000),
+    },
+    {
+      ...remark,
+      id: "r2",
+      body: "No. The last commit takes it out.",
+      reply_to: "r1",
+      created_by: { id: "u", name: "Mona" },
+      created_at: ago(now, 4000),
+    },
+    {
+      ...remark,
+      id: "r3",
+      kind: "approval",
+      body: "",
+      created_by: { id: "v", name: "Ben" },
+      created_at: ago(now, 3000),
+    },
+  ];
+};
+
 export const logLine = (at: string | null, source: string, line: string, sandbox = "0199aaaa") => ({
   sandbox_id: `${sandbox}-0000-7000-8000-000000000001`,
   at,
@@ -289,6 +329,17 @@ export const makeWorld = (now: number): World => ({
       conflicts: [],
       warnings: [],
       merged_by: null,
+      pull_request: null,
+      verdicts: [
+        {
+          kind: "approval",
+          by: { id: "v", name: "Ben" },
+          at: ago(now, 3000),
+          commit: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",
+          counts: true,
+        },
+      ],
+      approvals_required: 0,
       head_commit: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",
       commits_total: 1,
       files_changed_total: 2,
@@ -306,6 +357,7 @@ export const makeWorld = (now: number): World => ({
       ],
     },
   ],
+  remarks: remarksAt(now),
   diff: DIFF,
   queue: [
     {
