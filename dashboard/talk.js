@@ -98,7 +98,7 @@ export const lackedApprovals = ({ status, verdicts, approvals_required: required
   return `A merge needs ${counted(required - given, given === 0 ? "approval" : "more approval")} of the newest commit.`;
 };
 
-/** Who has decided what. Null: nobody. @param {ChangeRequestDetail} change */
+/** Who has decided what. Null: no person has. @param {ChangeRequestDetail} change */
 export const verdictsText = ({ status, verdicts }) => {
   const said = verdicts.map(
     ({ by, kind, counts }) =>
