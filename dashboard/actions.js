@@ -292,10 +292,10 @@ export const ACTIONS = {
   ...TALK_ACTIONS,
   "set-secret": setSecret,
 
-  merge: async ({ project = "", number = "", base = "", hidden = "", warned = "" }, page) => {
+  merge: async ({ project = "", number = "", base = "", hidden = "", warned = "", squash = "" }, page) => {
     const sure = await ask({
       title: `Merge #${number} into ${base}?`,
-      text: `Its commits become part of that branch. The service then reads the triggers again.${hidden === "" ? "" : ` ${hidden}`}`,
+      text: `${squash === "" ? "Its commits become part of that branch." : "That branch gets one commit with all changes."} The service then reads the triggers again.${hidden === "" ? "" : ` ${hidden}`}`,
       confirm: "Merge",
     });
     if (sure === null) return;
@@ -308,7 +308,8 @@ export const ACTIONS = {
       if (still === null) return;
     }
     try {
-      await post(`${projectPath(project)}/change-requests/${number}/merge`);
+      const wish = squash === "" ? {} : { squash: true };
+      await post(`${projectPath(project)}/change-requests/${number}/merge`, wish);
     } finally {
       // Also after a refusal, because the branches have changed since they were shown.
       page.refresh();

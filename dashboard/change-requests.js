@@ -250,6 +250,16 @@ const actions = (project, change, hidden) => {
         "data-hidden": hidden,
         "data-warned": warned,
       }),
+    change.mergeable &&
+      lackedApprovals(change) === null &&
+      button("merge", "Squash and merge", {
+        ...named,
+        "data-key": "squash",
+        "data-squash": "true",
+        "data-base": change.base_ref,
+        "data-hidden": hidden,
+        "data-warned": warned,
+      }),
     button("close-change-request", "Close", named),
   ];
 };

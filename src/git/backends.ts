@@ -56,6 +56,7 @@ export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositor
     branchTip: (repository, branch) => at(repository, (git) => git.branchTip(repository, branch)),
     removeOldSave: (repository, sessionId) =>
       at(repository, (git) => git.removeOldSave(repository, sessionId)),
+    hasChanges: (repository, request) => at(repository, (git) => git.hasChanges(repository, request)),
     branches: (repository, request) => at(repository, (git) => git.branches(repository, request)),
     createBranch: (repository, request) => at(repository, (git) => git.createBranch(repository, request)),
     commitFile: (repository, request) => at(repository, (git) => git.commitFile(repository, request)),

@@ -24,6 +24,7 @@ export const measured = (git: GitBackend["Service"], measures: MeasuresApi): Git
     resolveBase: of("resolve_base", git.resolveBase),
     branchTip: of("branch_tip", git.branchTip),
     removeOldSave: of("remove_old_save", git.removeOldSave),
+    hasChanges: of("has_changes", git.hasChanges),
     branches: of("branches", git.branches),
     createBranch: of("create_branch", git.createBranch),
     commitFile: of("commit_file", git.commitFile),

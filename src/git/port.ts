@@ -64,6 +64,8 @@ export interface MergeRequest {
   readonly message: string;
   /** The date of the merge commit, ms since the epoch. */
   readonly at: number;
+  /** The branch gets one commit with all changes, by the author of the head, in place of the work's own commits. */
+  readonly squash?: true;
 }
 
 /** The result of a merge. `base` is the branch's tip before it. Only `merged` moved the branch. */
@@ -74,7 +76,7 @@ export type Merge =
       /** The branch's new tip: the head itself for a fast-forward, otherwise a merge commit. */
       readonly commit: string;
     }
-  /** The branch already contains every commit of the head: it was merged before, or has nothing to merge. */
+  /** The branch already contains every commit of the head, or with `squash` every change: it was merged before, or has nothing to merge. */
   | { readonly outcome: "contained"; readonly base: string }
   /** Paths as on one of the two sides. Empty if the histories have no common commit. */
   | { readonly outcome: "conflict"; readonly base: string; readonly paths: readonly string[] };
@@ -194,6 +196,11 @@ export class GitBackend extends Context.Service<
      * `refused` if the server keeps it.
      */
     readonly removeOldSave: (repository: Repository, sessionId: string) => Effect.Effect<void, GitError>;
+    /** The branch's tip if it has every change of the head, as after a merge with `squash`. Null: it lacks some. */
+    readonly hasChanges: (
+      repository: Repository,
+      request: Pick<MergeRequest, "branch" | "head">,
+    ) => Effect.Effect<string | null, GitError>;
     /** Names of branches in the order of their bytes, at most `limit`. Branches of sessions are left out. */
     readonly branches: (
       repository: Repository,

@@ -28,6 +28,8 @@ export interface ChangeRequestContext {
   readonly by: string | null;
   /** The merge commit's message; null: a default one. */
   readonly message: string | null;
+  /** Whether that merge makes one commit of all. Absent: it does not. */
+  readonly squash?: boolean | undefined;
   /** The commits of the merge that was noted last (C2). */
   readonly sides: MergeSides | null;
   /** The base branch's commit that has the work; null until git has it. */
@@ -39,7 +41,12 @@ export type ChangeRequestState = "open" | "merging" | "merged" | "closed";
 export type ChangeRequestSnapshot = Snapshot<ChangeRequestState, ChangeRequestContext>;
 
 export type ChangeRequestEvent =
-  | { readonly type: "merge.requested"; readonly by: string | null; readonly message: string | null }
+  | {
+      readonly type: "merge.requested";
+      readonly by: string | null;
+      readonly message: string | null;
+      readonly squash?: boolean;
+    }
   | { readonly type: "close.requested" }
   /** A duty found the request in doubt while its repository answers. */
   | { readonly type: "look.requested" }
@@ -58,17 +65,22 @@ export type ChangeRequestEvent =
 
 export type ChangeRequestCommand =
   /** Compare the branches; ends as sides.noted, merge.refused, or merged.in_git where `former` was merged. */
-  | { readonly type: "noteSides"; readonly former: MergeSides | null }
+  | ({ readonly type: "noteSides"; readonly former: MergeSides | null } & Squashed)
   /** Ends as merged.in_git or merge.refused. */
   | ({ readonly type: "mergeInGit" } & MergeOrder)
   /** Look for noted commits in the base branch; ends as merged.in_git, merge.missed or merge.refused. */
-  | { readonly type: "lookForMerge"; readonly sides: MergeSides }
+  | ({ readonly type: "lookForMerge"; readonly sides: MergeSides } & Squashed)
   | { readonly type: "readManifest" }
   | { readonly type: "mirrorPull" }
   /** Have the project's other open requests looked at: their base branch has moved. */
   | { readonly type: "refreshOthers" };
 
-interface MergeOrder {
+/** Whether the merge makes one commit of all. Absent: it does not. */
+interface Squashed {
+  readonly squash?: true;
+}
+
+interface MergeOrder extends Squashed {
   readonly sides: MergeSides;
   readonly message: string | null;
   readonly at: number;
@@ -80,24 +92,32 @@ function sidesOf(context: ChangeRequestContext): MergeSides {
   return context.sides;
 }
 
+const squashed = ({ squash }: ChangeRequestContext): Squashed => (squash === true ? { squash } : {});
+
 const noteSides = {
   type: "noteSides" as const,
-  params: ({ context }: { context: ChangeRequestContext }) => ({ former: context.sides }),
+  params: ({ context }: { context: ChangeRequestContext }) => ({
+    former: context.sides,
+    ...squashed(context),
+  }),
 };
 const lookForMerge = {
   type: "lookForMerge" as const,
-  params: ({ context }: { context: ChangeRequestContext }) => ({ sides: sidesOf(context) }),
+  params: ({ context }: { context: ChangeRequestContext }) => ({
+    sides: sidesOf(context),
+    ...squashed(context),
+  }),
 };
 type SidesNoted = Extract<ChangeRequestEvent, { type: "sides.noted" }>;
 const mergeInGit = {
   type: "mergeInGit" as const,
   params: ({
-    context: { message },
+    context,
     event: { sides, at },
   }: {
     context: ChangeRequestContext;
     event: SidesNoted;
-  }): MergeOrder => ({ sides, message, at }),
+  }): MergeOrder => ({ sides, message: context.message, at, ...squashed(context) }),
 };
 
 const close = [
@@ -141,15 +161,21 @@ export const changeRequestMachine = setup({
     isMadeInGit: ({ context }) => context.commit !== null,
   },
   actions: {
-    noteSides: (_, _params: { readonly former: MergeSides | null }) => undefined,
+    noteSides: (_, _params: { readonly former: MergeSides | null } & Squashed) => undefined,
     mergeInGit: (_, _params: MergeOrder) => undefined,
-    lookForMerge: (_, _params: { readonly sides: MergeSides }) => undefined,
+    lookForMerge: (_, _params: { readonly sides: MergeSides } & Squashed) => undefined,
     readManifest: () => undefined,
     mirrorPull: () => undefined,
     refreshOthers: () => undefined,
     beginMerge: assign(({ event }) =>
       event.type === "merge.requested"
-        ? { aim: "merge" as const, by: event.by, message: event.message, refusal: null }
+        ? {
+            aim: "merge" as const,
+            by: event.by,
+            message: event.message,
+            squash: event.squash === true ? true : undefined,
+            refusal: null,
+          }
         : {},
     ),
     look: assign({ aim: "look", refusal: null }),

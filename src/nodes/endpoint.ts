@@ -8,6 +8,7 @@
  *  E3 A sandbox is created only for a live record that names this node: a late call changes nothing.
  */
 import { randomBytes } from "node:crypto";
+import type { GitBackend } from "../git/port.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -72,6 +73,31 @@ const savesOperations = (saves: LocalSaves["Service"]) => ({
   "saves.sizes": on(saves.sizes),
 });
 
+const base64 = (bytes: Uint8Array | null): string | null =>
+  bytes === null ? null : Buffer.from(bytes).toString("base64");
+
+const gitOperations = (repositories: GitBackend["Service"]): Readonly<Record<string, Operation>> => ({
+  "git.setDefaultBranch": on(repositories.setDefaultBranch),
+  "git.remove": on(repositories.remove),
+  "git.resolveBase": on(repositories.resolveBase),
+  "git.branchTip": on(repositories.branchTip),
+  "git.removeOldSave": on(repositories.removeOldSave),
+  "git.hasChanges": on(repositories.hasChanges),
+  "git.branches": on(repositories.branches),
+  "git.createBranch": on(repositories.createBranch),
+  "git.commitFile": on(repositories.commitFile),
+  "git.pack": (given: Parameters<typeof repositories.pack>) =>
+    Effect.map(repositories.pack(...given), base64),
+  "git.readFile": (given: Parameters<typeof repositories.readFile>) =>
+    Effect.map(repositories.readFile(...given), base64),
+  "git.objectIds": on(repositories.objectIds),
+  "git.readTree": (given: Parameters<typeof repositories.readTree>) =>
+    Effect.map(repositories.readTree(...given), (page) => page && encodePage(page)),
+  "git.compare": on(repositories.compare),
+  "git.diff": on(repositories.diff),
+  "git.merge": on(repositories.merge),
+});
+
 /**
  * The operations that this node performs for others, by name. Arguments are trusted to fit the port, since they come
  * from a node.
@@ -122,28 +148,7 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
     "sandbox.logs": (id: string) => provider.logs(id),
     "sandbox.end": (id: string) => nothing(provider.end(id)),
     "sandbox.destroy": (id: string) => nothing(provider.destroy(id)),
-    "git.setDefaultBranch": on(repositories.setDefaultBranch),
-    "git.remove": on(repositories.remove),
-    "git.resolveBase": on(repositories.resolveBase),
-    "git.branchTip": on(repositories.branchTip),
-    "git.removeOldSave": on(repositories.removeOldSave),
-    "git.branches": on(repositories.branches),
-    "git.createBranch": on(repositories.createBranch),
-    "git.commitFile": on(repositories.commitFile),
-    "git.pack": (given: Parameters<typeof repositories.pack>) =>
-      Effect.map(repositories.pack(...given), (bytes) =>
-        bytes === null ? null : Buffer.from(bytes).toString("base64"),
-      ),
-    "git.readFile": (given: Parameters<typeof repositories.readFile>) =>
-      Effect.map(repositories.readFile(...given), (bytes) =>
-        bytes === null ? null : Buffer.from(bytes).toString("base64"),
-      ),
-    "git.objectIds": on(repositories.objectIds),
-    "git.readTree": (given: Parameters<typeof repositories.readTree>) =>
-      Effect.map(repositories.readTree(...given), (page) => page && encodePage(page)),
-    "git.compare": on(repositories.compare),
-    "git.diff": on(repositories.diff),
-    "git.merge": on(repositories.merge),
+    ...gitOperations(repositories),
     ...savesOperations(yield* LocalSaves),
   };
   return operations;

@@ -68,6 +68,7 @@ const make = Effect.gen(function* () {
     resolveBase: dispatched("resolveBase", own.resolveBase),
     branchTip: dispatched("branchTip", own.branchTip),
     removeOldSave: dispatched("removeOldSave", own.removeOldSave),
+    hasChanges: dispatched("hasChanges", own.hasChanges),
     branches: dispatched("branches", own.branches),
     createBranch: dispatched("createBranch", own.createBranch),
     commitFile: dispatched("commitFile", own.commitFile),

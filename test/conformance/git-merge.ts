@@ -20,8 +20,10 @@ const scene = Effect.gen(function* () {
   const write = (branch: string, onto: string | null, files: Files) =>
     commit(repository, { branch, onto, files: { ...README, ...files }, subject: `Write ${branch}` });
   const tip = yield* write("main", yield* backend.resolveBase(repository, "main"), {});
-  const merge = (head: string, fields: { readonly branch?: string; readonly message?: string } = {}) =>
-    backend.merge(repository, { branch: "main", head, message: "Merge it", at: AT, ...fields });
+  const merge = (
+    head: string,
+    fields: { readonly branch?: string; readonly message?: string; readonly squash?: true } = {},
+  ) => backend.merge(repository, { branch: "main", head, message: "Merge it", at: AT, ...fields });
   const tipOf = (branch: string) => backend.branchTip(repository, branch);
   const read = (at: string, path: string) =>
     Effect.map(backend.readFile(repository, { commit: at, path, maxBytes: 100 }), (bytes) =>
@@ -30,7 +32,8 @@ const scene = Effect.gen(function* () {
   /** The commits of `head` that `base` lacks. */
   const between = (base: string, head: string) =>
     Effect.map(backend.compare(repository, { base, head }), ({ commits }) => commits);
-  return { tip, write, merge, tipOf, read, between };
+  const hasChanges = (head: string) => backend.hasChanges(repository, { branch: "main", head });
+  return { tip, write, merge, tipOf, read, between, hasChanges };
 });
 
 const checkMerged = (live: (name: string, test: () => Test) => void): void => {
@@ -66,6 +69,32 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
       });
       expect(others.map(({ sha }) => sha)).toEqual([head]);
       expect((yield* between(head, commit)).map(({ sha }) => sha)).toEqual([commit, base]);
+    }),
+  );
+
+  live("as one commit on the branch if that is asked for, once, by the head's author", () =>
+    Effect.gen(function* () {
+      const { tip, write, merge, tipOf, read, between, hasChanges } = yield* scene;
+      const one = yield* write("work", tip, { a: "1\n" });
+      const head = yield* write("work", one, { a: "2\n" });
+      expect(yield* hasChanges(head)).toBeNull();
+      const merged = yield* merge(head, { squash: true, message: "All of it" });
+      const commit = (yield* tipOf("main")) ?? "";
+      expect(merged).toEqual({ outcome: "merged", base: tip, commit });
+      expect(yield* read(commit, "a")).toBe("2\n");
+      const made = yield* between(tip, commit);
+      expect(made.map(({ sha, subject }) => [sha, subject])).toEqual([[commit, "All of it"]]);
+      expect(made[0]?.authorName).not.toBe("Platform");
+      // Its commits are still not on the branch, but their changes are.
+      expect(yield* between(commit, head)).toHaveLength(2);
+      expect(yield* hasChanges(head)).toBe(commit);
+      expect(yield* merge(head, { squash: true })).toEqual({ outcome: "contained", base: commit });
+      const later = yield* write("main", commit, { a: "2\n", b: "b\n" });
+      expect(yield* hasChanges(head)).toBe(later);
+      const other = yield* write("other", tip, { c: "c\n" });
+      const beside = yield* merge(other, { squash: true });
+      expect(beside).toMatchObject({ outcome: "merged", base: later });
+      expect(yield* read((yield* tipOf("main")) ?? "", "b")).toBe("b\n");
     }),
   );
 

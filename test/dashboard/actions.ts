@@ -255,6 +255,17 @@ const SESSION_ACTIONS: readonly Action[] = [
     tells: "#7 was merged into main.",
   },
   {
+    name: "merges a change request as one commit",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".diff",
+    does: async ({ press }) => {
+      await press("Squash and merge");
+      await press("Merge");
+    },
+    writes: `POST ${API}/change-requests/7/merge {"squash":true}`,
+    tells: "#7 was merged into main.",
+  },
+  {
     name: "comments on a change request",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".remarks",

@@ -15,7 +15,11 @@ const bare = join(directory, `${projectId}.git`);
 const remove = (branch: string, more: Partial<MergedBranch> = {}, id: string = projectId) =>
   Effect.runPromise(
     Effect.result(
-      removeMergedBranch(directory, { projectId: id }, { branch, into: "main", isDryRun: false, ...more }),
+      removeMergedBranch(
+        directory,
+        { projectId: id },
+        { branch, into: "main", mergedHead: null, isDryRun: false, ...more },
+      ),
     ),
   );
 const branches = async (): Promise<readonly string[]> =>
@@ -79,6 +83,17 @@ describe("a merged branch", () => {
     vi.unstubAllEnvs();
     expect(await gitOk(bare, "rev-parse", "raced")).toBe(later);
     await gitOk(bare, "update-ref", "-d", "refs/heads/raced");
+  });
+
+  it("is also removed if its tip was merged as one commit, and stays if it has moved since", async () => {
+    const root = await gitOk(bare, "rev-list", "--max-parents=0", "main");
+    const head = await commit("Squashed", root);
+    const later = await commit("Later", head);
+    await gitOk(bare, "update-ref", "refs/heads/squashed", later);
+    expect(await remove("squashed", { mergedHead: head })).toMatchObject({ success: "unmerged" });
+    await gitOk(bare, "update-ref", "refs/heads/squashed", head);
+    expect(await remove("squashed")).toMatchObject({ success: "unmerged" });
+    expect(await remove("squashed", { mergedHead: head })).toMatchObject({ success: "removed" });
   });
 
   it("is searched for in this machine's repositories alone", async () => {

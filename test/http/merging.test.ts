@@ -72,6 +72,19 @@ const holdMerge = () => {
   };
 };
 
+it("a squash merges as one commit that tells the title and the description, and the request knows it", async () => {
+  await commitTo(service, pid, { branch: "work", files: { "a.txt": "1\n" } });
+  await commitTo(service, pid, { branch: "work", files: { "a.txt": "2\n" }, from: "work" });
+  const body = { title: "A change", description: "Why.", head_ref: "work" };
+  const number = Number(fields(expectStatus(await service.request("POST", at(), { body }), 201))["number"]);
+  const before = await rev("main");
+  const merged = fields(expectStatus(await merge(number, { squash: true }), 200));
+  expect(merged).toMatchObject({ status: "merged", merged_commit: await rev("main"), merged_by: userId });
+  expect(await rev("main^@")).toBe(before);
+  expect((await messageOf("main")).trim()).toBe(`A change (#${number})\n\nWhy.`);
+  expect(await get(number)).toMatchObject({ commits_total: 2, files_changed: [{ path: "a.txt" }] });
+});
+
 describe("a merge", () => {
   it("fast-forwards the default branch to the head, and the request shows it", async () => {
     const number = await propose("work", { "a.txt": "a\n" });

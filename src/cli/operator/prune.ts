@@ -70,7 +70,10 @@ interface Place {
 }
 
 /** Checks one session with a merged change request. Null if its branch is already gone. */
-const pruned = Effect.fnUntraced(function* (place: Place, { projectId, headRef, baseRef }: ChangeRequest) {
+const pruned = Effect.fnUntraced(function* (
+  place: Place,
+  { projectId, headRef, baseRef, mergeSides }: ChangeRequest,
+) {
   const kept = (reason: string): Pruned => ({
     project_id: projectId,
     session_id: headRef,
@@ -82,7 +85,7 @@ const pruned = Effect.fnUntraced(function* (place: Place, { projectId, headRef, 
   const removal = yield* removeMergedBranch(
     place.directory,
     { projectId },
-    { branch: headRef, into: baseRef, isDryRun: place.isDryRun },
+    { branch: headRef, into: baseRef, mergedHead: mergeSides?.head ?? null, isDryRun: place.isDryRun },
   ).pipe(Effect.catchTag("GitError", ({ message }) => Effect.succeed({ message })));
   if (typeof removal === "object") return kept(removal.message);
   if (removal === "absent") return null;

@@ -58,10 +58,19 @@ const refusedByGit = ({ code, message }: Pick<GitError, "code" | "message">, isS
 const crashed = (reason: string) =>
   refusedByGit({ code: "git_failed", message: `the service failed: ${reason}` }, false);
 
-/** The base branch's tip where it has the noted commits; else null. */
-const tipWith = (git: GitBackend["Service"], { projectId, baseRef }: ChangeRequest, { head }: MergeSides) =>
+/** The base branch's tip where it has the noted commits, or their changes after a squash; else null. */
+const tipWith = (
+  git: GitBackend["Service"],
+  { projectId, baseRef }: ChangeRequest,
+  { sides: { head }, squash }: { readonly sides: MergeSides; readonly squash?: true },
+) =>
   git.compare({ projectId }, { base: baseRef, head }).pipe(
-    Effect.map(({ commits, base }) => (commits.length === 0 ? base : null)),
+    Effect.flatMap(({ commits, base }) => {
+      if (commits.length === 0) return Effect.succeed(base);
+      return squash === true
+        ? git.hasChanges({ projectId }, { branch: baseRef, head })
+        : Effect.succeed(null);
+    }),
     Effect.catchIf(
       ({ code }) => code === "unknown_ref",
       () => Effect.succeed(null),
@@ -87,10 +96,11 @@ const lackingApprovals = Effect.fnUntraced(function* (
 const noteSides = Effect.fnUntraced(function* (
   git: GitBackend["Service"],
   request: ChangeRequest,
-  former: MergeSides | null,
+  { former, squash }: Pick<Extract<ChangeRequestCommand, { type: "noteSides" }>, "former" | "squash">,
 ): Effect.fn.Return<ChangeRequestEvent, GitError | StoreError, Projects | Remarks> {
   const { projectId, baseRef, headRef } = request;
-  const commit = former === null ? null : yield* tipWith(git, request, former);
+  const squashed = squash === true ? { squash } : {};
+  const commit = former === null ? null : yield* tipWith(git, request, { sides: former, ...squashed });
   if (former !== null && commit !== null) return { type: "merged.in_git", sides: former, commit };
   const seen = yield* git.compare({ projectId }, { base: baseRef, head: headRef });
   if (seen.commits.length === 0) return refused({ because: "no_changes" }, true);
@@ -103,6 +113,10 @@ const noteSides = Effect.fnUntraced(function* (
 
 const titleOf = ({ number, title }: ChangeRequest): string =>
   `Merge change request #${number}: ${title.replaceAll(/\s+/g, " ").trim()}`;
+
+/** As the history of the base branch tells it: what was done, why, and where it was talked about. */
+const squashMessage = ({ number, title, description }: ChangeRequest): string =>
+  [`${title.replaceAll(/\s+/g, " ").trim()} (#${number})`, description.trim()].filter(Boolean).join("\n\n");
 
 type MergeInGit = Extract<ChangeRequestCommand, { type: "mergeInGit" }>;
 
@@ -120,15 +134,17 @@ const whileAway = {
 const mergeInGit = Effect.fnUntraced(function* (
   git: GitBackend["Service"],
   request: ChangeRequest,
-  { sides, message, at }: MergeInGit,
+  { sides, message, at, squash }: MergeInGit,
 ): Effect.fn.Return<ChangeRequestEvent> {
   const { projectId, baseRef: branch } = request;
   const { head } = sides;
-  const order = { branch, head, message: message ?? titleOf(request), at };
+  const squashed = squash === true ? { squash } : {};
+  const words = message ?? (squash === true ? squashMessage(request) : titleOf(request));
+  const order = { branch, head, message: words, at, ...squashed };
   const merge = yield* Effect.result(Effect.retry(git.merge({ projectId }, order), whileAway));
   if (merge._tag === "Failure") {
     const { failure } = merge;
-    const seen = yield* Effect.result(tipWith(git, request, sides));
+    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));
     if (seen._tag === "Failure") return refusedByGit(failure, false);
     const commit = seen.success;
     return commit === null
@@ -160,8 +176,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
   );
   const handlers: Handlers<ChangeRequestEvent, ChangeRequestCommand> = {
     noteSides: {
-      perform: ({ former }) =>
-        Effect.flatMap(record, (request) => noteSides(git, request, former)).pipe(
+      perform: (command) =>
+        Effect.flatMap(record, (request) => noteSides(git, request, command)).pipe(
           Effect.provideContext(approvals),
           // Nothing was begun, and a former merge stays in doubt.
           Effect.catchTag("GitError", (error) => Effect.succeed(refusedByGit(error, false))),
@@ -179,8 +195,10 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
       gaveUp: (_, reason) => crashed(reason),
     },
     lookForMerge: {
-      perform: ({ sides }) =>
-        Effect.flatMap(record, (request) => tipWith(git, request, sides)).pipe(
+      perform: ({ sides, squash }) =>
+        Effect.flatMap(record, (request) =>
+          tipWith(git, request, { sides, ...(squash === true && { squash }) }),
+        ).pipe(
           Effect.map((commit): ChangeRequestEvent =>
             commit === null ? { type: "merge.missed" } : { type: "merged.in_git", sides, commit },
           ),

@@ -81,8 +81,15 @@ const EditRequest = Schema.Struct({
   description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 
-/** The message of the merge commit, if one is needed. */
-const MergeRequest = Schema.Struct({ message: Schema.optionalKey(text(64 * 1024)) });
+const MergeRequest = Schema.Struct({
+  message: Schema.optionalKey(text(64 * 1024)).annotate({
+    description: "The message of the merge commit, if one is needed, or of the squash commit.",
+  }),
+  squash: Schema.optionalKey(Schema.Boolean).annotate({
+    description:
+      "The base branch gets one commit with all changes, in place of the work's own commits. Default: false.",
+  }),
+});
 
 /** Change requests: they show, propose and merge work (api.md 6). */
 export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")

@@ -197,16 +197,19 @@ const merge = command({
   about: "Merge a change request into its base branch",
   takes: [NUMBER],
   inProject: true,
-  options: { message: { value: "TEXT", about: "Message of the merge commit, if one is needed" } },
+  options: {
+    message: { value: "TEXT", about: "Message of the merge commit, if one is needed, or of the squash" },
+    squash: { about: "As one commit with all changes" },
+  },
   notes:
     "Only a user's token can merge. The token of a session or a trigger ends with exit code 3. A conflict ends with exit code 5 and lists the paths.",
-  run: async ({ given, options: { message }, api, project, note }) => {
+  run: async ({ given, options: { message, squash }, api, project, note }) => {
     const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
     const before = await api().call("GET /v1/projects/:pid/change-requests/:number", { params });
     for (const line of warned(before.value)) note(line);
     const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/merge", {
       params,
-      payload: { ...(message !== undefined && { message }) },
+      payload: { ...(message !== undefined && { message }), ...(squash && { squash }) },
     });
     return { json: text, text: summary(value) };
   },

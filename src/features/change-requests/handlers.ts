@@ -123,10 +123,10 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
 
 export const merge = Effect.fnUntraced(function* (
   path: NumberPath,
-  { message }: { readonly message?: string },
+  wish: { readonly message?: string; readonly squash?: boolean },
 ) {
   const request = yield* found(path);
-  return changeRequestWire(yield* mergeRequest(request, message));
+  return changeRequestWire(yield* mergeRequest(request, wish));
 });
 
 /** The two texts that people read. */

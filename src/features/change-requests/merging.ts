@@ -58,7 +58,7 @@ const tell = Effect.fnUntraced(function* ({ id }: Which, event: ChangeRequestEve
 /** Merges a request and waits for the result. If a merge is already under way, it waits for that one, then asks again if needed. */
 export const askToMerge = Effect.fnUntraced(function* (
   request: Which,
-  wish: { readonly by: string; readonly message: string | null },
+  wish: { readonly by: string; readonly message: string | null; readonly squash?: boolean },
 ) {
   const ask = Effect.gen(function* () {
     const { accepted, snapshot } = yield* tell(request, { type: "merge.requested", ...wish });
@@ -183,10 +183,10 @@ const notEnded =
 /** Merges an open request. The merge goes on when the caller leaves. */
 export const mergeRequest = Effect.fnUntraced(function* (
   request: ChangeRequest,
-  message: string | undefined,
+  { message = null, squash = false }: { readonly message?: string | null; readonly squash?: boolean },
 ) {
   const { user } = yield* Caller;
-  const answer = yield* askToMerge(request, { by: user.id, message: message ?? null }).pipe(
+  const answer = yield* askToMerge(request, { by: user.id, message, ...(squash && { squash }) }).pipe(
     askedFor(rowOf("change_request.merge", request), notEnded("merged")),
   );
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);

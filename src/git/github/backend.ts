@@ -146,11 +146,11 @@ const mergeByPull = Effect.fnUntraced(function* (
     refusal,
   }: { readonly repository: Repository; readonly request: MergeRequest; readonly refusal: GitError },
 ): Effect.fn.Return<Merge, GitError> {
-  const { branch, head, message } = request;
+  const { branch, head } = request;
   const open = yield* pulls.open(repository);
   const pull = open.find((found) => found.head === head && found.baseRef === branch);
   if (pull === undefined) return yield* refusal;
-  const commit = yield* mergePull(place, pull, { head, message });
+  const commit = yield* mergePull(place, pull, request);
   const parents = yield* parentsOf(place, commit);
   return { outcome: "merged", base: parents?.[0] ?? commit, commit };
 });
@@ -203,6 +203,7 @@ export const githubRepositories = Effect.fnUntraced(function* (
     resolveBase: (repository, ref) => over(repository, resolveBase(host, mirror, { repository, ref })),
     branchTip: (repository, branch) => host.at(repository, (place) => branchTip(place, branch)),
     removeOldSave: (repository, sessionId) => over(repository, mirror.removeOldSave(repository, sessionId)),
+    hasChanges: (repository, request) => over(repository, mirror.hasChanges(repository, request)),
     branches: (repository, request) => over(repository, mirror.branches(repository, request)),
     createBranch: (repository, request) =>
       host

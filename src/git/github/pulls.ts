@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { cutText } from "../../domain/text.ts";
-import { GitError, type Repository } from "../port.ts";
+import { GitError, type MergeRequest, type Repository } from "../port.ts";
 import type { PullRequest, PullRequestsPort } from "../pull-requests.ts";
 import { parentsOf, pathIn, type Place } from "./refs.ts";
 
@@ -113,13 +113,18 @@ const close = Effect.fnUntraced(function* (place: Place, number: number) {
 export const mergePull = Effect.fnUntraced(function* (
   place: Place,
   pull: PullRequest,
-  { head, message }: { readonly head: string; readonly message: string },
+  { head, message, squash }: Pick<MergeRequest, "head" | "message" | "squash">,
 ) {
   const [title = "", ...rest] = message.split("\n");
   const answer = yield* place.api(place.access, {
     method: "PUT",
     path: pathIn(place, "pulls", String(pull.number), "merge"),
-    body: { sha: head, merge_method: "merge", commit_title: title, commit_message: rest.join("\n").trim() },
+    body: {
+      sha: head,
+      merge_method: squash === true ? "squash" : "merge",
+      commit_title: title,
+      commit_message: rest.join("\n").trim(),
+    },
     answer: Schema.Struct({ sha: Schema.String }),
     known: [405, 409, 422],
   });

@@ -19,7 +19,7 @@ import { platformIdentity } from "../identity.ts";
 import { importInto } from "./import.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import { markUnclaimed } from "./kept-here.ts";
-import { mergeInto, swapIn } from "./merge.ts";
+import { hasChanges, mergeInto, swapIn } from "./merge.ts";
 import { GitBackend, GitError, type Repository } from "../port.ts";
 import {
   checkDefaultBranch,
@@ -137,6 +137,7 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
         branchTip: (repository, branch) => at(repository, (path) => branchTip(path, branch)),
         removeOldSave: (repository, sessionId) =>
           at(repository, (path) => deleteRef(path, oldSaveRef(sessionId))),
+        hasChanges: (repository, request) => at(repository, (path) => hasChanges(path, request)),
         branches: (repository, { limit }) => at(repository, (path) => branchNames(path, limit)),
         createBranch: (repository, request) =>
           at(repository, (path) => createBranch(path, request.branch, request.commit)),

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { isCommitId } from "../../domain/repository/git-ref.ts";
 import { mergeBaseOf, mergeTrees } from "./compare.ts";
-import { platformIdentity } from "../identity.ts";
+import { authoredIdentity, PLATFORM, platformIdentity } from "../identity.ts";
 import { GitError, type Merge, type MergeRequest } from "../port.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { runGit } from "../run.ts";
@@ -32,23 +32,50 @@ export const swapIn = (path: string): Swap =>
     return tip === to;
   });
 
-/** The branch's new commit: the head itself if the branch has no commits of its own, otherwise a new merge commit. */
+const treeOf = (path: string, commit: string): Effect.Effect<string, GitError> =>
+  Effect.map(runGit({ repository: path, args: ["rev-parse", `${commit}^{tree}`] }), ({ stdout }) =>
+    stdout.toString("utf8").trim(),
+  );
+
+const authorOf = Effect.fnUntraced(function* (path: string, commit: string) {
+  const { stdout } = yield* runGit({ repository: path, args: ["show", "-s", "--format=%an%x00%ae", commit] });
+  const [name = "", email = ""] = stdout.toString("utf8").trimEnd().split("\0");
+  return name === "" ? PLATFORM : { name, email };
+});
+
+/**
+ * The branch's new commit: the head itself if the branch has no commits of its own, otherwise a new merge commit. With `squash` always
+ * a new one, on the branch alone. The tip itself if that would change nothing.
+ */
 const mergedCommit = Effect.fnUntraced(function* (
   path: string,
   sides: { readonly mergeBase: string; readonly base: string; readonly head: string },
-  { message, at }: MergeRequest,
+  { message, at, squash }: MergeRequest,
 ) {
   const { mergeBase, base, head } = sides;
-  if (mergeBase === base) return { commit: head, conflicts: [] };
+  if (mergeBase === base && squash !== true) return { commit: head, conflicts: [] };
   const { tree, conflicts } = yield* mergeTrees({ path, base, head });
   if (tree === null) return { commit: null, conflicts };
+  if (squash === true && tree === (yield* treeOf(path, base))) return { commit: base, conflicts };
   const { stdout } = yield* runGit({
     repository: path,
-    args: ["commit-tree", tree, "-p", base, "-p", head, "-F", "-"],
+    args: ["commit-tree", tree, "-p", base, ...(squash === true ? [] : ["-p", head]), "-F", "-"],
     stdin: message,
-    environment: platformIdentity(at),
+    environment: squash === true ? authoredIdentity(yield* authorOf(path, head), at) : platformIdentity(at),
   });
   return { commit: stdout.toString("utf8").trim(), conflicts };
+});
+
+/** See `GitBackend.hasChanges`. */
+export const hasChanges = Effect.fnUntraced(function* (
+  path: string,
+  { branch, head }: Pick<MergeRequest, "branch" | "head">,
+): Effect.fn.Return<string | null, GitError> {
+  const base = yield* branchTip(path, branch);
+  if (base === null || !isCommitId(head) || !(yield* isCommit(path, head))) return null;
+  if ((yield* mergeBaseOf({ path, base, head })) === null) return null;
+  const { tree } = yield* mergeTrees({ path, base, head });
+  return tree !== null && tree === (yield* treeOf(path, base)) ? base : null;
 });
 
 /** One attempt at the current tip. @returns null if the tip moved meanwhile. */
@@ -61,6 +88,7 @@ const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest
   if (mergeBase === null) return { outcome: "conflict", base, paths: [] } satisfies Merge;
   const { commit, conflicts } = yield* mergedCommit(path, { mergeBase, base, head }, request);
   if (commit === null) return { outcome: "conflict", base, paths: conflicts } satisfies Merge;
+  if (commit === base) return { outcome: "contained", base } satisfies Merge;
   return (yield* swap(branch, { from: base, to: commit }))
     ? ({ outcome: "merged", base, commit } satisfies Merge)
     : null;

@@ -3,8 +3,8 @@
  * --merged`). The service itself never removes a session branch. This works on hosted repositories, beside a running
  * service: a ref changes by git's own compare-and-swap.
  *
- *  B1 A branch is removed only if the other branch contains its tip, and only at that tip. Later pushes stay, and no
- *     commit is lost.
+ *  B1 A branch is removed only if the other branch contains its tip, or if exactly this tip was merged as one commit. It is
+ *     removed only at that tip: later pushes stay, and no work is lost.
  */
 import * as Effect from "effect/Effect";
 import { GitError, type Repository } from "../port.ts";
@@ -16,6 +16,8 @@ export interface MergedBranch {
   readonly branch: string;
   /** The branch that must contain all of its commits. */
   readonly into: string;
+  /** The head of its merged change request. After a squash the other branch has its changes and not its commits. */
+  readonly mergedHead: string | null;
   /** Report what would be removed, and change nothing. */
   readonly isDryRun: boolean;
 }
@@ -27,7 +29,7 @@ export type Removal = "removed" | "absent" | "unmerged";
 export const removeMergedBranch = Effect.fnUntraced(function* (
   directory: string,
   repository: Repository,
-  { branch, into, isDryRun }: MergedBranch,
+  { branch, into, mergedHead, isDryRun }: MergedBranch,
 ): Effect.fn.Return<Removal, GitError> {
   const path = yield* existingRepository(directory, repository);
   const tip = yield* branchTip(path, branch);
@@ -39,7 +41,7 @@ export const removeMergedBranch = Effect.fnUntraced(function* (
     args: ["merge-base", "--is-ancestor", tip, target],
     expect: [0, 1],
   });
-  if (contained.exitCode !== 0) return "unmerged";
+  if (contained.exitCode !== 0 && tip !== mergedHead) return "unmerged";
   if (!isDryRun) yield* runGit({ repository: path, args: ["update-ref", "-d", `refs/heads/${branch}`, tip] });
   return "removed";
 });

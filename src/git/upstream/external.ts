@@ -22,7 +22,7 @@ import { writeFileCommit } from "../repository/commit-file.ts";
 import { compareCommits, diffCommits } from "../repository/compare.ts";
 import { installHooks } from "../server/hooks.ts";
 import { defaultUnfit } from "../repository/import.ts";
-import { mergeInto, type Swap } from "../repository/merge.ts";
+import { hasChanges, mergeInto, type Swap } from "../repository/merge.ts";
 import { gitConnection } from "./connection.ts";
 import { type Mirrors, openMirrors } from "./mirror.ts";
 import { GitBackend, GitError } from "../port.ts";
@@ -249,6 +249,8 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
     resolveBase: ({ projectId }, ref) => Effect.flatMap(now(projectId), (path) => resolveBase(path, ref)),
     branchTip: ({ projectId }, branch) => Effect.flatMap(now(projectId), (path) => branchTip(path, branch)),
     removeOldSave: ({ projectId }, sessionId) => removeOldSave({ mirrors, directory }, projectId, sessionId),
+    hasChanges: ({ projectId }, request) =>
+      Effect.flatMap(now(projectId), (path) => hasChanges(path, request)),
     branches: ({ projectId }, request) =>
       Effect.flatMap(now(projectId), (path) => branchNames(path, request.limit)),
     createBranch: ({ projectId }, request) => createBranch(mirrors, { projectId, ...request }),

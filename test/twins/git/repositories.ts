@@ -267,6 +267,21 @@ const commitTo = (state: State, request: SimulatedCommit): string => {
   return sha;
 };
 
+/** Whether the base has every change of the head. */
+const changesNothing = (mergeBase: Commit, base: Commit, head: Commit): boolean =>
+  changedPaths(base.files, mergedFiles(mergeBase, base, head)).length === 0;
+
+const hasChanges = Effect.fnUntraced(function* (
+  state: State,
+  request: Pick<MergeRequest, "branch" | "head">,
+) {
+  if (!state.branches.has(request.branch) || !state.commits.has(request.head)) return null;
+  const sides = yield* sidesOf(state, { base: request.branch, head: request.head });
+  const { mergeBase, base, head } = sides;
+  if (mergeBase === null || conflictsOf(sides).length > 0) return null;
+  return changesNothing(mergeBase, base, head) ? base.sha : null;
+});
+
 /** In one step: in memory nothing moves meanwhile. */
 const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) {
   const { branch, message, at } = request;
@@ -284,15 +299,18 @@ const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) 
   const sha = createHash("sha1")
     .update(JSON.stringify({ base: base.sha, request }))
     .digest("hex");
+  const squash = request.squash === true;
+  if (squash && changesNothing(mergeBase, base, head))
+    return { outcome: "contained", base: base.sha } satisfies Merge;
   const over: Commit = {
     sha,
-    parents: [base.sha, head.sha],
+    parents: squash ? [base.sha] : [base.sha, head.sha],
     subject,
-    author: "Platform",
+    author: squash ? head.author : "Platform",
     at,
     files: mergedFiles(mergeBase, base, head),
   };
-  const commit = mergeBase === base ? head : over;
+  const commit = mergeBase === base && !squash ? head : over;
   state.commits.set(commit.sha, commit);
   state.branches.set(branch, commit.sha);
   return { outcome: "merged", base: base.sha, commit: commit.sha } satisfies Merge;
@@ -360,6 +378,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
           const isName = Result.isSuccess(parseBranchName(branch));
           return Effect.succeed(isName ? (state.branches.get(branch) ?? null) : null);
         }),
+      hasChanges: (repository, request) => at(repository, (state) => hasChanges(state, request)),
       // No earlier version saved here.
       removeOldSave: () => Effect.void,
       branches: (repository, { limit }) =>
