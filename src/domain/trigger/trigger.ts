@@ -12,7 +12,8 @@ import { checkSecretName, SECRET_NAME_LIMIT } from "../secret/secret.ts";
 import { WebhookFilter } from "./webhook-filter.ts";
 import { isZoneName } from "./zone.ts";
 
-const DEFAULT_TIMEZONE = "UTC";
+/** The zone of a schedule that names none. */
+export const DEFAULT_TIMEZONE = "UTC";
 /** The longest human label, in Unicode characters (threats.md M12). */
 const TRIGGER_NAME_LIMIT = 200;
 
