@@ -86,6 +86,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "POST /v1/projects/:pid/triggers/:slug/preview": "renders a prompt, and changes nothing",
   "POST /v1/projects/:pid/triggers/drafts": "shows lines, and changes nothing",
   "POST /v1/projects/:pid/triggers/proposals": on("change_request.opened"),
+  "POST /v1/projects/:pid/triggers/:slug/proposals": on("change_request.opened"),
   "POST /v1/projects/:pid/environment/warm": "prepares a session, and changes nothing",
   "POST /v1/projects/:pid/environment/builds": "the build names who asked for it",
   "POST /v1/projects/:pid/environment/builds/:bid/cancel": "the build has it",

@@ -229,6 +229,11 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ type: "webhook", slug: "by-the-table", secret_env: "S", prompt: "x" }),
       answers: [201],
     },
+    "POST /v1/projects/:pid/triggers/:slug/proposals": {
+      target: project("/triggers/push/proposals"),
+      body: () => ({ action: "pause" }),
+      answers: [201],
+    },
     "GET /v1/projects/:pid/triggers/:slug/fires": { target: project("/triggers/push/fires"), answers: [200] },
     "GET /v1/projects/:pid/environment": { target: project("/environment"), answers: [200] },
     "POST /v1/projects/:pid/environment/warm": { target: project("/environment/warm"), answers: [202] },

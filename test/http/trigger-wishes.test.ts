@@ -2,7 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer, TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
-import { expectStatus, fields, listOf, makeProject, webhookEntry } from "../support/service/requests.ts";
+import {
+  expectStatus,
+  fields,
+  invitePerson,
+  listOf,
+  makeProject,
+  webhookEntry,
+} from "../support/service/requests.ts";
 
 const MANIFEST = `# kept\n${webhookEntry("push", "Go")}`;
 const NIGHTLY = { type: "cron", slug: "nightly", cron: "0 30 2 * * *", timezone: "Europe/Berlin" };
@@ -61,6 +68,28 @@ describe("a new trigger", () => {
     expect(new Set([one, two].map((answer) => fields(expectStatus(answer, 201))["head_ref"])).size).toBe(2);
   });
 
+  it("begins to work at once if its person may merge, and not if she may not", async () => {
+    const own = await makeProject(service, { files: { "platform.toml": MANIFEST } });
+    const wish = { ...NIGHTLY, prompt: "Update.", merge: true };
+    const merged = fields(expectStatus(await post("/triggers/proposals", wish, own), 201));
+    expect(merged).toMatchObject({ status: "merged", title: "Add the trigger nightly" });
+    const listing = await service.request("GET", `/v1/projects/${own}/triggers`);
+    expect(listOf(listing, "triggers").map(({ slug }) => slug)).toEqual(["push", "nightly"]);
+    expectStatus(
+      await service.request("PATCH", `/v1/projects/${own}`, { body: { merge_role: "owner" } }),
+      200,
+    );
+    const { token } = await invitePerson(service, "Mia");
+    const asMember = async (body: unknown) =>
+      (await service.request("POST", `/v1/projects/${own}/triggers/push/proposals`, { body, token })).status;
+    expect(await asMember({ action: "pause", merge: true })).toBe(403);
+    expect(await asMember({ action: "pause" })).toBe(201);
+    const requests = await service.request("GET", `/v1/projects/${own}/change-requests`);
+    expect(listOf(requests, "change_requests").map(({ status }) => status)).toEqual(["open", "merged"]);
+    const hook = await draft({ type: "webhook", slug: "hook" });
+    expect(hook["webhook_url"]).toContain(`/v1/webhooks/projects/${pid}/hook`);
+  });
+
   it("is refused with its fields, and leaves nothing", async () => {
     const refused = await post("/triggers/proposals", { type: "webhook", slug: "A b", secret_env: "s" });
     expect([refused.status, pathsOf(refused)]).toEqual([400, ["slug", "prompt", "secret_env"]]);
@@ -84,5 +113,36 @@ describe("a new trigger", () => {
     const refused = await post("/triggers/proposals", wish, broken);
     expect([refused.status, fields(refused)["code"]]).toEqual([409, "manifest_not_extended"]);
     expect(fields(refused)["error"]).toContain("line 1");
+  });
+});
+
+describe("a trigger that exists", () => {
+  it("is drafted and changed under its own slug, paused, resumed and deleted", async () => {
+    const own = await makeProject(service, {
+      files: { "platform.toml": `# kept\n\n${webhookEntry("push", "Go")}` },
+    });
+    const triggers = async () =>
+      listOf(await service.request("GET", `/v1/projects/${own}/triggers`), "triggers");
+    const [known] = await triggers();
+    const wish = { type: "webhook", slug: "push", secret_env: known?.["secret_env"], prompt: "Went" };
+    const drafted = await post("/triggers/drafts", { ...wish, replaces: "push" }, own);
+    expect(fields(drafted)).toMatchObject({ issues: [], lines: expect.stringContaining("Went") });
+    const acts = [
+      ["/triggers/proposals", { ...wish, replaces: "push" }, "Change", { prompt: "Went", enabled: true }],
+      ["/triggers/push/proposals", { action: "pause" }, "Pause", { enabled: false }],
+      ["/triggers/push/proposals", { action: "resume" }, "Resume", { enabled: true }],
+    ] as const;
+    for (const [rest, body, verb, found] of acts) {
+      const done = fields(expectStatus(await post(rest, { ...body, merge: true }, own), 201));
+      expect(done).toMatchObject({ status: "merged", title: `${verb} the trigger push` });
+      expect(await triggers()).toMatchObject([found]);
+    }
+    const again = await post("/triggers/push/proposals", { action: "resume" }, own);
+    expect([again.status, fields(again)["code"]]).toEqual([422, "no_changes"]);
+    expectStatus(await post("/triggers/push/proposals", { action: "delete", merge: true }, own), 201);
+    expect(await triggers()).toEqual([]);
+    expectStatus(await post("/triggers/push/proposals", { action: "pause" }, own), 404);
+    const other = await post("/triggers/proposals", { ...wish, replaces: "push" }, own);
+    expectStatus(other, 404);
   });
 });

@@ -94,8 +94,13 @@ const says = (before: string, next: string, change: (values: Values) => void): b
   const [expected, made] = [documentOf(before), documentOf(next)];
   if (expected === null || made === null) return false;
   change(expected);
-  // Tables that the parser made and tables that a change made differ in their prototypes.
-  return isDeepStrictEqual(plain(withoutEmpty(expected)), plain(withoutEmpty(made)));
+  try {
+    // Tables that the parser made and tables that a change made differ in their prototypes.
+    return isDeepStrictEqual(plain(withoutEmpty(expected)), plain(withoutEmpty(made)));
+  } catch {
+    // A document of very many levels overflows the stack (threats.md M07).
+    return false;
+  }
 };
 
 const plain = (value: unknown): unknown => {
@@ -131,6 +136,8 @@ interface Entry {
   readonly header: Header;
   readonly pairs: readonly Pair[];
   readonly values: Values;
+  /** Its `[webhooks.<slug>]`. */
+  readonly conditions: Values | null;
 }
 
 /** The entry of a slug, with its place in the text. */
@@ -154,6 +161,7 @@ const entryOf = (source: Source, slug: string, values: Values): Changed<Entry> =
     header,
     pairs: below(source.statements, header),
     values: entry as Values,
+    conditions: tableIn(values, "webhooks", slug),
   });
 };
 
@@ -231,7 +239,8 @@ const fieldSplices = (
 };
 
 /** The splices that make the table of conditions say what the wish says. */
-const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish, known: Values | null) => {
+const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): readonly Splice[] => {
+  const { conditions: known } = entry;
   const slug = wish.slug ?? "";
   const changed = CONDITION_PARTS.filter(
     (part) => !isDeepStrictEqual(plain(known?.[part]), plain(conditionOf(wish, part))),
@@ -376,7 +385,7 @@ const withReplaced = (text: string, wish: TriggerWish): Changed<string> => {
   return withEdit(ready, slug, {
     splices: (source, entry) => [
       ...fields.flatMap(([field, value]) => fieldSplices(source, entry, { field, value })),
-      ...conditionSplices(source, entry, wish, known),
+      ...conditionSplices(source, entry, wish),
     ],
     change: (values, index) => {
       setFields(values, index, fields);

@@ -50,7 +50,7 @@ const stringEnd = (text: string, at: number): number => {
     place += quote === '"' && text.charAt(place) === "\\" ? 2 : 1;
   place += end.length;
   // Up to two quotes may stand before the closing three.
-  for (let more = 0; isLong && more < 2 && text.charAt(place) === quote; more += 1) place += 1;
+  if (isLong && text.charAt(place) === quote) place += text.charAt(place + 1) === quote ? 2 : 1;
   return place;
 };
 

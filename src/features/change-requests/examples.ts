@@ -68,11 +68,24 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
       lines:
         '[[triggers]]\nslug = "nightly"\ntype = "cron"\ncron = "0 30 2 * * *"\nprompt = "Update the dependencies."\n',
       upcoming: [LATER],
+      webhook_url: null,
       issues: [],
     },
   },
+  "triggerWishes.act": {
+    summary: "Open a change request that pauses, resumes or deletes a trigger in platform.toml.",
+    request: { action: "pause", merge: true },
+    response: {
+      ...merged,
+      session_id: null,
+      head_ref: "pause-trigger-nightly-0c5f6d21",
+      title: "Pause the trigger nightly",
+      description:
+        "Pauses the trigger `nightly` in `platform.toml`. Its schedule and its webhook start no sessions. Firing by hand works.",
+    },
+  },
   "triggerWishes.propose": {
-    summary: "Open a change request that adds a trigger to platform.toml.",
+    summary: "Open a change request that adds a trigger to platform.toml, or changes one.",
     request: wish,
     response: {
       ...changeRequest,

@@ -1,11 +1,12 @@
-/** A new trigger that a person describes (api.md 4 "New triggers"): its lines, and the change request that adds them. */
+/** Changes of triggers that a person describes (api.md 4 "Changes of triggers"): their lines, and the change requests for them. */
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { PROMPT_LIMIT_BYTES } from "../../domain/trigger/prompt.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { ChangeRequestSummary } from "./api.ts";
-import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
+import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import { Instant, optionalText, projectParams } from "../../http/api/schemas.ts";
+import { Slug, triggerParams } from "../../http/api/triggers.ts";
 
 /** Longer than any valid value, so that the manifest's own words explain what is wrong with it. */
 const FIELD_MAX = 4096;
@@ -26,13 +27,32 @@ const TriggerWish = Schema.Struct({
   secret_env: field,
   events: names,
   branches: names,
+  if: Schema.optionalKey(
+    Schema.Record(
+      optionalText(FIELD_MAX),
+      Schema.Union([optionalText(FIELD_MAX), Schema.Finite, Schema.Boolean]),
+    ),
+  ),
+  enabled: Schema.optionalKey(Schema.Boolean),
+  /** The slug of the trigger that this one takes the place of, with the same slug and type. */
+  replaces: Schema.optionalKey(Slug),
 }).annotate({ identifier: "TriggerWish" });
+
+/** Merges the change request at once, if its caller may merge. */
+const merge = Schema.optionalKey(Schema.Boolean);
+const Proposal = Schema.Struct({ ...TriggerWish.fields, merge }).annotate({ identifier: "TriggerProposal" });
+const TriggerAction = Schema.Struct({
+  action: Schema.Literals(["pause", "resume", "delete"]),
+  merge,
+}).annotate({ identifier: "TriggerAction" });
 
 const Draft = Schema.Struct({
   /** The entry for platform.toml. Null while the description has issues. */
   lines: Schema.NullOr(Schema.String),
   /** The next five instants of the schedule, as soon as it can be read. */
   upcoming: Schema.Array(Instant),
+  /** Where its deliveries will go. Null for a schedule, and without a slug. */
+  webhook_url: Schema.NullOr(Schema.String),
   issues: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String })),
 });
 
@@ -48,9 +68,15 @@ export class TriggerWishesGroup extends HttpApiGroup.make("triggerWishes")
     // The commit is a person's, so an agent's token cannot make it.
     HttpApiEndpoint.post("propose", "/proposals", {
       params: projectParams,
-      payload: TriggerWish,
+      payload: Proposal,
       success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
-      error: [BadRequest, NotFound, Conflict, Unprocessable],
+      error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "propose_trigger"),
+    HttpApiEndpoint.post("act", "/:slug/proposals", {
+      params: triggerParams,
+      payload: TriggerAction,
+      success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
+      error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
     }).annotate(Access, "propose_trigger"),
   )
   .middleware(Authorized)

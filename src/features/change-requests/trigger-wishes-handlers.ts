@@ -6,19 +6,30 @@ import { HttpApiBuilder } from "effect/http-api";
 import { commitAuthor } from "../../domain/repository/commit-author.ts";
 import { parseCron, upcomingInstants } from "../../domain/trigger/cron.ts";
 import { MANIFEST_FILE } from "../../domain/manifest/manifest.ts";
-import {
-  triggerLines,
-  withTrigger,
-  type TriggerWish,
-  type WishFault,
-} from "../../domain/manifest/trigger-lines.ts";
+import { changeManifest, type ChangeRefusal, type TriggerChange } from "../../domain/manifest/edit.ts";
+import { triggerLines, type TriggerWish, type WishFault } from "../../domain/manifest/trigger-lines.ts";
+import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
+import { isTriggerSlug } from "../../domain/trigger/trigger.ts";
 import { isZoneName } from "../../domain/trigger/zone.ts";
 import { Manifests } from "../../services/manifests.ts";
-import { GitBackend } from "../../git/port.ts";
+import { GitBackend, type GitError } from "../../git/port.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { manifestText, requireAgent } from "../../services/repository.ts";
 import { Caller } from "../../http/api/access.ts";
-import { BadRequest, Conflict } from "../../http/api/errors.ts";
+import {
+  BadRequest,
+  Conflict,
+  notFound,
+  type NotFound,
+  Unavailable,
+  Unprocessable,
+} from "../../http/api/errors.ts";
+import { requireRole } from "../../http/authorize.ts";
+import { Addresses } from "../../http/limits.ts";
+import type { TriggerPath } from "../../http/steps/hand-fires.ts";
+import { webhookAddress } from "../../http/steps/trigger-listing.ts";
+import { mergeRequest } from "./merging.ts";
+import type { ChangeRequest } from "./ports/change-requests.ts";
 import { gitFailed } from "../../http/refusals.ts";
 import { answering, projectFor } from "../../http/steps/answers.ts";
 import { openRequest } from "./opening.ts";
@@ -38,15 +49,26 @@ const upcomingOf = ({ type, cron, timezone = "UTC" }: TriggerWish, now: number):
   return upcomingInstants(schedule.success, timezone, { afterMs: now, count: UPCOMING }).map(instant);
 };
 
+interface Described extends TriggerWish {
+  readonly replaces?: string;
+}
+
+const webhookUrl = Effect.fnUntraced(function* (pid: string, { type, slug = "" }: TriggerWish) {
+  const { publicUrl } = yield* Addresses;
+  return type === "webhook" && isTriggerSlug(slug) ? webhookAddress(publicUrl, pid, slug) : null;
+});
+
 /** The lines of a trigger that is being described. It asks no repository, so that a page may call it at each key. */
-const draft = Effect.fnUntraced(function* (pid: string, wish: TriggerWish) {
+const draft = Effect.fnUntraced(function* (pid: string, { replaces, ...wish }: Described) {
   const project = yield* projectFor(yield* Caller, pid);
   const read = yield* (yield* Manifests).current(project);
   const taken = new Set([...read.triggers, ...read.errors].flatMap(({ slug }) => slug ?? []));
+  if (replaces !== undefined) taken.delete(replaces);
   const lines = triggerLines(wish, taken);
   return {
     lines: Result.isSuccess(lines) ? lines.success : null,
     upcoming: upcomingOf(wish, yield* Clock.currentTimeMillis),
+    webhook_url: yield* webhookUrl(pid, wish),
     issues: Result.isSuccess(lines) ? [] : lines.failure.slice(0, ISSUES_MAX),
   };
 });
@@ -61,54 +83,122 @@ const refusedWish = (faults: readonly WishFault[]): BadRequest =>
 const refusedFile = (message: string): Conflict =>
   new Conflict({ error: message, code: "manifest_not_extended" });
 
-/** What a reviewer reads. A secret without a value would make the new address answer 409. */
-const describe = ({ slug = "", type, secret_env }: TriggerWish): string =>
+const refused = (refusal: ChangeRefusal): BadRequest | Conflict | NotFound | Unprocessable => {
+  switch (refusal.kind) {
+    case "wish":
+      return refusedWish(refusal.faults);
+    case "file":
+      return refusedFile(refusal.message);
+    case "unknown":
+      return notFound("trigger");
+    case "same":
+      return new Unprocessable({
+        error: `There is nothing to change. ${MANIFEST_FILE} already says this.`,
+        code: "no_changes",
+      });
+  }
+};
+
+/** A change of the manifest, in the words of its commit and of what a reviewer reads. */
+interface Wanted {
+  readonly change: TriggerChange;
+  readonly slug: string;
+  /** The title's first word: "Add". */
+  readonly verb: string;
+  readonly description: string;
+  readonly merge: boolean;
+}
+
+/** A secret without a value would make the address of a webhook answer 409. */
+const describe = ({ slug = "", type, secret_env }: TriggerWish, verb: string): string =>
   [
-    `Adds the ${type} trigger \`${slug}\` to \`${MANIFEST_FILE}\`.`,
+    `${verb} the ${type} trigger \`${slug}\` ${verb === "Adds" ? "to" : "in"} \`${MANIFEST_FILE}\`.`,
     ...(type === "webhook" && secret_env !== undefined
       ? [`Its senders sign with the secret \`${secret_env}\`, which must have a value.`]
       : []),
   ].join("\n\n");
 
-/** A commit with the trigger's lines on a branch of its own, and the change request for it. */
-export const propose = Effect.fnUntraced(function* (pid: string, wish: TriggerWish) {
+/** The request, merged if that is possible. If it is not, its page says why. */
+const mergedOrOpen = (opened: ChangeRequest) =>
+  Effect.catchIf(
+    mergeRequest(opened, undefined),
+    (error) => error instanceof Conflict || error instanceof Unprocessable || error instanceof Unavailable,
+    () => Effect.succeed(opened),
+  );
+
+/** A commit that changes the manifest on a branch of its own, and the change request for it. */
+const proposeChange = Effect.fnUntraced(function* (pid: string, wanted: Wanted) {
+  const { change, slug, verb, description, merge } = wanted;
   const caller = yield* Caller;
+  if (merge) yield* requireRole(caller, "merge_change_request");
   const project = yield* projectFor(caller, pid);
   const git = yield* GitBackend;
   const repository = { projectId: pid };
   const parent = yield* git.resolveBase(repository, project.defaultBranch);
   const bytes = yield* manifestText(repository, parent);
-  const made = withTrigger(bytes ?? new Uint8Array(), wish);
-  if (Result.isFailure(made)) {
-    const refusal = made.failure;
-    return yield* refusal.kind === "wish" ? refusedWish(refusal.faults) : refusedFile(refusal.message);
-  }
-  yield* Effect.catchTag(
-    requireAgent(repository, parent, wish.agent ?? "default"),
-    "UnknownAgent",
-    ({ path }) =>
-      Effect.fail(refusedWish([{ path: "agent", message: `The repository has no file ${path}.` }])),
+  const made = changeManifest(bytes ?? new Uint8Array(), change);
+  if (Result.isFailure(made)) return yield* refused(made.failure);
+  const agent = "wish" in change ? (change.wish.agent ?? DEFAULT_AGENT) : DEFAULT_AGENT;
+  yield* Effect.catchTag(requireAgent(repository, parent, agent), "UnknownAgent", ({ path }) =>
+    Effect.fail(refusedWish([{ path: "agent", message: `The repository has no file ${path}.` }])),
   );
-  const { slug = "" } = wish;
-  const title = `Add the trigger ${slug}`;
+  const title = `${verb} the trigger ${slug}`;
   // The id's end makes the name new: an earlier proposal may have been closed, and its branch stays.
-  const ref = `add-trigger-${slug}-${(yield* newUuid).slice(-8)}`;
+  const ref = `${verb.toLowerCase()}-trigger-${slug}-${(yield* newUuid).slice(-8)}`;
   yield* git.commitFile(repository, {
     branch: ref,
     parent,
     file: MANIFEST_FILE,
-    content: made.success.text,
+    content: made.success,
     message: title,
     author: commitAuthor(caller.user),
     at: yield* Clock.currentTimeMillis,
   });
-  const opened = yield* openRequest(project, {
-    head: { ref, sessionId: null },
-    title,
-    description: describe(wish),
-  });
-  return changeRequestWire(opened);
+  const opened = yield* openRequest(project, { head: { ref, sessionId: null }, title, description });
+  return changeRequestWire(merge ? yield* mergedOrOpen(opened) : opened);
 });
+
+interface Proposed extends Described {
+  readonly merge?: boolean;
+}
+
+/** A new trigger, or one that takes the place of another. */
+const propose = (pid: string, { replaces, merge = false, ...wish }: Proposed) =>
+  proposeChange(pid, {
+    change: replaces === undefined ? { kind: "add", wish } : { kind: "replace", slug: replaces, wish },
+    slug: replaces ?? wish.slug ?? "",
+    verb: replaces === undefined ? "Add" : "Change",
+    description: describe(wish, replaces === undefined ? "Adds" : "Changes"),
+    merge,
+  });
+
+interface Action {
+  readonly action: "pause" | "resume" | "delete";
+  readonly merge?: boolean;
+}
+
+const ACTION_TEXTS = {
+  pause: { verb: "Pause", effect: "Its schedule and its webhook start no sessions. Firing by hand works." },
+  resume: { verb: "Resume", effect: "Its schedule or its webhook starts sessions again." },
+  delete: { verb: "Delete", effect: "Its runs stay in the list of runs." },
+} as const;
+
+const act = ({ pid, slug }: TriggerPath, { action, merge = false }: Action) => {
+  const { verb, effect } = ACTION_TEXTS[action];
+  return proposeChange(pid, {
+    change:
+      action === "delete" ? { kind: "remove", slug } : { kind: "switch", slug, enabled: action === "resume" },
+    slug,
+    verb,
+    description: `${verb}s the trigger \`${slug}\` in \`${MANIFEST_FILE}\`. ${effect}`,
+    merge,
+  });
+};
+
+const manifestUnreadable = (error: GitError) =>
+  error.code === "not_a_file" || error.code === "file_too_large"
+    ? refusedFile(error.message)
+    : gitFailed(error);
 
 export const triggerWishesHandlers = HttpApiBuilder.group(
   Platform.add(TriggerWishesGroup),
@@ -118,13 +208,12 @@ export const triggerWishesHandlers = HttpApiBuilder.group(
       .handle("draft", ({ params, payload }) => answering(draft(params.pid, payload)))
       .handle("propose", ({ params, payload }) =>
         answering(propose(params.pid, payload)).pipe(
-          Effect.catchTag("GitError", (error) =>
-            Effect.fail(
-              error.code === "not_a_file" || error.code === "file_too_large"
-                ? refusedFile(error.message)
-                : gitFailed(error),
-            ),
-          ),
+          Effect.catchTag("GitError", (error) => Effect.fail(manifestUnreadable(error))),
+        ),
+      )
+      .handle("act", ({ params, payload }) =>
+        answering(act(params, payload)).pipe(
+          Effect.catchTag("GitError", (error) => Effect.fail(manifestUnreadable(error))),
         ),
       ),
 );

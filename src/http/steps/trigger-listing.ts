@@ -51,6 +51,10 @@ const filterWire = ({ events, branches, conditions, includes }: WebhookFilter) =
     conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
 });
 
+/** Where the deliveries of a webhook trigger go. */
+export const webhookAddress = (baseUrl: string, projectId: string, slug: string): string =>
+  `${apiUrl(baseUrl)}/webhooks/projects/${projectId}/${slug}`;
+
 const triggerWire = (trigger: TriggerDefinition, known: Known) => {
   const upcoming = upcomingOf(trigger, known);
   const lastFire = known.lastFires.get(trigger.slug);
@@ -65,7 +69,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
       ? { cron: trigger.cron, timezone: trigger.timezone }
       : {
           secret_env: trigger.secretEnv,
-          webhook_url: `${apiUrl(known.baseUrl)}/webhooks/projects/${known.project.id}/${trigger.slug}`,
+          webhook_url: webhookAddress(known.baseUrl, known.project.id, trigger.slug),
           ...(trigger.filter !== undefined && { filter: filterWire(trigger.filter) }),
         }),
     last_fired_at: instantOrNull(known.lastFired.get(trigger.slug) ?? null),

@@ -71,6 +71,12 @@ const switched = (file: string, slug: string, enabled: boolean) =>
   changed(file, { kind: "switch", slug, enabled });
 const removed = (file: string, slug: string) => changed(file, { kind: "remove", slug });
 
+/** The fields at fault. */
+const paths = (slug: string, wish: TriggerWish) => {
+  const refusal = refused(FILE, { kind: "replace", slug, wish });
+  return refusal.kind === "wish" ? refusal.faults.map(({ path }) => path) : refusal.kind;
+};
+
 /** The lines that only one of the two texts has, in order. */
 const difference = (before: string, after: string): readonly string[] => {
   const [old, made] = [before.split("\n"), after.split("\n")];
@@ -179,6 +185,8 @@ describe("a trigger in the manifest", () => {
     expect(removed(`# ours\n${entry}`, "a")).toBe("# ours\n");
     expect(removed(`[env]\n# apart\n\n${entry}\n# end`, "a")).toBe("[env]\n# apart\n\n# end");
     expect(removed(entry, "a")).toBe("");
+    const quotes = entry.replace('"x"', `"""\\" x""""" # [`);
+    expect(removed(quotes + entry.replace('"a"', '"b"'), "a")).toBe(entry.replace('"a"', '"b"'));
   });
 
   it("is removed with conditions of every form", () => {
@@ -218,16 +226,14 @@ describe("a trigger in the manifest", () => {
       ["[[triggers\n", "a"],
     ] as const)
       expect(refused(file, { kind: "remove", slug })).toMatchObject({ kind: "file" });
+    const deep = `x.${"a.".repeat(100_000)}a = 1\n${FILE}`;
+    expect(refused(deep, { kind: "remove", slug: "last" })).toMatchObject({ kind: "file" });
     expect(refused(FILE, { kind: "remove", slug: "lost" })).toEqual({ kind: "unknown" });
     expect(refused(FILE, { kind: "switch", slug: "last", enabled: true })).toEqual({ kind: "same" });
     expect(refused(FILE, { kind: "replace", slug: "nightly", wish: NIGHTLY })).toEqual({ kind: "same" });
   });
 
   it("is not changed into another one, and not into one with a mistake", () => {
-    const paths = (slug: string, wish: TriggerWish) => {
-      const refusal = refused(FILE, { kind: "replace", slug, wish });
-      return refusal.kind === "wish" ? refusal.faults.map(({ path }) => path) : refusal.kind;
-    };
     expect(paths("nightly", { ...NIGHTLY, slug: "other" })).toEqual(["slug"]);
     expect(paths("nightly", { ...PUSHED, slug: "nightly" })).toEqual(["type"]);
     expect(paths("nightly", { ...NIGHTLY, cron: "* * *", prompt: "" })).toEqual(["prompt", "cron"]);
