@@ -138,7 +138,7 @@ const trigger = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   last_fired_at: ago(now, 95),
   next_fire_at: null,
   upcoming: [],
-  last_fire: { id: QUEUED_ID, status: "queued", at: ago(now, 30) },
+  last_fire: { id: QUEUED_ID, status: "queued", at: ago(now, 30), outcome: null },
   ...rest,
 });
 
@@ -431,7 +431,7 @@ export const makeWorld = (now: number): World => ({
     }),
   ],
   ports: [],
-  draft: { lines: null, upcoming: [], issues: [] },
+  draft: { lines: null, upcoming: [], webhook_url: null, issues: [] },
   link: "http://localhost:1/",
   preview: {
     prompt: "Write a note about the push below.\n\nPushed by: Mona",

@@ -1,11 +1,10 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { FIRE_STATUSES } from "../../domain/trigger/fire.ts";
-import { RUN_STATES } from "../../domain/session/run-outcome.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
-import { Slug, triggerParams } from "./triggers.ts";
+import { RunOutcomeWire, Slug, triggerParams } from "./triggers.ts";
 
 const nullable = Schema.NullOr;
 
@@ -19,9 +18,7 @@ const FireWire = Schema.Struct({
   received_at: Instant,
   delivery_id: nullable(Schema.String),
   session_id: nullable(Uuid),
-  outcome: nullable(
-    Schema.Struct({ state: Schema.Literals(RUN_STATES), code: nullable(Schema.String) }),
-  ).annotate({
+  outcome: nullable(RunOutcomeWire).annotate({
     description:
       "What became of its session, with the code of a failure or the reason of a stop. Null: it started no session.",
   }),

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { RUN_STATES } from "../../domain/session/run-outcome.ts";
 import { EVENT_SKIPS } from "../../domain/trigger/event-skip.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
@@ -9,6 +10,12 @@ const nullable = Schema.NullOr;
 /** The limit of spec 8. */
 const SLUG_MAX = 128;
 export const Slug = optionalText(SLUG_MAX);
+
+/** What became of a fire's session. */
+export const RunOutcomeWire = Schema.Struct({
+  state: Schema.Literals(RUN_STATES),
+  code: nullable(Schema.String),
+});
 
 /** The conditions on a delivery (`[webhooks.<slug>]`). Null for each list or table that the manifest omits. */
 const FilterWire = Schema.Struct({
@@ -36,7 +43,9 @@ const TriggerWire = Schema.Struct({
   last_fired_at: nullable(Instant),
   next_fire_at: nullable(Instant),
   upcoming: Schema.Array(Instant),
-  last_fire: nullable(Schema.Struct({ id: Uuid, status: Schema.String, at: Instant })),
+  last_fire: nullable(
+    Schema.Struct({ id: Uuid, status: Schema.String, at: Instant, outcome: nullable(RunOutcomeWire) }),
+  ),
 }).annotate({ identifier: "Trigger" });
 
 /** The trigger listing: valid entries, and the errors of the others (spec 4.4, 7.2). */

@@ -24,7 +24,11 @@ const decodeBundle = Schema.decodeSync(PageBundle);
 
 const BUNDLER = path.join(import.meta.dirname, "page-bundler.ts");
 /** What a bundle depends on, beside the page. */
-export const BUNDLE_SOURCES: readonly string[] = [import.meta.filename, BUNDLER];
+export const BUNDLE_SOURCES: readonly string[] = [
+  import.meta.filename,
+  BUNDLER,
+  path.join(import.meta.dirname, "../../domain/trigger/templates.ts"),
+];
 
 /** Fifteen times the page's size. */
 const OUTPUT_BYTES_MAX = 32 * 1024 * 1024;

@@ -78,7 +78,12 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
     last_fire:
       lastFire === undefined
         ? null
-        : { id: lastFire.id, status: lastFire.status, at: instant(lastFire.receivedAt) },
+        : {
+            id: lastFire.id,
+            status: lastFire.status,
+            at: instant(lastFire.receivedAt),
+            outcome: lastFire.outcome,
+          },
   };
 };
 
