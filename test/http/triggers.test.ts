@@ -243,7 +243,7 @@ describe("a manual fire", () => {
     expect(session).toMatchObject({ trigger_slug: "push", name: "On push", agent_name: "default" });
     const push = triggersOf(await listing())[0];
     expect(push).toMatchObject({
-      last_fire: { id: fire?.["id"], status: "fired" },
+      last_fire: { id: fire?.["id"], status: "fired", outcome: { state: expect.any(String), code: null } },
       last_fired_at: expect.any(String),
     });
     const environment = await sandboxEnvironment(service, sid);

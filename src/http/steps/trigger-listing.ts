@@ -10,7 +10,7 @@ import type { WebhookFilter } from "../../domain/trigger/webhook-filter.ts";
 import { Manifests } from "../../services/manifests.ts";
 import { Scheduler } from "../../duties/scheduler.ts";
 import { Directory } from "../../services/directory.ts";
-import { Fires, type Fire } from "../../store/ports/fires.ts";
+import { Fires, type ShownFire } from "../../store/ports/fires.ts";
 import { Projects, type Project, type TriggerCursor } from "../../store/ports/projects.ts";
 import { Addresses } from "../limits.ts";
 import { deliveredKeys, warningsOf } from "./warnings.ts";
@@ -23,7 +23,7 @@ interface Known {
   readonly project: Project;
   readonly now: number;
   readonly lastFired: ReadonlyMap<string, number>;
-  readonly lastFires: ReadonlyMap<string, Fire>;
+  readonly lastFires: ReadonlyMap<string, ShownFire>;
   readonly cursors: ReadonlyMap<string, TriggerCursor>;
 }
 

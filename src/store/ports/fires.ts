@@ -118,7 +118,10 @@ export class Fires extends Context.Service<
       request: PageRequest & FireFilter,
     ) => Stored<Page<ShownFire>, BadCursor>;
     /** The newest row of each of these triggers that has one. Repeated deliveries do not count. */
-    readonly lastBySlug: (projectId: string, slugs: readonly string[]) => Stored<ReadonlyMap<string, Fire>>;
+    readonly lastBySlug: (
+      projectId: string,
+      slugs: readonly string[],
+    ) => Stored<ReadonlyMap<string, ShownFire>>;
     /** The account's waiting fires in the order in which they will start. */
     readonly queue: (reader: ProjectReader) => Stored<readonly QueuedFire[]>;
     /**

@@ -188,12 +188,12 @@ export const layer = Layer.effect(
         return pageOf(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));
       }, stored("fires.list")),
       lastBySlug: (projectId, slugs) =>
-        sql<Fire>`
+        shown(sql`
           SELECT newest.* FROM unnest(${[...slugs]}::text[]) AS wanted (slug) CROSS JOIN LATERAL (
             SELECT ${columns} FROM fires
             WHERE project_id = ${projectId} AND trigger_slug = wanted.slug AND status <> 'duplicate'
             ORDER BY received_at DESC, id DESC LIMIT 1
-          ) AS newest`.pipe(
+          ) AS newest`).pipe(
           Effect.map((rows) => new Map(rows.map((fire) => [fire.triggerSlug, fire]))),
           stored("fires.lastBySlug"),
         ),

@@ -97,7 +97,7 @@ export const layer = Layer.effect(
           const oldestFirst = ofProject(projectId)
             .filter(({ triggerSlug, status }) => slugs.includes(triggerSlug) && status !== "duplicate")
             .toSorted((a, b) => newestFirst(b, a));
-          return new Map(oldestFirst.map((fire) => [fire.triggerSlug, fire]));
+          return new Map(oldestFirst.map((fire) => [fire.triggerSlug, shown(tables, fire)]));
         }),
       queue: ({ accountId, userId }) =>
         Effect.sync(() =>
