@@ -1,5 +1,5 @@
 /** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
-import { getJson, post, put, remove, signOut } from "./api.js";
+import { post, put, remove, signOut } from "./api.js";
 import { allowNotifications, stopNotifications } from "./attention.js";
 import { ask, askFor, SECRET_LINES } from "./dialog.js";
 import { h } from "./dom.js";
@@ -10,7 +10,6 @@ import { showShortcuts } from "./keys.js";
 import { forgetKept } from "./kept.js";
 import { openPalette } from "./palette.js";
 import { fireLink, projectLink } from "./parts.js";
-import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 import { isRestoreWanted } from "./saved-work.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
@@ -59,32 +58,6 @@ const FIRE_ACTIONS = {
       "Open the session",
       projectLink(project, `/sessions/${session_id}`),
     ]);
-  },
-
-  preview: ({ project = "", slug = "", title = "", type = "", upcoming = "", events = "" }) => {
-    const [event = ""] = events.split(" ");
-    openPreview({
-      projectId: project,
-      slug,
-      title,
-      kinds: [type, "manual"],
-      upcoming: upcoming.split(" ").filter(Boolean),
-      request: { body: "{}", headers: event === "" ? {} : { "x-github-event": event } },
-    });
-  },
-
-  /** Filled with a webhook's stored request. The manifest may have changed since. */
-  "preview-request": async ({ project = "", slug = "", fire = "" }) => {
-    const { request } = await getJson(`${projectPath(project)}/fires/${fire}`);
-    if (request === null) throw new Error("The request is no longer stored.");
-    openPreview({
-      projectId: project,
-      slug,
-      title: slug,
-      kinds: ["webhook", "manual"],
-      upcoming: [],
-      request: imaginedRequest(request),
-    });
   },
 
   replay: async ({ project = "", fire = "", title = "" }, page) => {

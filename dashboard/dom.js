@@ -20,6 +20,11 @@ export const checkLink = (href) => {
   if (!LINK.test(href)) throw new Error("the page links to itself and to previews only");
 };
 
+/** @param {string} href of a link that leaves the page @throws if it leads to neither the web nor a mail */
+export const checkOutside = (href) => {
+  if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
+};
+
 /** Attributes that are shown or read aloud. */
 const SHOWN = new Set(["title", "aria-label"]);
 
@@ -67,7 +72,7 @@ const OUTSIDE = /^(https?:\/\/|mailto:)/;
  * @param {...(Child | Child[])} children
  */
 export const outside = (href, ...children) => {
-  if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
+  checkOutside(href);
   const link = h("a", { target: "_blank", rel: "noopener noreferrer", title: href }, ...children);
   link.setAttribute("href", href);
   return link;

@@ -7,7 +7,6 @@ import { environmentBuild } from "./environment-build.js";
 import { framed } from "./framed.js";
 import { newProject, newProjectForms } from "./new-project.js";
 import { newSession, newSessionForms } from "./new-session.js";
-import { newTrigger, newTriggerForms } from "./new-trigger.js";
 import { later, laterForms, remade } from "./later.js";
 import { empty, refusedLink } from "./parts.js";
 import { queue } from "./queue.js";
@@ -17,7 +16,6 @@ import { session } from "./session.js";
 import { sessions } from "./session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
 import { setup, setupForms } from "./setup.js";
-import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
 
 const device = later(() => import("./device.js"), "device");
@@ -25,7 +23,13 @@ const browsers = later(() => import("./browsers.js"), "browsers");
 const home = remade("home", "home");
 const projects = remade("projects", "projects");
 const operator = remade("operator", "operator");
-const [runs, run] = ["runs", "run"].map((name) => remade("automations", name));
+const [runs, run, triggers, newTrigger, editTrigger] = [
+  "runs",
+  "run",
+  "triggers",
+  "newTrigger",
+  "editTrigger",
+].map((name) => remade("automations", name));
 const audit = remade("audit", "audit");
 const projectAudit = remade("audit", "projectAudit");
 const people = remade("people", "people");
@@ -70,6 +74,7 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/new$`), framed(newSession, "")],
   [new RegExp(`^#/projects/${ID}/triggers$`), framed(triggers, "/triggers")],
   [new RegExp(`^#/projects/${ID}/triggers/new$`), framed(newTrigger, "/triggers")],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/edit$`), framed(editTrigger, "/triggers")],
   [new RegExp(`^#/projects/${ID}/fires$`), framed(runs, "/fires")],
   [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(run, "/fires")],
   [new RegExp(`^#/projects/${ID}/webhook-refusals$`), REFUSED],
@@ -119,7 +124,6 @@ const FORMS = {
   ...joinForms,
   ...newProjectForms,
   ...newSessionForms,
-  ...newTriggerForms,
   ...secretForms,
   ...setupForms,
 };

@@ -5,9 +5,10 @@ import { request } from "../api/client.ts";
 import { moment } from "../format.js";
 import { fireLink, firesLink, projectLink, trail } from "../parts.js";
 import { prettyJson } from "../text.js";
-import { FrameAct } from "../ui/act.tsx";
+import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, Facts, IdEnd, Prose, Time } from "../ui/parts.tsx";
+import { imaginedRequest, openPreview } from "./preview.tsx";
 import { isReasonCode, resultWord, runInstant, runReason, runResult } from "./words.ts";
 
 type Detail = Answer<"GET /v1/projects/:pid/fires/:id">;
@@ -31,6 +32,19 @@ const RunLink = ({ pid, id }: { readonly pid: string; readonly id: string }) => 
 const fitsPreview = ({ kind, request: stored }: Detail): boolean =>
   kind === "webhook" && stored !== null && stored.encoding === "utf8" && stored.body.length <= BODY_SHOWN;
 
+/** Filled with the stored request. The manifest may have changed since. */
+const previewRun = async (pid: string, { trigger_slug: slug, request: stored }: Detail): Promise<void> => {
+  if (stored === null) return;
+  openPreview({
+    pid,
+    slug,
+    title: slug,
+    kinds: ["webhook", "manual"],
+    upcoming: [],
+    request: imaginedRequest(stored),
+  });
+};
+
 const Actions = ({ pid, run }: Known) => {
   const { id, trigger_slug: slug } = run;
   const input = { project: pid, fire: id, title: slug };
@@ -47,13 +61,13 @@ const Actions = ({ pid, run }: Known) => {
         </FrameAct>
       )}
       {fitsPreview(run) && (
-        <FrameAct
-          name="preview-request"
-          input={{ ...input, slug }}
-          title="The prompt that the trigger renders today for this request"
-        >
-          Preview
-        </FrameAct>
+        <RoleAct
+          entry="preview"
+          className=""
+          label="Preview"
+          about="the prompt that the trigger renders today for this request"
+          does={() => previewRun(pid, run)}
+        />
       )}
       {isLost && (
         <span id="not-stored" className="quiet">

@@ -18,9 +18,10 @@ interface Act {
   /** What it acts on, read aloud after the label. */
   readonly about: string;
   readonly does: () => Promise<void>;
+  readonly className?: string;
 }
 
-export const Act = ({ label, about, does }: Act) => {
+export const Act = ({ label, about, does, className = "plain" }: Act) => {
   const button = useRef<HTMLButtonElement>(null);
   const isBusy = useRef(false);
   useFocusKept(button);
@@ -35,7 +36,7 @@ export const Act = ({ label, about, does }: Act) => {
     <button
       ref={button}
       type="button"
-      className="plain"
+      className={className}
       aria-label={`${label}: ${about}`}
       onClick={() => void press()}
     >
@@ -52,10 +53,13 @@ interface FrameAct {
   /** The id of the element that says why it cannot be pressed. */
   readonly prevented?: string | undefined;
   readonly title?: string;
+  /** Read aloud, where the text says too little. */
+  readonly label?: string;
+  readonly className?: string;
   readonly children: ReactNode;
 }
 
-const FrameButton = ({ name, input, prevented, title, children }: FrameAct) => {
+const FrameButton = ({ name, input, prevented, title, label, className, children }: FrameAct) => {
   const button = useRef<HTMLButtonElement>(null);
   useFocusKept(button);
   const data = Object.fromEntries(Object.entries(input).map(([key, value]) => [`data-${key}`, value]));
@@ -68,6 +72,8 @@ const FrameButton = ({ name, input, prevented, title, children }: FrameAct) => {
       disabled={prevented !== undefined}
       aria-describedby={prevented}
       title={title}
+      aria-label={label}
+      className={className}
     >
       {children}
     </button>
@@ -76,3 +82,7 @@ const FrameButton = ({ name, input, prevented, title, children }: FrameAct) => {
 
 /** A button for an action that the frame has for several pages. Readers whose role forbids it have none: the project's head says so. */
 export const FrameAct = (act: FrameAct) => (lackedRole(act.name) === null ? <FrameButton {...act} /> : null);
+
+/** `Act` for what a role may forbid. @param props `entry`: one of roles.js */
+export const RoleAct = ({ entry, ...act }: Act & { readonly entry: string }) =>
+  lackedRole(entry) === null ? <Act {...act} /> : null;

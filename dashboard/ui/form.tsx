@@ -7,7 +7,8 @@ import { Callout, Prose } from "./parts.tsx";
 /** What the service says about single fields, by their name in the API. */
 type Issues = ReadonlyMap<string, string>;
 
-const FormIssues = createContext<Issues>(new Map());
+const NO_ISSUES: Issues = new Map();
+const FormIssues = createContext(NO_ISSUES);
 
 export interface Refusal {
   readonly message: string;
@@ -68,20 +69,24 @@ interface Form {
   /** The button's label, and its label until the answer arrives. */
   readonly submit: string;
   readonly sending: string;
-  /** Once it is done, the form is empty again. A refusal is shown in the form, and everything typed stays. */
-  readonly onSend: (typed: Readonly<Record<string, string>>) => Promise<void>;
+  /** The label of a second button, which sends the form in another way. */
+  readonly other?: string | undefined;
+  /** What is wrong so far, by field, before the form is sent. */
+  readonly noted?: Issues;
+  /** Once it is done, the form is empty again. A refusal is shown in the form, and everything typed stays. @param isOther the second button was pressed */
+  readonly onSend: (typed: Readonly<Record<string, string>>, isOther: boolean) => Promise<void>;
   readonly children: ReactNode;
 }
 
-export const Form = ({ submit, sending, onSend, children }: Form) => {
+export const Form = ({ submit, sending, other, noted = NO_ISSUES, onSend, children }: Form) => {
   const form = useRef<HTMLFormElement>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [isSending, setSending] = useState(false);
-  const send = async (element: HTMLFormElement): Promise<void> => {
+  const send = async (element: HTMLFormElement, isOther: boolean): Promise<void> => {
     setSending(true);
     setRefusal(null);
     try {
-      await onSend(typedIn(element));
+      await onSend(typedIn(element), isOther);
       element.reset();
     } catch (error) {
       // The frame shows the sign-in.
@@ -92,7 +97,7 @@ export const Form = ({ submit, sending, onSend, children }: Form) => {
     }
   };
   return (
-    <FormIssues value={refusal?.issues ?? new Map()}>
+    <FormIssues value={new Map([...noted, ...(refusal?.issues ?? [])])}>
       <form
         ref={form}
         className="form"
@@ -102,8 +107,10 @@ export const Form = ({ submit, sending, onSend, children }: Form) => {
         }}
         onSubmit={(event) => {
           event.preventDefault();
-          const { currentTarget } = event;
-          if (!isSending) void perform(() => send(currentTarget));
+          const { currentTarget, nativeEvent } = event;
+          const { submitter = null } = nativeEvent as SubmitEvent;
+          const isOther = submitter?.dataset["other"] === "yes";
+          if (!isSending) void perform(() => send(currentTarget, isOther));
         }}
       >
         {children}
@@ -113,6 +120,11 @@ export const Form = ({ submit, sending, onSend, children }: Form) => {
           <button type="submit" className="primary" aria-disabled={isSending}>
             {isSending ? sending : submit}
           </button>
+          {other !== undefined && (
+            <button type="submit" data-other="yes" aria-disabled={isSending}>
+              {other}
+            </button>
+          )}
         </p>
       </form>
     </FormIssues>
@@ -166,20 +178,87 @@ const FieldFrame = ({
   );
 };
 
-export const TextField = ({ required = false, ...field }: Field & { readonly required?: boolean }) => (
+/** A field whose text the page holds. Without it, the browser does. */
+interface Held {
+  readonly value?: string;
+  readonly onWrite?: (text: string) => void;
+}
+
+const heldBy = ({ value, onWrite }: Held) =>
+  value === undefined
+    ? {}
+    : {
+        value,
+        onChange: ({ target }: { readonly target: { readonly value: string } }) => onWrite?.(target.value),
+      };
+
+interface TextField extends Field, Held {
+  readonly required?: boolean;
+  readonly type?: "text" | "time" | "number";
+  /** More than one: a text area. */
+  readonly lines?: number;
+  /** For names, keys and addresses. */
+  readonly mono?: boolean;
+  readonly placeholder?: string;
+  readonly suggestions?: readonly string[];
+}
+
+const TextInput = ({
+  own,
+  field: { required = false, type = "text", lines = 1, mono = false, placeholder, suggestions = [], ...held },
+}: {
+  readonly own: Described;
+  readonly field: Omit<TextField, keyof Field>;
+}) => {
+  const attributes = {
+    ...own,
+    ...heldBy(held),
+    required,
+    placeholder,
+    className: mono ? "mono" : undefined,
+    autoComplete: "off",
+    spellCheck: lines > 1 && !mono,
+  };
+  if (lines > 1) return <textarea {...attributes} rows={lines} />;
+  const list = suggestions.length === 0 ? undefined : `${own.id}-list`;
+  return (
+    <>
+      <input {...attributes} type={type} list={list} />
+      {list !== undefined && (
+        <datalist id={list}>
+          {suggestions.map((value) => (
+            <option key={value} value={value} />
+          ))}
+        </datalist>
+      )}
+    </>
+  );
+};
+
+export const TextField = ({ name, label, hint, ...field }: TextField) => (
   <FieldFrame
-    {...field}
-    input={(own) => <input {...own} type="text" required={required} autoComplete="off" spellCheck={false} />}
+    name={name}
+    label={label}
+    {...(hint !== undefined && { hint })}
+    input={(own) => <TextInput own={own} field={field} />}
   />
 );
 
 type Options = readonly (readonly [value: string, label: string])[];
 
-export const SelectField = ({ options, ...field }: Field & { readonly options: Options }) => (
+export const SelectField = ({
+  options,
+  name,
+  label: words,
+  hint,
+  ...held
+}: Field & Held & { readonly options: Options }) => (
   <FieldFrame
-    {...field}
+    name={name}
+    label={words}
+    {...(hint !== undefined && { hint })}
     input={(own) => (
-      <select {...own}>
+      <select {...own} {...heldBy(held)}>
         {options.map(([value, label]) => (
           <option key={value} value={value}>
             {label}
@@ -191,8 +270,17 @@ export const SelectField = ({ options, ...field }: Field & { readonly options: O
 );
 
 /** Fields behind a line that opens them. */
-export const FieldGroup = ({ title, children }: { readonly title: string; readonly children: ReactNode }) => (
-  <details className="group">
+export const FieldGroup = ({
+  title,
+  isOpen,
+  children,
+}: {
+  readonly title: string;
+  /** At first. */
+  readonly isOpen?: boolean;
+  readonly children: ReactNode;
+}) => (
+  <details className="group" open={isOpen}>
     <summary>{title}</summary>
     {children}
   </details>

@@ -1,6 +1,7 @@
 /** Pieces that several pages show. */
 import { type ReactNode, useEffect, useState } from "react";
 import { perform } from "../app.js";
+import { checkOutside } from "../dom.js";
 import { TYPING_MS } from "../filters.js";
 import { moment, relative, shortId } from "../format.js";
 import { removeFilters, setFilter } from "./address.ts";
@@ -50,6 +51,52 @@ export const Time = ({
 /** A sentence of the service. The parts that it puts in backticks are shown as code. */
 export const Prose = ({ text }: { readonly text: string }) =>
   text.split(/`([^`\n]+)`/).map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
+
+/** Names as code, with commas. */
+export const Codes = ({ names }: { readonly names: readonly string[] }) =>
+  names.map((name, at) => (
+    <span key={name}>
+      {at > 0 && ", "}
+      <code>{name}</code>
+    </span>
+  ));
+
+/** A line with a button that copies it. */
+export const CopyLine = ({ text }: { readonly text: string }) => (
+  <span className="copy">
+    <code className="long">{text}</code>
+    <button type="button" className="plain" data-action="copy" data-text={text} aria-label="Copy the line">
+      Copy
+    </button>
+  </span>
+);
+
+/** Several lines with a button that copies them. @param props `what`: their name, e.g. "the command" */
+export const CopyBlock = ({ text, what }: { readonly text: string; readonly what: string }) => (
+  <div className="block">
+    <pre className="text" tabIndex={0} aria-label={what}>
+      {text}
+    </pre>
+    <button type="button" className="plain" data-action="copy" data-text={text} aria-label={`Copy ${what}`}>
+      Copy
+    </button>
+  </div>
+);
+
+/** A link that leaves the page. Elements of the page have no such address, so it is set after a check of its own (jsx-runtime.ts E3). */
+export const Outside = ({ href, children }: Children & { readonly href: string }) => (
+  <a
+    ref={(link) => {
+      checkOutside(href);
+      link?.setAttribute("href", href);
+    }}
+    target="_blank"
+    rel="noopener noreferrer"
+    title={href}
+  >
+    {children}
+  </a>
+);
 
 /** Something to notice, above the rest. */
 export const Callout = ({

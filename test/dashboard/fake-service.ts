@@ -65,6 +65,8 @@ export interface World
   ports: number[];
   /** What a new trigger's description means. */
   draft: Json;
+  /** The change request that a change of a trigger opens. */
+  proposal: Json;
   /** Where each link to a port leads. */
   link: string;
   /** What each preview renders to. */
@@ -391,7 +393,7 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
   if (rest === "/sessions") return { id: "0199aaaa-0000-7000-8000-000000000001" };
   if (rest === "/sync") return world.listing;
   if (rest === "/triggers/drafts") return world.draft;
-  if (rest === "/triggers/proposals") return { number: 7 };
+  if (/^\/triggers\/(?:[^/]+\/)?proposals$/.test(rest)) return world.proposal;
   if (rest.endsWith("/fire")) {
     return { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" };
   }

@@ -431,6 +431,7 @@ export const makeWorld = (now: number): World => ({
     }),
   ],
   ports: [],
+  proposal: { number: 7, status: "merged" },
   draft: { lines: null, upcoming: [], webhook_url: null, issues: [] },
   link: "http://localhost:1/",
   preview: {

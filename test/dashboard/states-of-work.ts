@@ -156,14 +156,48 @@ export const STATES_OF_WORK: readonly State[] = [
     shows: ".callout",
     change: withProject({ status: "archived" }),
   },
-  { name: "new-trigger", hash: `${PROJECT}/triggers/new`, shows: "form" },
-  { name: "new-webhook-trigger", hash: `${PROJECT}/triggers/new?kind=webhook`, shows: "form" },
+  { name: "new-trigger", hash: `${PROJECT}/triggers/new`, shows: ".card" },
+  {
+    name: "new-cron-trigger",
+    hash: `${PROJECT}/triggers/new?from=weekly-report`,
+    shows: ".instants",
+    change: (world) => {
+      world.draft = {
+        lines: '[[triggers]]\nslug = "weekly-report"\ntype = "cron"\ncron = "0 0 9 * * 1"\n',
+        upcoming: [4, 11, 18, 25].map((day) => `2027-01-${String(day).padStart(2, "0")}T09:00:00.000Z`),
+        webhook_url: null,
+        issues: [],
+      };
+    },
+  },
+  {
+    name: "new-webhook-trigger",
+    hash: `${PROJECT}/triggers/new?from=fix-failed-check`,
+    shows: ".senders",
+    change: (world) => {
+      world.draft = {
+        lines: null,
+        upcoming: [],
+        webhook_url: `http://127.0.0.1:8080/v1/webhooks/projects/${PROJECT_ID}/fix-failed-check`,
+        issues: [
+          { path: "events", message: "A ping never starts a session, so events must not include it." },
+        ],
+      };
+    },
+  },
+  { name: "edit-trigger", hash: `${PROJECT}/triggers/new-year/edit`, shows: "form" },
+  {
+    name: "triggers-delete",
+    hash: `${PROJECT}/triggers`,
+    shows: ".card",
+    act: pressed("Delete: Note each push"),
+  },
   { name: "triggers-sender", hash: `${PROJECT}/triggers`, shows: ".card", act: unfolded("Set up a sender") },
   {
     name: "triggers-preview",
     hash: `${PROJECT}/triggers`,
     shows: ".card",
-    act: pressed("Preview Note each push"),
+    act: pressed("Preview: Note each push"),
   },
   {
     name: "triggers-run",
