@@ -121,7 +121,7 @@ const describe = ({ slug = "", type, secret_env }: TriggerWish, verb: string): s
 /** The request, merged if that is possible. If it is not, its page says why. */
 const mergedOrOpen = (opened: ChangeRequest) =>
   Effect.catchIf(
-    mergeRequest(opened, undefined),
+    mergeRequest(opened, {}),
     (error) => error instanceof Conflict || error instanceof Unprocessable || error instanceof Unavailable,
     () => Effect.succeed(opened),
   );
