@@ -140,7 +140,7 @@ const setSecret = async ({ project = "", secret = "", rotates = "", service = ""
 };
 
 /** Browsers have a clipboard for pages over https and on the reader's own machine. Elsewhere, a selection is copied. @param {string} text */
-const copyText = async (text) => {
+export const copyText = async (text) => {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = h("textarea", { class: "unseen", "aria-hidden": "true" }, text);
   // While a dialog is open, only it can have the focus.

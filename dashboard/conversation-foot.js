@@ -10,7 +10,7 @@ import { askBarView, costView, turnView } from "./turn.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./conversation-stream.js").Reading} Reading */
-/** @typedef {{session: Pick<Session, "status" | "agent_name" | "pending_approvals">, me: string}} Around what the page knows beside the conversation */
+/** @typedef {{session: Session, me: string}} Around what the page knows beside the conversation */
 /** @typedef {ReturnType<typeof makeFoot>} Foot */
 
 const TICK_MS = 1000;
@@ -25,6 +25,9 @@ const makeElements = () => ({
   cost: h("p", { class: "costs quiet" }),
 });
 
+/** Until the session is known. @type {Pick<Session, "status" | "pending_approvals">} */
+const AT_FIRST = { status: "running", pending_approvals: 0 };
+
 /**
  * @param {string} path of the session in the API
  * @param {Reading} reading
@@ -33,8 +36,8 @@ const makeElements = () => ({
 export const makeFoot = (path, reading, { changed, sent }) => {
   const { conversation } = reading;
   const shown = makeElements();
-  /** @type {Around} */
-  let around = { session: { status: "running", agent_name: "Agent", pending_approvals: 0 }, me: "You" };
+  /** @type {{session: typeof AT_FIRST, me: string}} */
+  let around = { session: AT_FIRST, me: "You" };
   const steering = makeSteering(path, conversation, { changed, told: (problem) => composer.say(problem) });
   const outbox = makeOutbox(path, {
     changed,
@@ -90,6 +93,16 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     next: shown.next,
     steering,
     composer,
+    chooseModel: () => {
+      const choices = composer.element.querySelector("button[aria-controls=message-choices]");
+      if (choices instanceof HTMLElement && choices.getAttribute("aria-expanded") !== "true") choices.click();
+      composer.element.querySelector("select")?.focus();
+    },
+    /** Makes the agent go on after a turn that failed. */
+    tryAgain: () => {
+      outbox.send({ text: "Try again.", delivery: "queue" });
+      sent();
+    },
     draw,
     /** @param {Around} next */
     around: (next) => {

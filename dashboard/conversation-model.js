@@ -76,6 +76,12 @@ export const plainQuestion = (conversation) => {
   return isPlain && others.length === 0 ? item.id : null;
 };
 
+/** @param {NonNullable<Item["request"]>} request @returns {string} in one line */
+export const requestTitle = ({ kind, title, questions }) =>
+  kind === "permission"
+    ? `The agent asks for permission: ${title}`
+    : `The agent asks: ${title || (questions[0]?.text ?? "")}`;
+
 /** How many tools of the known conversation have ended. @param {Conversation} conversation */
 export const finishedTools = ({ order }) =>
   order.filter((item) => item.kind === "tool" && !isOpen(item)).length;
@@ -239,7 +245,7 @@ const drop = ({ items, order }, item) => {
   order.splice(placeOf(order, item.place), 1);
 };
 
-/** @param {Item[]} order @param {number} place @returns {number} the index of the first item at or after this place */
+/** @param {readonly {place: number}[]} order @param {number} place @returns {number} the index of the first one at or after this place */
 export const placeOf = (order, place) => {
   let [low, high] = [0, order.length];
   while (low < high) {

@@ -54,9 +54,14 @@ export const h = (tag, attributes, ...children) => {
 
 const ATTACHMENT = /^\/v1\/projects\/[\da-f-]{36}\/sessions\/[\da-f-]{36}\/attachments\/[\da-f-]{36}$/;
 
+/** @param {string} path */
+export const checkPicture = (path) => {
+  if (!ATTACHMENT.test(path)) throw new Error("the page shows attachments only");
+};
+
 /** A picture that a person attached. @param {string} path of the attachment in the API @param {string} alt */
 export const picture = (path, alt) => {
-  if (!ATTACHMENT.test(path)) throw new Error("the page shows attachments only");
+  checkPicture(path);
   const element = h("img", { alt: visible(alt), loading: "lazy", decoding: "async" });
   element.setAttribute("src", path);
   return element;
@@ -64,6 +69,11 @@ export const picture = (path, alt) => {
 
 /** Where links in texts of other authors may lead. */
 const OUTSIDE = /^(https?:\/\/|mailto:)/;
+
+/** @param {string} href */
+export const checkOutside = (href) => {
+  if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
+};
 
 /**
  * A link in a text of another author. It opens in a new tab, and tells the other site nothing about this one.

@@ -24,6 +24,17 @@ export const grouped = (count) => NUMBER.format(count);
 /** @param {number} cost in US dollars @returns {string} "$1.50", "$0.0012" */
 export const dollars = (cost) => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 
+/** @param {import("./wire.d.ts").Usage} usage @returns {string} "4,210 tokens in · 318 out · $0.0123" */
+export const usageText = ({ input_tokens, output_tokens, cached_tokens, cost_usd }) =>
+  [
+    `${grouped(input_tokens)} tokens in`,
+    `${grouped(output_tokens)} out`,
+    cached_tokens > 0 && `${grouped(cached_tokens)} cached`,
+    cost_usd > 0 && dollars(cost_usd),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+
 /** @param {number} ms @returns {string} at most two units */
 export const duration = (ms) => {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;

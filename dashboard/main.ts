@@ -3,6 +3,7 @@ import { start } from "./app.js";
 import { FOLDERS } from "./later.js";
 
 FOLDERS["automations"] = () => import("./automations/page.tsx");
+FOLDERS["conversation"] = () => import("./conversation/page.tsx");
 FOLDERS["audit"] = () => import("./audit/page.tsx");
 FOLDERS["home"] = () => import("./home/page.tsx");
 FOLDERS["operator"] = () => import("./operator/page.tsx");

@@ -1,6 +1,6 @@
 /**
  * Markdown as a tree. markdown-it reads it (CommonMark, with tables and strikethrough), and this file turns its tokens into
- * what markdown-view.js shows. HTML is text, and nothing in a text is an error.
+ * what is shown. HTML is text, and nothing in a text is an error.
  *
  * A text beyond one of the limits below is shown as it is: no text may keep the page busy for long, and the library leaves
  * out what is nested too deeply (docs/decisions/0041-markdown-it.md has the figures).
@@ -61,13 +61,82 @@ const makeReader = () => {
 };
 const reader = makeReader();
 
-/** @param {string} text @returns {Block[]} */
-export const parse = (text) => {
-  if (text.length > MARKDOWN_MAX) return [{ type: "plain", text }];
-  const tokens = reader.parse(text, {});
+/** @param {string} text @returns {readonly Block[]} */
+export const parse = (text) => read(text, null).blocks;
+
+/**
+ * @typedef {object} Read a text that was read, and what it takes to read it on
+ * @property {string} text
+ * @property {readonly Block[]} blocks
+ * @property {number} settled how many of the blocks no later text changes
+ * @property {number} from where the others begin, in UTF-16 units
+ * @property {number} tokens how many the settled blocks have
+ * @property {object} references addresses that the text gives names to
+ */
+
+/**
+ * Reads a text that grows: only its end is read again. The blocks before it are the same objects. A name that the end gives to an
+ * address holds for the blocks before it once the whole text is read.
+ *
+ * @param {string} text
+ * @param {Read | null} known what was read before, of this text or of another one
+ * @returns {Read}
+ */
+export const readOn = (text, known) => {
+  if (known === null || !text.startsWith(known.text)) return read(text, null);
+  return known.text === text ? known : read(text, known);
+};
+
+/** @param {string} text @param {Read | null} known its beginning @returns {Read} */
+const read = (text, known) => {
+  /** @type {Read} */
+  const plain = { text, blocks: [{ type: "plain", text }], settled: 0, from: 0, tokens: 0, references: {} };
+  if (text.length > MARKDOWN_MAX) return plain;
+  const { settled = 0, from = 0, tokens: before = 0 } = known ?? {};
+  const references = { ...known?.references };
+  const rest = text.slice(from);
+  const tokens = reader.parse(rest, { references });
   const isTooDeep = tokens.some(({ nesting, level }) => nesting > 0 && level >= NESTING_MAX - 1);
-  if (isTooDeep || countOf(tokens) > TOKENS_MAX) return [{ type: "plain", text }];
-  return treeOf(tokens, NESTING_MAX).map(blockOf);
+  if (isTooDeep || before + countOf(tokens) > TOKENS_MAX) return plain;
+  const end = lastApart(tokens, rest.split(LINE_END));
+  return {
+    text,
+    blocks: [...(known?.blocks.slice(0, settled) ?? []), ...treeOf(tokens, NESTING_MAX).map(blockOf)],
+    settled: settled + tokens.slice(0, end).filter(isBlock).length,
+    from: from + lineStart(rest, tokens[end]?.map?.[0] ?? 0),
+    tokens: before + countOf(tokens.slice(0, end)),
+    references,
+  };
+};
+
+/** The library ends a line at each of these. */
+const LINE_END = /\r\n?|\n/;
+
+/** Whether a block of the text itself begins with it. @param {Token} token */
+const isBlock = ({ level, nesting }) => level === 0 && nesting >= 0;
+
+/**
+ * The beginning of the last block after an empty line. One without may still become a part of the block before it.
+ *
+ * @param {Token[]} tokens @param {string[]} lines
+ */
+const lastApart = (tokens, lines) =>
+  Math.max(
+    0,
+    tokens.findLastIndex(
+      (token) => isBlock(token) && token.map !== null && (lines[token.map[0] - 1] ?? "").trim() === "",
+    ),
+  );
+
+/** @param {string} text @param {number} line from 0 @returns {number} where it begins */
+const lineStart = (text, line) => {
+  let [at, count] = [0, line];
+  for (const end of text.matchAll(new RegExp(LINE_END, "g"))) {
+    if (count === 0) break;
+    count -= 1;
+    at = end.index + end[0].length;
+  }
+  return at;
 };
 
 /** @param {string} text @returns {string | null} the address, if the page may link to it */

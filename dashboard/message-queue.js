@@ -1,10 +1,9 @@
 /** Messages that the agent does not have yet: the next one at the conversation's end, and the queue above the composer. */
 import { textOf } from "./conversation-model.js";
-import { h } from "./dom.js";
+import { h, picture } from "./dom.js";
 import { counted } from "./format.js";
-import { filesIn, filesView } from "./items.js";
 import { markdown } from "./markdown-view.js";
-import { clockTime } from "./parts.js";
+import { clockTime, code } from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./outbox.js").Sent} Sent */
@@ -43,7 +42,7 @@ export const nextView = ({ next, sent, isNext, busy, me, status, path }) => [
   ),
 ];
 
-/** @param {Sent} sent @returns {import("./items.js").ShownFile[]} */
+/** @param {Sent} sent @returns {ShownFile[]} */
 const sentFiles = ({ message: { attachments = [] } }) =>
   attachments.map(({ id, name, media_type }) => ({ name, media_type, attachment_id: id }));
 
@@ -132,3 +131,25 @@ const cancelButton = (id, busy) =>
     { type: "button", class: "plain", "data-cancel": id, "aria-disabled": busy.has(id) && "true" },
     busy.has(id) ? "Cancelling…" : "Cancel",
   );
+
+/** @typedef {{name: string, media_type: string, attachment_id: string | null}} ShownFile */
+
+/** @param {Pick<Item, "content">} item @returns {ShownFile[]} */
+const filesIn = ({ content }) => content.flatMap((part) => (part.type === "file" ? [part] : []));
+
+/** The kinds that the service sends as images. */
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** @param {readonly ShownFile[]} files @param {string} path of the session in the API */
+const filesView = (files, path) =>
+  files.length > 0 &&
+  h("ul", { class: "files", "aria-label": "Files" }, ...files.map((file) => fileView(file, path)));
+
+/** @param {ShownFile} file @param {string} path */
+const fileView = ({ name, media_type: type, attachment_id: id }, path) => {
+  if (id === null) return h("li", {}, code(name), " ", h("span", { class: "quiet" }, type));
+  const href = `${path}/attachments/${id}`;
+  return PICTURES.has(type)
+    ? h("li", { class: "picture" }, h("a", { href, target: "_blank", title: name }, picture(href, name)))
+    : h("li", {}, h("a", { href, download: name }, name), " ", h("span", { class: "quiet" }, type));
+};

@@ -85,13 +85,12 @@ const READ_ONLY = {
   "answer-request": "answer the agent",
 };
 
-/** In place of it. @param {string} action an entry of `READ_ONLY` */
-export const readOnly = (action) =>
-  h(
-    "p",
-    { class: "quiet" },
-    `To ${READ_ONLY[action]}, you need the role ${lackedRole(action)} in the project.`,
-  );
+/** What a reader sees in place of it. @param {string} action an entry of `READ_ONLY` */
+export const readOnlyWords = (action) =>
+  `To ${READ_ONLY[action]}, you need the role ${lackedRole(action)} in the project.`;
+
+/** @param {string} action an entry of `READ_ONLY` */
+export const readOnly = (action) => h("p", { class: "quiet" }, readOnlyWords(action));
 
 /** Whether the reader may open a terminal, as far as the page knows: the service has them, and the role allows it. */
 export const mayOpenTerminal = () =>

@@ -7,7 +7,6 @@ import { bootView } from "./boot.js";
 import { awaitedView, sandboxEnvironment } from "./environment-build.js";
 import { isOver } from "./environment-log.js";
 import { followLog } from "./log.js";
-import { readAsked } from "./asked.js";
 import {
   badge,
   button,
@@ -22,7 +21,6 @@ import {
   trail,
 } from "./parts.js";
 import { suspendedView } from "./own-credentials.js";
-import { lastTurnView } from "./last-turn.js";
 import { followPorts, portButtons } from "./ports.js";
 import { bring } from "./later.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
@@ -45,7 +43,6 @@ import { followWork, hasNewWork, workSummary, workView } from "./work.js";
  * @property {import("./wire.d.ts").OwnCredentials} own
  * @property {ChangeRequest[]} changes
  * @property {import("./wire.d.ts").Build | null} awaited the build for which the sandbox waits
- * @property {() => import("./dom.js").Child} asked the agent's calls that wait for a person
  */
 
 /**
@@ -66,13 +63,12 @@ export const session = {
   load: async ([projectId = "", id = ""]) => {
     const project = projectPath(projectId);
     const path = `${project}/sessions/${encodeURIComponent(id)}`;
-    const [owner, found, sandbox, own, changes, asked] = await Promise.all([
+    const [owner, found, sandbox, own, changes] = await Promise.all([
       getJson(project),
       getJson(path),
       getJsonOrNull(`${path}/sandbox`),
       getJson(`${path}/own-credentials`),
       getJson(`${project}/change-requests?limit=200`),
-      readAsked(projectId, id),
     ]);
     const buildId = sandbox?.boot_started_at === null ? sandbox.environment?.build_id : undefined;
     const build = buildId !== undefined && (await getJsonOrNull(`${project}/environment/builds/${buildId}`));
@@ -81,7 +77,6 @@ export const session = {
       session: found,
       sandbox,
       own,
-      asked,
       awaited: found.status === "provisioning" && build && !isOver(build) ? build : null,
       changes: changes.change_requests.filter(
         (/** @type {ChangeRequest} */ change) => change.session_id === id,
@@ -135,14 +130,14 @@ export const session = {
     `${data.session.pending_approvals > 0 || isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
 
   /** @param {SessionPage} data @param {import("./wire.d.ts").Me | null} me @param {Following | null} live */
-  view: ({ project, session: found, sandbox, own, changes, awaited, asked }, me, live) => [
+  view: ({ project, session: found, sandbox, own, changes, awaited }, me, live) => [
     h(
       "div",
       { class: "workspace", "data-key": "workspace" },
       h(
         "div",
         { class: "screen", "data-key": "screen" },
-        ...screenView({ project, session: found, own, changes, awaited, asked }, me, live),
+        ...screenView({ project, session: found, own, changes, awaited }, me, live),
       ),
       workView(live?.work ?? null, reviewedBy(project, found)),
     ),
@@ -202,7 +197,7 @@ const showTree = (main, path) => {
  * @param {Following | null} live
  * @returns {import("./dom.js").Child[]}
  */
-const screenView = ({ project, session: found, own, changes, awaited, asked }, me, live) => [
+const screenView = ({ project, session: found, own, changes, awaited }, me, live) => [
   trail([
     ["Projects", "#/projects"],
     [project.name, projectLink(project.id)],
@@ -237,8 +232,6 @@ const screenView = ({ project, session: found, own, changes, awaited, asked }, m
     ),
   suspendedView(found, own, me?.user.id),
   awaitedView(awaited),
-  asked(),
-  lastTurnView(found, live?.conversation ?? null),
   savedCallout(found),
   h(
     "section",

@@ -1,9 +1,7 @@
 /** The agent's state, its cost, and the requests that wait outside of the reader's view. */
-import { silentSince, turnUsage } from "./conversation-model.js";
+import { requestTitle, silentSince, turnUsage } from "./conversation-model.js";
 import { h } from "./dom.js";
-import { elapsed, now } from "./format.js";
-import { usageText } from "./items.js";
-import { requestTitle } from "./requests.js";
+import { elapsed, now, usageText } from "./format.js";
 
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./wire.d.ts").Turn} Turn */

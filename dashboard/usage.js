@@ -1,8 +1,7 @@
 /** What a project's agents used in the last 30 days: tokens and cost, by day and model. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
-import { dollars, grouped } from "./format.js";
-import { usageText } from "./items.js";
+import { dollars, grouped, usageText } from "./format.js";
 import { code, empty } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 

@@ -1,0 +1,263 @@
+/** A session's conversation: a window of its entries, what waits for the reader, and the composer below. */
+import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useSyncExternalStore } from "react";
+import { createRoot } from "react-dom/client";
+import type { Shown } from "../conversation.js";
+import type { Around } from "../conversation-foot.js";
+import { isOpen, type Item, textOf } from "../conversation-model.js";
+import { counted, duration, grouped, usageText } from "../format.js";
+import { isLive } from "../project.js";
+import { Fault } from "../ui/fault.tsx";
+import type { Asked } from "../steering.js";
+import { ApprovalCard, useApprovals } from "./approval.tsx";
+import { FailedTurn, useFailure } from "./failure.tsx";
+import { useFocusKept } from "./focus.ts";
+import { type Context, type Edge, Log } from "./log.ts";
+import { Message, Plan, Remarks, Thought } from "./message.tsx";
+import { Clock } from "./parts.tsx";
+import { RequestCard } from "./request.tsx";
+import { Explored, Tool } from "./tool.tsx";
+import { type Entry, isSameEntry, type TurnFoot, type TurnHead } from "./turns.ts";
+
+const Head = ({ head: { agent, model, at }, name }: { readonly head: TurnHead; readonly name: string }) => (
+  <p className="said-by turn-head">
+    <strong>{agent ?? name}</strong>
+    {model !== null && <span className="quiet"> {model}</span>} <Clock at={at} />
+  </p>
+);
+
+const Foot = ({ foot: { durationMs, usage, changes } }: { readonly foot: TurnFoot }) => (
+  <p className="turn-foot quiet">
+    {[
+      durationMs !== null && duration(durationMs),
+      usage !== null && usageText(usage),
+      changes !== null && `${counted(changes.files, "file")} changed`,
+    ]
+      .filter(Boolean)
+      .join(" · ")}
+    {changes !== null && changes.lines !== null && (
+      <span className="counts">
+        {" "}
+        <span className="added">{`+${grouped(changes.lines.added)}`}</span>{" "}
+        <span className="removed">{`−${grouped(changes.lines.removed)}`}</span>
+      </span>
+    )}
+  </p>
+);
+
+interface OfEntry {
+  readonly entry: Entry;
+  readonly log: Log;
+  /** The agent's. */
+  readonly name: string;
+  readonly asked: Asked;
+}
+
+const Content = ({
+  item,
+  log,
+  asked,
+}: { readonly item: Item } & Pick<OfEntry, "log" | "asked">): ReactNode => {
+  const { opened, drafts, context } = log;
+  switch (item.kind) {
+    case "message":
+      return <Message item={item} path={context.path} />;
+    case "thought":
+      return <Thought item={item} opened={opened} />;
+    case "tool":
+      return item.tool !== null && <Tool item={item} tool={item.tool} opened={opened} />;
+    case "plan":
+      return <Plan item={item} />;
+    case "request":
+      return <RequestCard item={item} asked={asked} steering={context.foot.steering} drafts={drafts} />;
+    default:
+      return <p className="note">{textOf(item)}</p>;
+  }
+};
+
+const EntryView = memo(
+  ({ entry: { items, head, foot }, log, name, asked }: OfEntry) => {
+    const element = useRef<HTMLLIElement>(null);
+    useFocusKept(element);
+    const [item, ...others] = items;
+    if (item === undefined) return null;
+    const isRun = others.length > 0;
+    return (
+      <li
+        ref={element}
+        className="item"
+        data-item={isRun ? undefined : item.id}
+        data-kind={isRun ? "run" : item.kind}
+        data-role={item.role ?? ""}
+        data-status={item.status}
+        data-nested={item.parent_id === null ? undefined : ""}
+        // A finished item is announced whole, and not each of its words.
+        aria-busy={items.some(isOpen)}
+      >
+        {head !== null && <Head head={head} name={name} />}
+        {isRun ? (
+          <Explored items={items} opened={log.opened} />
+        ) : (
+          <>
+            <Content item={item} log={log} asked={asked} />
+            <Remarks item={item} />
+          </>
+        )}
+        {foot !== null && <Foot foot={foot} />}
+      </li>
+    );
+  },
+  (a, b) => a.name === b.name && a.asked === b.asked && a.log === b.log && isSameEntry(a.entry, b.entry),
+);
+
+const EdgeView = ({ edge, onOlder }: { readonly edge: Edge; readonly onOlder: () => void }) => (
+  <div className="edge">
+    {edge === "loading" && <p className="quiet">Loading…</p>}
+    {edge === "older" && (
+      <button type="button" onClick={onOlder}>
+        Show older items
+      </button>
+    )}
+    {edge === "beginning" && <p className="quiet">The conversation begins here.</p>}
+    {edge === "nothing" && <p className="quiet">Nothing was said yet.</p>}
+  </div>
+);
+
+/** An element of the frame's older parts. */
+const Own = ({ element }: { readonly element: HTMLElement }) => {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => place.current?.append(element), [element]);
+  return <div ref={place} className="own" />;
+};
+
+/** What waits for the reader at the end: calls of the agent, and a turn that failed. */
+const Ends = ({ log, around }: { readonly log: Log; readonly around: Around }) => {
+  const { reading, foot } = log.context;
+  const { session } = around;
+  const approvals = useApprovals({ project: session.project_id, session: session.id }, session);
+  const failure = useFailure(around, reading.conversation);
+  useLayoutEffect(log.grown, [log, approvals, failure]);
+  return (
+    <div className="ends">
+      {isLive(session.status) &&
+        approvals.map((approval) => (
+          <ApprovalCard key={approval.id} project={session.project_id} approval={approval} />
+        ))}
+      {failure !== null && reading.heard && (
+        <FailedTurn
+          last={failure}
+          project={session.project_id}
+          again={foot.tryAgain}
+          chooseModel={foot.chooseModel}
+        />
+      )}
+    </div>
+  );
+};
+
+/** Escape ends the agent's turn, unless it closes something. */
+const useEscape = ({ context: { reading, foot } }: Log): void => {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.key !== "Escape" || event.defaultPrevented || event.isComposing) return;
+      if (document.querySelector("dialog[open], details.menu[open], [popover]:popover-open") !== null) return;
+      const focused = document.activeElement;
+      // A terminal, and a menu, have the key for themselves.
+      if (focused?.closest(".terminal, [role=menu], select") !== null && focused !== null) return;
+      if (reading.conversation.turn.state !== "idle") void foot.steering.stop();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [reading, foot]);
+};
+
+const Jump = ({ below, onPress }: { readonly below: number; readonly onPress: () => void }) => (
+  <button type="button" onClick={onPress}>
+    {below > 0 ? `Newest (${grouped(below)} more)` : "Newest"}
+  </button>
+);
+
+const Conversation = ({ log }: { readonly log: Log }) => {
+  const view = useSyncExternalStore(log.subscribe, log.view);
+  const element = useRef<HTMLDivElement>(null);
+  const { foot } = log.context;
+  useLayoutEffect(() => (element.current === null ? undefined : log.attach(element.current)), [log]);
+  useLayoutEffect(log.drawn, [log, view]);
+  useEscape(log);
+  const { entries, edge, follows, below, problem, around } = view;
+  return (
+    <>
+      <div className="turn">
+        {problem !== null && <p className="refusal">{`The conversation could not be read. ${problem}`}</p>}
+      </div>
+      <div className="talk-frame">
+        <div
+          ref={element}
+          className="talk"
+          role="log"
+          tabIndex={0}
+          aria-label="Conversation"
+          // Only what is added at the end is news.
+          aria-live={follows ? "polite" : "off"}
+          onKeyDown={({ key, target, currentTarget }) => {
+            if (key === "End" && target === currentTarget) log.toEnd();
+          }}
+        >
+          <EdgeView edge={edge} onOlder={log.earlier} />
+          <ol className="items">
+            {entries.map((entry) => (
+              <EntryView
+                key={entry.id}
+                entry={entry}
+                log={log}
+                name={around.session.agent_name}
+                asked={foot.steering.askedOf(entry.id)}
+              />
+            ))}
+          </ol>
+          <Ends log={log} around={around} />
+          <Own element={foot.next} />
+        </div>
+        <p className="jump">
+          {!follows && (
+            <Jump
+              below={below}
+              onPress={() => {
+                log.toEnd();
+                element.current?.focus({ preventScroll: true });
+              }}
+            />
+          )}
+        </p>
+      </div>
+      <Own element={foot.element} />
+    </>
+  );
+};
+
+/**
+ * Shows a conversation.
+ *
+ * @param element its place, of class `conversation`
+ * @param around what the page knows beside the conversation
+ */
+export const mount = (element: HTMLElement, context: Context, around: Around): Shown => {
+  const log = new Log(context, around);
+  const root = createRoot(element);
+  root.render(
+    <Fault>
+      <Conversation log={log} />
+    </Fault>,
+  );
+  element.addEventListener("click", ({ target }) => {
+    const pressed = target instanceof Element ? target.closest("button[data-move=request]") : null;
+    const id = pressed?.getAttribute("data-id");
+    if (id !== null && id !== undefined) log.showRequest(id);
+  });
+  return {
+    draw: () => log.draw(),
+    show: (next) => log.draw(next),
+    follows: () => log.view().follows,
+    toEnd: log.toEnd,
+    end: () => root.unmount(),
+  };
+};
