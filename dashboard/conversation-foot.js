@@ -93,16 +93,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     next: shown.next,
     steering,
     composer,
-    chooseModel: () => {
-      const choices = composer.element.querySelector("button[aria-controls=message-choices]");
-      if (choices instanceof HTMLElement && choices.getAttribute("aria-expanded") !== "true") choices.click();
-      composer.element.querySelector("select")?.focus();
-    },
-    /** Makes the agent go on after a turn that failed. */
-    tryAgain: () => {
-      outbox.send({ text: "Try again.", delivery: "queue" });
-      sent();
-    },
+    ...remediesOf({ outbox, composer, sent }),
     draw,
     /** @param {Around} next */
     around: (next) => {
@@ -117,6 +108,23 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     },
   };
 };
+
+/**
+ * What a reader can do after a turn that failed.
+ *
+ * @param {{outbox: import("./outbox.js").Outbox, composer: import("./composer.js").Composer, sent: () => void}} parts
+ */
+const remediesOf = ({ outbox, composer, sent }) => ({
+  chooseModel: () => {
+    const choices = composer.element.querySelector("button[aria-controls=message-choices]");
+    if (choices instanceof HTMLElement && choices.getAttribute("aria-expanded") !== "true") choices.click();
+    composer.element.querySelector("select")?.focus();
+  },
+  tryAgain: () => {
+    outbox.send({ text: "Try again.", delivery: "queue" });
+    sent();
+  },
+});
 
 /**
  * @param {Reading} reading

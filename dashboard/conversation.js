@@ -98,6 +98,7 @@ export const showConversation = (path, changed, project) => {
         shown?.show(around);
         draw();
       }
+      if (isNew) foot.composer.fit();
     },
     end: () => {
       isWanted = false;

@@ -182,6 +182,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
   const { foot } = log.context;
   useLayoutEffect(() => (element.current === null ? undefined : log.attach(element.current)), [log]);
   useLayoutEffect(log.drawn, [log, view]);
+  useLayoutEffect(foot.composer.fit, [foot]);
   useEscape(log);
   const { entries, edge, follows, below, problem, around } = view;
   return (

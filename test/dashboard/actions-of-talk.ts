@@ -94,13 +94,13 @@ export const TALK_ACTIONS: readonly Action[] = [
     tells: "allowed once by Mona",
   },
   {
-    name: "rejects it with an advice",
+    name: "denies it with a reason",
     hash: SESSION,
     shows,
     change: withPermission,
     does: async ({ write, press }) => {
-      await write("Advice to the agent (optional, sent with a rejection)", "Use the cache.");
-      await press("Reject");
+      await write("Reason for the agent (optional, sent with a denial)", "Use the cache.");
+      await press("Deny");
     },
     writes: `POST ${API}/requests/r/answer {"choice":"reject","message":"Use the cache."}`,
   },

@@ -52,28 +52,34 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page } = await openWith();
     const log = page.getByRole("log", { name: "Conversation" });
     const shown = await log.innerText();
-    expect(shown.match(/^(?:on-push trigger|Mona|release-notes) \d\d:\d\d/gm)).toEqual([
+    const heads = (await log.locator(".said-by").allInnerTexts()).map((head) => head.replaceAll(/\s+/g, " "));
+    expect(heads).toEqual([
       "on-push trigger 06:52",
-      "release-notes 06:52",
+      "release-notes openai/gpt-5 06:52",
+      "The agent asks for permission 06:52 allowed once by Mona",
       "Mona 06:52",
       "release-notes 06:52",
+      "The agent asks 06:52 waiting",
     ]);
-    expect(await log.locator("summary").allInnerTexts()).toEqual([
+    const lines = await log.locator("summary").allInnerTexts();
+    expect(lines.map((line) => line.replaceAll(/\s+/g, " "))).toEqual([
       "Thought 2.4 s",
       "Run git log --oneline 2.4 s",
       "Edit notes/6113728.md 2.4 s",
-      "Run npm test failed 2.4 s",
+      "Run npm test exit 127",
     ]);
-    expect(shown).toContain("exit_127: The command ended with code 127.");
+    expect(shown).toContain("The command ended with code 127.");
     expect(await log.locator(".plan li").allInnerTexts()).toEqual([
       "☑\nDone:\nRead the push",
       "▸\nIn progress:\nWrite the note",
       "☐\nTo do:\nOpen a change request",
       "☒\nCancelled:\nTag a release",
     ]);
-    expect(shown).toContain("The agent asks for permission 06:52 allowed once by Mona");
     expect(shown).toContain("The sandbox was restarted.");
-    expect(shown).toContain("openai/gpt-5 · 4,210 tokens in · 318 out · 3,900 cached · $0.0123");
+    const feet = await log.locator(".turn-foot").allInnerTexts();
+    expect(feet.map((foot) => foot.replaceAll(/\s+/g, " "))).toEqual([
+      "2.4 s · 4,210 tokens in · 318 out · 3,900 cached · $0.0123 · 1 file changed +3 −0",
+    ]);
     expect(await log.locator("[aria-busy=true]").count()).toBe(3);
   });
 
@@ -109,7 +115,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.keyboard.press("Enter");
       await page.locator(`[data-item=${id}] .folded > *`).first().waitFor();
       // Past what is in the details and can be scrolled.
-      const rest = await page.locator(`[data-item=${id}] .folded [tabindex]`).count();
+      const rest = await page.locator(`[data-item=${id}] .folded :is([tabindex], button)`).count();
       for (let tab = 0; tab <= rest; tab += 1) await page.keyboard.press("Tab");
     }
     expect(await page.locator("[data-item=i-log] pre").allInnerTexts()).toEqual([
@@ -160,8 +166,8 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.locator("[data-item=g]").getByText("x end").waitFor();
       const made = await page.evaluate<Record<string, number>>("made");
       expect(made).toMatchObject({ blockquote: 0, del: 0 });
-      expect(made["strong"]).toBeGreaterThan(0);
-      expect(made["strong"]).toBeLessThan(DELTAS);
+      // Its own element stays while it grows.
+      expect(made["strong"]).toBe(0);
       fake.say("item", { ...quoted, ...text("> another") });
       await page.locator("[data-item=q] blockquote").getByText("another").waitFor();
     },

@@ -55,8 +55,8 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it.each([
     ["Allow once", "once", "allowed once by Mona"],
-    ["Always allow", "always", "always allowed by Mona"],
-    ["Reject", "reject", "rejected by Mona"],
+    ["Always in this session", "always", "always allowed by Mona"],
+    ["Deny", "reject", "denied by Mona"],
   ])("for a permission is answered with %s", async (button, choice, outcome) => {
     const { page, card, press, asked } = await openWith([sampleItem("r", permission())]);
     await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(":focus").getAttribute("role")).toBe("log");
   });
 
-  it("shows the whole command as it will run, and what `Always allow` allows", async () => {
+  it("shows the whole command as it will run, and what `Always` allows", async () => {
     const command =
       "rm -f a && (echo aGkK | base64 -d | sh) > README.md 2>&1\nfor i in 1 2; do rm -f b; done " +
       "x".repeat(300);
@@ -88,15 +88,15 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await shown.textContent()).toBe(command);
     expect(await shown.evaluate((pre) => pre.scrollWidth > pre.clientWidth)).toBe(false);
     expect(await shown.evaluate((pre) => pre.scrollHeight > pre.clientHeight)).toBe(false);
-    await card.getByText("“Always allow” allows from now on, in this session:").waitFor();
+    await card.getByText("“Always” allows").waitFor();
     expect(await card.locator(".plain code").allInnerTexts()).toEqual(["rm *", "sh *"]);
   });
 
-  it("is rejected with words by Enter, which never allows", async () => {
+  it("is denied with words by Enter, which never allows", async () => {
     const { page, card, asked } = await openWith([sampleItem("r", permission())]);
     await card.getByRole("textbox").fill("Use the copy in docs/.");
     await page.keyboard.press("Enter");
-    await card.getByText("rejected by Mona").waitFor();
+    await card.getByText("denied by Mona").waitFor();
     expect(asked()).toEqual(['r/answer {"choice":"reject","message":"Use the copy in docs/."}']);
     expect(await card.locator("blockquote").innerText()).toBe("Use the copy in docs/.");
   });
@@ -233,7 +233,7 @@ describe.skipIf(!hasChromium)(title, () => {
       answer: { by: HUBOT, at: AT, choice: "reject", message: "Not this one." },
     });
     await press("Allow once");
-    await card.getByText("rejected by Hubot").waitFor();
+    await card.getByText("denied by Hubot").waitFor();
     expect(await card.innerText()).toContain("Not this one.");
     expect(await card.getByRole("button").count()).toBe(0);
     expect(asked()).toHaveLength(1);

@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const sessions = all.sessions.map((one, index) => (index === 0 ? { ...one, last_turn } : one));
     const { page, fake, visit } = await start({ ...all, sessions });
     await visit(SESSION);
-    const box = page.getByText("Last turn failed: model_unauthorized");
+    const box = page.getByText("The model's provider refused the key.");
     await box.waitFor();
     expect(await page.locator("main").innerText()).toContain(error.message);
     await visit(PROJECT);
