@@ -116,15 +116,20 @@ const LINE_END = /\r\n?|\n/;
 const isBlock = ({ level, nesting }) => level === 0 && nesting >= 0;
 
 /**
- * The beginning of the last block after an empty line. One without may still become a part of the block before it.
+ * The last block that stays one of its own: it has an empty line before it, and no list. Others may still become a part of the block
+ * before them.
  *
- * @param {Token[]} tokens @param {string[]} lines
+ * @param {Token[]} tokens @param {string[]} lines @returns {number} its first token
  */
 const lastApart = (tokens, lines) =>
   Math.max(
     0,
     tokens.findLastIndex(
-      (token) => isBlock(token) && token.map !== null && (lines[token.map[0] - 1] ?? "").trim() === "",
+      (token, at) =>
+        isBlock(token) &&
+        token.map !== null &&
+        (lines[token.map[0] - 1] ?? "").trim() === "" &&
+        tokens[at - 1]?.type.endsWith("list_close") !== true,
     ),
   );
 

@@ -49,8 +49,14 @@ export const Time = ({
   );
 
 /** A sentence of the service. The parts that it puts in backticks are shown as code. */
-export const Prose = ({ text }: { readonly text: string }) =>
-  text.split(/`([^`\n]+)`/).map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
+export const Prose = ({ text }: { readonly text: string }) => (
+  // An element of its own: a component's bare text would not be made visible.
+  <>
+    {text
+      .split(/`([^`\n]+)`/)
+      .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}
+  </>
+);
 
 /** Names as code, with commas. */
 export const Codes = ({ names }: { readonly names: readonly string[] }) =>

@@ -1,7 +1,7 @@
 /** No text becomes markup, leads to another place than it says, or is more work than the page can do. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MARKDOWN_MAX, parse } from "../../dashboard/markdown.js";
+import { MARKDOWN_MAX, parse, type Read, readOn } from "../../dashboard/markdown.js";
 import { all, depthOf, hrefs, letters, shapeOf, written } from "./markdown-shapes.ts";
 
 const filled = (piece: string): string => piece.repeat(Math.floor(MARKDOWN_MAX / piece.length));
@@ -216,6 +216,19 @@ describe("hostile Markdown", () => {
     fc.assert(
       fc.property(soup, (text) => {
         for (const href of hrefs(text)) expect(href).toMatch(/^(https?:\/\/|mailto:)/);
+      }),
+    );
+  });
+
+  it("reads a text that grows as it reads the whole of it", () => {
+    fc.assert(
+      fc.property(fc.array(soup, { minLength: 1, maxLength: 5 }), (parts) => {
+        let [text, known]: [string, Read | null] = ["", null];
+        for (const part of parts) {
+          text += part;
+          known = readOn(text, known);
+          expect(known.blocks).toEqual(parse(text));
+        }
       }),
     );
   });

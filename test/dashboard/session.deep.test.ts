@@ -124,7 +124,7 @@ describe.skipIf(!hasChromium)(title, () => {
     for (const one of fake.world.sessions) Object.assign(one, { turn: turn("running").state });
     await visit(PROJECT);
     await page.locator(".row").first().waitFor();
-    expect(await row.count()).toBe(0);
+    await expect.poll(() => row.count()).toBe(0);
   });
 
   it("shows its log as it grows, across the end of a sandbox and of a connection, each line once", async () => {

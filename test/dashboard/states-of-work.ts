@@ -1,6 +1,7 @@
 /** States of sessions with work beside them, of empty lists, of forms and questions about work, and of the views of a state. */
 import type { World } from "./fake-service.ts";
 import { sampleItem } from "./sample-conversation.ts";
+import { toolsConversation } from "./sample-tools.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { sampleWork } from "./sample-settings.ts";
 import { STATES_OF_SAVES } from "./states-of-saves.ts";
@@ -86,6 +87,21 @@ export const STATES_OF_WORK: readonly State[] = [
     shows: ".items > .item",
     change: withPermission,
     act: (page) => page.getByRole("button", { name: "Allow once" }).waitFor(),
+  },
+  {
+    name: "session-tools",
+    hash: SESSION,
+    shows: ".items > .item",
+    change: (world) => {
+      world.conversation = toolsConversation();
+    },
+    act: async (page) => {
+      for (const name of [/Explored/, /Run the tests/, /^Edit/, /Hello/, /odd_tool/])
+        await page.locator("summary").filter({ hasText: name }).first().click();
+      await page.locator(".talk").evaluate((log) => {
+        log.scrollTop = 0;
+      });
+    },
   },
   {
     name: "session-provisioning",
