@@ -20,6 +20,7 @@ import {
   type PlanEntry,
   type ToolKind,
   type Usage,
+  type ToolCall,
 } from "../../src/domain/conversation/conversation.ts";
 import { isRecord } from "../../src/ground/record.ts";
 import type { ItemDraft } from "./adapter.ts";
@@ -277,6 +278,7 @@ const toolItem = (
       output: outputOf(state),
       truncated: state.metadata?.["truncated"] === true,
       changes: changesOf(name, state, info.path?.root ?? ""),
+      ...exitCodeOf(state),
     },
   };
 };
@@ -285,6 +287,12 @@ const toolStatus = ({ status, error = "", output = "", metadata }: ToolState): I
   if (status === "error")
     return metadata?.["interrupted"] === true || INTERRUPTIONS.has(error) ? "interrupted" : "failed";
   return status === "completed" && output.endsWith(ABORTED) ? "interrupted" : status;
+};
+
+/** A command that a signal ended has none. */
+const exitCodeOf = ({ status, metadata }: ToolState): Pick<ToolCall, "exit_code"> => {
+  const exit = metadata?.["exit"];
+  return status === "completed" && typeof exit === "number" ? { exit_code: exit } : {};
 };
 
 /** A running command's output so far is in its metadata. */

@@ -53,12 +53,14 @@ const EXIT = /^exit_(\d+)$/;
 /** The service's words to the agent (api.md 5 "Approvals"). */
 const DENIED = "was denied by a person, and was not made.";
 
-/** Why a call did not succeed, in a word or two. A call that a person denied did not fail. Null: it did. */
-export const failureWord = ({ status, error }: Item): string | null => {
-  if (status === "completed" || status === "running" || status === "pending") return null;
+/** Why a call did not succeed, in a word or two. A call that a person denied did not fail. Null: it did succeed, or has not ended. */
+export const failureWord = ({ status, error, tool }: Item): string | null => {
+  if (status === "running" || status === "pending") return null;
   if (error?.message.includes(DENIED) === true) return "denied";
-  const exit = EXIT.exec(error?.code ?? "")?.[1];
-  return exit === undefined ? status : `exit ${exit}`;
+  // A runtime may take a command that failed for one that completed.
+  const exit = EXIT.exec(error?.code ?? "")?.[1] ?? String(tool?.exit_code ?? 0);
+  if (exit !== "0") return `exit ${exit}`;
+  return status === "completed" ? null : status;
 };
 
 /** Folded reads and searches in one line, e.g. "Explored 5 files, 2 searches". */

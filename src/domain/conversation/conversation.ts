@@ -129,6 +129,8 @@ export const ToolCall = Schema.Struct({
   /** Whether `output` is only the beginning. */
   truncated: Schema.Boolean,
   changes: Schema.Array(FileChange),
+  /** The code with which a command ended. Absent: it runs, or the runtime does not tell. */
+  exit_code: Schema.optionalKey(Schema.Finite),
 });
 export type ToolCall = typeof ToolCall.Type;
 

@@ -9,6 +9,8 @@ const shapeOf = (output: string): readonly string[] =>
     line.map(({ text, look }) => (look === "" ? text : `${text}{${look}}`)).join(""),
   );
 
+const coloured = (parameters: string) => shapeOf(`${ESC}[${parameters}mx`)[0];
+
 describe("a terminal's output", () => {
   it("is read as lines, without an empty one at the end", () => {
     expect(shapeOf("one\ntwo\r\n\nthree\n")).toEqual(["one", "two", "", "three"]);
@@ -28,7 +30,6 @@ describe("a terminal's output", () => {
   });
 
   it("shows other colours as the nearest of these, and no text in the colour of its ground", () => {
-    const coloured = (parameters: string) => shapeOf(`${ESC}[${parameters}mx`)[0];
     expect(coloured("38;5;196")).toBe("x{text-red}");
     expect(coloured("38;5;46")).toBe("x{text-green}");
     expect(coloured("38;5;244")).toBe("x{text-grey}");

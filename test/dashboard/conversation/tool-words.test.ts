@@ -65,6 +65,11 @@ describe("a tool call", () => {
     expect(failureWord(item({}, { status, error }))).toBe(word);
   });
 
+  it("that completed with an exit code other than 0 says so", () => {
+    expect(failureWord(item({ exit_code: 2 }))).toBe("exit 2");
+    expect(failureWord(item({ exit_code: 0 }))).toBe(null);
+  });
+
   it("has the content that it read, without the runtime's marks", () => {
     const output =
       "<path>/w/a</path>\n<type>file</type>\n<content>\n1: hello\n2: world\n\n(End of file - total 2 lines)\n</content>";

@@ -14,6 +14,8 @@ const note = (id: string) => made(id, { kind: "note", role: null });
 const tool = (id: string, kind: string, rest: Json = {}) => made(id, { ...sampleTool({ kind }), ...rest });
 const spent = (cost: number) => ({ input_tokens: 10, output_tokens: 2, cached_tokens: 1, cost_usd: cost });
 
+const change = (path: string, patch: string | null) => ({ path, operation: "update", patch });
+
 const entries = (items: readonly Item[], known: { isAtWork?: boolean; isCut?: boolean } = {}) =>
   entriesOf(items, { isAtWork: false, isCut: false, ...known });
 
@@ -48,7 +50,6 @@ describe("the turns of a conversation", () => {
   });
 
   it("name the model and the chosen agent, and sum up time, tokens, cost and changes", () => {
-    const change = (path: string, patch: string | null) => ({ path, operation: "update", patch });
     const items = [
       person("p", { agent: "plan" }),
       tool("t", "edit", {
