@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import {
+  CONVERSATION_MAX_KB,
   HOME_MAX_KB,
   LATER_MAX_KB,
   pageSize,
@@ -11,8 +12,8 @@ import {
 /** The page, its styles, two icons, and the parts of its script. */
 const FILES_MAX = 16;
 
-it("is a page of at most 135 kB in few files, compressed, 220 kB with its first page, 40 kB for pages that few readers open, 85 kB for React, and 100 kB for the terminal", async () => {
-  const { files, gzippedKb, homeKb, laterKb, terminalKb, reactKb } = await pageSize();
+it("is a page of at most 135 kB in few files, compressed, 220 kB with its first page, 40 kB for pages that few readers open, 20 kB for a conversation, 85 kB for React, and 100 kB for the terminal", async () => {
+  const { files, gzippedKb, homeKb, laterKb, conversationKb, terminalKb, reactKb } = await pageSize();
   // Each is a request of a new reader.
   expect(files).toBeLessThanOrEqual(FILES_MAX);
   expect(gzippedKb).toBeGreaterThan(50);
@@ -23,6 +24,8 @@ it("is a page of at most 135 kB in few files, compressed, 220 kB with its first 
   expect(laterKb).toBeLessThanOrEqual(LATER_MAX_KB);
   expect(reactKb).toBeGreaterThan(50);
   expect(reactKb).toBeLessThanOrEqual(REACT_MAX_KB);
+  expect(conversationKb).toBeGreaterThan(1);
+  expect(conversationKb).toBeLessThanOrEqual(CONVERSATION_MAX_KB);
   expect(terminalKb).toBeGreaterThan(50);
   expect(terminalKb).toBeLessThanOrEqual(TERMINAL_MAX_KB);
 });

@@ -9,6 +9,8 @@ export const SIZE_MAX_KB = 135;
 /** With the first page of a person who is signed in (decision 0095). */
 export const HOME_MAX_KB = 220;
 export const LATER_MAX_KB = 40;
+/** A session's conversation, beside what the first page loads. */
+export const CONVERSATION_MAX_KB = 20;
 /** The terminal, most of which is its library (decision 0041). */
 export const TERMINAL_MAX_KB = 100;
 /** The framework of the remade pages (decision 0095). */
@@ -23,6 +25,8 @@ export interface PageSize {
   readonly homeKb: number;
   /** Compressed, and not part of the other numbers. */
   readonly laterKb: number;
+  /** The same of a session's conversation, which is not part of `laterKb`. */
+  readonly conversationKb: number;
   /** The same of the terminal, which is not part of `laterKb`. */
   readonly terminalKb: number;
   /** The same of React and what belongs to it, a part of `homeKb`. */
@@ -51,17 +55,21 @@ const isReact = ({ name }: PageFile): boolean => name.startsWith("react-");
 
 export const pageSize = async (): Promise<PageSize> => {
   const files = await readPage(DASHBOARD);
-  const [early, home] = ["main", "home"].map((name) => loadedWith(name, files));
+  const [early, home, talk] = ["main", "home", "conversation"].map((name) => loadedWith(name, files));
   const isFirst = ({ name }: PageFile): boolean => early?.has(name) === true || !name.endsWith(".js");
   const isHome = (file: PageFile): boolean => isFirst(file) || home?.has(file.name) === true;
   const first = files.filter(isFirst);
   const lateFiles = files.filter((file) => !isHome(file));
+  const isTalk = ({ name }: PageFile): boolean => talk?.has(name) === true;
   return {
     files: first.length,
     plainKb: kilobytes(first.map(({ plain }) => plain)),
     gzippedKb: kilobytes(first.map(({ gzipped }) => gzipped)),
     homeKb: kilobytes(files.filter(isHome).map(({ gzipped }) => gzipped)),
-    laterKb: kilobytes(lateFiles.filter((file) => !isTerminal(file)).map(({ gzipped }) => gzipped)),
+    laterKb: kilobytes(
+      lateFiles.filter((file) => !isTerminal(file) && !isTalk(file)).map(({ gzipped }) => gzipped),
+    ),
+    conversationKb: kilobytes(lateFiles.filter(isTalk).map(({ gzipped }) => gzipped)),
     terminalKb: kilobytes(lateFiles.filter(isTerminal).map(({ gzipped }) => gzipped)),
     reactKb: kilobytes(files.filter(isReact).map(({ gzipped }) => gzipped)),
   };
