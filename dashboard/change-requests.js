@@ -1,7 +1,7 @@
 /** Change requests: a project's list, and a single one with its diff and its actions. */
 import { getJson, getJsonOrNull, getText } from "./api.js";
 import { namesOf } from "./connector-access.js";
-import { planFiles } from "./diff-files.js";
+import { planFiles, sourceOf } from "./diff-files.js";
 import { changesIn, commitRows, diffView, followDiffKeys, listed } from "./diff-view.js";
 import { h, outside } from "./dom.js";
 import { counted } from "./format.js";
@@ -15,6 +15,7 @@ import {
   commandLine,
   empty,
   facts,
+  idTail,
   projectLink,
   prose,
   time,
@@ -23,9 +24,7 @@ import {
 import { isLive, projectHead, projectPath } from "./project.js";
 import { followLines, hasComments, reviewView } from "./review.js";
 import { lackedRole } from "./roles.js";
-import { changeRows, shortRef } from "./session.js";
 import { lackedApprovals, talkView, verdictsText } from "./talk.js";
-import { sourceOf } from "./work.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").ChangeRequest} ChangeRequest */
@@ -331,3 +330,31 @@ const mergeLines = (base, head) =>
     "git commit --all --no-edit",
     `git push origin ${word(head)}`,
   ].join("\n");
+
+/** @param {string} projectId @param {readonly ChangeRequest[]} changes */
+export const changeRows = (projectId, changes) =>
+  h(
+    "ul",
+    { class: "rows" },
+    changes.map((change) =>
+      h(
+        "li",
+        { class: "row", "data-key": String(change.number) },
+        h(
+          "span",
+          { class: "row-main" },
+          h(
+            "a",
+            { class: "cover", href: projectLink(projectId, `/change-requests/${change.number}`) },
+            `#${change.number} ${change.title}`,
+          ),
+          h("span", { class: "quiet" }, shortRef(change.head_ref), " → ", change.base_ref),
+        ),
+        badge(change.status),
+        h("span", { class: "row-side" }, time(change.created_at)),
+      ),
+    ),
+  );
+
+/** Session branches are named by a UUID. @param {string} ref */
+const shortRef = (ref) => (/^[0-9a-f-]{36}$/.test(ref) ? idTail(ref) : code(ref));

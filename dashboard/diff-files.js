@@ -18,11 +18,23 @@ const GENERATED =
  * @typedef {object} Source where single files of the diff can be read
  * @property {string} url of the diff in the API
  * @property {string | null} head the commit: another one has other lines
- * @property {Listed[]} listed
+ * @property {readonly Listed[]} listed
  * @property {number} total how many files changed. It may be more than are listed
  * @property {Map<string, string>} [marks] a word about each file, by its path
  * @property {string} [rest] a sentence that says where a reader finds what is not shown
  */
+
+/**
+ * @param {string} url of the diff in the API
+ * @param {{head_commit: string | null, files_changed: readonly Listed[], files_changed_total: number}} changes
+ * @returns {Source}
+ */
+export const sourceOf = (url, { head_commit: head, files_changed: files, files_changed_total: total }) => ({
+  url,
+  head,
+  listed: files,
+  total,
+});
 
 /**
  * @typedef {DiffFile & {

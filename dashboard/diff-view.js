@@ -24,7 +24,7 @@ export const changesIn = (files) => `Changes in ${files} ${files === 1 ? "file" 
 export const listed = (what, shown, total) =>
   shown < total ? `${what} (the newest ${shown} of ${total})` : what;
 
-/** @param {Commit[]} commits */
+/** @param {readonly Commit[]} commits */
 export const commitRows = (commits) =>
   h(
     "ul",

@@ -147,6 +147,13 @@ const closeMenu = (menu) => {
   if (wasInside) menu.querySelector("summary")?.focus();
 };
 
+/** @param {Event} event */
+const closeChosen = ({ target }) => {
+  const chosen = target instanceof Element ? target.closest(".menu-items :is(a, button)") : null;
+  const menu = chosen?.closest("details.menu");
+  if (menu) closeMenu(menu);
+};
+
 /** Open menus of rows, other than the one around the element. @param {EventTarget | null} around */
 const otherMenus = (around) =>
   [...document.querySelectorAll("details.menu[open]")].filter(
@@ -175,10 +182,9 @@ export const followKeys = () => {
   });
   document.addEventListener("click", (event) => {
     for (const menu of otherMenus(event.target)) menu.removeAttribute("open");
-    // A chosen action closes its menu.
-    const chosen = event.target instanceof Element ? event.target.closest(".menu-items button") : null;
-    chosen?.closest("details.menu")?.removeAttribute("open");
   });
+  // A chosen action closes its menu. Before it begins: a dialog gives the focus back to what had it then.
+  document.addEventListener("click", closeChosen, { capture: true });
 };
 
 export const showShortcuts = () => {

@@ -23,7 +23,7 @@ const missing = async () => {
 /**
  * Loads a module, with the actions of its buttons and the handlers of its forms.
  *
- * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms, showFiles?: unknown, followSaves?: unknown}} Module
+ * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms}} Module
  * @param {() => Promise<Module>} read imports the module
  */
 export const bring = async (read) => {
@@ -67,8 +67,9 @@ export const FOLDERS = {};
  *
  * @param {string} folder
  * @param {string} name of the page
+ * @param {object} [known] what the page has before it is loaded, e.g. `hearsProject`
  */
-export const remade = (folder, name) => {
+export const remade = (folder, name, known = {}) => {
   /** @type {any} */
   let page = null;
   const read = async () => {
@@ -77,12 +78,16 @@ export const remade = (folder, name) => {
     return module;
   };
   return {
-    ...later(read, name),
-    follow: () => ({
-      /** @param {HTMLElement} main @param {any} data @param {any} me */
-      drawn: (main, data, me) => page.drawn(main, data, me),
-      end: () => page?.end(),
-    }),
+    ...later(read, name, known),
+    /** @param {string[]} _params @param {() => void} redraw @param {import("./live.js").Listener} project */
+    follow: (_params, redraw, project) => {
+      const frame = { redraw, project };
+      return {
+        /** @param {HTMLElement} main @param {any} data @param {any} me */
+        drawn: (main, data, me) => page.drawn(main, { data, me, frame }),
+        end: () => page?.end(),
+      };
+    },
   };
 };
 

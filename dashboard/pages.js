@@ -12,7 +12,6 @@ import { empty, refusedLink } from "./parts.js";
 import { queue } from "./queue.js";
 import { followConnection } from "./repository-check.js";
 import { secretForms, secrets } from "./secrets.js";
-import { session } from "./session.js";
 import { sessions } from "./session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
 import { setup, setupForms } from "./setup.js";
@@ -32,6 +31,8 @@ const [runs, run, triggers, newTrigger, editTrigger] = [
 ].map((name) => remade("automations", name));
 const audit = remade("audit", "audit");
 const projectAudit = remade("audit", "projectAudit");
+/** The stream of its conversation has the project's news. */
+const session = remade("sessions", "session", { hearsProject: true });
 const people = remade("people", "people");
 const connectors = later(() => import("./connectors.js"), "connectors");
 const connector = later(() => import("./connectors.js"), "connector");

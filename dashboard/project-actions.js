@@ -118,9 +118,6 @@ export const PROJECT_ACTIONS = {
     page.notice(`The token ${title} was revoked.`);
   },
 
-  "show-saved": () => document.getElementById("saved")?.scrollIntoView({ behavior: "smooth" }),
-  "show-work": () => document.getElementById("work")?.scrollIntoView({ behavior: "smooth" }),
-
   "rename-session": async ({ project = "", session = "", name: old = "" }, page) => {
     const name = await ask({
       title: "Rename the session",

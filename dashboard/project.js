@@ -1,6 +1,6 @@
 /** A project: its head with tabs, and what its pages share. */
 import { h } from "./dom.js";
-import { code, idTail, projectLink, tag, trail } from "./parts.js";
+import { code, projectLink, tag, trail } from "./parts.js";
 import { roleSentence } from "./roles.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
@@ -26,10 +26,6 @@ const NAME_CHARS = 60;
 /** @param {Pick<Session, "name" | "trigger_slug" | "initial_prompt">} session */
 export const sessionName = (session) =>
   session.name ?? session.trigger_slug ?? (firstLine(session.initial_prompt ?? "") || "Session");
-
-/** The session whose agent started it. @param {Session} session */
-export const parentLink = ({ project_id: project, parent_session_id: id }) =>
-  id && h("a", { href: projectLink(project, `/sessions/${id}`) }, "agent of ", idTail(id));
 
 /** @param {string} text */
 const firstLine = (text) => {

@@ -1,9 +1,9 @@
 /**
- * A terminal in a session's sandbox (docs/use/terminal.md), in a panel below the page. It is loaded when a reader first opens one.
+ * A terminal in a session's sandbox (docs/use/terminal.md), in the tab of the session's page. It is loaded when a reader first opens one.
  *
- *  T1 Keys go to the sandbox, Tab and Escape too. One key leads out, and the panel names it.
+ *  T1 Keys go to the sandbox, Tab and Escape too. One key leads out, and the line above the terminal names it.
  *  T2 What the sandbox writes changes nothing but the terminal's own picture: no clipboard, no title, no links.
- *  T3 The panel takes the focus only when the reader opens it, or presses one of its buttons.
+ *  T3 It takes the focus only when the reader opens it, or presses one of its buttons.
  *  T4 It stays while the reader looks at pages of its session, and ends when she goes elsewhere.
  */
 import { FitAddon } from "@xterm/addon-fit";
@@ -15,13 +15,14 @@ import { projectPath } from "./project.js";
 import { forget, styledDocument, styling } from "./terminal-document.js";
 import ownStyle from "./terminal.css?inline";
 import { TerminalLine } from "./terminal-line.js";
+import { TERMINAL_PLACE } from "./terminal-place.js";
 
 const LINES_KEPT = 5000;
 /** Contrast of text that WCAG asks for, whatever colours a program chooses. */
 const CONTRAST_MIN = 4.5;
 const READER = "terminal-reader";
 
-/** The open panel, one at a time. @type {Panel | null} */
+/** The open terminal, one at a time. @type {Panel | null} */
 let open = null;
 
 /** @param {HTMLElement} element whose colours the terminal takes */
@@ -67,7 +68,6 @@ class Panel {
     h(
       "p",
       { class: "terminal-head" },
-      h("strong", {}, "Terminal"),
       this.#status,
       h("span", { class: "quiet terminal-hint" }, h("kbd", {}, "F6"), " leaves the terminal"),
       this.#reader,
@@ -118,8 +118,7 @@ class Panel {
   #show() {
     this.#sheet.replaceSync(libraryStyle + ownStyle);
     document.adoptedStyleSheets.push(this.#sheet);
-    document.body.append(this.#element);
-    document.body.classList.add("has-terminal");
+    TERMINAL_PLACE.append(this.#element);
     const terminal = this.#terminal;
     const { fontFamily, fontSize } = getComputedStyle(this.#place);
     terminal.options.fontFamily = fontFamily;
@@ -149,7 +148,6 @@ class Panel {
     this.#terminal.dispose();
     forget(this.#sheet);
     this.#element.remove();
-    document.body.classList.remove("has-terminal");
     if (open === this) open = null;
     if (!hadFocus) return;
     const back = this.#back?.isConnected === true ? this.#back : document.getElementById("main");

@@ -24,7 +24,6 @@ export type {
   Machine,
   MachineDefinition,
   Member,
-  OwnCredentials,
   Person,
   Project,
   ProjectSetup,
@@ -32,27 +31,31 @@ export type {
   Remark,
   RepositoryCheck,
   Sandbox,
-  Session,
-  SessionChanges,
   SessionOptions,
   Token,
   Trigger,
   TriggerListing,
   Usage,
   WebhookFilter,
-  WorkspaceChanges,
 } from "./wire-schemas.d.ts";
 
+/** As the remade pages have the same answers: nobody changes them. */
+type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
+
+export type Session = Fixed<api.Session>;
+export type OwnCredentials = Fixed<api.OwnCredentials>;
+export type SessionChanges = Fixed<api.SessionChanges>;
+export type WorkspaceChanges = Fixed<api.WorkspaceChanges>;
 export type Me = Answers["GET /v1/me"];
 export type AccountRole = api.Person["role"];
 export type ProjectRole = api.Member["role"];
 
-export type Failure = NonNullable<api.Session["failure"]>;
-export type LastTurn = NonNullable<api.Session["last_turn"]>;
+export type Failure = NonNullable<Session["failure"]>;
+export type LastTurn = NonNullable<Session["last_turn"]>;
 /** Since null: the conversation is not read yet. */
 export type Turn = Omit<api.Turn, "since"> & { since: string | null };
-export type Saved = NonNullable<api.Session["saved"]>;
-export type Restored = NonNullable<api.Session["restored"]>;
+export type Saved = NonNullable<Session["saved"]>;
+export type Restored = NonNullable<Session["restored"]>;
 export type Saves = api.SavesPage;
 
 export type Author = NonNullable<api.Item["author"]>;
@@ -74,7 +77,7 @@ export type Tool = api.Catalogue["tools"][number];
 export type ToolShape = NonNullable<Tool["accepted"]>;
 export type ConnectorCall = api.ExecutorCall;
 
-export type Build = api.EnvironmentBuild;
+export type Build = Fixed<api.EnvironmentBuild>;
 export type BuildFailure = api.EnvironmentBuildFailure;
 export type BuildLog = api.EnvironmentBuildLog;
 export type Base = api.EnvironmentBase;

@@ -1,6 +1,6 @@
 /** The API, typed by the service's own definitions: a field, a parameter or a path that is renamed there does not compile here. */
 import type { Answer, Request, Route } from "../../src/cli/contract.ts";
-import { call } from "../api.js";
+import { ApiError, call } from "../api.js";
 
 /** A route's parameters: the variables of its path, its query, its body. */
 interface Parts {
@@ -23,4 +23,14 @@ export const request = async <R extends Route>(route: R, parts: Request<R>): Pro
   const path = template.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
   const text = await call(method, path + searchOf(query), { body: payload });
   return JSON.parse(text === "" ? "null" : text);
+};
+
+/** Null for a refusal with status 404: there is none. */
+export const orNull = async <A>(answer: Promise<A>): Promise<A | null> => {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
 };

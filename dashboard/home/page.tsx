@@ -8,11 +8,12 @@ import { queries } from "../api/queries.ts";
 import { notificationState } from "../attention.js";
 import { counted } from "../format.js";
 import { NoProjects } from "../projects/none.tsx";
+import { ACTIVITIES } from "../ui/activity.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty, More } from "../ui/parts.tsx";
 import { Composer } from "./composer.tsx";
 import { SessionRow } from "./row.tsx";
-import { ACTIVITIES, byUrgency, GROUPS, groupQuery, type Session } from "./sessions.ts";
+import { byUrgency, GROUPS, groupQuery, type Session } from "./sessions.ts";
 
 type Me = Answer<"GET /v1/me">;
 type Project = Answer<"GET /v1/projects">["projects"][number];

@@ -4,10 +4,10 @@ import { dollars, grouped } from "../format.js";
 import { projectLink } from "../parts.js";
 import { sessionName } from "../project.js";
 import { isUnsafe, unsavedWords } from "../saved-words.js";
+import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
 import { ActionButton, hasEnded, SessionMenu } from "./actions.tsx";
-import { ActivityIcon } from "./icons.tsx";
-import { ACTIVITIES, type Session } from "./sessions.ts";
+import type { Session } from "./sessions.ts";
 import { Wait } from "./wait.tsx";
 
 type Kind = NonNullable<Session["waits_for"]>["kind"];

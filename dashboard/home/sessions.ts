@@ -1,25 +1,13 @@
 /** The sessions of all projects, in the groups in which people see them. */
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import type { ACTIVITY_WORDS, ActivityGroup } from "../../src/domain/session/session-activity.ts";
+import type { ActivityGroup } from "../../src/domain/session/session-activity.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectPath } from "../project.js";
+import { ACTIVITIES } from "../ui/activity.tsx";
 
 export type Session = Answer<"GET /v1/sessions">["sessions"][number];
 type Activity = Session["activity"];
-
-/** The page takes no values of the service. These are the service's own words: others do not compile. */
-export const ACTIVITIES: typeof ACTIVITY_WORDS = {
-  queued: { word: "Queued", group: "working" },
-  starting: { word: "Starting", group: "working" },
-  working: { word: "Working", group: "working" },
-  needs_you: { word: "Needs you", group: "needs_you" },
-  ready_for_review: { word: "Ready for review", group: "ready_for_review" },
-  resting: { word: "Resting", group: "done" },
-  asleep: { word: "Asleep", group: "done" },
-  failed: { word: "Failed", group: "needs_you" },
-  done: { word: "Done", group: "done" },
-};
 
 /** In the order of the page. */
 export const GROUPS = ["needs_you", "working", "ready_for_review", "done"] as const satisfies ActivityGroup[];

@@ -7,9 +7,9 @@ import { useFocusKept } from "../conversation/focus.ts";
 import type { Draft } from "../conversation/reply.ts";
 import { RequestCard } from "../conversation/request.tsx";
 import { applySnapshot, type Conversation, emptyConversation, openRequests } from "../conversation-model.js";
-import { type Child, morph } from "../dom.js";
 import { waitView } from "../saved-work.js";
 import { makeSteering, type Steering } from "../steering.js";
+import { Drawn } from "../ui/drawn.tsx";
 import { Prose } from "../ui/parts.tsx";
 import { ActionButton } from "./actions.tsx";
 import { type Session, sessionPath } from "./sessions.ts";
@@ -84,15 +84,6 @@ const Calls = ({ session }: { readonly session: Session }) => {
   return approvals.map((approval) => (
     <ApprovalCard key={approval.id} project={project} approval={approval} />
   ));
-};
-
-/** What the frame's older parts describe. */
-const Drawn = ({ view }: { readonly view: Child }) => {
-  const place = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    if (place.current !== null) morph(place.current, [view]);
-  });
-  return <div ref={place} data-own="drawn" />;
 };
 
 const Unsaved = ({ session }: { readonly session: Session }) => {

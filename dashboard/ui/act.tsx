@@ -53,9 +53,9 @@ interface FrameAct {
   /** The id of the element that says why it cannot be pressed. */
   readonly prevented?: string | undefined;
   readonly title?: string;
-  /** Read aloud, where the text says too little. */
+  /** Its name, if that is more than what it shows. */
   readonly label?: string;
-  readonly className?: string;
+  readonly className?: string | undefined;
   readonly children: ReactNode;
 }
 
@@ -68,7 +68,9 @@ const FrameButton = ({ name, input, prevented, title, label, className, children
       {...data}
       ref={button}
       type="button"
+      className={className}
       data-action={name}
+      aria-label={label}
       disabled={prevented !== undefined}
       aria-describedby={prevented}
       title={title}

@@ -8,9 +8,18 @@ import { createRoot, type Root } from "react-dom/client";
 import type { Answer } from "../../src/cli/contract.ts";
 import { queries } from "../api/queries.ts";
 import { type Child, h } from "../dom.js";
+import type { Listener } from "../live.js";
 import { Fault } from "./fault.tsx";
 
 type Me = Answer<"GET /v1/me">;
+
+/** What the frame has for a page that follows something by itself. It is the same for the whole visit. */
+export interface Frame {
+  /** Draws the page again, soon: a burst of calls causes one drawing. */
+  readonly redraw: () => void;
+  /** Hears of the project by a stream of the page (`hearsProject`). */
+  readonly project: Listener;
+}
 
 export interface PageDefinition<D> {
   /** Reads what the page shows, and again when it may have changed. The frame takes null for data that did not come yet. */
@@ -25,6 +34,7 @@ interface Shown<D> {
   readonly data: D;
   /** The reader. Null: the frame does not know yet. */
   readonly me: Me | null;
+  readonly frame: Frame;
 }
 
 const OWN = "[data-own=page]";
@@ -45,7 +55,7 @@ export const framedPage = <D extends object | void>({ load, title, head, Body }:
       h("div", { class: "page", "data-own": "page", "data-key": "page" }),
     ],
     /** After each drawing of the frame. */
-    drawn: (main: Element, data: D, me: Me | null): void => {
+    drawn: (main: Element, { data, me, frame }: Shown<D>): void => {
       const present = main.querySelector(OWN);
       if (present !== place) {
         end();
@@ -54,7 +64,7 @@ export const framedPage = <D extends object | void>({ load, title, head, Body }:
       root?.render(
         <QueryClientProvider client={queries}>
           <Fault>
-            <Body data={data} me={me} />
+            <Body data={data} me={me} frame={frame} />
           </Fault>
         </QueryClientProvider>,
       );

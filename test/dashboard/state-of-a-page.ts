@@ -26,6 +26,15 @@ export const firstOfEachPage = <A extends { readonly hash: string }>(all: readon
 export const pressed = (name: string) => (page: Page) =>
   page.getByRole("button", { name, exact: true }).first().click();
 
+/** Presses the action of a session in the head of its page, or chooses it from the menu there. */
+export const chosen = (name: string) => async (page: Page) => {
+  const button = page.locator(".session-head").getByRole("button", { name, exact: true });
+  const menu = page.locator(".session-head .menu > summary");
+  await button.or(menu).filter({ visible: true }).first().waitFor();
+  if (!(await button.isVisible())) await menu.click();
+  await button.click();
+};
+
 /** Opens the details of that summary. */
 export const unfolded = (summary: string) => (page: Page) =>
   page.locator("summary", { hasText: summary }).first().click();

@@ -251,7 +251,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
   {
     name: "session-awaits-build",
     hash: SESSION,
-    shows: ".screen > .callout",
+    shows: ".notes .callout",
     change: withSandbox({ build_id: BUILD_ID, stale: false }, false),
   },
   {

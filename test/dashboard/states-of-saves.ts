@@ -10,7 +10,7 @@ import {
   sampleUnsaved,
 } from "./sample-saves.ts";
 import { sampleWork } from "./sample-settings.ts";
-import { pressed, type State } from "./state-of-a-page.ts";
+import { chosen, pressed, type State } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
@@ -38,45 +38,45 @@ export const refusingStops = (world: World): void => {
 };
 
 export const stopping = async (page: Parameters<NonNullable<State["act"]>>[0]): Promise<void> => {
-  await page.getByRole("button", { name: "Stop session" }).click();
+  await chosen("Stop session")(page);
   await page.getByRole("dialog").getByRole("button", { name: "Stop", exact: true }).click();
 };
 
 export const STATES_OF_SAVES: readonly State[] = [
-  { name: "saved-not-yet", hash: SESSION, shows: "#saved" },
+  { name: "saved-not-yet", hash: `${SESSION}?tab=details`, shows: "#saved" },
   {
     name: "saved-running",
-    hash: SESSION,
+    hash: `${SESSION}?tab=details`,
     shows: "#saved",
     change: withSession(SESSION_ID, () => ({ saved: sampleSaved(now()) })),
   },
   {
     name: "saved-running-part",
-    hash: SESSION,
+    hash: `${SESSION}?tab=details`,
     shows: "#saved .paths",
     change: withSession(SESSION_ID, () => ({ saved: samplePartial(now()), restored: sampleRestored })),
   },
   {
     name: "saved-waits",
-    hash: SESSION,
+    hash: `${SESSION}?tab=details`,
     shows: "#saved .paths",
     change: withSession(SESSION_ID, () => ({ saved: samplePartial(now()), unsaved: sampleUnsaved(now()) })),
   },
   {
     name: "saved-stopped",
-    hash: STOPPED,
+    hash: `${STOPPED}?tab=details`,
     shows: "#saved-files .file",
     change: withSession(STOPPED_ID, () => ({})),
   },
   {
     name: "saved-stopped-part",
-    hash: STOPPED,
+    hash: `${STOPPED}?tab=details`,
     shows: "#saved-files .file",
     change: withSession(STOPPED_ID, () => ({ saved: samplePartial(now()) })),
   },
   {
     name: "saved-earlier",
-    hash: STOPPED,
+    hash: `${STOPPED}?tab=details`,
     shows: "#saved-files .file",
     change: withSession(STOPPED_ID, () => ({ saved: samplePartial(now()) })),
     act: async (page) => {
@@ -86,7 +86,7 @@ export const STATES_OF_SAVES: readonly State[] = [
   },
   {
     name: "saved-failed",
-    hash: `${PROJECT}/sessions/${FAILED_ID}`,
+    hash: `${PROJECT}/sessions/${FAILED_ID}?tab=details`,
     shows: "#saved",
     change: withSession(FAILED_ID, () => ({
       saved: sampleSaved(now(), { state: "failed", error: "the sandbox was lost before its work was saved" }),
@@ -94,7 +94,7 @@ export const STATES_OF_SAVES: readonly State[] = [
   },
   {
     name: "saved-nothing",
-    hash: STOPPED,
+    hash: `${STOPPED}?tab=details`,
     shows: "#saved",
     change: withSession(STOPPED_ID, () => ({
       saved: { ...sampleSaved(now()), at: null, wip: null, files: 0, commits: 0, skipped: [] },
@@ -124,10 +124,10 @@ export const STATES_OF_SAVES: readonly State[] = [
   },
   {
     name: "delete-save",
-    hash: STOPPED,
+    hash: `${STOPPED}?tab=details`,
     shows: "#saved .row",
     change: withSession(STOPPED_ID, () => ({ saved: samplePartial(now()) })),
-    act: pressed("Delete"),
+    act: (page) => page.locator("#saved").getByRole("button", { name: "Delete" }).first().click(),
   },
   {
     name: "home-unsaved",

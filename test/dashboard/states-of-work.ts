@@ -6,7 +6,7 @@ import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.
 import { sampleWork } from "./sample-settings.ts";
 import { STATES_OF_SAVES } from "./states-of-saves.ts";
 import { sampleWorkspace } from "./sample-workspace.ts";
-import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
+import { chosen, pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
@@ -67,15 +67,14 @@ export const STATES_OF_WORK: readonly State[] = [
       manifest: { commit: null, synced_at: null, error: "The server refused the credential." },
     }),
   },
-  { name: "session-work", hash: SESSION, shows: "#work .file", change: withWork },
-  { name: "session-workspace", hash: SESSION, shows: "#work .file", change: withWorkspace },
+  { name: "session-work", hash: `${SESSION}?tab=changes`, shows: "#work .file", change: withWork },
+  { name: "session-workspace", hash: `${SESSION}?tab=changes`, shows: "#work .file", change: withWorkspace },
   {
     name: "session-files",
-    hash: SESSION,
-    shows: "#work .file",
+    hash: `${SESSION}?tab=files`,
+    shows: ".tree-list",
     change: withWorkspace,
     act: async (page) => {
-      await unfolded("Files of the workspace")(page);
       await page.locator("[data-directory=bin] > summary").click();
       await page.getByRole("button", { name: "greet.sh", exact: true }).click();
       await page.getByRole("heading", { name: "bin/greet.sh" }).scrollIntoViewIfNeeded();
@@ -139,13 +138,29 @@ export const STATES_OF_WORK: readonly State[] = [
       world.conversation.turn = { state: "running", since, waiting_for: null };
     },
   },
-  { name: "session-port", hash: SESSION, shows: ".items > .item", act: pressed("Open a port") },
+  {
+    name: "session-terminal",
+    hash: `${SESSION}?tab=terminal`,
+    shows: ".terminal-offer",
+    change: (world) => {
+      world.me = { ...world.me, terminals: "members" };
+    },
+  },
+  { name: "session-preview", hash: `${SESSION}?tab=preview`, shows: "#part-preview .row", change: withWork },
+  {
+    name: "session-port",
+    hash: `${SESSION}?tab=preview`,
+    shows: "#part-preview .actions",
+    act: pressed("Open a port"),
+  },
+  { name: "session-log", hash: `${SESSION}?tab=log`, shows: ".logs" },
+  { name: "session-details", hash: `${SESSION}?tab=details`, shows: ".timeline", change: withWork },
   {
     name: "session-proposal",
     hash: SESSION,
     shows: ".items > .item",
     change: withWork,
-    act: pressed("Open a change request"),
+    act: chosen("Open a change request"),
   },
   { name: "session-state", hash: `${SESSION}/state`, shows: ".machine" },
   {
@@ -351,7 +366,7 @@ export const STATES_OF_WORK: readonly State[] = [
     shows: ".items > .item",
     change: refusing("The database cannot be reached. Try again in a moment."),
     act: async (page) => {
-      await pressed("Stop session")(page);
+      await chosen("Stop session")(page);
       await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
       await page.locator(".notices p").waitFor();
     },

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
-import type { State } from "./state-of-a-page.ts";
+import { chosen, type State } from "./state-of-a-page.ts";
 import { STATES_OF_CONNECTORS } from "./states-of-connectors.ts";
 import { STATES_OF_ENVIRONMENT } from "./states-of-environment.ts";
 import { none, STATES_OF_HOME, withTurns } from "./states-of-home.ts";
@@ -93,7 +93,7 @@ export const STATES: readonly State[] = [
     name: "session-question",
     hash: `${PROJECT}/sessions/${SESSION_ID}`,
     shows: ".items > .item",
-    act: (page) => page.getByRole("button", { name: "Stop session" }).click(),
+    act: chosen("Stop session"),
   },
   { name: "new-session", hash: `${PROJECT}/new`, shows: "form" },
   { name: "triggers", hash: `${PROJECT}/triggers`, shows: ".card" },

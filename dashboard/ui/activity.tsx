@@ -1,10 +1,26 @@
-/** A sign for what a session does. The word stands beside it. */
+/** What a session does, as people see it: a word, and a sign beside it. */
 import type { ReactNode } from "react";
-import type { Session } from "./sessions.ts";
+import type { Answer } from "../../src/cli/contract.ts";
+import type { ACTIVITY_WORDS } from "../../src/domain/session/session-activity.ts";
+
+type Activity = Answer<"GET /v1/sessions">["sessions"][number]["activity"];
+
+/** The page takes no values of the service. These are the service's own words: others do not compile. */
+export const ACTIVITIES: typeof ACTIVITY_WORDS = {
+  queued: { word: "Queued", group: "working" },
+  starting: { word: "Starting", group: "working" },
+  working: { word: "Working", group: "working" },
+  needs_you: { word: "Needs you", group: "needs_you" },
+  ready_for_review: { word: "Ready for review", group: "ready_for_review" },
+  resting: { word: "Resting", group: "done" },
+  asleep: { word: "Asleep", group: "done" },
+  failed: { word: "Failed", group: "needs_you" },
+  done: { word: "Done", group: "done" },
+};
 
 const RING = <circle cx="8" cy="8" r="6" />;
 
-const SIGNS: Readonly<Record<Session["activity"], ReactNode>> = {
+const SIGNS: Readonly<Record<Activity, ReactNode>> = {
   queued: <circle cx="8" cy="8" r="6" strokeDasharray="2.2 2.5" />,
   starting: (
     <>
@@ -53,7 +69,7 @@ const SIGNS: Readonly<Record<Session["activity"], ReactNode>> = {
   ),
 };
 
-export const ActivityIcon = ({ activity }: Pick<Session, "activity">) => (
+export const ActivityIcon = ({ activity }: { readonly activity: Activity }) => (
   <svg className="activity" data-activity={activity} viewBox="0 0 16 16" aria-hidden="true">
     {SIGNS[activity]}
   </svg>

@@ -1,0 +1,160 @@
+/** How a session's sandbox boots: its steps, from the sandbox's record and from the daemon's log. */
+import { useEffect, useState } from "react";
+import { duration, elapsed, now } from "../format.js";
+import type { Log } from "./log.ts";
+import type { Sandbox, Session } from "./session.ts";
+
+interface Span {
+  readonly label: string;
+  /** In ms since the epoch. */
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Boot {
+  readonly session: Session;
+  readonly sandbox: Sandbox | null;
+  readonly log: Log;
+}
+
+/** The width of the longest boot, in columns of a table. */
+const COLUMNS = 60;
+/** A longer time before the sandbox was asked for belongs to an earlier boot of the session. */
+const FIRST_MS = 60_000;
+const STEP = /^boot step=([a-z_]{1,40}) at_ms=\d+$/;
+const TICK_MS = 1000;
+
+const instant = (at: string | null | undefined): number | null => (at ? Date.parse(at) : null);
+
+/** When the daemon reached each step. */
+const stepsIn = ({ lines }: Log, sandboxId: string): ReadonlyMap<string, number> => {
+  const steps = new Map<string, number>();
+  for (const line of lines) {
+    if (line?.source !== "daemon" || line.sandbox_id !== sandboxId || line.at === null) continue;
+    const [, step] = STEP.exec(line.line) ?? [];
+    if (step !== undefined && !steps.has(step)) steps.set(step, Date.parse(line.at));
+  }
+  return steps;
+};
+
+/** The steps of the newest boot, as far as they are known, in the order in which they begin. */
+const bootSpans = ({ session, sandbox, log }: Boot): readonly Span[] => {
+  if (sandbox === null) return [];
+  const steps = stepsIn(log, sandbox.id);
+  const asked = instant(sandbox.created_at);
+  const accepted = instant(session.created_at);
+  const isFirst = accepted !== null && asked !== null && asked - accepted < FIRST_MS;
+  const started = instant(sandbox.boot_started_at);
+  const active = instant(sandbox.active_at);
+  const at = (step: string): number | null => steps.get(step) ?? null;
+  const all: (readonly [label: string, from: number | null, to: number | null])[] = [
+    ["Branch created", isFirst ? accepted : null, asked],
+    ["Waited for a place", asked, started],
+    [sandbox.waited ? "Taken from those that wait" : "Sandbox created", started, at("listening")],
+    ["Clone credential", at("listening"), at("credential")],
+    ["Repository cloned", at("credential"), at("cloned")],
+    ["Agent runtime started", at("runtime_started"), at("runtime_ready")],
+    ["Ready noticed", at("ready"), active],
+    ["Setup command", at("cloned"), at("setup_ended")],
+    ["Prompt accepted", at("setup_ended") ?? at("ready"), at("prompt_accepted")],
+  ];
+  // Without the daemon's lines, the sandbox's record has the sum.
+  if (at("listening") === null) all.push(["Sandbox booted", started ?? asked, active]);
+  return all
+    .flatMap(([label, from, to]) => (from === null || to === null || to < from ? [] : [{ label, from, to }]))
+    .toSorted((a, b) => a.from - b.from || a.to - b.to);
+};
+
+const SpanRow = ({
+  span: { label, from, to },
+  begin,
+  all,
+}: {
+  readonly span: Span;
+  readonly begin: number;
+  readonly all: number;
+}) => {
+  const before = Math.min(COLUMNS - 1, Math.floor(((from - begin) / all) * COLUMNS));
+  const width = Math.max(1, Math.min(COLUMNS - before, Math.round(((to - from) / all) * COLUMNS)));
+  const after = COLUMNS - before - width;
+  return (
+    <tr>
+      <th scope="row">{label}</th>
+      <td className="duration">{duration(to - from)}</td>
+      {before > 0 && <td colSpan={before} />}
+      <td colSpan={width} className="bar" />
+      {after > 0 && <td colSpan={after} />}
+    </tr>
+  );
+};
+
+/** The steps of the newest boot as a waterfall. */
+export const BootSteps = (boot: Boot) => {
+  const spans = bootSpans(boot);
+  const [first] = spans;
+  if (first === undefined) return null;
+  const end = Math.max(...spans.map(({ to }) => to));
+  return (
+    <div className="boot">
+      <h3>
+        Boot <span className="quiet">{duration(end - first.from)}</span>
+      </h3>
+      <table className="waterfall">
+        <colgroup>
+          <col className="label" />
+          <col className="duration" />
+          <col span={COLUMNS} />
+        </colgroup>
+        <tbody>
+          {spans.map((span) => (
+            <SpanRow key={span.label} span={span} begin={first.from} all={Math.max(1, end - first.from)} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+};
+
+/** What happens now, by the last step that the daemon reached. */
+const NEXT: readonly (readonly [reached: string, words: string])[] = [
+  ["ready", "Giving the agent its prompt"],
+  ["cloned", "Starting the agent"],
+  ["listening", "Cloning the repository"],
+];
+
+const underWay = ({ session: { status }, sandbox, log }: Boot): string => {
+  if (status === "queued") return "Waiting for a free session";
+  if (status === "branching") return "Creating the branch";
+  if (sandbox === null || sandbox.ended_at !== null || sandbox.boot_started_at === null)
+    return "Waiting for a place";
+  const steps = stepsIn(log, sandbox.id);
+  return NEXT.find(([reached]) => steps.has(reached))?.[1] ?? "Creating the sandbox";
+};
+
+/** A session that starts: what it has done, what it does, and a clock. */
+export const BootWait = (boot: Boot) => {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    // oxlint-disable-next-line no-restricted-globals -- the browser's timer
+    const ticking = setInterval(() => tick((count) => count + 1), TICK_MS);
+    return () => clearInterval(ticking);
+  }, []);
+  const isNew = boot.sandbox?.ended_at === null;
+  const spans = isNew ? bootSpans(boot) : [];
+  const begin = spans[0]?.from ?? Date.parse(isNew ? boot.sandbox.created_at : boot.session.updated_at);
+  return (
+    // The clock is no news, and not read aloud.
+    <div className="boot-wait" aria-live="off">
+      <ol>
+        {spans.map(({ label, from, to }) => (
+          <li key={label} className="done">
+            {label} <span className="quiet">{duration(to - from)}</span>
+          </li>
+        ))}
+        <li>
+          {underWay(boot)}… <span className="quiet">{elapsed(now() - begin)}</span>
+        </li>
+      </ol>
+    </div>
+  );
+};

@@ -1,0 +1,164 @@
+/** The tab of the details: what is saved, the session's facts, its life, and its change requests. */
+import type { ReactNode } from "react";
+import { changeRows } from "../change-requests.js";
+import { sandboxEnvironment } from "../environment-build.js";
+import { dollars, duration, grouped, moment } from "../format.js";
+import { projectLink } from "../parts.js";
+import { Drawn } from "../ui/drawn.tsx";
+import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
+import { BootSteps } from "./boot.tsx";
+import type { Following } from "./following.ts";
+import type { Sandbox, Session, SessionData } from "./session.ts";
+
+/** Why it was stopped. The service's other reasons are words. */
+const STOP_WORDS: Readonly<Record<string, string>> = {
+  user_deactivated: "the person who started it was deactivated",
+  outdated: "its sandbox was too old for the upgraded service",
+};
+
+const stopWords = ({ stop_reason: reason }: Session): string => STOP_WORDS[reason ?? ""] ?? reason ?? "";
+
+type Step = readonly [label: string, at: string | null | undefined, detail?: string | undefined];
+
+const stepsOf = (session: Session, sandbox: Sandbox | null) => {
+  const { status, failure } = session;
+  const all: readonly Step[] = [
+    ["Accepted", session.created_at],
+    ["Sandbox requested", sandbox?.created_at, sandbox?.provider],
+    ["Sandbox live", sandbox?.active_at],
+    ["Running", session.running_at],
+    ["Sandbox ended", sandbox?.ended_at],
+    ["Stopped", status === "stopped" ? session.stopped_at : null, stopWords(session)],
+    ["Failed", status === "failed" ? failure?.at : null, failure?.code],
+  ];
+  return all
+    .flatMap(([label, at, detail = ""]) => (at ? [{ label, at, detail }] : []))
+    .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+};
+
+const Timeline = ({ session, sandbox }: Pick<SessionData, "session" | "sandbox">) => {
+  const steps = stepsOf(session, sandbox);
+  const since = (index: number): number =>
+    Date.parse(steps[index]?.at ?? "") - Date.parse(steps[index - 1]?.at ?? "");
+  return (
+    <ol className="timeline">
+      {steps.map(({ label, at, detail }, index) => (
+        <li key={label}>
+          <span className="step">
+            {label}
+            {detail !== "" && <span className="quiet">{` ${detail}`}</span>}
+          </span>
+          <time dateTime={at} title={moment(at)}>
+            {index === 0 ? moment(at) : `+${duration(since(index))}`}
+          </time>
+        </li>
+      ))}
+      {session.status === "provisioning" && <li className="pending">Starting…</li>}
+    </ol>
+  );
+};
+
+const usageWords = ({
+  input_tokens: input,
+  output_tokens: output,
+  cost_usd: cost,
+}: Session["usage"]): string => `${grouped(input)} tokens in, ${grouped(output)} out, ${dollars(cost)}`;
+
+const Fact = ({ children }: { readonly children: ReactNode }) => <span>{children}</span>;
+
+const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
+  const { project_id: project, base_commit: commit, trigger_slug: trigger, fire_id: fire } = session;
+  const { parent_session_id: parent, last_turn: last } = session;
+  const environment = sandbox && sandboxEnvironment(project, sandbox, awaited);
+  return (
+    <Facts
+      rows={[
+        ["Session", <code key="id">{session.id}</code>],
+        ["Branch", <code key="branch">{session.branch_name}</code>],
+        [
+          "Created from",
+          <Fact key="base">
+            <code>{session.base_ref}</code>
+            {commit !== null && (
+              <>
+                {" at "}
+                <code>{commit.slice(0, 10)}</code>
+              </>
+            )}
+          </Fact>,
+        ],
+        ["Agent", session.agent_name],
+        ["Model", session.agent_model],
+        ["Cost", session.usage.input_tokens > 0 && usageWords(session.usage)],
+        ["Started", <Time key="started" at={session.created_at} />],
+        ["Person", session.person?.name],
+        ["Trigger", trigger !== null && <a href={projectLink(project, "/triggers")}>{trigger}</a>],
+        [
+          "Triggered by",
+          fire !== null && (
+            <a href={projectLink(project, `/fires/${fire}`)}>
+              run <IdEnd id={fire} />
+            </a>
+          ),
+        ],
+        [
+          "Started by",
+          parent !== null && (
+            <a href={projectLink(project, `/sessions/${parent}`)}>
+              agent of <IdEnd id={parent} />
+            </a>
+          ),
+        ],
+        [
+          "Sandbox",
+          sandbox && (
+            <Fact>
+              {sandbox.provider} <Badge status={sandbox.status} />
+            </Fact>
+          ),
+        ],
+        ["Node", sandbox?.node_id],
+        [
+          "Last turn",
+          last && (
+            <Fact>
+              <Badge status={last.state} /> <Time at={last.at} />
+            </Fact>
+          ),
+        ],
+        ["Environment", environment && <Drawn key="environment" view={environment} />],
+        ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
+      ]}
+    />
+  );
+};
+
+export const Details = ({
+  data,
+  following,
+}: {
+  readonly data: SessionData;
+  readonly following: Following;
+}) => {
+  const { session, sandbox, changes, project } = data;
+  return (
+    <>
+      <Drawn view={following.saves.view(session)} />
+      <section>
+        <h2>Details</h2>
+        <SessionFacts {...data} />
+      </section>
+      <section>
+        <h2>Timeline</h2>
+        <Timeline session={session} sandbox={sandbox} />
+        <BootSteps session={session} sandbox={sandbox} log={following.log.now()} />
+      </section>
+      {changes.length > 0 && (
+        <section>
+          <h2>Change requests</h2>
+          <Drawn view={changeRows(project.id, changes)} />
+        </section>
+      )}
+    </>
+  );
+};

@@ -1,0 +1,48 @@
+/** What the page of a session follows beside the project's events: the conversation, the work, the log, the ports, what is saved. */
+import { showConversation } from "../conversation.js";
+import { finishedTools } from "../conversation-model.js";
+import { diffView } from "../diff-view.js";
+import { sourceOf } from "../diff-files.js";
+import { followLines } from "../review.js";
+import { followSaves } from "../saved-panel.js";
+import { canRestore } from "../saved-work.js";
+import type { Frame } from "../ui/framed-page.tsx";
+import { followLog } from "./log.ts";
+import { followPorts } from "./ports.ts";
+import type { SessionData } from "./session.ts";
+import { followWork } from "./work.ts";
+
+export type Following = ReturnType<typeof followSession>;
+
+/** @param path of the session in the API */
+export const followSession = (path: string, { redraw, project }: Frame) => {
+  const conversation = showConversation(path, redraw, project);
+  const work = followWork(path, redraw);
+  const ports = followPorts(path, redraw);
+  const log = followLog(path, redraw);
+  const saves = followSaves(path, {
+    changed: redraw,
+    canRestore,
+    showDiff: (diff, url, changes) => diffView(diff, { source: sourceOf(url, changes), open: false }),
+  });
+  const endLines = followLines(redraw);
+  return {
+    /** What is known of the conversation. */
+    reading: conversation.reading,
+    work,
+    ports,
+    log,
+    saves,
+    /** After each drawing. @param root has the conversation's place @param me the reader's name */
+    drawn: (root: HTMLElement, { session, changes }: SessionData, me: string): void => {
+      conversation.show(root, { session, me });
+      work.see(session, changes, finishedTools(conversation.reading.conversation));
+      saves.see(session);
+      ports.see(session);
+    },
+    end: (): void => {
+      for (const one of [conversation, work, ports, log]) one.end();
+      endLines();
+    },
+  };
+};

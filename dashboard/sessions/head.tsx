@@ -1,0 +1,197 @@
+/** The head of a session's page: what it is, what it does, and what a person can do with it. */
+import { Fragment, type ReactNode } from "react";
+import { grouped } from "../format.js";
+import { projectLink } from "../parts.js";
+import { isLive, sessionName } from "../project.js";
+import { lackedRole } from "../roles.js";
+import { FrameAct } from "../ui/act.tsx";
+import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
+import { IdEnd, Prose, Time } from "../ui/parts.tsx";
+import type { Place } from "./place.ts";
+import { actionInput, hasEnded, type Session, type SessionData } from "./session.ts";
+import { hasNewWork, type Work } from "./work.ts";
+
+interface Head {
+  readonly data: SessionData;
+  readonly work: Work;
+  readonly place: Place;
+}
+
+/** Who or what began it. */
+const Starter = ({
+  session: { project_id: project, person, trigger_slug: trigger, parent_session_id: parent },
+}: {
+  readonly session: Session;
+}) => {
+  if (parent !== null)
+    return (
+      <a href={projectLink(project, `/sessions/${parent}`)}>
+        an agent, <IdEnd id={parent} />
+      </a>
+    );
+  if (trigger !== null) return <a href={projectLink(project, "/triggers")}>{trigger}</a>;
+  return person?.name ?? null;
+};
+
+/** What the session's branch has, as far as it is known. */
+const workCounts = ({ session: { changes }, work }: Pick<Head, "work"> & { readonly session: Session }) => {
+  const files = (work.live ?? work.changes)?.files_changed;
+  if (files === undefined) return changes;
+  const sum = (of: "additions" | "deletions"): number => files.reduce((all, file) => all + file[of], 0);
+  return { files: files.length, additions: sum("additions"), deletions: sum("deletions") };
+};
+
+const Facts = ({ data: { session, changes }, work, place }: Head) => {
+  const { project_id: project, id, branch_name: branch } = session;
+  const counts = workCounts({ session, work });
+  const newest = changes[0];
+  const facts: readonly ReactNode[] = [
+    <Starter key="starter" session={session} />,
+    <Fragment key="began">
+      <Time at={session.created_at} />
+    </Fragment>,
+    <Fragment key="branch">
+      branch <IdEnd id={branch} />
+    </Fragment>,
+    counts !== null && counts.files > 0 && (
+      <button key="work" type="button" className="plain" onClick={() => place.choose("changes")}>
+        <span className="counts">
+          <span className="added">{`+${grouped(counts.additions)}`}</span>{" "}
+          <span className="removed">{`−${grouped(counts.deletions)}`}</span>
+        </span>
+      </button>
+    ),
+    newest !== undefined && (
+      <a key="change" href={projectLink(project, `/change-requests/${String(newest.number)}`)}>
+        {`#${String(newest.number)} ${newest.status}`}
+      </a>
+    ),
+    <a key="why" href={projectLink(project, `/sessions/${id}/state`)}>
+      Why this state?
+    </a>,
+  ];
+  return (
+    <p className="facts-of-session quiet">
+      {facts.map((fact, at) => fact !== false && fact !== null && <span key={at}>{fact}</span>)}
+    </p>
+  );
+};
+
+interface Action {
+  readonly name: string;
+  readonly label: string;
+}
+
+const RESTART: Action = { name: "restart-session", label: "Restart" };
+const PROPOSE: Action = { name: "open-change-request", label: "Open a change request" };
+const STOP: Action = { name: "stop-session", label: "Stop session" };
+const RENAME: Action = { name: "rename-session", label: "Rename" };
+const DELETE: Action = { name: "delete-session", label: "Delete" };
+
+/** What can be done now, what one does most likely first. */
+const actionsFor = ({ session, changes }: SessionData, work: Work): readonly Action[] => {
+  const isProposed = changes.some(({ status }) => status === "open");
+  const propose = hasNewWork(work) && !isProposed ? [PROPOSE] : [];
+  const restart = hasEnded(session) ? [RESTART] : [];
+  const first = session.status === "failed" ? [...restart, ...propose] : [...propose, ...restart];
+  return [...first, ...(isLive(session.status) ? [STOP] : []), RENAME, DELETE].filter(
+    ({ name }) => lackedRole(name) === null,
+  );
+};
+
+const isFirst = ({ name }: Action): boolean => name === RESTART.name || name === PROPOSE.name;
+
+const Actions = ({ data, work, place: { isNarrow } }: Head) => {
+  const { session, changes } = data;
+  const title = sessionName(session);
+  const input = actionInput(session, title);
+  const open = changes.find(({ status }) => status === "open");
+  const all = actionsFor(data, work);
+  const link = open && (
+    <a
+      className={isNarrow ? undefined : "button primary"}
+      href={projectLink(session.project_id, `/change-requests/${String(open.number)}`)}
+    >
+      {`Change request #${String(open.number)}`}
+    </a>
+  );
+  const first = isNarrow || open !== undefined ? undefined : all.find(isFirst);
+  const others = all.filter((action) => action !== first);
+  return (
+    <>
+      {!isNarrow && link}
+      {first !== undefined && (
+        <FrameAct key={first.name} name={first.name} input={input} className="primary">
+          {first.label}
+        </FrameAct>
+      )}
+      {(others.length > 0 || (isNarrow && open !== undefined)) && (
+        <details className="menu">
+          <summary aria-label={`Actions for ${title}`} title="Actions">
+            ⋯
+          </summary>
+          <div className="menu-items">
+            {isNarrow && link}
+            {others.map(({ name, label }) => (
+              <FrameAct
+                key={name}
+                name={name}
+                input={input}
+                className={name === DELETE.name ? "danger" : undefined}
+              >
+                {label}
+              </FrameAct>
+            ))}
+          </div>
+        </details>
+      )}
+    </>
+  );
+};
+
+/** In a narrow window it is one line. The details have the rest. */
+export const SessionHead = (head: Head) => {
+  const { project, session } = head.data;
+  const { isNarrow, tab, open, close } = head.place;
+  const name = sessionName(session);
+  const { word } = ACTIVITIES[session.activity];
+  return (
+    <header className="session-head">
+      <div className="head-line">
+        <nav className="trail" aria-label="Breadcrumb">
+          <a href={projectLink(project.id)} title={project.name} aria-label={project.name}>
+            {isNarrow ? "‹" : project.name}
+          </a>
+        </nav>
+        <ActivityIcon activity={session.activity} />
+        <h1 title={name}>{name}</h1>
+        <span className={isNarrow ? "unseen" : "state-word"} data-activity={session.activity}>
+          {word}
+        </span>
+        <div className="actions">
+          <Actions {...head} />
+          {!isNarrow && (
+            <button
+              type="button"
+              aria-expanded={tab !== null}
+              aria-controls="session-panel"
+              onClick={tab === null ? open : close}
+            >
+              {tab === null ? "Show panel" : "Hide panel"}
+            </button>
+          )}
+        </div>
+      </div>
+      {!isNarrow && (
+        <>
+          {session.last_sentence !== null && (
+            <p className="last-sentence" title={session.last_sentence}>
+              <Prose text={session.last_sentence} />
+            </p>
+          )}
+          <Facts {...head} />
+        </>
+      )}
+    </header>
+  );
+};

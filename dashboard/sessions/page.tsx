@@ -1,0 +1,155 @@
+/** One session: left its conversation, right its changes, files, terminal, previews, log and details. */
+import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { createPortal } from "react-dom";
+import { projectPath, sessionName } from "../project.js";
+import { lackedRole, mayOpenTerminal } from "../roles.js";
+import { ACTIVITIES } from "../ui/activity.tsx";
+import { framedPage, type Frame } from "../ui/framed-page.tsx";
+import { BootWait } from "./boot.tsx";
+import { Changes } from "./changes.tsx";
+import { Details } from "./details.tsx";
+import { WorkspaceFiles } from "./files.tsx";
+import { type Following, followSession } from "./following.ts";
+import { SessionHead } from "./head.tsx";
+import { LogView } from "./log-view.tsx";
+import { Notes } from "./notes.tsx";
+import { NarrowChoice, Panel, type Part } from "./panel.tsx";
+import { type Tab, TABS, usePlace } from "./place.ts";
+import { Preview } from "./preview.tsx";
+import { isStarting, readSession, type Session, type SessionData } from "./session.ts";
+import { Split } from "./split.tsx";
+import { TerminalTab } from "./terminal.tsx";
+import { filesIn, NO_WORK } from "./work.ts";
+
+/** The actions of the panel of saved work. */
+export { actions } from "../saved-panel.js";
+
+const pathOf = ({ project_id: project, id }: Session): string => `${projectPath(project)}/sessions/${id}`;
+
+const useFollowing = (path: string, frame: Frame): Following | null => {
+  const [following, setFollowing] = useState<Following | null>(null);
+  useLayoutEffect(() => {
+    const next = followSession(path, frame);
+    setFollowing(next);
+    return next.end;
+  }, [path, frame]);
+  return following;
+};
+
+/** The conversation draws itself in an element of its own. While the sandbox starts, its steps stand below the first message. */
+const Conversation = ({
+  data: { session, sandbox },
+  following,
+}: {
+  readonly data: SessionData;
+  readonly following: Following | null;
+}) => {
+  const place = useRef<HTMLDivElement>(null);
+  const [end, setEnd] = useState<Element | null>(null);
+  useLayoutEffect(() => setEnd(place.current?.querySelector("[role=log]") ?? null), [following]);
+  return (
+    <section className="conversation-section">
+      <h2 className="unseen">Conversation</h2>
+      <div ref={place} data-own="conversation" />
+      {end !== null &&
+        following !== null &&
+        isStarting(session) &&
+        createPortal(<BootWait session={session} sandbox={sandbox} log={following.log.now()} />, end)}
+    </section>
+  );
+};
+
+/** Readers who may not use a part have none. */
+const tabsFor = (): readonly Tab[] =>
+  TABS.filter(
+    (tab) =>
+      (tab !== "terminal" || mayOpenTerminal()) && (tab !== "preview" || lackedRole("open-port") === null),
+  );
+
+const FILES_LATER = "The files of the workspace are shown while the session runs.";
+
+const contentOf = (tab: Tab, data: SessionData, following: Following): ReactNode => {
+  const { session, sandbox } = data;
+  const url = pathOf(session);
+  switch (tab) {
+    case "changes":
+      return <Changes work={following.work.now()} session={session} url={url} />;
+    case "files":
+      return session.status === "running" ? (
+        <WorkspaceFiles key={sandbox?.id} url={url} />
+      ) : (
+        <p className="quiet">{FILES_LATER}</p>
+      );
+    case "terminal":
+      return <TerminalTab session={session} />;
+    case "preview":
+      return <Preview session={session} ports={following.ports.now()} />;
+    case "log":
+      return <LogView log={following.log.now()} />;
+    case "details":
+      return <Details data={data} following={following} />;
+  }
+};
+
+const countOf = (tab: Tab, following: Following): number => {
+  if (tab === "changes") return filesIn(following.work.now());
+  return tab === "preview" ? following.ports.now().length : 0;
+};
+
+interface Shown {
+  readonly data: SessionData;
+  readonly me: { readonly user: { readonly id: string; readonly name: string } } | null;
+  readonly frame: Frame;
+}
+
+const SessionPage = ({ data, me, frame }: Shown) => {
+  const { session } = data;
+  const root = useRef<HTMLDivElement>(null);
+  const following = useFollowing(pathOf(session), frame);
+  // Why a session failed is mostly in its log.
+  const place = usePlace(tabsFor(), session.status === "failed" ? "log" : "changes");
+  useLayoutEffect(() => {
+    if (root.current === null || following === null) return;
+    following.drawn(root.current, data, me?.user.name ?? "You");
+    // The boot is shown as it happens, and its steps are in the log.
+    following.log.want(place.tab === "log" || isStarting(session));
+  });
+  const parts: readonly Part[] =
+    following === null
+      ? []
+      : tabsFor().map((tab) => ({
+          tab,
+          count: countOf(tab, following),
+          content: contentOf(tab, data, following),
+        }));
+  return (
+    <div ref={root} className="session-page">
+      <SessionHead data={data} work={following?.work.now() ?? NO_WORK} place={place} />
+      {place.isNarrow && <NarrowChoice parts={parts} place={place} />}
+      <Split
+        place={place}
+        left={
+          <>
+            <div className="notes">
+              <Notes data={data} following={following} reader={me?.user.id} />
+            </div>
+            <Conversation data={data} following={following} />
+          </>
+        }
+        panel={<Panel parts={parts} place={place} />}
+      />
+    </div>
+  );
+};
+
+export const pages = {
+  session: framedPage<SessionData>({
+    load: readSession,
+    title: ({ session }) => {
+      const name = sessionName(session);
+      const { word } = ACTIVITIES[session.activity];
+      return session.activity === "needs_you" ? `${word} · ${name}` : `${name} · ${word}`;
+    },
+    Body: SessionPage,
+  }),
+};

@@ -1,0 +1,31 @@
+/** The tab of the terminal. The terminal itself is loaded when a reader opens one (terminal.js). */
+import { useLayoutEffect, useRef } from "react";
+import { TERMINAL_PLACE } from "../terminal-place.js";
+import { FrameAct } from "../ui/act.tsx";
+import type { Session } from "./session.ts";
+
+/** Opening one is a deed: whoever follows a link, or walks through the tabs, has opened none. */
+export const TerminalTab = ({ session }: { readonly session: Session }) => {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => place.current?.append(TERMINAL_PLACE), []);
+  const { project_id: project, id, status } = session;
+  return (
+    <>
+      <div ref={place} className="terminal-frame" />
+      <div className="terminal-offer">
+        {status === "running" ? (
+          <>
+            <p>A terminal runs commands in the session's sandbox, beside the agent.</p>
+            <p className="actions">
+              <FrameAct name="open-terminal" input={{ project, session: id }}>
+                Open a terminal
+              </FrameAct>
+            </p>
+          </>
+        ) : (
+          <p className="quiet">A session has terminals while it runs.</p>
+        )}
+      </div>
+    </>
+  );
+};

@@ -1,0 +1,107 @@
+/** The work of a session: what its workspace has while it runs, its pushed commits, and their diff. */
+import type { Answer } from "../../src/cli/contract.ts";
+import { ApiError, getJson, getText } from "../api.js";
+import { forgetLoaded } from "../diff-files.js";
+import type { ChangeRequest, Session } from "./session.ts";
+
+export type PushedChanges = Answer<"GET /v1/projects/:pid/sessions/:sid/changes">;
+export type WorkspaceChanges = Answer<"GET /v1/projects/:pid/sessions/:sid/workspace/changes">;
+
+/** So much of the time is left to the sandbox: a reading begins this long after the one before. */
+const REST_MS = 1000;
+
+export interface Work {
+  /** The pushed work. Null before the first answer. */
+  readonly changes: PushedChanges | null;
+  /** What the workspace has, while the session runs. Null: it cannot be read. */
+  readonly live: WorkspaceChanges | null;
+  /** Of the workspace, otherwise of the branch. */
+  readonly diff: string;
+  /** Why the branch or the workspace could not be read. */
+  readonly problem: string | null;
+}
+
+export const NO_WORK: Work = { changes: null, live: null, diff: "", problem: null };
+
+const saidBy = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** @param url of the session in the API */
+const readWork = async (url: string, before: Work, isRunning: boolean): Promise<Work> => {
+  const [changes, workspace]: [PushedChanges, WorkspaceChanges | string | null] = await Promise.all([
+    getJson(`${url}/changes`),
+    isRunning ? getJson(`${url}/workspace/changes`).catch(saidBy) : null,
+  ]);
+  // A message: the sandbox does not answer, or ends. The branch has what was pushed.
+  if (typeof workspace === "string" || workspace === null) {
+    // A merge changes what is new, and not the branch.
+    const isSame =
+      before.live === null &&
+      changes.head_commit === before.changes?.head_commit &&
+      changes.commits_total === before.changes?.commits_total;
+    const pushed = async () => (changes.files_changed_total > 0 ? await getText(`${url}/diff`) : "");
+    return { changes, live: null, problem: workspace, diff: isSame ? before.diff : await pushed() };
+  }
+  const path = `${url}/workspace/diff`;
+  const diff = workspace.files_changed_total > 0 ? await getText(path) : "";
+  if (diff !== before.diff) forgetLoaded(path);
+  return { changes, live: workspace, problem: null, diff };
+};
+
+/**
+ * Reads the work again whenever the session's state changes, and when its agent has finished a tool. Never while the page is
+ * hidden.
+ *
+ * @param url of the session in the API
+ */
+export const followWork = (url: string, changed: () => void) => {
+  let work = NO_WORK;
+  let [isRunning, hasEnded, isReading, isOutdated] = [false, false, false, false];
+  let seen = "";
+
+  const read = async (): Promise<void> => {
+    isOutdated = true;
+    if (isReading || hasEnded || document.visibilityState !== "visible") return;
+    isOutdated = false;
+    isReading = true;
+    try {
+      work = await readWork(url, work, isRunning);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return;
+      work = { ...work, problem: saidBy(error) };
+    } finally {
+      // oxlint-disable-next-line no-restricted-globals -- the browser's timer
+      setTimeout(() => {
+        isReading = false;
+        if (isOutdated) void read();
+      }, REST_MS);
+    }
+    if (!hasEnded) changed();
+  };
+  const shown = (): void => {
+    if (isOutdated) void read();
+  };
+  document.addEventListener("visibilitychange", shown);
+
+  return {
+    now: () => work,
+    /** @param tools how many tools the agent has finished */
+    see: (session: Session, requests: readonly ChangeRequest[], tools: number): void => {
+      isRunning = session.status === "running";
+      const merged = requests.filter(({ status }) => status === "merged").length;
+      const state = `${session.status} ${session.turn.state} ${session.last_turn?.at ?? ""} ${String(merged)} ${isRunning ? String(tools) : ""}`;
+      if (state === seen) return;
+      seen = state;
+      void read();
+    },
+    end: (): void => {
+      hasEnded = true;
+      document.removeEventListener("visibilitychange", shown);
+    },
+  };
+};
+
+/** Whether a change request could propose something. */
+export const hasNewWork = ({ changes }: Work): boolean => (changes?.commits_total ?? 0) > 0;
+
+/** How many files the session has changed. */
+export const filesIn = ({ changes, live }: Work): number => (live ?? changes)?.files_changed_total ?? 0;
