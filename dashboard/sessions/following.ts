@@ -14,9 +14,22 @@ import { followWork } from "./work.ts";
 
 export type Following = ReturnType<typeof followSession>;
 
+/** What the page shows was read before its stream was open: something may have happened in between. */
+const heardOnce = ({ changed, connected }: Frame["project"]): Frame["project"] => {
+  let isFirst = true;
+  return {
+    changed,
+    connected: (is) => {
+      connected(is);
+      if (is && isFirst) changed();
+      isFirst &&= !is;
+    },
+  };
+};
+
 /** @param path of the session in the API */
 export const followSession = (path: string, { redraw, project }: Frame) => {
-  const conversation = showConversation(path, redraw, project);
+  const conversation = showConversation(path, redraw, heardOnce(project));
   const work = followWork(path, redraw);
   const ports = followPorts(path, redraw);
   const log = followLog(path, redraw);

@@ -112,7 +112,7 @@ const SessionPage = ({ data, me, frame }: Shown) => {
     if (root.current === null || following === null) return;
     following.drawn(root.current, data, me?.user.name ?? "You");
     // The boot is shown as it happens, and its steps are in the log.
-    following.log.want(place.tab === "log" || isStarting(session));
+    following.log.want(place.tab === "log" || place.tab === "details" || isStarting(session));
   });
   const parts: readonly Part[] =
     following === null

@@ -52,7 +52,7 @@ const PAGES = [
   ["#/", ".sessions"],
   ["#/projects", ".cards"],
   [`#/projects/${PROJECT_ID}`, ".rows"],
-  [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`, ".timeline"],
+  [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}?tab=details`, ".timeline"],
   [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`, ".items > .item"],
   [`#/projects/${PROJECT_ID}/triggers`, ".card"],
   [`#/projects/${PROJECT_ID}/fires`, ".rows"],

@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)(title, () => {
       ["#/", ".sessions"],
       ["#/projects", ".cards"],
       [PROJECT, ".rows"],
-      [SESSION, ".timeline"],
+      [SESSION, ".session-page .item"],
       [`${PROJECT}/triggers`, ".card"],
       [`${PROJECT}/fires`, ".rows"],
       [`${PROJECT}/fires/${QUEUED_ID}`, ".request"],

@@ -20,7 +20,8 @@ describe.skipIf(!hasChromium)(title, () => {
     };
     await visit(`${PROJECT}/sessions/${SESSION_ID}`);
     await page.locator(".items > .item").first().waitFor();
-    expect(await rightmost(".screen > .head .actions > *")).toBeLessThanOrEqual(WIDTH);
+    expect(await rightmost(".head-line > *")).toBeLessThanOrEqual(WIDTH);
+    expect(await rightmost(".panel-choice > *")).toBeLessThanOrEqual(WIDTH);
     await page.getByRole("navigation", { name: "Breadcrumb" }).getByRole("link", { name: "greeter" }).click();
     await expect.poll(() => new URL(page.url()).hash).toBe(PROJECT);
     await page.locator(".tabs [aria-current=page]").waitFor();

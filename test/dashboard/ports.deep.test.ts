@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)(title, () => {
     });
     const { page, fake, visit } = await start(world());
     fake.world.link = `http://p5173-${SESSION_ID}.localhost:${String((app.address() as AddressInfo).port)}/`;
-    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=preview`);
     await page.getByRole("button", { name: "Open a port" }).click();
     await page.getByRole("textbox", { name: "Port" }).fill("5173");
     await page.keyboard.press("Enter");
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await opened.getByRole("heading", { name: "The app" }).waitFor();
     expect(await opened.evaluate("[opener, document.referrer]")).toEqual([null, ""]);
     expect(referrer).toBeUndefined();
-    expect(page.url()).toBe(`${fake.url}/${SESSIONS}/${SESSION_ID}`);
+    expect(page.url()).toBe(`${fake.url}/${SESSIONS}/${SESSION_ID}?tab=preview`);
     app.closeAllConnections();
     app.close();
   });
@@ -49,6 +49,7 @@ describe.skipIf(!hasChromium)(title, () => {
     all.link = `http://p5173-${SESSION_ID}.localhost:1/`;
     const { page, fake, visit } = await start(all);
     await visit(`${SESSIONS}/${SESSION_ID}`);
+    await page.getByRole("tab", { name: "Preview 2" }).click();
     await page.getByRole("button", { name: "Open port 8080" }).waitFor();
     await page.getByRole("button", { name: "Open port 5173" }).click();
     await page.getByText("The link to port 5173 is ready.").waitFor();
@@ -75,8 +76,7 @@ describe.skipIf(!hasChromium)(title, () => {
       line: `boot step=${String(step)} at_ms=1`,
     }));
     const { page, visit } = await start(all);
-    await visit(`${SESSIONS}/${SESSION_ID}`);
-    await page.getByText("Boot and log").click();
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
     await page.locator(".waterfall tr", { hasText: "Repository cloned" }).waitFor();
     const rows = (await page.locator(".waterfall tr").allInnerTexts()).map((row) => row.trim());
     expect(rows.map((row) => row.replaceAll(/\s*\t\s*/g, " "))).toEqual([
@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("must be a number, and a refusal leaves what was typed, with the service's words", async () => {
     const { page, fake, visit } = await start(world());
-    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=preview`);
     const dialog = page.getByRole("dialog");
     const field = dialog.getByRole("textbox", { name: "Port" });
     const enter = async (port: string) => {
@@ -119,8 +119,10 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit } = await start(all);
     for (const { id, status } of all.sessions) {
       /* eslint-disable no-await-in-loop -- one page after the other */
-      await visit(`${SESSIONS}/${String(id)}`);
-      await page.locator("h1 .badge", { hasText: String(status) }).waitFor();
+      await visit(`${SESSIONS}/${String(id)}?tab=preview`);
+      await page
+        .getByText(status === "running" ? "No program in the sandbox" : "A session has previews while it runs.")
+        .waitFor();
       expect(await page.getByRole("button", { name: "Open a port" }).count()).toBe(
         status === "running" ? 1 : 0,
       );

@@ -5,6 +5,7 @@ import type { World } from "./fake-service.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { EARLIER_ID, samplePartial, sampleRestored, sampleSaved } from "./sample-saves.ts";
 import { sampleWork } from "./sample-settings.ts";
+import { chosen } from "./state-of-a-page.ts";
 import { withRole } from "./states-of-people.ts";
 import { stopping } from "./states-of-saves.ts";
 
@@ -27,7 +28,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("of a session that runs is what the last save has, and follows the next one", async () => {
     const { page, fake, visit } = await start(worldWith(SESSION_ID, { saved: null }));
-    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
     await page.getByText("Nothing is saved yet. The first save is at the end of the agent's turn.").waitFor();
     for (const one of fake.world.sessions) Object.assign(one, { saved: sampleSaved(NOW) });
     fake.emit("session.status");
@@ -41,7 +42,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("says what is missing, above the conversation and with each reason", async () => {
     const { page, visit } = await start(worldWith(SESSION_ID, { saved: samplePartial(NOW) }));
-    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
     await page.getByText("40 paths are not saved. Their newest version is only in the sandbox.").waitFor();
     const panel = await page.locator("#saved").innerText();
     expect(panel).toContain("notes/today.md: changes while it is read");
@@ -54,21 +55,21 @@ describe.skipIf(!hasChromium)(title, () => {
   it("of a session that has ended shows its files, and comes back with a restart unless the reader does not want it", async () => {
     const all = worldWith(STOPPED_ID, {});
     const { page, fake, visit } = await start(all);
-    await visit(`${SESSIONS}/${STOPPED_ID}`);
+    await visit(`${SESSIONS}/${STOPPED_ID}?tab=details`);
     const box = page.getByLabel("Bring back unpushed work with a restart");
     await box.waitFor();
     expect(await box.isChecked()).toBe(true);
     await page.getByRole("heading", { name: "The newest save: changes in 2 files" }).waitFor();
     const asked = () =>
       fake.writes.filter((write) => write.includes("/restart ")).map((write) => write.split(" ").at(-1));
-    await page.getByRole("button", { name: "Restart", exact: true }).click();
+    await chosen("Restart")(page);
     await expect.poll(asked).toEqual(['{"restore_saved":true}']);
     fake.world.sessions = all.sessions;
     fake.emit("session.status");
     await box.uncheck();
     // Another drawing of the page leaves the choice.
     fake.emit("session.status");
-    await page.getByRole("button", { name: "Restart", exact: true }).click();
+    await chosen("Restart")(page);
     await expect.poll(asked).toEqual(['{"restore_saved":true}', '{"restore_saved":false}']);
   });
 
@@ -79,7 +80,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const { pathname, search } = new URL(request.url());
       if (pathname.endsWith("/changes")) read.push(search);
     });
-    await visit(`${SESSIONS}/${STOPPED_ID}`);
+    await visit(`${SESSIONS}/${STOPPED_ID}?tab=details`);
     const saves = page.locator("#saved .row");
     await saves.first().getByRole("button", { name: "Show" }).click();
     await page.getByRole("heading", { name: /^The save of .* changes in 2 files$/ }).waitFor();
@@ -97,14 +98,14 @@ describe.skipIf(!hasChromium)(title, () => {
     const all = worldWith(STOPPED_ID, { saved: samplePartial(NOW) });
     withRole("viewer")(all);
     const { page, visit } = await start(all);
-    await visit(`${SESSIONS}/${STOPPED_ID}`);
+    await visit(`${SESSIONS}/${STOPPED_ID}?tab=details`);
     await page.locator("#saved .row").first().getByRole("button", { name: "Show" }).waitFor();
     expect(await page.locator("#saved").getByRole("button", { name: "Delete" }).count()).toBe(0);
   });
 
   it("says what came back, under which names, and what did not", async () => {
     const { page, visit } = await start(worldWith(SESSION_ID, { restored: sampleRestored }));
-    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
     await page
       .getByText(
         "3 changed files and 1 commit on the session's branch. Branches: saved/greeting, experiment.",
@@ -123,7 +124,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await saving.promise;
       await route.continue();
     });
-    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
     await stopping(page);
     await page.getByText("Saving unpushed work. 40 paths are left.").waitFor();
     await page.getByRole("button", { name: "Continue in the background" }).click();

@@ -5,6 +5,7 @@ import { hasChromium, useBrowser } from "./browser.ts";
 import { conversationOf } from "./sample-conversation.ts";
 import { sampleWork } from "./sample-settings.ts";
 import { FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { chosen } from "./state-of-a-page.ts";
 import { withRole } from "./states-of-people.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
@@ -12,7 +13,7 @@ const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
 
-const openLog = (page: Page) => page.getByText("Boot and log").click();
+const openLog = (page: Page) => page.getByRole("tab", { name: "Log" }).click();
 
 const title = hasChromium ? "a session on its page" : "a session on its page (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
@@ -21,8 +22,14 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows how it boots, its facts, its prompt and its logs", async () => {
     const { page, visit } = await start(world());
     await visit(SESSION);
+    await page.getByText("Pushed by: Codertocat").waitFor();
     await openLog(page);
     await page.getByText("a line of no form").waitFor();
+    const log = await page.locator("main").innerText();
+    expect(log).toContain("06:52:05.045 listening port=8000");
+    expect(log).toContain("06:52:08.980 runtime: opencode server listening");
+    await page.getByRole("tab", { name: "Details" }).click();
+    await page.locator(".timeline").waitFor();
     expect(await page.locator(".timeline .step").allInnerTexts()).toEqual([
       "Accepted",
       "Sandbox requested local",
@@ -31,11 +38,8 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
     const text = await page.locator("main").innerText();
     expect(text).toContain(SESSION_ID);
-    expect(text).toContain("Pushed by: Codertocat");
-    expect(text).toContain("06:52:05.045 listening port=8000");
-    expect(text).toContain("06:52:08.980 runtime: opencode server listening");
-    expect(text).toContain("a line of no form");
-    await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
+    expect(text).toContain("node-1");
+    await expect.poll(() => page.title()).toBe("on-push · Working · Platform");
     const link = page.getByRole("link", { name: /^run …/ });
     expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
   });
@@ -52,22 +56,31 @@ describe.skipIf(!hasChromium)(title, () => {
     all.me = { ...all.me, terminals };
     const { page, visit } = await start(all);
     await visit(SESSION);
-    await page.locator(".started").waitFor();
-    expect(await page.getByRole("button", { name: "Terminal", exact: true }).count()).toBe(buttons);
+    await page.getByRole("tab", { name: "Log" }).waitFor();
+    const tab = page.getByRole("tab", { name: "Terminal" });
+    expect(await tab.count()).toBe(buttons);
+    if (buttons === 0) return;
+    await tab.click();
+    await page.getByRole("button", { name: "Open a terminal" }).waitFor();
   });
 
-  it("is green while its agent works, and quiet while the agent rests", async () => {
+  it("says what it does in the words of the list, and names what waits for a person first", async () => {
     const all = world();
+    for (const one of all.sessions) Object.assign(one, { initial_prompt: null });
     const { page, fake, visit } = await start(all);
+    const state = page.locator(".state-word");
     await visit(SESSION);
-    const state = page.locator("h1 .badge", { hasText: "running" });
-    await state.waitFor();
-    const colour = () => page.evaluate("getComputedStyle(document.querySelector('h1 .badge')).color");
-    const quiet = await colour();
-    for (const one of fake.world.sessions)
-      Object.assign(one, { turn: { state: "running", since: null, waiting_for: null } });
-    fake.emit("session.turn");
-    await expect.poll(colour).not.toBe(quiet);
+    await state.getByText("Resting").waitFor();
+    for (const [turn, word] of [
+      ["running", "Working"],
+      ["requires_action", "Needs you"],
+    ]) {
+      for (const one of fake.world.sessions)
+        Object.assign(one, { turn: { state: turn, since: null, waiting_for: null } });
+      fake.emit("session.turn");
+      await state.getByText(String(word)).waitFor();
+    }
+    await expect.poll(() => page.title()).toBe("(1) Needs you · on-push · Platform");
   });
 
   it("is not asked for ports and waiting calls by a reader who may not use them", async () => {
@@ -173,13 +186,13 @@ describe.skipIf(!hasChromium)(title, () => {
   it("stops after a confirmation, and does not stop if it is declined", async () => {
     const { page, fake, visit } = await start(world());
     await visit(SESSION);
-    const stop = page.locator("main").getByRole("button", { name: "Stop session" });
-    await stop.click();
+    const stop = () => chosen("Stop session")(page);
+    await stop();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "hidden" });
-    expect(await page.locator(":focus").innerText()).toBe("Stop session");
+    expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Actions for on-push");
     expect(fake.writes).toEqual([]);
-    await stop.click();
+    await stop();
     await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
     await page.getByText("The session was stopped.").waitFor();
     expect(fake.writes).toEqual([

@@ -26,7 +26,8 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.sessions = [{ ...shown, status: "stopped" }];
     fake.emit("session.status");
     await page.getByText("The agent has not pushed a commit yet.").waitFor();
-    expect(await page.getByText("Files of the workspace").count()).toBe(0);
+    await page.getByRole("tab", { name: "Files" }).click();
+    await page.getByText("The files of the workspace are shown while the session runs.").waitFor();
   });
 
   it("is read again when the agent has finished a tool, and not otherwise", async () => {
@@ -53,19 +54,19 @@ describe.skipIf(!hasChromium)(title, () => {
   it("opens its files directory by directory, with the keyboard, and shows a text with line numbers", async () => {
     const { page, visit } = await start(world());
     await visit(ADDRESS);
-    await page.locator("#workspace-files > summary").focus();
-    await page.keyboard.press("Enter");
+    await page.getByRole("tab", { name: "Changes" }).focus();
+    await page.keyboard.press("ArrowRight");
     await page.locator("[data-directory=bin] > summary").focus();
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "greet.sh", exact: true }).focus();
     await page.keyboard.press("Enter");
-    const lines = page.locator("#workspace-files pre > span");
+    const lines = page.locator("#part-files pre > span");
     await lines.first().waitFor();
     expect(await lines.count()).toBe(4);
     expect(await lines.nth(1).getAttribute("data-after")).toBe("2");
     expect(await page.getByText("latest (link)").count()).toBe(1);
     // The file opens below the tree: the reader is led to it.
-    const heading = page.locator("#workspace-files h3:focus");
+    const heading = page.locator("#part-files h3:focus");
     expect(await heading.innerText()).toBe("bin/greet.sh");
     const box = await heading.boundingBox();
     expect(box === null ? -1 : box.y).toBeGreaterThanOrEqual(0);
