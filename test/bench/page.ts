@@ -79,7 +79,7 @@ const size = parts.has("size") ? await pageSize() : null;
 if (size !== null)
   say(
     `size: ${size.files} files, ${size.gzippedKb} kB compressed; aim ${SIZE_MAX_KB} kB, ${share(size.gzippedKb, SIZE_MAX_KB)}; ` +
-      `${size.homeKb} kB with the first page, ${size.laterKb} kB more with pages that are loaded when they are opened, and ${size.terminalKb} kB with the terminal`,
+      `${size.homeKb} kB with the first page, ${size.laterKb} kB more with pages that are loaded when they are opened, ${size.sessionKb} kB with the page of a session, and ${size.terminalKb} kB with the terminal`,
   );
 const isStaged = ["views", "events", "memory"].some((part) => parts.has(part));
 const onPage = !isStaged

@@ -193,6 +193,7 @@ const SESSION_ACTIONS: readonly Action[] = [
     hash: SESSION,
     shows: ".items > .item",
     does: async ({ press }) => {
+      await press("Actions for on-push");
       await press("Stop session");
       await press("Stop");
     },
@@ -221,8 +222,8 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "opens a port",
-    hash: SESSION,
-    shows: ".items > .item",
+    hash: `${SESSION}?tab=preview`,
+    shows: "#part-preview .actions",
     does: async ({ write, press }) => {
       await press("Open a port");
       await write("Port", "5173");

@@ -207,7 +207,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, fake } = await start(
       worldWith(withSandbox({ build_id: READY_BUILD_ID, stale: false }, true)),
     );
-    await visit(SESSION);
+    await visit(`${SESSION}?tab=details`);
     const row = page.locator("dl.facts > div", { hasText: "Environment" });
     await row.getByText("build 5c2a0b02").waitFor();
     expect(await row.locator("dd").innerText()).toBe("build 5c2a0b02");
@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, fake } = await start(
       worldWith(withSandbox({ build_id: BUILD_ID, stale: false }, false)),
     );
-    await visit(SESSION);
+    await visit(`${SESSION}?tab=details`);
     await page.getByText("The sandbox waits for the first build").waitFor();
     await page.getByText("waits for build 5c2a0b01").waitFor();
     // The build is over, and the sandbox waits for its place.

@@ -4,6 +4,7 @@ import { hasChromium, useBrowser } from "./browser.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
 import { conversationOf } from "./sample-conversation.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { chosen } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 
@@ -41,12 +42,15 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(PROJECT + rest);
     fake.world.refused = { status: 409, code: "busy", error: "Another person moves `main`. Try again." };
     const isSession = rest !== "/settings";
-    const button = page.getByRole("button", { name: isSession ? "Stop session" : "Pause all triggers" });
-    await button.scrollIntoViewIfNeeded();
+    const button = page.getByRole("button", { name: "Pause all triggers" });
+    if (isSession) await page.locator(".items > .item").first().waitFor();
+    else await button.scrollIntoViewIfNeeded();
     await page.evaluate(`seen = [...document.querySelectorAll("body :is(h1, h2, button, a, input, textarea)")]
       .filter((one) => one.checkVisibility() && one.getBoundingClientRect().top >= 0)`);
-    await button.click();
-    if (isSession) await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    if (isSession) {
+      await chosen("Stop session")(page);
+      await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    } else await button.click();
     await page.locator(".notices p").waitFor();
     const covered = await page.evaluate(`(() => {
       const notice = document.querySelector(".notices p").getBoundingClientRect();

@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await owner.page.getByText("The role is set.").waitFor();
 
     await mia.page.getByRole("button", { name: "Start session" }).click();
-    await mia.page.locator("h1 .badge", { hasText: "running" }).waitFor();
+    await mia.page.locator(".state-word", { hasText: "Working" }).waitFor();
     const session = mia.page.url();
 
     await owner.page.goto(`${real.baseUrl}/#/people`);
@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await owner.page.getByRole("dialog").getByRole("button", { name: "Deactivate" }).click();
     await owner.page.getByText("Mia M. is deactivated.").waitFor();
     await mia.page.getByLabel("Access token").waitFor();
-    await owner.page.goto(session);
+    await owner.page.goto(`${session}?tab=details`);
     await owner.page.getByText("the person who started it was deactivated").waitFor();
 
     // The link works once.

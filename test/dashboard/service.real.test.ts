@@ -10,6 +10,7 @@ import { type Service, startService } from "../../demo/service.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
 import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
+import { chosen } from "./state-of-a-page.ts";
 
 const title = hasChromium
   ? "the page over the service"
@@ -76,10 +77,11 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Run now: Note each push" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
     await page.getByRole("link", { name: /^Open the/ }).click();
-    await page.locator("h1 .badge", { hasText: "running" }).waitFor();
-    await page.locator("main").getByRole("button", { name: "Stop session" }).click();
+    await page.locator(".state-word", { hasText: "Working" }).waitFor();
+    await chosen("Stop session")(page);
     await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
-    await page.locator("h1 .badge", { hasText: "stopped" }).waitFor();
+    await page.locator(".state-word", { hasText: "Asleep" }).waitFor();
+    await page.getByRole("tab", { name: "Details" }).click();
     await page
       .locator("main")
       .getByRole("link", { name: /^run …/ })

@@ -62,8 +62,9 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
           .map(Number) ?? []
       );
     };
+    const open = () => page.getByRole("button", { name: "Open a terminal" });
     const opened = async () => {
-      await page.getByRole("button", { name: "Terminal", exact: true }).click();
+      await open().click();
       await page.locator(".xterm-rows").waitFor();
       await shows(/\$|#/);
     };
@@ -77,7 +78,8 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
     });
 
     it("is loaded when the reader opens it, and runs what she types", async () => {
-      await page.getByRole("button", { name: "Terminal", exact: true }).waitFor();
+      await page.getByRole("tab", { name: "Terminal" }).click();
+      await open().waitFor();
       const before = scripts.length;
       expect(await page.evaluate("document.adoptedStyleSheets.length")).toBe(0);
       await opened();
@@ -108,10 +110,15 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
 
     deepTest("tells the sandbox its size, also when it changes", async () => {
       const [rowsBefore = 0, colsBefore = 0] = await sizeOf("wide");
-      expect(colsBefore).toBeGreaterThan(100);
+      expect(colsBefore).toBeGreaterThan(40);
+      await page.getByRole("separator").focus();
+      await page.keyboard.press("End");
+      await page.locator(".terminal-panel textarea").focus();
+      const [, colsDrawn = 0] = await sizeOf("drawn");
+      expect(colsDrawn).toBeGreaterThan(colsBefore);
       await page.setViewportSize({ width: 390, height: 600 });
       const [rowsAfter = 0, colsAfter = 0] = await sizeOf("narrow");
-      expect(colsAfter).toBeLessThan(colsBefore / 2);
+      expect(colsAfter).toBeLessThan(colsDrawn / 2);
       expect(rowsAfter).not.toBe(0);
       expect(rowsBefore).not.toBe(0);
       const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
@@ -214,7 +221,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await shows("new");
       await closed();
       const focused = "document.activeElement.textContent";
-      expect(await page.evaluate(focused)).toBe("Terminal");
+      expect(await page.evaluate(focused)).toBe("Open a terminal");
     });
 
     deepTest("says that there are too many", async () => {
@@ -224,7 +231,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       const { WebSocket } = await import("ws");
       const others = ids.map((id) => new WebSocket(`${url.href}?id=${id}&rows=24&cols=80`, { headers }));
       await Promise.all(others.map((one) => new Promise((resolve) => void one.once("message", resolve))));
-      await page.getByRole("button", { name: "Terminal", exact: true }).click();
+      await open().click();
       await expect.poll(status, POLL).toBe("At most 8 terminals run in a session. Close one first.");
       for (const one of others) one.close(1000);
       await closed();
@@ -234,7 +241,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await opened();
       await session.call("POST", "stop");
       await expect.poll(status, POLL).toMatch(/^The session is \w+\. It must be running\.$/);
-      await page.getByRole("button", { name: "Terminal", exact: true }).waitFor({ state: "detached" });
+      await open().waitFor({ state: "detached" });
     });
   },
 );

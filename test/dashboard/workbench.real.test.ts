@@ -19,6 +19,7 @@ import {
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { followLink, hasChromium, launch, newPage } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
+import { chosen } from "./state-of-a-page.ts";
 
 /** More presses than any page has places for the focus. */
 const TABS_MAX = 80;
@@ -100,7 +101,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await model.getByText("Sessions use openai/gpt-5.5.").waitFor();
     await step("Start a session").getByLabel("What should the agent do?").fill("Say hello.\nThen stop.");
     await press("Start the session");
-    await page.locator("h1", { hasText: "Say hello." }).locator(".badge", { hasText: "running" }).waitFor();
+    await page.locator("h1", { hasText: "Say hello." }).waitFor();
+    await page.locator(".state-word", { hasText: "Working" }).waitFor();
     const [, pid, sid] = /projects\/([\w-]+)\/sessions\/([\w-]+)/.exec(page.url()) ?? [];
     expect(await get(`/v1/projects/${pid}/sessions/${sid}`)).toMatchObject({
       initial_prompt: "Say hello.\nThen stop.",
@@ -235,7 +237,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { sessions } = await get(`/v1/projects/${pid}/sessions`);
     const [session] = sessions as { id: string }[];
     expect(session).toMatchObject({ base_ref: "feature", agent_model: "openai/gpt-of-this-test" });
-    await press("Rename");
+    await chosen("Rename")(page);
     await page.getByRole("dialog").getByLabel("Name").fill("the tests");
     await agree("Rename");
     await page.locator("h1", { hasText: "the tests" }).waitFor();
@@ -245,7 +247,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("No sessions match the filter.").waitFor();
     await page.getByLabel("Status").selectOption("running");
     await page.getByRole("link", { name: "the tests" }).click();
-    await press("Delete");
+    await chosen("Delete")(page);
     await agree("Delete");
     await page.getByText("No sessions yet.").waitFor();
     expect(listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions")).toEqual([]);
@@ -341,11 +343,11 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("The agent has not changed a file yet.").waitFor();
     await pushFiles(service, pid, { branch: sid, from: sid, files: { "a.md": "one\n", "b.md": "two\n" } });
     // The simulated agent does not work, so the page reads the branch at the next change of the session.
-    await press("Stop session");
+    await chosen("Stop session")(page);
     await agree("Stop");
     await page.getByRole("heading", { name: "Changes in 2 files" }).waitFor();
-    await page.getByRole("button", { name: "1 commit, 2 files +2 −0" }).click();
-    await page.locator("summary", { hasText: "a.md" }).click();
+    await page.getByRole("tab", { name: "Log" }).click();
+    await page.getByRole("button", { name: "+2 −0" }).click();
     await page.getByText("+one").waitFor();
     await page.locator("summary", { hasText: "1 commit" }).click();
     await page.locator("#work .row", { hasText: "Change" }).waitFor();

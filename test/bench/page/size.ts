@@ -13,6 +13,8 @@ export const LATER_MAX_KB = 40;
 export const CONVERSATION_MAX_KB = 20;
 /** The terminal, most of which is its library (decision 0041). */
 export const TERMINAL_MAX_KB = 100;
+/** The page of a session, beside what it shares with others. */
+export const SESSION_MAX_KB = 20;
 /** The framework of the remade pages (decision 0095). */
 export const REACT_MAX_KB = 85;
 
@@ -29,6 +31,8 @@ export interface PageSize {
   readonly conversationKb: number;
   /** The same of the terminal, which is not part of `laterKb`. */
   readonly terminalKb: number;
+  /** The same of a session's page. */
+  readonly sessionKb: number;
   /** The same of React and what belongs to it, a part of `homeKb`. */
   readonly reactKb: number;
 }
@@ -51,6 +55,7 @@ const loadedWith = (name: string, files: readonly PageFile[]): ReadonlySet<strin
 };
 
 const isTerminal = ({ name }: PageFile): boolean => name.startsWith("terminal-");
+const isSession = ({ name }: PageFile): boolean => name.startsWith("sessions-");
 const isReact = ({ name }: PageFile): boolean => name.startsWith("react-");
 
 export const pageSize = async (): Promise<PageSize> => {
@@ -67,9 +72,12 @@ export const pageSize = async (): Promise<PageSize> => {
     gzippedKb: kilobytes(first.map(({ gzipped }) => gzipped)),
     homeKb: kilobytes(files.filter(isHome).map(({ gzipped }) => gzipped)),
     laterKb: kilobytes(
-      lateFiles.filter((file) => !isTerminal(file) && !isTalk(file)).map(({ gzipped }) => gzipped),
+      lateFiles
+        .filter((file) => !isTerminal(file) && !isTalk(file) && !isSession(file))
+        .map(({ gzipped }) => gzipped),
     ),
     conversationKb: kilobytes(lateFiles.filter(isTalk).map(({ gzipped }) => gzipped)),
+    sessionKb: kilobytes(lateFiles.filter(isSession).map(({ gzipped }) => gzipped)),
     terminalKb: kilobytes(lateFiles.filter(isTerminal).map(({ gzipped }) => gzipped)),
     reactKb: kilobytes(files.filter(isReact).map(({ gzipped }) => gzipped)),
   };
