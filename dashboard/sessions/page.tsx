@@ -46,7 +46,8 @@ const Conversation = ({
 }) => {
   const place = useRef<HTMLDivElement>(null);
   const [end, setEnd] = useState<Element | null>(null);
-  useLayoutEffect(() => setEnd(place.current?.querySelector("[role=log]") ?? null), [following]);
+  // The page puts the conversation into its place after the first drawing.
+  useLayoutEffect(() => setEnd(place.current?.querySelector("[role=log]") ?? null));
   return (
     <section className="conversation-section">
       <h2 className="unseen">Conversation</h2>
