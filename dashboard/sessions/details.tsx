@@ -4,6 +4,7 @@ import { changeRows } from "../change-requests.js";
 import { sandboxEnvironment } from "../environment-build.js";
 import { dollars, duration, grouped, moment } from "../format.js";
 import { projectLink } from "../parts.js";
+import { ACTIVITIES } from "../ui/activity.tsx";
 import { Drawn } from "../ui/drawn.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
 import { BootSteps } from "./boot.tsx";
@@ -73,6 +74,13 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
   return (
     <Facts
       rows={[
+        [
+          "State",
+          <Fact key="state">
+            {ACTIVITIES[session.activity].word}{" "}
+            <a href={projectLink(project, `/sessions/${session.id}/state`)}>Why this state?</a>
+          </Fact>,
+        ],
         ["Session", <code key="id">{session.id}</code>],
         ["Branch", <code key="branch">{session.branch_name}</code>],
         [

@@ -105,10 +105,12 @@ export const STATES_OF_WORK: readonly State[] = [
   {
     name: "session-provisioning",
     hash: SESSION,
-    shows: ".conversation",
+    shows: ".boot-wait",
     change: (world) => {
       withFirst({ status: "provisioning", running_at: null })(world);
       world.sandbox = { ...world.sandbox, status: "provisioning", active_at: null };
+      world.conversation.items = world.conversation.items.slice(0, 1);
+      world.conversation.turn = { state: "idle", since: null, waiting_for: null };
     },
   },
   { name: "session-failed", hash: `${PROJECT}/sessions/${FAILED_ID}`, shows: ".callout" },
