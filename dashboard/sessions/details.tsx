@@ -67,9 +67,36 @@ const usageWords = ({
 
 const Fact = ({ children }: { readonly children: ReactNode }) => <span>{children}</span>;
 
+type FactRow = readonly [name: string, value: ReactNode];
+
+/** Who or what began it. */
+const originOf = (session: Session): readonly FactRow[] => {
+  const { project_id: project, trigger_slug: trigger, fire_id: fire, parent_session_id: parent } = session;
+  return [
+    ["Started", <Time key="started" at={session.created_at} />],
+    ["Person", session.person?.name],
+    ["Trigger", trigger !== null && <a href={projectLink(project, "/triggers")}>{trigger}</a>],
+    [
+      "Triggered by",
+      fire !== null && (
+        <a href={projectLink(project, `/fires/${fire}`)}>
+          run <IdEnd id={fire} />
+        </a>
+      ),
+    ],
+    [
+      "Started by",
+      parent !== null && (
+        <a href={projectLink(project, `/sessions/${parent}`)}>
+          agent of <IdEnd id={parent} />
+        </a>
+      ),
+    ],
+  ];
+};
+
 const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
-  const { project_id: project, base_commit: commit, trigger_slug: trigger, fire_id: fire } = session;
-  const { parent_session_id: parent, last_turn: last } = session;
+  const { project_id: project, base_commit: commit, last_turn: last } = session;
   const environment = sandbox && sandboxEnvironment(project, sandbox, awaited);
   return (
     <Facts
@@ -98,25 +125,7 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
         ["Agent", session.agent_name],
         ["Model", session.agent_model],
         ["Cost", session.usage.input_tokens > 0 && usageWords(session.usage)],
-        ["Started", <Time key="started" at={session.created_at} />],
-        ["Person", session.person?.name],
-        ["Trigger", trigger !== null && <a href={projectLink(project, "/triggers")}>{trigger}</a>],
-        [
-          "Triggered by",
-          fire !== null && (
-            <a href={projectLink(project, `/fires/${fire}`)}>
-              run <IdEnd id={fire} />
-            </a>
-          ),
-        ],
-        [
-          "Started by",
-          parent !== null && (
-            <a href={projectLink(project, `/sessions/${parent}`)}>
-              agent of <IdEnd id={parent} />
-            </a>
-          ),
-        ],
+        ...originOf(session),
         [
           "Sandbox",
           sandbox && (
