@@ -21,8 +21,7 @@ export const Preview = ({
           {ports.map((port) => (
             <Row
               key={port}
-              states={null}
-              actions={
+              states={
                 <FrameAct
                   name="open-port"
                   input={{ project, session: id, port: String(port) }}
