@@ -20,11 +20,6 @@ export const checkLink = (href) => {
   if (!LINK.test(href)) throw new Error("the page links to itself and to previews only");
 };
 
-/** @param {string} href of a link that leaves the page @throws if it leads to neither the web nor a mail */
-export const checkOutside = (href) => {
-  if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
-};
-
 /** Attributes that are shown or read aloud. */
 const SHOWN = new Set(["title", "aria-label"]);
 
@@ -70,7 +65,7 @@ export const picture = (path, alt) => {
 /** Where links in texts of other authors may lead. */
 const OUTSIDE = /^(https?:\/\/|mailto:)/;
 
-/** @param {string} href */
+/** @param {string} href of a link that leaves the page @throws if it leads to neither the web nor a mail */
 export const checkOutside = (href) => {
   if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
 };

@@ -1,5 +1,5 @@
 /** What a session waits for, opened in its row: a question, a permission, an approval, or work that is not saved. */
-import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "react";
+import { useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { getJson } from "../api.js";
 import { perform } from "../app.js";
 import { ApprovalCard, useApprovals } from "../conversation/approval.tsx";

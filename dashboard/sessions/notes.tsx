@@ -125,10 +125,10 @@ interface Notes {
   readonly reader: string | undefined;
 }
 
-export const Notes = ({ data: { session, own, awaited, asked }, following, reader }: Notes): ReactNode => (
+export const Notes = ({ data: { session, own, awaited }, following, reader }: Notes): ReactNode => (
   <>
     <Failure session={session} />
-    <Drawn view={[suspendedView(session, own, reader), awaitedView(awaited), asked()]} />
+    <Drawn view={[suspendedView(session, own, reader), awaitedView(awaited)]} />
     {following !== null && <LastTurn session={session} reading={following.reading} />}
     <SavedNote session={session} />
   </>

@@ -1,8 +1,6 @@
 /** What the page of a session reads. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
-import { readAsked } from "../asked.js";
-import type { Child } from "../dom.js";
 import { isOver } from "../environment-log.js";
 
 export type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
@@ -22,8 +20,6 @@ export interface SessionData {
   readonly changes: readonly ChangeRequest[];
   /** The build for which the sandbox waits. */
   readonly awaited: Build | null;
-  /** The agent's calls that wait for a person. */
-  readonly asked: () => Child;
 }
 
 /** The build that the sandbox waits for, while the session starts. */
@@ -43,20 +39,18 @@ const readAwaited = async (
 /** @param ids of the project and of the session @throws ApiError */
 export const readSession = async ([pid = "", sid = ""]: readonly string[]): Promise<SessionData> => {
   const params = { pid, sid };
-  const [project, session, sandbox, own, changes, asked] = await Promise.all([
+  const [project, session, sandbox, own, changes] = await Promise.all([
     request("GET /v1/projects/:pid", { params: { pid } }),
     request("GET /v1/projects/:pid/sessions/:sid", { params }),
     orNull(request("GET /v1/projects/:pid/sessions/:sid/sandbox", { params })),
     request("GET /v1/projects/:pid/sessions/:sid/own-credentials", { params }),
     request("GET /v1/projects/:pid/change-requests", { params: { pid }, query: { limit: 200 } }),
-    readAsked(pid, sid),
   ]);
   return {
     project,
     session,
     sandbox,
     own,
-    asked,
     awaited: await readAwaited(session, sandbox),
     changes: changes.change_requests.filter((change) => change.session_id === sid),
   };

@@ -74,8 +74,6 @@ const FrameButton = ({ name, input, prevented, title, label, className, children
       disabled={prevented !== undefined}
       aria-describedby={prevented}
       title={title}
-      aria-label={label}
-      className={className}
     >
       {children}
     </button>
