@@ -132,7 +132,7 @@ const SessionPage = ({ data, me, frame }: Shown) => {
         left={
           <>
             <div className="notes">
-              <Notes data={data} following={following} reader={me?.user.id} />
+              <Notes data={data} reader={me?.user.id} />
             </div>
             <Conversation data={data} following={following} />
           </>

@@ -121,7 +121,9 @@ describe.skipIf(!hasChromium)(title, () => {
       /* eslint-disable no-await-in-loop -- one page after the other */
       await visit(`${SESSIONS}/${String(id)}?tab=preview`);
       await page
-        .getByText(status === "running" ? "No program in the sandbox" : "A session has previews while it runs.")
+        .getByText(
+          status === "running" ? "No program in the sandbox" : "A session has previews while it runs.",
+        )
         .waitFor();
       expect(await page.getByRole("button", { name: "Open a port" }).count()).toBe(
         status === "running" ? 1 : 0,

@@ -14,7 +14,8 @@ import {
 const FILES_MAX = 16;
 
 it("is a page of at most 135 kB in few files, compressed, 220 kB with its first page, 40 kB for pages that few readers open, 20 kB each for a session's page and its conversation, 85 kB for React, and 100 kB for the terminal", async () => {
-  const { files, gzippedKb, homeKb, laterKb, conversationKb, sessionKb, terminalKb, reactKb } = await pageSize();
+  const { files, gzippedKb, homeKb, laterKb, conversationKb, sessionKb, terminalKb, reactKb } =
+    await pageSize();
   // Each is a request of a new reader.
   expect(files).toBeLessThanOrEqual(FILES_MAX);
   expect(gzippedKb).toBeGreaterThan(50);
