@@ -65,7 +65,14 @@ export class JoinedBodies {
       output.write(chunkHead(part.bytes.length));
       output.write(part.bytes);
     }
-    if (output.writableNeedDrain) await Promise.race([once(output, "drain"), once(output, "close")]);
+    if (output.writableNeedDrain) {
+      const isOver = new AbortController();
+      const { signal } = isOver;
+      // An error of the output is followed by its close.
+      const moved = ["drain", "close"].map((event) => once(output, event, { signal }).catch(() => undefined));
+      await Promise.race(moved);
+      isOver.abort();
+    }
     return !output.destroyed;
   }
 }

@@ -62,7 +62,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const measures = yield* Measures;
   const traces = yield* Traces;
   const start = yield* starter(options);
-  const { restore, note: noteRestored } = yield* restorer;
+  const { restoring: restoringOf, note: noteRestored } = yield* restorer;
   return Effect.fnUntraced(function* (sandbox: Sandbox, environment: BootEnvironment) {
     const { id, sessionId, createdAt } = sandbox;
     const now = yield* Clock.currentTimeMillis;
@@ -74,10 +74,10 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const made = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
     const last: LastWord = { health: null };
     const restoring = new RestoreTime();
-    const restoreOnce = yield* Effect.cached(restoring.measure(restore({ sandboxId: id, sessionId })));
+    const restore = restoring.measure(restoringOf({ sandboxId: id, sessionId }));
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
     const poll = (pause: Duration.Duration) =>
-      Effect.raceFirst(pollUntilReady(health, { pause, last, restore: restoreOnce }), ended);
+      Effect.raceFirst(pollUntilReady(health, { pause, last, restore }), ended);
     const booting = start(sandbox, made).pipe(
       Effect.tap(() => Effect.sync(() => (created = seconds() - since))),
       Effect.flatMap((how) => poll(how === "claimed" ? CLAIMED_POLL : BOOT_POLL)),
@@ -207,7 +207,7 @@ interface LastWord {
 interface Polling {
   readonly pause: Duration.Duration;
   readonly last: LastWord;
-  /** Gives the sandbox its saved work, once. */
+  /** Gives the sandbox the saved work that it waits for. */
   readonly restore: Effect.Effect<void, StoreError>;
 }
 

@@ -148,12 +148,29 @@ const makeWay = Effect.gen(function* () {
     return together([yield* here, ...elsewhere]);
   });
 
-  return { placeOf, placeToSave, perform, at, ofProject, sizes };
+  /** A session's work may have moved between nodes, and the former one still has a save. One that does not answer sweeps it later. */
+  const removeElsewhere = Effect.fnUntraced(function* (place: SavePlace) {
+    if (yield* isHosted(place.projectId)) return;
+    yield* Effect.forEach(
+      map.others(),
+      (node) =>
+        Effect.ignore(
+          perform(
+            map.placeOf(node),
+            { operation: "remove", given: [place], timeoutMs: SIZES_MS },
+            Effect.void,
+          ),
+        ),
+      { concurrency: "unbounded", discard: true },
+    );
+  });
+
+  return { placeOf, placeToSave, perform, at, ofProject, sizes, removeElsewhere };
 });
 
 const make = Effect.gen(function* () {
   const own = yield* LocalSaves;
-  const { placeOf, placeToSave, perform, at, ofProject, sizes } = yield* makeWay;
+  const { placeOf, placeToSave, perform, at, ofProject, sizes, removeElsewhere } = yield* makeWay;
   return Saves.of({
     save: Effect.fnUntraced(function* (request) {
       const since = yield* Clock.currentTimeMillis;
@@ -198,7 +215,11 @@ const make = Effect.gen(function* () {
         { operation: "forgetEarlier", given: [place, id] },
         own.forgetEarlier(place, id),
       ),
-    remove: (place) => at(place, { operation: "remove", given: [place] }, own.remove(place)),
+    remove: (place) =>
+      at(place, { operation: "remove", given: [place] }, own.remove(place)).pipe(
+        Effect.andThen(own.remove(place)),
+        Effect.andThen(removeElsewhere(place)),
+      ),
     removeProject: (projectId) => ofProject(projectId, "removeProject", own.removeProject(projectId)),
     sizes: (projectId) => sizes(projectId, own.sizes(projectId)),
   });

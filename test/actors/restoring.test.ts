@@ -45,6 +45,24 @@ describe("a sandbox that waits for the saved work", () => {
     }),
   );
 
+  it.effect("is given it again if that failed, and goes on without it after half a minute", () =>
+    Effect.gen(function* () {
+      const { script, saves, id, session, untilSession } = yield* restarted("wanted");
+      let tries = 0;
+      saves.workspaces = { ...saves.workspaces, write: () => (tries += 1) < 0 };
+      yield* TestClock.adjust("10 seconds");
+      yield* until(Effect.sync(() => tries > 1));
+      expect(script.given).toEqual([]);
+      yield* TestClock.adjust("30 seconds");
+      yield* until(Effect.sync(() => script.given.length > 0));
+      expect(script.given[0]).toContain('"saves":[]');
+      expect(script.given[0]).toContain("the sandbox did not answer");
+      script.health = { ...READY, restore: "done" };
+      yield* untilSession(id, "running");
+      expect((yield* session(id))?.restored?.error).toBe("the sandbox did not answer");
+    }),
+  );
+
   it.effect("has ten minutes for it beside the boot's deadline, and starts with the restored part", () =>
     Effect.gen(function* () {
       const { script, saves, id, session, untilSession, statusOf } = yield* restarted("wanted");

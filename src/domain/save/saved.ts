@@ -94,14 +94,17 @@ export const savesElsewhere = (
   row: Saved | null,
   here: { readonly nodeId: string; readonly sandboxId: string; readonly hasAll: boolean },
 ): readonly EarlierSave[] => {
-  if (row === null || here.hasAll) return [];
+  if (row === null) return [];
   const { node, sandbox, at, files, commits } = row;
   const isThere = node !== null && node !== here.nodeId;
-  const earlier = (row.earlier ?? []).map((save) =>
-    isThere && save.node === undefined ? Object.assign({}, save, { node }) : save,
-  );
-  const elsewhere = earlier.filter((save) => save.node !== undefined && save.node !== here.nodeId);
-  if (!isThere || sandbox === here.sandboxId || at === null || files + commits === 0) return elsewhere;
+  const elsewhere = (row.earlier ?? []).flatMap((save) => {
+    const on = save.node ?? node;
+    // A node brings back its own saves alone, and it was the one that the row names.
+    const isBack = here.hasAll && on === node;
+    return on === null || on === here.nodeId || isBack ? [] : [Object.assign({}, save, { node: on })];
+  });
+  const isLast = isThere && !here.hasAll && sandbox !== here.sandboxId;
+  if (!isLast || at === null || files + commits === 0) return elsewhere;
   return [...elsewhere, { id: sandbox ?? node, at, files, commits, node }];
 };
 

@@ -108,6 +108,18 @@ describe("saves on other nodes", () => {
       [{ ...earlier, node: "far" }, left],
     ],
     ["stay as they are named", { ...row, node: "near", earlier: [left, earlier] }, {}, [left]],
+    [
+      "stay if this node brought back its own",
+      { ...row, node: "near", earlier: [left, earlier] },
+      { hasAll: true },
+      [left],
+    ],
+    [
+      "stay if a third node brought back its own",
+      { ...row, earlier: [earlier, { ...left, node: "third" }] },
+      { hasAll: true },
+      [{ ...left, node: "third" }],
+    ],
     ["are none before the first save", null, {}, []],
   ])("%s", (_, before, change, expected) => {
     expect(savesElsewhere(before, { ...here, ...change })).toEqual(expected);

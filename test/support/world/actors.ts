@@ -1,4 +1,5 @@
 /** The service's actors over twins of all their ports: store, sandboxes, git, daemon. */
+import { buffer } from "node:stream/consumers";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -47,6 +48,7 @@ import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../../src/store/ports/sessions.ts";
 import { SessionLogs } from "../../../src/store/ports/session-logs.ts";
 import type { SandboxStatus, SessionStatus } from "../../../src/domain/session/session.ts";
+import { notRestored } from "../../../src/domain/save/saved.ts";
 import { unsteered, type ScriptedSteering } from "../service/scripted-steering.ts";
 import { admitSession } from "./sessions.ts";
 import { makeWorldWithRepository, NOON } from "./world.ts";
@@ -82,6 +84,8 @@ export interface DaemonScript {
   conversation?: (after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
   /** The sandboxes whose processes were ended, for good. */
   readonly retired: string[];
+  /** The bodies that it got beside its saved work. */
+  readonly given: string[];
   /** The sandboxes that take messages again. */
   readonly released: string[];
   /** How it takes messages. Absent: it takes none. */
@@ -135,6 +139,11 @@ const scriptedDaemon = (script: DaemonScript) =>
     saving: {
       ...emptySaving,
       retire: (link) => Effect.sync(() => void script.retired.push(sandboxOf(link))),
+      restore: (_link, _context, { body }) =>
+        Effect.promise(async () => {
+          script.given.push((await buffer(body)).toString("utf8"));
+          return notRestored("given by a test");
+        }),
     },
     env: (_link, _context, change) =>
       Effect.as(
@@ -231,6 +240,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
     health: READY,
     retired: [],
     released: [],
+    given: [],
     env: () => Effect.die(new Error("no secret changes here")),
   };
   const site = new SimulatedSite();
