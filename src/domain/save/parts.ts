@@ -173,9 +173,24 @@ export interface Comparison extends SavedContent {
   readonly pending: readonly LeftOut[];
 }
 
+/** The former versions of what the agent itself cannot read any more: a file, or everything in a directory. */
+const unreadable = (
+  { items, left }: Pick<Listing, "items" | "left">,
+  former: SavedContent | null,
+): readonly ListedItem[] => {
+  const paths = left.flatMap(({ path, reason, count }) =>
+    reason === "unreadable" && count === undefined ? [path] : [],
+  );
+  if (paths.length === 0 || former === null) return [];
+  const listed = new Set(items.map(itemKey));
+  const isAmong = (name: string): boolean =>
+    paths.some((path) => name === path || name.startsWith(`${path}/`));
+  return former.items.filter((item) => !listed.has(itemKey(item)) && isAmong(item.path));
+};
+
 /** @param former the last save of the same sandbox, or of one whose work this one has. Null: none */
 export const compare = (
-  listing: Pick<Listing, "items" | "commits">,
+  listing: Pick<Listing, "items" | "commits" | "left">,
   {
     stock,
     former,
@@ -209,7 +224,7 @@ export const compare = (
       stored.set(refKey(commits), { ...commits, object: null });
     else pending.push({ path: refName(commits), reason: "not_stored_yet" });
   }
-  return { items, commits: [...stored.values()], pending };
+  return { items: [...items, ...unreadable(listing, former)], commits: [...stored.values()], pending };
 };
 
 /** A ref as a person reads it. */

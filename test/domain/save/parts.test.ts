@@ -97,11 +97,15 @@ test("a part is divided until one path is left, and a ref is not divided", () =>
 });
 
 const compared = (
-  listing: { items?: readonly ListedItem[]; commits?: readonly ListedCommits[] },
+  listing: {
+    items?: readonly ListedItem[];
+    commits?: readonly ListedCommits[];
+    left?: Parameters<typeof compare>[0]["left"];
+  },
   stock: Stock,
   former: Parameters<typeof compare>[1]["former"] = null,
   reasons = new Reasons(),
-) => compare({ items: [], commits: [], ...listing }, { stock, former, reasons });
+) => compare({ items: [], commits: [], left: [], ...listing }, { stock, former, reasons });
 
 test("a listed path that is not stored is named with its reason, and stays as the former save has it", () => {
   const former = { items: [file("a", 1, { object: id("old") }), file("left")], commits: [] };
@@ -119,6 +123,16 @@ test("the same path in another stage or of another kind is another entry", () =>
   const former = { items: [file("a", 1, { kind: "index", stage: 2, object: id("old") })], commits: [] };
   const listed = file("a", 1, { kind: "index", stage: 3, object: id("new") });
   expect(compared({ items: [listed] }, EMPTY, former).items).toEqual([]);
+});
+
+test("what the agent cannot read any more stays as the former save has it", () => {
+  const former = { items: [file("a"), file("d/b"), file("db"), file("clean")], commits: [] };
+  const left = [
+    { path: "a", reason: "unreadable" },
+    { path: "d", reason: "unreadable" },
+    { path: "clean", reason: "ignored", count: 1 },
+  ];
+  expect(compared({ left }, new Stock([former]), former).items).toEqual([file("a"), file("d/b")]);
 });
 
 test("a path that is not listed any more leaves the save", () => {
