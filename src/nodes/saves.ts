@@ -121,6 +121,13 @@ const makeWay = Effect.gen(function* () {
   ): Effect.Effect<A, GitError> =>
     Effect.flatMap(placeOf(place, place.save), (there) => perform(there, question, here));
 
+  return { map, isHosted, placeOf, placeToSave, perform, at };
+});
+
+type Way = Effect.Success<typeof makeWay>;
+
+/** Operations on all saves of a project or of a session, wherever they are. */
+const makeMany = ({ map, isHosted, perform }: Way) => {
   const ofProject = <A>(
     projectId: string,
     operation: SavesOperation,
@@ -165,12 +172,14 @@ const makeWay = Effect.gen(function* () {
     );
   });
 
-  return { placeOf, placeToSave, perform, at, ofProject, sizes, removeElsewhere };
-});
+  return { ofProject, sizes, removeElsewhere };
+};
 
 const make = Effect.gen(function* () {
   const own = yield* LocalSaves;
-  const { placeOf, placeToSave, perform, at, ofProject, sizes, removeElsewhere } = yield* makeWay;
+  const way = yield* makeWay;
+  const { placeOf, placeToSave, perform, at } = way;
+  const { ofProject, sizes, removeElsewhere } = makeMany(way);
   return Saves.of({
     save: Effect.fnUntraced(function* (request) {
       const since = yield* Clock.currentTimeMillis;
