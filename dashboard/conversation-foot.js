@@ -1,5 +1,5 @@
 /** Below a conversation: a bar for requests out of view, the queue, what the agent does, the composer, and the cost. */
-import { applyEarly, plainQuestion, waitingMessages } from "./conversation-model.js";
+import { applyEarly, plainQuestion, textOf, waitingMessages } from "./conversation-model.js";
 import { makeComposer } from "./composer.js";
 import { h, morph } from "./dom.js";
 import { nextView, queueView } from "./message-queue.js";
@@ -84,6 +84,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     morph(shown.cost, reading.heard ? costView(conversation) : []);
   };
   listen([shown.next, shown.queue], { steering, outbox, composer });
+  editLast(composer, () => conversation.order.findLast((item) => item.author?.name === around.me));
   // eslint-disable-next-line no-restricted-globals -- the browser's timer
   const ticking = setInterval(drawTurn, TICK_MS);
 
@@ -185,6 +186,23 @@ const listen = (elements, { steering, outbox, composer }) => {
   };
   for (const element of elements) element.addEventListener("click", pressed);
 };
+
+/**
+ * The arrow up in an empty composer brings the reader's last message back into it, to be changed and sent anew.
+ *
+ * @param {import("./composer.js").Composer} composer
+ * @param {() => import("./wire.d.ts").Item | undefined} lastOwn
+ */
+const editLast = ({ element, putBack }, lastOwn) =>
+  element.addEventListener("keydown", (event) => {
+    const { target, key, isComposing } = event;
+    if (!(target instanceof HTMLTextAreaElement) || target.value !== "" || key !== "ArrowUp" || isComposing)
+      return;
+    const last = lastOwn();
+    if (last === undefined) return;
+    event.preventDefault();
+    putBack({ text: textOf(last) });
+  });
 
 /**
  * If the pressed button disappears, the reader goes on in the composer.

@@ -32,6 +32,7 @@ const CAUSES: Readonly<Record<string, Cause>> = {
     remedy: { label: "Choose another model", does: "model" },
   },
   model_unavailable: { actor: "The model's provider did not respond", remedy: AGAIN },
+  model_refused: { actor: "The model's provider refused the request", remedy: AGAIN },
   context_exceeded: {
     actor: "The conversation is too long for the model",
     remedy: { label: "New session from this branch", link: "/new" },

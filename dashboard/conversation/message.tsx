@@ -89,11 +89,17 @@ const SaidBy = ({ item: { author, created_at, status } }: { readonly item: Item 
   </p>
 );
 
+interface Remarks {
+  readonly item: Item;
+  /** The code of an error that is said elsewhere. */
+  readonly said: string | null;
+}
+
 /** What is wrong with an item, and what of it is missing. A tool says its own failure. */
-export const Remarks = ({ item: { error, pruned, truncated, tool } }: { readonly item: Item }) => (
+export const Remarks = ({ item: { error, pruned, truncated, tool }, said }: Remarks) => (
   <>
     {truncated && tool === null && <p className="quiet">This is only the beginning of the text.</p>}
-    {error !== null && tool === null && (
+    {error !== null && tool === null && error.code !== said && (
       <p className="refusal text" dir="auto">
         <Prose text={`${error.code}: ${error.message}`} />
       </p>

@@ -50,6 +50,8 @@ interface OfEntry {
   /** The agent's. */
   readonly name: string;
   readonly asked: Asked;
+  /** The code of an error that is said elsewhere. */
+  readonly said: string | null;
 }
 
 const Content = ({
@@ -75,7 +77,7 @@ const Content = ({
 };
 
 const EntryView = memo(
-  ({ entry: { items, head, foot }, log, name, asked }: OfEntry) => {
+  ({ entry: { items, head, foot }, log, name, asked, said }: OfEntry) => {
     const element = useRef<HTMLLIElement>(null);
     useFocusKept(element);
     const [item, ...others] = items;
@@ -99,14 +101,19 @@ const EntryView = memo(
         ) : (
           <>
             <Content item={item} log={log} asked={asked} />
-            <Remarks item={item} />
+            <Remarks item={item} said={said} />
           </>
         )}
         {foot !== null && <Foot foot={foot} />}
       </li>
     );
   },
-  (a, b) => a.name === b.name && a.asked === b.asked && a.log === b.log && isSameEntry(a.entry, b.entry),
+  (a, b) =>
+    a.name === b.name &&
+    a.asked === b.asked &&
+    a.said === b.said &&
+    a.log === b.log &&
+    isSameEntry(a.entry, b.entry),
 );
 
 const EdgeView = ({ edge, onOlder }: { readonly edge: Edge; readonly onOlder: () => void }) => (
@@ -129,12 +136,18 @@ const Own = ({ element }: { readonly element: HTMLElement }) => {
   return <div ref={place} className="own" />;
 };
 
+interface OfEnds {
+  readonly log: Log;
+  readonly around: Around;
+  /** The last turn, if it failed. */
+  readonly failure: ReturnType<typeof useFailure>;
+}
+
 /** What waits for the reader at the end: calls of the agent, and a turn that failed. */
-const Ends = ({ log, around }: { readonly log: Log; readonly around: Around }) => {
+const Ends = ({ log, around, failure }: OfEnds) => {
   const { reading, foot } = log.context;
   const { session } = around;
   const approvals = useApprovals({ project: session.project_id, session: session.id }, session);
-  const failure = useFailure(around, reading.conversation);
   useLayoutEffect(log.grown, [log, approvals, failure]);
   return (
     <div className="ends">
@@ -185,6 +198,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
   useLayoutEffect(foot.composer.fit, [foot]);
   useEscape(log);
   const { entries, edge, follows, below, problem, around } = view;
+  const failure = useFailure(around, log.context.reading.conversation);
   return (
     <>
       <div className="turn">
@@ -205,17 +219,18 @@ const Conversation = ({ log }: { readonly log: Log }) => {
         >
           <EdgeView edge={edge} onOlder={log.earlier} />
           <ol className="items">
-            {entries.map((entry) => (
+            {entries.map((entry, at) => (
               <EntryView
                 key={entry.id}
                 entry={entry}
                 log={log}
                 name={around.session.agent_name}
                 asked={foot.steering.askedOf(entry.id)}
+                said={at === entries.length - 1 ? (failure?.error?.code ?? null) : null}
               />
             ))}
           </ol>
-          <Ends log={log} around={around} />
+          <Ends log={log} around={around} failure={failure} />
           <Own element={foot.next} />
         </div>
         <p className="jump">

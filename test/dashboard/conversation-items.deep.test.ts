@@ -104,7 +104,8 @@ describe.skipIf(!hasChromium)(title, () => {
   it("end with a failed turn: its actor, the reason once, and a button that does something about it", async () => {
     const error = { code: "model_unavailable", message: "The provider answered 529: Overloaded." };
     const last_turn = { state: "failed", error, at: AT };
-    const { page, fake } = await openWith(conversationOf([sampleItem("a", text("I begin."))]), { last_turn });
+    const broken = sampleItem("a", { ...text("I begin."), status: "failed", error });
+    const { page, fake } = await openWith(conversationOf([broken]), { last_turn });
     await page.getByText("The model's provider did not respond.").waitFor();
     expect(await page.getByText(error.message).count()).toBe(1);
     await page.getByRole("button", { name: "Try again" }).click();
@@ -136,5 +137,15 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("log").focus();
     await page.keyboard.press("Escape");
     await expect.poll(interrupts).toBe(1);
+  });
+
+  it("have the reader's last message for the arrow up in an empty composer, to be changed and sent anew", async () => {
+    const { page } = await openWith(toolsConversation());
+    const area = page.getByRole("textbox", { name: "Message", exact: true });
+    await area.press("ArrowUp");
+    expect(await area.inputValue()).toBe("Greet by the hour, and run the tests.");
+    await area.fill("Not empty");
+    await area.press("ArrowUp");
+    expect(await area.inputValue()).toBe("Not empty");
   });
 });
