@@ -7,23 +7,17 @@ import { projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Approval} Approval */
 
-/**
- * The open calls as cards.
- *
- * @param {string} project
- * @param {Approval[]} approvals
- * @param {{isOfSession: boolean}} shown whether the page is the session's own
- */
-export const approvalCards = (project, approvals, { isOfSession }) =>
+/** The open calls of a project as cards. A session's own are conversation/approval.tsx. @param {string} project @param {Approval[]} approvals */
+export const approvalCards = (project, approvals) =>
   approvals.length > 0 &&
   h(
     "div",
     { class: "calls-asked", "data-key": "calls-asked" },
-    approvals.map((approval) => card(project, approval, isOfSession)),
+    approvals.map((approval) => card(project, approval)),
   );
 
-/** @param {string} project @param {Approval} approval @param {boolean} isOfSession */
-const card = (project, { id, connector, tool, session_id, arguments: given, expires_at }, isOfSession) => {
+/** @param {string} project @param {Approval} approval */
+const card = (project, { id, connector, tool, session_id, arguments: given, expires_at }) => {
   const name = `${connector} ${tool}`;
   /** @param {string} action @param {string} label @param {string} look */
   const act = (action, label, look) =>
@@ -46,11 +40,8 @@ const card = (project, { id, connector, tool, session_id, arguments: given, expi
         { class: "quiet" },
         "Without a decision, the call expires ",
         time(expires_at),
-        ".",
-        !isOfSession && [
-          " ",
-          h("a", { href: projectLink(project, `/sessions/${session_id}`) }, "Show the session"),
-        ],
+        ". ",
+        h("a", { href: projectLink(project, `/sessions/${session_id}`) }, "Show the session"),
       ),
       h(
         "p",

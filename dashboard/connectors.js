@@ -95,7 +95,7 @@ const connectors = {
       { class: "quiet", "data-key": "about" },
       "Agents use the tools of these servers, and never see their credentials. The default branch's platform.toml names the servers and the rules.",
     ),
-    approvalCards(project.id, approvals, { isOfSession: false }),
+    approvalCards(project.id, approvals),
     listing.errors.map(({ path, message, line }, index) =>
       h(
         "div",

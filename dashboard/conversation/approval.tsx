@@ -106,7 +106,13 @@ export const ApprovalCard = ({
             Approve
           </button>
           {JSON.stringify(values).includes(HIDDEN) && (
-            <button {...data} type="button" className="plain" data-action="show-hidden">
+            <button
+              {...data}
+              type="button"
+              className="plain"
+              data-action="show-hidden"
+              aria-label={`Show hidden values: ${name}`}
+            >
               Show hidden values
             </button>
           )}

@@ -1,5 +1,5 @@
 /** Markdown as elements. Its text becomes text nodes; images become links, so that the page loads nothing. */
-import { memo, type ReactNode, useRef } from "react";
+import { createContext, memo, type ReactNode, useContext, useRef } from "react";
 import { type Block, type Entry, type Inline, type Read, readOn } from "../markdown.js";
 import { Copied } from "./copy.tsx";
 import { Outside } from "./outside.tsx";
@@ -125,19 +125,45 @@ const Table = ({ table: { align, head, rows } }: { readonly table: Extract<Block
   );
 };
 
+const inside = (block: Block): readonly Block[] => {
+  if (block.type === "quote") return block.blocks;
+  return block.type === "list" ? block.entries.flatMap(({ blocks }) => blocks) : [];
+};
+
+/** How deep each heading of a text is below the others: no level is left out, whatever the author wrote. */
+const outline = (blocks: readonly Block[]): ReadonlyMap<Block, number> => {
+  const depths = new Map<Block, number>();
+  const above: number[] = [];
+  const visit = (block: Block): void => {
+    if (block.type === "heading") {
+      while ((above.at(-1) ?? 0) >= block.level) above.pop();
+      above.push(block.level);
+      depths.set(block, above.length);
+    }
+    for (const one of inside(block)) visit(one);
+  };
+  for (const block of blocks) visit(block);
+  return depths;
+};
+
+const Depths = createContext<ReadonlyMap<Block, number>>(new Map());
+
 /** The page's own headings above a text are the first two levels. */
-const HEADINGS = ["h3", "h4", "h5", "h6", "h6", "h6"] as const;
+const HEADINGS = ["h3", "h4", "h5", "h6"] as const;
+
+const Heading = ({ heading }: { readonly heading: Extract<Block, { type: "heading" }> }) => {
+  const Tag = HEADINGS[(useContext(Depths).get(heading) ?? 1) - 1] ?? "h6";
+  return (
+    <Tag data-level={heading.level} dir="auto">
+      <Inlines tokens={heading.children} />
+    </Tag>
+  );
+};
 
 const BlockView = memo(({ block }: { readonly block: Block }) => {
   switch (block.type) {
-    case "heading": {
-      const Tag = HEADINGS[block.level - 1] ?? "h6";
-      return (
-        <Tag data-level={block.level} dir="auto">
-          <Inlines tokens={block.children} />
-        </Tag>
-      );
-    }
+    case "heading":
+      return <Heading heading={block} />;
     case "code":
       return (
         <Copied text={block.text} what="the code">
@@ -190,7 +216,9 @@ export const Markdown = memo(
     known.current = read;
     return (
       <div className="markdown">
-        <Blocks blocks={read.blocks} />
+        <Depths value={outline(read.blocks)}>
+          <Blocks blocks={read.blocks} />
+        </Depths>
         {text.length > SHOWN_MAX && (
           <p className="quiet">{`${text.length - SHOWN_MAX} more characters are not shown.`}</p>
         )}

@@ -5,17 +5,32 @@ import { withWaitingCall } from "./states-of-connectors.ts";
 
 const CONNECTORS = `#/projects/${PROJECT_ID}/connectors`;
 const ONE = `${CONNECTORS}/linear`;
+const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+const CALL = `/v1/projects/${PROJECT_ID}/approvals/01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11`;
 const API = `/v1/projects/${PROJECT_ID}/connectors`;
 
 export const CONNECTOR_ACTIONS: readonly Action[] = [
   {
     name: "approves a call that waits",
-    hash: `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`,
-    shows: ".callout pre",
+    hash: SESSION,
+    shows: ".ends > .item",
     change: withWaitingCall,
     does: ({ press }) => press("Approve: linear create_issue"),
-    writes: `POST /v1/projects/${PROJECT_ID}/approvals/01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11/approve {}`,
+    writes: `POST ${CALL}/approve {}`,
     tells: "linear create_issue is approved. The agent gets the result.",
+    gone: "The agent asks to call",
+  },
+  {
+    name: "denies a call that waits, with a reason",
+    hash: SESSION,
+    shows: ".ends > .item",
+    change: withWaitingCall,
+    does: async ({ press, write }) => {
+      await write("Reason for the agent (optional, sent with a denial)", "Not in this team.");
+      await press("Deny: linear create_issue");
+    },
+    writes: `POST ${CALL}/deny {"reason":"Not in this team."}`,
+    tells: "linear create_issue is denied.",
     gone: "The agent asks to call",
   },
   {
@@ -36,7 +51,7 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
       await write("Reason", "Not in this team.");
       await press("Deny");
     },
-    writes: `POST /v1/projects/${PROJECT_ID}/approvals/01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11/deny {"reason":"Not in this team."}`,
+    writes: `POST ${CALL}/deny {"reason":"Not in this team."}`,
     tells: "linear create_issue is denied.",
     gone: "The agent asks to call",
   },

@@ -22,13 +22,12 @@ export const withWaitingCall = (world: World): void => {
 
 export const STATES_OF_CONNECTORS: readonly State[] = [
   { name: "connectors-waiting", hash: CONNECTORS, shows: ".callout pre", change: withWaitingCall },
-  { name: "session-approval", hash: SESSION, shows: ".callout pre", change: withWaitingCall },
   {
-    name: "session-approval-deny",
+    name: "session-approval",
     hash: SESSION,
-    shows: ".callout pre",
+    shows: ".items > .item",
     change: withWaitingCall,
-    act: pressed("Deny: linear create_issue"),
+    act: (page) => page.getByRole("button", { name: "Approve: linear create_issue" }).waitFor(),
   },
   { name: "connectors", hash: CONNECTORS, shows: ".row" },
   { name: "connectors-empty", hash: CONNECTORS, shows: ".empty", change: none },
