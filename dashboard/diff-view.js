@@ -333,21 +333,6 @@ export const shortened = (line) =>
       }
     : line;
 
-/** @param {string[]} lines */
-export const diffLines = (lines) =>
-  h(
-    "pre",
-    { class: "diff", tabindex: 0 },
-    lines.map((line) => h("span", { class: kindOf(line) }, `${line}\n`)),
-  );
-
-/** @param {string} line */
-const kindOf = (line) => {
-  if (line.startsWith("+")) return "added";
-  if (line.startsWith("-")) return "removed";
-  return line.startsWith("@@") ? "hunk" : "same";
-};
-
 /**
  * Lines with their numbers in the files. The numbers are drawn by the style sheet, so that a copy has the lines alone.
  *
