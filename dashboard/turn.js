@@ -44,12 +44,11 @@ export const turnView = (conversation, { status, pending_approvals: calls }) => 
   ];
 };
 
-/** @param {Conversation} conversation @returns {Child[]} */
+/** A turn that has ended has its cost at its end. @param {Conversation} conversation @returns {Child[]} */
 export const costView = (conversation) => {
-  const last = turnUsage(conversation);
+  const present = conversation.turn.state === "idle" ? null : turnUsage(conversation);
   return [
-    last !== null &&
-      h("span", {}, `${conversation.turn.state === "idle" ? "Last turn" : "This turn"}: ${usageText(last)}`),
+    present !== null && h("span", {}, `This turn: ${usageText(present)}`),
     h("span", {}, `Session: ${usageText(conversation.usage)}`),
   ];
 };

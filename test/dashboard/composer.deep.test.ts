@@ -205,7 +205,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("This turn: 100 tokens in · 20 out · $0.2500").waitFor();
     fake.say("item", sampleItem("b", { turn_id: "t", usage, ...text("two") }));
     fake.say("state", { state: IDLE, usage: { ...usage, cost_usd: 3 } });
-    await page.getByText("Last turn: 200 tokens in · 40 out · $0.5000").waitFor();
+    // A turn that has ended has its cost at its end.
+    await page.locator(".turn-foot").getByText("200 tokens in · 40 out · $0.5000").waitFor();
+    expect(await page.getByText("This turn:").count()).toBe(0);
     await page.getByText("Session: 100 tokens in · 20 out · $3.00").waitFor();
   });
 
