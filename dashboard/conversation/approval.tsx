@@ -77,7 +77,7 @@ export const ApprovalCard = ({
     notice(`${name} is denied.`);
   };
   return (
-    <div className="item" data-kind="request">
+    <div className="item ask-card">
       <p className="said-by">
         <strong>The agent asks to call </strong>
         <code>{name}</code>

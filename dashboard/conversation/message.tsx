@@ -132,9 +132,9 @@ export const Thought = ({ item, opened }: { readonly item: Item; readonly opened
     name={item.id}
     opened={opened}
     summary={
-      <>
+      <span className="tool-line">
         {isOpen(item) ? "Thinking…" : "Thought"} <Took item={item} />
-      </>
+      </span>
     }
   >
     {() => <Markdown text={textOf(item)} isGrowing={isOpen(item)} />}

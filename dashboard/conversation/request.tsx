@@ -284,7 +284,7 @@ export const RequestCard = memo((card: Card) => {
   const by = answer?.by?.name;
   const forbidden = isAsking ? answerRole() : null;
   return (
-    <>
+    <div className="ask-card">
       <p className="said-by">
         <strong>{request.kind === "permission" ? "The agent asks for permission" : "The agent asks"}</strong>{" "}
         <Clock at={item.created_at} /> <Badge status={outcomeWord(item.status, answer)} />
@@ -304,6 +304,6 @@ export const RequestCard = memo((card: Card) => {
       ) : (
         <Answered request={request} answer={answer} />
       )}
-    </>
+    </div>
   );
 });

@@ -62,7 +62,7 @@ const Requests = ({ session }: { readonly session: Place }) => {
         const item = conversation.items.get(id);
         return (
           item !== undefined && (
-            <div key={id} className="item" data-kind="request">
+            <div key={id} className="item">
               <RequestCard item={item} asked={steering.askedOf(id)} steering={steering} drafts={drafts} />
             </div>
           )

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { readOn } from "../../dashboard/markdown.js";
 import { shapeOf } from "./markdown-shapes.ts";
 
 describe("Markdown", () => {
@@ -111,5 +112,19 @@ describe("Markdown", () => {
         ],
       },
     ]);
+  });
+
+  it("reads only the end of a text that grows, and all of another one", () => {
+    const first = readOn("# One\n\ntwo\n\nthr", null);
+    const next = readOn("# One\n\ntwo\n\nthree **four**", first);
+    expect(next.blocks.map((block, at) => block === first.blocks[at])).toEqual([true, true, false]);
+    expect(readOn(next.text, next)).toBe(next);
+    const other = readOn("# One\n\nother", next);
+    expect(other.blocks.map((block, at) => block === next.blocks[at])).toEqual([false, false]);
+    // A name for an address that came before holds for what follows.
+    const named = readOn("[a]: https://x.y/\n\none\n\ntwo", null);
+    expect(readOn(`${named.text} [a]`, named).blocks.at(-1)).toMatchObject({
+      children: [{ type: "text" }, { type: "link", href: "https://x.y/" }],
+    });
   });
 });
