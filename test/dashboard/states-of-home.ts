@@ -131,7 +131,7 @@ export const STATES_OF_HOME: readonly State[] = [
     },
     act: async (page) => {
       await pressed("Decide: on-push")(page);
-      await page.locator(".opened .callout").waitFor();
+      await page.locator(".opened .ask-card").waitFor();
     },
   },
   { name: "home-done", hash: "#/", shows: ".session", change: withDone },
