@@ -96,7 +96,7 @@ describe("a message of the model that reached its limit", () => {
 });
 
 describe("a tool call", () => {
-  test("of the shell has its command, its output and its time", () => {
+  test("of the shell has its command, its output, its exit code and its time", () => {
     const [first] = tools("bash");
     expect(first).toMatchObject({
       kind: "tool",
@@ -108,6 +108,7 @@ describe("a tool call", () => {
         input: { command: "echo one; echo two >&2" },
         output: "one\ntwo\n",
         truncated: false,
+        exit_code: 0,
         changes: [],
       },
     });
@@ -211,6 +212,8 @@ describe("a turn that does not end well", () => {
 
   test("because a person ended it interrupts the running tool", () => {
     const begun = tools("bash").find(({ tool }) => tool?.output.startsWith("begun"));
+    // A signal ended it.
+    expect(begun?.tool).not.toHaveProperty("exit_code");
     expect(begun).toMatchObject({ status: "interrupted", error: null });
     expect(tools("question").at(-1)).toMatchObject({ status: "interrupted" });
   });
