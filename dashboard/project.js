@@ -17,6 +17,10 @@ const LIVE = new Set(["provisioning", "running"]);
 /** @param {string} status */
 export const isLive = (status) => LIVE.has(status);
 
+const ENDED = new Set(["stopped", "failed"]);
+/** Whether a restart would give it a new sandbox. @param {string} status */
+export const hasEnded = (status) => ENDED.has(status);
+
 /** @param {string} id */
 export const projectPath = (id) => `/v1/projects/${encodeURIComponent(id)}`;
 

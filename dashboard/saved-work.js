@@ -2,18 +2,17 @@
 import { h } from "./dom.js";
 import { counted } from "./format.js";
 import { time } from "./parts.js";
-import { hasContents } from "./project.js";
+import { hasContents, hasEnded } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./wire.d.ts").Saved} Saved */
 
 /** The id of the box in which the reader says whether a restart brings saved work back. */
 export const RESTORE_BOX = "restore-saved";
-const ENDED = new Set(["stopped", "failed"]);
 
 /** Whether a restart of this session would have something to bring back. @param {Session} session */
 export const canRestore = ({ status, saved }) =>
-  ENDED.has(status) && saved !== null && (hasContents(saved) || (saved.earlier ?? []).length > 0);
+  hasEnded(status) && saved !== null && (hasContents(saved) || (saved.earlier ?? []).length > 0);
 
 /** What the reader wishes of a restart. Without a box, as in a list, saved work is brought back. */
 export const isRestoreWanted = () => {

@@ -1,6 +1,6 @@
 /** What a person can do with a session without opening it. */
 import type { ReactNode } from "react";
-import { isLive, sessionName } from "../project.js";
+import { hasEnded, isLive, sessionName } from "../project.js";
 import type { Session } from "./sessions.ts";
 
 interface Action {
@@ -29,8 +29,6 @@ export const ActionButton = ({ session, entry, label, className, save }: Action)
   </button>
 );
 
-export const hasEnded = ({ status }: Session): boolean => status === "stopped" || status === "failed";
-
 export const SessionMenu = ({ session }: { readonly session: Session }): ReactNode => {
   const name = sessionName(session);
   return (
@@ -40,7 +38,9 @@ export const SessionMenu = ({ session }: { readonly session: Session }): ReactNo
       </summary>
       <div className="menu-items">
         {isLive(session.status) && <ActionButton session={session} entry="stop-session" label="Stop" />}
-        {hasEnded(session) && <ActionButton session={session} entry="restart-session" label="Restart" />}
+        {hasEnded(session.status) && (
+          <ActionButton session={session} entry="restart-session" label="Restart" />
+        )}
         <ActionButton session={session} entry="rename-session" label="Rename" />
         <ActionButton session={session} entry="delete-session" label="Delete" className="danger" />
       </div>

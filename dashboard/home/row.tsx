@@ -2,11 +2,11 @@
 import { useId, useState } from "react";
 import { dollars, grouped } from "../format.js";
 import { projectLink } from "../parts.js";
-import { sessionName } from "../project.js";
+import { hasEnded, sessionName } from "../project.js";
 import { isUnsafe, unsavedWords } from "../saved-words.js";
 import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
-import { ActionButton, hasEnded, SessionMenu } from "./actions.tsx";
+import { ActionButton, SessionMenu } from "./actions.tsx";
 import type { Session } from "./sessions.ts";
 import { Wait } from "./wait.tsx";
 
@@ -111,7 +111,7 @@ const Failure = ({ session }: { readonly session: Session }) => (
       <Prose text={problemText(session) ?? ""} />
     </p>
     <p className="actions">
-      {hasEnded(session) && (
+      {hasEnded(session.status) && (
         <ActionButton session={session} entry="restart-session" label="Restart" className="primary" />
       )}
       <a className="button" href={projectLink(session.project_id, `/sessions/${session.id}`)}>

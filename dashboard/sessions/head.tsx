@@ -2,13 +2,13 @@
 import { Fragment, type ReactNode } from "react";
 import { grouped } from "../format.js";
 import { projectLink } from "../parts.js";
-import { isLive, sessionName } from "../project.js";
+import { hasEnded, isLive, sessionName } from "../project.js";
 import { lackedRole } from "../roles.js";
 import { FrameAct } from "../ui/act.tsx";
 import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";
 import type { Place } from "./place.ts";
-import { actionInput, hasEnded, type Session, type SessionData } from "./session.ts";
+import { actionInput, type Session, type SessionData } from "./session.ts";
 import { hasNewWork, type Work } from "./work.ts";
 
 interface Head {
@@ -92,7 +92,7 @@ const DELETE: Action = { name: "delete-session", label: "Delete" };
 const actionsFor = ({ session, changes }: SessionData, work: Work): readonly Action[] => {
   const isProposed = changes.some(({ status }) => status === "open");
   const propose = hasNewWork(work) && !isProposed ? [PROPOSE] : [];
-  const restart = hasEnded(session) ? [RESTART] : [];
+  const restart = hasEnded(session.status) ? [RESTART] : [];
   const first = session.status === "failed" ? [...restart, ...propose] : [...propose, ...restart];
   return [...first, ...(isLive(session.status) ? [STOP] : []), RENAME, DELETE].filter(
     ({ name }) => lackedRole(name) === null,

@@ -107,8 +107,9 @@ const SessionPage = ({ data, me, frame }: Shown) => {
   const { session } = data;
   const root = useRef<HTMLDivElement>(null);
   const following = useFollowing(pathOf(session), frame);
-  // Why a session failed is mostly in its log.
-  const place = usePlace(tabsFor(), session.status === "failed" ? "log" : "changes");
+  // Why a session failed is mostly in its log. A reader of another tab stays there when it fails.
+  const [first] = useState<Tab>(session.status === "failed" ? "log" : "changes");
+  const place = usePlace(tabsFor(), first);
   useLayoutEffect(() => {
     if (root.current === null || following === null) return;
     following.drawn(root.current, data, me?.user.name ?? "You");

@@ -22,7 +22,7 @@ interface Panel {
 
 const FIRST: Panel = { isOpen: true, width: WIDTH.first };
 
-export const withinWidth = (width: number): number => Math.min(WIDTH.most, Math.max(WIDTH.least, width));
+const withinWidth = (width: number): number => Math.min(WIDTH.most, Math.max(WIDTH.least, width));
 
 const readPanel = (): Panel => {
   try {

@@ -5,7 +5,7 @@ import { isOver } from "../environment-log.js";
 
 export type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 export type Sandbox = Answer<"GET /v1/projects/:pid/sessions/:sid/sandbox">;
-export type Project = Answer<"GET /v1/projects/:pid">;
+type Project = Answer<"GET /v1/projects/:pid">;
 export type ChangeRequest = Answer<"GET /v1/projects/:pid/change-requests">["change_requests"][number];
 type OwnCredentials = Answer<"GET /v1/projects/:pid/sessions/:sid/own-credentials">;
 type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;
@@ -59,9 +59,6 @@ export const readSession = async ([pid = "", sid = ""]: readonly string[]): Prom
 /** Whether the sandbox of the session is on its way. */
 export const isStarting = ({ activity }: Session): boolean =>
   activity === "queued" || activity === "starting";
-
-export const hasEnded = ({ status }: Pick<Session, "status">): boolean =>
-  status === "stopped" || status === "failed";
 
 /** What the entries of `actions.js` need about a session. */
 export const actionInput = ({ project_id: project, id, name }: Session, title: string) => ({

@@ -6,7 +6,13 @@ import { type Child, morph } from "../dom.js";
 export const Drawn = ({ view }: { readonly view: Child | Child[] }) => {
   const place = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    if (place.current !== null) morph(place.current, [view].flat());
+    const { current } = place;
+    if (current === null) return;
+    const wasInside = current.contains(document.activeElement);
+    morph(current, [view].flat());
+    // If the focused element disappears, the focus moves to the page's beginning, not outside of it.
+    if (wasInside && !current.contains(document.activeElement))
+      document.getElementById("main")?.focus({ preventScroll: true });
   });
   return <div ref={place} data-own="drawn" />;
 };
