@@ -115,9 +115,9 @@ const ShownFile = ({ tree, path }: { readonly tree: Tree; readonly path: string 
   }, [isRead]);
   return (
     <section aria-label={path} aria-live="polite">
-      <h3 ref={heading} tabIndex={-1}>
+      <h2 ref={heading} tabIndex={-1}>
         {path}
-      </h3>
+      </h2>
       {found === undefined && <Note>Loading…</Note>}
       {typeof found === "string" && <p className="refusal">{found}</p>}
       {typeof found === "object" &&

@@ -182,6 +182,7 @@ const SESSION_ACTIONS: readonly Action[] = [
     hash: SESSION,
     shows: ".items > .item",
     does: async ({ write, press }) => {
+      await press("Actions for on-push");
       await press("Rename");
       await write("Name", "Greet");
       await press("Rename");

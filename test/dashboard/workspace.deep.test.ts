@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await lines.nth(1).getAttribute("data-after")).toBe("2");
     expect(await page.getByText("latest (link)").count()).toBe(1);
     // The file opens below the tree: the reader is led to it.
-    const heading = page.locator("#part-files h3:focus");
+    const heading = page.locator("#part-files h2:focus");
     expect(await heading.innerText()).toBe("bin/greet.sh");
     const box = await heading.boundingBox();
     expect(box === null ? -1 : box.y).toBeGreaterThanOrEqual(0);
