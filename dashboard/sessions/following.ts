@@ -36,7 +36,8 @@ export const followSession = (path: string, { redraw, project }: Frame) => {
   const saves = followSaves(path, {
     changed: redraw,
     canRestore,
-    showDiff: (diff, url, changes) => diffView(diff, { source: sourceOf(url, changes), open: false }),
+    showDiff: (diff, url, changes) =>
+      diffView(diff, { source: sourceOf(url, changes), open: false, columns: false }),
   });
   const endLines = followLines(redraw);
   return {
