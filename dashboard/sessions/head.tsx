@@ -17,12 +17,9 @@ interface Head {
   readonly place: Place;
 }
 
-/** Who or what began it. */
-const Starter = ({
-  session: { project_id: project, person, trigger_slug: trigger, parent_session_id: parent },
-}: {
-  readonly session: Session;
-}) => {
+/** Who or what began it. Null: nobody knows any more. */
+const starterOf = (session: Session): ReactNode => {
+  const { project_id: project, person, trigger_slug: trigger, parent_session_id: parent } = session;
   if (parent !== null)
     return (
       <a href={projectLink(project, `/sessions/${parent}`)}>
@@ -46,10 +43,8 @@ const Facts = ({ data: { session, changes }, work, place }: Head) => {
   const counts = workCounts({ session, work });
   const newest = changes[0];
   const facts: readonly ReactNode[] = [
-    <Starter key="starter" session={session} />,
-    <Fragment key="began">
-      <Time at={session.created_at} />
-    </Fragment>,
+    starterOf(session),
+    <Time key="began" at={session.created_at} />,
     <Fragment key="branch">
       branch <IdEnd id={branch} />
     </Fragment>,

@@ -89,6 +89,20 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       expect(complaints).toEqual([]);
     });
 
+    deepTest("is the same one after a look at another tab, and at the session's state", async () => {
+      await page.getByRole("tab", { name: "Log" }).click();
+      await page.locator(".logs").waitFor();
+      await page.getByRole("tab", { name: "Terminal" }).click();
+      await shows(/^42 *$/m);
+      await page.getByRole("link", { name: "Why this state?" }).click();
+      await page.locator(".machine").first().waitFor();
+      await page.goBack();
+      await shows(/^42 *$/m);
+      await page.locator(".terminal-panel textarea").focus();
+      await type("echo still''here");
+      await shows("stillhere");
+    });
+
     it("shows colours, and the page's policy refuses nothing", async () => {
       // A colour of its own is a style of its own, which the library writes as an attribute.
       await type(String.raw`printf '\033[38;2;12;100;60mgre''en\033[0m\n'`);
