@@ -67,7 +67,20 @@ export const STATES_OF_WORK: readonly State[] = [
       manifest: { commit: null, synced_at: null, error: "The server refused the credential." },
     }),
   },
-  { name: "session-work", hash: `${SESSION}?tab=changes`, shows: "#work .file", change: withWork },
+  {
+    name: "session-work",
+    hash: `${SESSION}?tab=changes`,
+    shows: "#work .file",
+    change: (world) => {
+      withWork(world);
+      withFirst({
+        name: "Note the first push, and greet people by the hour of the day in their own language",
+        last_sentence:
+          "The note is written and pushed, the greeting follows the hour, and both have tests that fail without the change.",
+        trigger_slug: null,
+      })(world);
+    },
+  },
   { name: "session-workspace", hash: `${SESSION}?tab=changes`, shows: "#work .file", change: withWorkspace },
   {
     name: "session-files",
