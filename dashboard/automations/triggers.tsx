@@ -331,6 +331,12 @@ const Card = (about: About) => {
   );
 };
 
+/** Where the mistakes are. What they are is above the list. */
+const placeText = (errors: readonly Mistake[]): string => {
+  const lines = [...new Set(errors.flatMap(({ line }) => line ?? []))];
+  return lines.length === 0 ? "platform.toml" : `line ${lines.join(", ")} of platform.toml`;
+};
+
 /** An entry that the service does not serve. */
 const WrongCard = ({ project, slug, errors }: WrongEntry & { readonly project: Project }) => (
   <li className="card">
@@ -338,7 +344,7 @@ const WrongCard = ({ project, slug, errors }: WrongEntry & { readonly project: P
       <div>
         <h2>{slug}</h2>
         <p className="quiet">
-          <Tag tone="bad">mistake</Tag> It is not served until platform.toml is corrected.
+          <Tag tone="bad">mistake</Tag> It is not served until {placeText(errors)} is corrected.
         </p>
       </div>
       {!isArchived(project) && (
@@ -353,13 +359,6 @@ const WrongCard = ({ project, slug, errors }: WrongEntry & { readonly project: P
         </p>
       )}
     </header>
-    <ul className="dots">
-      {errors.map((mistake, at) => (
-        <li key={at}>
-          <MistakeText mistake={mistake} />
-        </li>
-      ))}
-    </ul>
   </li>
 );
 

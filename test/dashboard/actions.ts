@@ -329,22 +329,51 @@ const TRIGGER_ACTIONS: readonly Action[] = [
     hash: `${PROJECT}/triggers`,
     shows: ".card",
     does: async ({ press }) => {
-      await press("Preview Note each push");
+      await press("Preview: Note each push");
       await press("Preview");
     },
     tells: "Pushed by: Mona",
   },
   {
     name: "proposes a trigger",
-    hash: `${PROJECT}/triggers/new`,
+    hash: `${PROJECT}/triggers/new?from=cron`,
     shows: "form",
+    change: (world) => {
+      world.proposal = { number: 7, status: "open" };
+    },
     does: async ({ write, press }) => {
       await write("Slug", "nightly");
-      await write("Schedule", "0 30 2 * * *");
       await write("Prompt", "Update the dependencies.");
       await press("Open a change request");
     },
     tells: "Note the first push",
+  },
+  {
+    name: "pauses a trigger",
+    hash: `${PROJECT}/triggers`,
+    shows: ".card",
+    does: ({ press }) => press("Pause: Note each push"),
+    writes: `POST ${API}/triggers/on-push/proposals {"action":"pause","merge":true}`,
+  },
+  {
+    name: "deletes a trigger",
+    hash: `${PROJECT}/triggers`,
+    shows: ".card",
+    does: async ({ press }) => {
+      await press("Delete: Note each push");
+      await press("Delete");
+    },
+    writes: `POST ${API}/triggers/on-push/proposals {"action":"delete","merge":true}`,
+  },
+  {
+    name: "changes a trigger",
+    hash: `${PROJECT}/triggers/on-push/edit`,
+    shows: "form",
+    does: async ({ write, press }) => {
+      await write("Branches", "main");
+      await press("Save and merge");
+    },
+    tells: '"Note each push" is changed.',
   },
   {
     name: "makes a value for a sender",

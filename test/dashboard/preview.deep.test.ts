@@ -15,7 +15,7 @@ describe.skipIf(!hasChromium)(title, () => {
   const preview = async (name: string) => {
     const opened = await start(world());
     await opened.visit(TRIGGERS);
-    await opened.page.getByRole("button", { name: `Preview ${name}` }).click();
+    await opened.page.getByRole("button", { name: `Preview: ${name}` }).click();
     const dialog = opened.page.getByRole("dialog");
     return { ...opened, dialog, render: dialog.getByRole("button", { name: "Preview" }) };
   };
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await dialog.locator("pre").count()).toBe(0);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "hidden" });
-    expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Preview Note each push");
+    expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Preview: Note each push");
   });
 
   it("shows a fire by hand, by keyboard alone", async () => {

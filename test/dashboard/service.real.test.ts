@@ -69,7 +69,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByText("live", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Triggers", exact: true }).click();
-    await page.getByRole("button", { name: "Preview Note each push" }).click();
+    await page.getByRole("button", { name: "Preview: Note each push" }).click();
     await page.getByLabel("Body (JSON)").fill('{"pusher": {"name": "Mona"}}');
     await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
     await page.getByRole("dialog").getByText("Pushed by: Mona").waitFor();

@@ -53,6 +53,7 @@ describe.skipIf(!hasChromium)(title, () => {
       triggers: [
         {
           ...cron,
+          cron: "0 0 9 21-25 11 *",
           next_fire_at: "2126-11-21T08:00:00.000Z",
           upcoming: [21, 22, 23, 24, 25].map((day) => `2126-11-${String(day)}T08:00:00.000Z`),
         },
@@ -76,8 +77,8 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   it.each([
-    [{ enabled: false }, false, "disabled"],
-    [{ enabled: true }, true, "paused"],
+    [{ enabled: false }, false, "paused"],
+    [{ enabled: true }, true, "all triggers are paused"],
     [{ enabled: true }, false, "never"],
   ])("say why a schedule has no next instant: %o, paused %s", async (state, isPaused, word) => {
     const { page, visit, fake } = await start(world());
@@ -232,7 +233,7 @@ describe.skipIf(!hasChromium)(title, () => {
     };
     const { page, fake, visit } = await start({ ...all, fires: [stored, lost] });
     await visit(TRIGGERS);
-    await page.getByRole("button", { name: "Preview Note each push" }).click();
+    await page.getByRole("button", { name: "Preview: Note each push" }).click();
     const choice = page.getByLabel("Past delivery");
     await choice.waitFor();
     const [, first = "", second = ""] = await choice.locator("option").allInnerTexts();
@@ -259,6 +260,8 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(".instants").count()).toBe(0);
     for (const name of [/^Run now/, /^Pause all/, /^Resume all/])
       expect(await page.getByRole("button", { name }).count()).toBe(0);
+    for (const name of [/^Pause:/, /^Delete:/])
+      expect(await page.getByRole("button", { name }).count()).toBe(0);
     for (const form of ["/new", "/triggers/new"]) {
       await visit(PROJECT + form);
       await page.getByRole("heading", { name: form === "/new" ? "New session" : "New trigger" }).waitFor();
@@ -267,75 +270,146 @@ describe.skipIf(!hasChromium)(title, () => {
     }
   });
 
-  it("are added by a form that keeps what is typed across a reload, of both kinds", async () => {
-    const { page, fake, visit } = await start(world());
-    fake.world.draft = { lines: '[[triggers]]\nslug = "nightly"\n', upcoming: [], issues: [] };
-    await visit(`${TRIGGERS}/new`);
-    await page.getByLabel("Slug").fill("nightly");
-    await page.getByLabel("Schedule").fill("0 0 2 * * *");
-    await page.getByLabel("Prompt").fill("Update.");
-    await visit(`${TRIGGERS}/new?kind=webhook`);
-    await page.getByLabel("Events").fill("push");
-    await page.reload();
-    await expect.poll(() => page.getByLabel("Events").inputValue()).toBe("push");
-    await page.getByText('slug = "nightly"').waitFor();
-    await visit(`${TRIGGERS}/new`);
-    await expect.poll(() => page.getByLabel("Schedule").inputValue()).toBe("0 0 2 * * *");
-    expect(await page.getByLabel("Slug").inputValue()).toBe("nightly");
-    await page.getByRole("button", { name: "Open a change request" }).click();
-    await page.getByRole("heading", { name: "Note the first push" }).waitFor();
-    await visit(`${TRIGGERS}/new`);
-    await page.getByLabel("Slug").waitFor();
-    expect(await page.getByLabel("Slug").inputValue()).toBe("");
+  it("have their schedule in words, and all next instants behind the first one", async () => {
+    const { page, visit } = await start(world());
+    await visit(TRIGGERS);
+    const card = page.locator(".card", { hasText: "Look back in the new year" });
+    await card.getByText(/^Every year on 2 January at 0[78]:00 \(your time\)$/).waitFor();
+    await card.getByText("0 0 9 2 1 *").waitFor();
+    await card.locator(".next-runs summary").click();
+    expect(await card.locator(".instants tbody tr").count()).toBe(5);
   });
 
-  it("are added by a form that reads the schedule and the lines while they are typed", async () => {
+  it("are paused, resumed and deleted one by one, merged at once", async () => {
     const { page, fake, visit } = await start(world());
     await visit(TRIGGERS);
+    await page.getByRole("button", { name: "Pause: Note each push" }).click();
+    await page.getByText('"Note each push" is paused.').waitFor();
+    const [first, ...others] = fake.world.listing["triggers"] as Record<string, unknown>[];
+    fake.world.listing = { ...fake.world.listing, triggers: [{ ...first, enabled: false }, ...others] };
+    await page.reload();
+    await page.getByRole("button", { name: "Resume: Note each push" }).click();
+    await page.getByText('"Note each push" is on.').waitFor();
+    fake.world.proposal = { number: 8, status: "open" };
+    await page.getByRole("button", { name: "Delete: nightly" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText('Change request #8 is open. Once it is merged, "nightly" is deleted.').waitFor();
+    expect(await page.getByRole("link", { name: "Open #8" }).getAttribute("href")).toBe(
+      `${PROJECT}/change-requests/8`,
+    );
+    const path = `POST /v1/projects/${PROJECT_ID}/triggers`;
+    expect(fake.writes).toEqual([
+      `${path}/on-push/proposals {"action":"pause","merge":true}`,
+      `${path}/on-push/proposals {"action":"resume","merge":true}`,
+      `${path}/nightly/proposals {"action":"delete","merge":true}`,
+    ]);
+  });
+
+  it("begin with a template or with nothing, and keep what is typed across a reload", async () => {
+    const { page, fake, visit } = await start(world());
+    fake.world.draft = { ...fake.world.draft, lines: '[[triggers]]\nslug = "<script>"\n' };
+    await visit(TRIGGERS);
     await page.getByRole("link", { name: "Add a trigger" }).click();
+    await page.getByRole("link", { name: "Weekly report" }).click();
+    await page.getByText('slug = "<script>"').waitFor();
+    expect(await page.getByLabel("Slug").inputValue()).toBe("weekly-report");
+    expect(await page.getByLabel("At", { exact: true }).inputValue()).toBe("09:00");
+    await page.getByLabel("Slug").fill("friday");
+    await page.getByLabel("On", { exact: true }).selectOption("Friday");
+    await page.reload();
+    await expect.poll(() => page.getByLabel("Slug").inputValue()).toBe("friday");
+    await page.getByRole("link", { name: "Begin with something else" }).click();
+    await page.getByRole("link", { name: "On a webhook" }).click();
+    await page.getByLabel("Events").waitFor();
+    expect(await page.getByLabel("Slug").inputValue()).toBe("");
+    await visit(`${TRIGGERS}/new?from=weekly-report`);
+    await page.getByRole("button", { name: "Save and merge" }).click();
+    await page.getByText('"Weekly report" is on.').waitFor();
+    await page.getByRole("heading", { name: "Note each push" }).waitFor();
+    const wish = JSON.parse(
+      (fake.writes.findLast((write) => write.includes("/proposals")) ?? "").replace(/^[^{]*/, ""),
+    );
+    expect(wish).toMatchObject({ type: "cron", slug: "friday", cron: "0 0 9 * * 5", merge: true });
+    await visit(`${TRIGGERS}/new?from=weekly-report`);
+    await page.getByLabel("Slug").waitFor();
+    expect(await page.getByLabel("Slug").inputValue()).toBe("weekly-report");
+  });
+
+  it("are added by a form that reads the schedule while it is typed, as a change request if that is wished", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${TRIGGERS}/new?from=cron`);
     await page.getByText("They appear here when the schedule can be read.").waitFor();
     fake.world.draft = {
-      lines: null,
-      upcoming: [],
+      ...fake.world.draft,
       issues: [
         { path: "cron", message: "<b>five</b> fields" },
         { path: "prompt", message: "prompt is required." },
       ],
     };
+    await page.getByLabel("Repeat").selectOption("As a cron line");
+    expect(await page.getByLabel("Schedule").inputValue()).toBe("0 0 9 * * *");
     await page.getByLabel("Schedule").fill("0 0 2 * *");
     await page.getByText("<b>five</b> fields").waitFor();
     expect(await page.getByText("prompt is required.").count()).toBe(0);
-    fake.world.draft = {
-      lines: '[[triggers]]\nslug = "<script>"\n',
-      upcoming: ["2126-11-21T08:00:00.000Z"],
-      issues: [],
-    };
+    fake.world.draft = { ...fake.world.draft, upcoming: ["2126-11-21T08:00:00.000Z"], issues: [] };
+    fake.world.proposal = { number: 7, status: "open" };
     await page.getByLabel("Slug").fill("nightly");
     await page.getByLabel("Time zone").fill("Europe/Berlin");
     await page.getByLabel("Prompt").fill("Update.\nTest.");
-    await page.getByText('slug = "<script>"').waitFor();
     await page.locator(".instants", { hasText: "Europe/Berlin" }).waitFor();
     await page.getByRole("button", { name: "Open a change request" }).click();
     await page.getByRole("heading", { name: "Note the first push" }).waitFor();
-    const writes = fake.writes.filter((write) => write.includes("/proposals"));
-    expect(writes).toEqual([
+    expect(fake.writes.filter((write) => write.includes("/proposals"))).toEqual([
       `POST /v1/projects/${PROJECT_ID}/triggers/proposals ${JSON.stringify({
         type: "cron",
         slug: "nightly",
+        prompt: "Update.\nTest.",
         cron: "0 0 2 * *",
         timezone: "Europe/Berlin",
-        prompt: "Update.\nTest.",
       })}`,
     ]);
-    await visit(`${TRIGGERS}/new?kind=webhook`);
-    await page.getByLabel("Slug").fill("on-tag");
-    await page.getByLabel("Events").fill("push, , create");
-    await page.getByLabel("Prompt").fill("x");
+  });
+
+  it("of a webhook are added with a secret that is made in the form, and the sender's steps", async () => {
+    const { page, fake, visit } = await start(world());
+    fake.world.draft = { ...fake.world.draft, webhook_url: "https://agents.example.org/v1/webhooks/x" };
+    await visit(`${TRIGGERS}/new?from=triage-issue`);
+    await page.getByRole("button", { name: "Make a new value of WEBHOOK_SECRET" }).click();
+    await page.getByRole("dialog").getByText("It is not shown again.").waitFor();
+    await page.getByRole("button", { name: "Done" }).click();
+    expect(fake.writes.filter((write) => write.startsWith("PUT"))).toEqual([
+      expect.stringMatching(/WEBHOOK_SECRET \{"value":"[0-9a-f]{64}","service":true\}$/),
+    ]);
+    await page.locator("summary", { hasText: "Set up a sender" }).click();
+    await page.locator("summary", { hasText: "GitHub" }).click();
+    await page.getByText("https://agents.example.org/v1/webhooks/x").first().waitFor();
     fake.world.refused = { status: 409, code: "manifest_not_extended", error: "line 3 <i>" };
-    await page.getByRole("button", { name: "Open a change request" }).click();
+    await page.getByRole("button", { name: "Save and merge" }).click();
     await page.getByRole("alert").getByText("line 3 <i>").waitFor();
-    expect(fake.writes.at(-1)).toContain(
-      '"secret_env":"WEBHOOK_SECRET","prompt":"x","events":["push","create"]}',
-    );
+    expect(await page.getByLabel("Slug").inputValue()).toBe("triage-issue");
+  });
+
+  it("are edited with what they say, under their slug", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(TRIGGERS);
+    await page.getByRole("link", { name: "Edit: Note each push" }).click();
+    await page.getByRole("heading", { name: "Edit Note each push" }).waitFor();
+    expect(await page.getByLabel("Slug").count()).toBe(0);
+    await page.getByLabel("Branches").fill("main");
+    await page.getByLabel("Conditions").fill("body.forced = false");
+    await page.getByRole("button", { name: "Save and merge" }).click();
+    await page.getByText('"Note each push" is changed.').waitFor();
+    const write = fake.writes.findLast((one) => one.includes("/proposals")) ?? "";
+    expect(JSON.parse(write.slice(write.indexOf("{")))).toMatchObject({
+      type: "webhook",
+      slug: "on-push",
+      name: "Note each push",
+      agent: "release-notes",
+      secret_env: "GITHUB_WEBHOOK_SECRET",
+      branches: ["main"],
+      if: { "body.forced": false },
+      replaces: "on-push",
+      merge: true,
+    });
   });
 });
