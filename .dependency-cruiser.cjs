@@ -53,7 +53,7 @@ module.exports = {
     {
       name: "the-page-takes-types",
       comment:
-        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data, which the command line offers as well.",
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with.",
       severity: "error",
       from: { path: "^dashboard/" },
       to: {

@@ -49,6 +49,13 @@ cron = "0 30 2 * * *"
 prompt = "Update"
 
 [[triggers]]
+slug = "off"
+type = "cron"
+enabled = false
+cron = "0 0 3 * * *"
+prompt = "Rest"
+
+[[triggers]]
 slug = "broken"
 type = "cron"
 cron = "never"

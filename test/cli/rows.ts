@@ -228,6 +228,24 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
       /^The file missing\.json of --body-file cannot be read: it does not exist\.\n$/,
     ],
   },
+  "triggers pause": {
+    args: () => ["nightly"],
+    human: /^#\d+ open: Pause the trigger nightly\n$/,
+    json: { status: "open", title: "Pause the trigger nightly" },
+    refused: [["missing"], 4, notFound("Trigger")],
+  },
+  "triggers resume": {
+    args: () => ["off"],
+    human: /^#\d+ open: Resume the trigger off\n$/,
+    json: { status: "open" },
+    refused: [["missing"], 4, notFound("Trigger")],
+  },
+  "triggers delete": {
+    args: () => ["nightly"],
+    human: /^#\d+ open: Delete the trigger nightly\n$/,
+    json: { status: "open" },
+    refused: [["missing"], 4, notFound("Trigger")],
+  },
   "triggers fires": {
     args: async () => (await world.firedOnce(), ["push", "--limit", "1"]),
     human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +.+ +\\S+ \\S+ +${ID}\n$`),

@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, fake } = await start(world());
     fake.world.preview = { ...fake.world.preview, outcome: "filtered" };
     await visit(TRIGGERS);
-    await page.getByRole("button", { name: "Preview Note each push" }).click();
+    await page.getByRole("button", { name: "Preview: Note each push" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("Headers").click();
     await dialog.getByLabel("X-GitHub-Event").fill("create");

@@ -268,6 +268,29 @@ const cancel = command({
   },
 });
 
+/** Each is a change request. */
+const CHANGES = {
+  pause: "Pause a trigger: set enabled = false in platform.toml, by a change request",
+  resume: "Resume a paused trigger, by a change request",
+  delete: "Delete a trigger from platform.toml, by a change request",
+} as const;
+
+const changing = (action: keyof typeof CHANGES) =>
+  command({
+    name: `triggers ${action}`,
+    about: CHANGES[action],
+    takes: [SLUG],
+    inProject: true,
+    options: { merge: { about: "Merge the change request now, if you may merge" } },
+    run: async ({ given, options: { merge }, api, project }) => {
+      const { value, text } = await api().call("POST /v1/projects/:pid/triggers/:slug/proposals", {
+        params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
+        payload: { action, merge },
+      });
+      return { json: text, text: visible(`#${value.number} ${value.status}: ${value.title}`) };
+    },
+  });
+
 const queue = command({
   name: "queue",
   about: "List the account's queued fires in the order in which they will start",
@@ -295,6 +318,9 @@ export const triggerCommands = [
   triggersWhy,
   fire,
   preview,
+  changing("pause"),
+  changing("resume"),
+  changing("delete"),
   fires,
   refused,
   replay,

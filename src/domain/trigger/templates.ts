@@ -1,11 +1,11 @@
 /**
- * Triggers to begin with. The page and the command line offer them, so this file imports nothing that a browser lacks. The events and
+ * Triggers to begin with, as the page offers them. So this file imports nothing that a browser lacks. The events and
  * fields of webhooks are GitHub's.
  */
 import type { TriggerWish } from "../manifest/trigger-lines.ts";
 
 export interface TriggerTemplate {
-  /** As the command line calls it. */
+  /** In addresses of the page. */
   readonly id: string;
   readonly title: string;
   /** What it does, in one sentence. */
