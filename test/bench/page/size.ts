@@ -8,7 +8,7 @@ const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 export const SIZE_MAX_KB = 135;
 /** With the first page of a person who is signed in (decision 0095). */
 export const HOME_MAX_KB = 220;
-export const LATER_MAX_KB = 40;
+export const LATER_MAX_KB = 60;
 /** A session's conversation, beside what the first page loads. */
 export const CONVERSATION_MAX_KB = 20;
 /** The terminal, most of which is its library (decision 0041). */
