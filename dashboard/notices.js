@@ -23,6 +23,12 @@ export const notice = (text, link) => {
   fading = setTimeout(fade, NOTICE_MS);
 };
 
+/** The outcome of an action that leads to another page. Going there takes earlier notices away. @param {string} hash @param {string} text @param {[string, string]} [link] */
+export const noticeAt = (hash, text, link) => {
+  addEventListener("hashchange", () => notice(text, link), { once: true });
+  location.hash = hash;
+};
+
 /** Where a reader can do something about a refusal, by its code. @type {Record<string, [string, string]>} */
 const REMEDIES = { session_cap_reached: ["Show the sessions in use", "#/queue"] };
 

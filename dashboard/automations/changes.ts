@@ -2,7 +2,7 @@
 import type { Answer, Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { ask } from "../dialog.js";
-import { notice } from "../notices.js";
+import { notice, noticeAt } from "../notices.js";
 import { projectLink } from "../parts.js";
 import { lackedRole } from "../roles.js";
 
@@ -17,12 +17,17 @@ export const mayMerge = (): boolean => lackedRole("merge") === null;
 const linkTo = (pid: string, { number }: ChangeRequest): string =>
   projectLink(pid, `/change-requests/${number}`);
 
-/** @param done what is true once it is merged: "is paused" */
-const tell = (pid: string, change: ChangeRequest, { name, done }: { name: string; done: string }): void => {
-  const link: [string, string] = [`Open #${change.number}`, linkTo(pid, change)];
-  if (change.status === "merged") notice(`"${name}" ${done}.`, link);
-  else notice(`Change request #${change.number} is open. Once it is merged, "${name}" ${done}.`, link);
-};
+/** What a notice says. @param done what is true once it is merged: "is paused" */
+const outcome = (
+  pid: string,
+  change: ChangeRequest,
+  { name, done }: { readonly name: string; readonly done: string },
+): readonly [text: string, link: [string, string]] => [
+  change.status === "merged"
+    ? `"${name}" ${done}.`
+    : `Change request #${change.number} is open. Once it is merged, "${name}" ${done}.`,
+  [`Open #${change.number}`, linkTo(pid, change)],
+];
 
 type Action = Request<"POST /v1/projects/:pid/triggers/:slug/proposals">["payload"]["action"];
 
@@ -53,7 +58,7 @@ export const actOn = async ({ pid, slug, name }: Target, action: Action): Promis
     params: { pid, slug },
     payload: { action, merge },
   });
-  tell(pid, change, { name, done: DONE[action] });
+  notice(...outcome(pid, change, { name, done: DONE[action] }));
 };
 
 interface Save {
@@ -64,13 +69,14 @@ interface Save {
   readonly merge: boolean;
 }
 
-/** Adds or changes a trigger. @returns the address where the reader goes on */
-export const save = async ({ pid, wish, replaces, merge }: Save): Promise<string> => {
+/** Adds or changes a trigger. @returns what leads the reader on */
+export const save = async ({ pid, wish, replaces, merge }: Save): Promise<() => void> => {
   const change = await request("POST /v1/projects/:pid/triggers/proposals", {
     params: { pid },
     payload: { ...wish, ...(replaces !== null && { replaces }), ...(merge && { merge }) },
   });
   const name = wish.name ?? wish.slug ?? "";
-  if (merge) tell(pid, change, { name, done: replaces === null ? "is on" : "is changed" });
-  return change.status === "merged" ? projectLink(pid, "/triggers") : linkTo(pid, change);
+  const done = replaces === null ? "is on" : "is changed";
+  const address = change.status === "merged" ? projectLink(pid, "/triggers") : linkTo(pid, change);
+  return () => noticeAt(address, ...outcome(pid, change, { name, done }));
 };

@@ -304,9 +304,9 @@ export const TriggerForm = (form: TriggerForm) => {
   const draft = useTriggerDraft(project.id, wish, replaces);
   const merges = mayMerge();
   const send = async (isOther: boolean): Promise<void> => {
-    const address = await save({ pid: project.id, wish, replaces, merge: merges && !isOther });
+    const goOn = await save({ pid: project.id, wish, replaces, merge: merges && !isOther });
     keep(keeps, null);
-    location.hash = address;
+    goOn();
   };
   return (
     <div className="beside">
