@@ -75,7 +75,6 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/setup`, ".steps"],
   [`#/projects/${PROJECT_ID}/new`, "form"],
   [`#/projects/${PROJECT_ID}/triggers/new?from=webhook`, "form"],
-  [`#/projects/${PROJECT_ID}/triggers/on-push/edit`, "form"],
   ["#/queue", ".rows"],
   ["#/operator", ".table-frame"],
   ["#/account/state", ".machine"],

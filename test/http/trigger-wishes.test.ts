@@ -1,4 +1,4 @@
-/** New triggers: the lines of a description, and the change request that adds them (api.md 4 "New triggers"). */
+/** Changes of triggers: the lines of a description, and the change requests for them (api.md 4 "Changes of triggers"). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer, TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
