@@ -111,7 +111,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
 };
 
 /**
- * What a reader can do after a turn that failed.
+ * The remedies of a reader after a turn that failed.
  *
  * @param {{outbox: import("./outbox.js").Outbox, composer: import("./composer.js").Composer, sent: () => void}} parts
  */

@@ -23,9 +23,6 @@ const DRAW_MS = 100;
 /** A slow drawing leaves the page this many times as long to itself. */
 const REST = 4;
 
-/** The place of the conversation in the session's page. */
-export const conversationPlace = () => h("div", { "data-own": "conversation", "data-key": "conversation" });
-
 /**
  * Follows a session's conversation and shows it.
  *

@@ -39,7 +39,7 @@ export type {
   WebhookFilter,
 } from "./wire-schemas.d.ts";
 
-/** As the remade pages have the same answers: nobody changes them. */
+/** Read-only, because the remade pages share the same answers. */
 type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
 
 export type Session = Fixed<api.Session>;

@@ -25,7 +25,7 @@ export const request = async <R extends Route>(route: R, parts: Request<R>): Pro
   return JSON.parse(text === "" ? "null" : text);
 };
 
-/** Null for a refusal with status 404: there is none. */
+/** Null for a refusal with status 404. */
 export const orNull = async <A>(answer: Promise<A>): Promise<A | null> => {
   try {
     return await answer;

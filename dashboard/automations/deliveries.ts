@@ -4,7 +4,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 export type Trigger = Answer<"GET /v1/projects/:pid/triggers">["triggers"][number];
 type Filter = NonNullable<Trigger["filter"]>;
 
-/** What is known of a webhook trigger, which may not be on the default branch yet. */
+/** The settings of a webhook trigger, which may not be on the default branch yet. */
 export interface Receiver {
   readonly slug: string;
   readonly secret: string;

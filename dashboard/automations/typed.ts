@@ -120,7 +120,7 @@ export const wishOf = (type: Wish["type"], typed: Typed): Wish => {
   };
 };
 
-/** A trigger of the manifest as it was described. What is only a default is left out. */
+/** A trigger of the manifest as it was described. Defaults are left out. */
 export const wishOfTrigger = (trigger: Trigger): Wish => {
   const { slug, name, type, agent, prompt, enabled, cron, timezone, secret_env, filter } = trigger;
   return {

@@ -25,7 +25,7 @@ const MARGIN = 12;
 /** What stands above the oldest entry. */
 export type Edge = "loading" | "older" | "beginning" | "nothing" | null;
 
-/** What is drawn. */
+/** The drawn entries, and what they stand in. */
 export interface View {
   readonly entries: readonly Entry[];
   readonly edge: Edge;

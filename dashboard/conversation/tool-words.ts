@@ -8,7 +8,7 @@ export type ToolCall = NonNullable<Item["tool"]>;
 export const inputOf = ({ input }: ToolCall): Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null ? Object.fromEntries(Object.entries(input)) : {};
 
-/** A text field of the input. "": there is none. */
+/** A text field of the input. "": the input has no such text. */
 const field = (tool: ToolCall, name: string): string => {
   const value = inputOf(tool)[name];
   return typeof value === "string" ? value.trim() : "";

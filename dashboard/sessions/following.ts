@@ -14,7 +14,7 @@ import { followWork } from "./work.ts";
 
 export type Following = ReturnType<typeof followSession>;
 
-/** What the page shows was read before its stream was open: something may have happened in between. */
+/** The page reads its data before its stream is open: something may have happened in between. */
 const heardOnce = ({ changed, connected }: Frame["project"]): Frame["project"] => {
   let isFirst = true;
   return {
@@ -41,7 +41,7 @@ export const followSession = (path: string, { redraw, project }: Frame) => {
   });
   const endLines = followLines(redraw);
   return {
-    /** What is known of the conversation. */
+    /** The state of the conversation. */
     reading: conversation.reading,
     work,
     ports,

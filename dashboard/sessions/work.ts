@@ -13,7 +13,7 @@ const REST_MS = 1000;
 export interface Work {
   /** The pushed work. Null before the first answer. */
   readonly changes: PushedChanges | null;
-  /** What the workspace has, while the session runs. Null: it cannot be read. */
+  /** The content of the workspace, while the session runs. Null: it cannot be read. */
   readonly live: WorkspaceChanges | null;
   /** Of the workspace, otherwise of the branch. */
   readonly diff: string;

@@ -1,4 +1,4 @@
-/** What a reader does with a conversation: opens tools and runs of them, copies, ends a turn, and acts on a failure. */
+/** A reader of a conversation opens tools and runs of them, copies, ends a turn, and acts on a failure. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";

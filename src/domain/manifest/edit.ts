@@ -34,7 +34,7 @@ import {
   type WishFault,
 } from "./trigger-lines.ts";
 
-/** What is wanted. `replace`: the entry says what the wish says, and keeps what a wish cannot say. */
+/** The wish. `replace`: the entry says what the wish says, and keeps what a wish cannot say. */
 export type TriggerChange =
   | { readonly kind: "add"; readonly wish: TriggerWish }
   | { readonly kind: "replace"; readonly slug: string; readonly wish: TriggerWish }

@@ -79,7 +79,7 @@ export const ENTRY_FIELDS = [
 ] as const;
 export type EntryField = (typeof ENTRY_FIELDS)[number];
 
-/** What a field means that is absent. The others have no default. */
+/** The meaning of a field that is absent. The others have no default. */
 export const fieldDefaults = (slug: string): Readonly<Partial<Record<EntryField, string | boolean>>> => ({
   name: slug,
   enabled: true,

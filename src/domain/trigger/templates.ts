@@ -8,7 +8,7 @@ export interface TriggerTemplate {
   /** In addresses of the page. */
   readonly id: string;
   readonly title: string;
-  /** What it does, in one sentence. */
+  /** Its purpose, in one sentence. */
   readonly about: string;
   readonly wish: TriggerWish;
 }

@@ -13,6 +13,8 @@ g = { h = "}" }
 k = 1\\"""""" # """
 l = 07:32:00`;
 
+const at = (from: number, to: number, text: string) => ({ from, to, text });
+
 describe("the statements of a document", () => {
   it("have their paths and their places, whatever strings and comments hold", () => {
     const found = statementsOf(TEXT).map((statement) => [
@@ -32,7 +34,6 @@ describe("the statements of a document", () => {
   });
 
   it("are replaced and added to at their places, in their order", () => {
-    const at = (from: number, to: number, text: string) => ({ from, to, text });
     expect(spliced("0123456789", [at(5, 5, "b"), at(2, 4, ""), at(5, 7, "c"), at(5, 5, "d")])).toBe(
       "014bdc789",
     );

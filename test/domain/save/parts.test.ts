@@ -125,7 +125,7 @@ test("the same path in another stage or of another kind is another entry", () =>
   expect(compared({ items: [listed] }, EMPTY, former).items).toEqual([]);
 });
 
-test("what the agent cannot read any more stays as the former save has it", () => {
+test("a file that the agent cannot read any more stays as the former save has it", () => {
   const former = { items: [file("a"), file("d/b"), file("db"), file("clean")], commits: [] };
   const left = [
     { path: "a", reason: "unreadable" },
