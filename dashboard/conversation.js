@@ -2,10 +2,10 @@
  * A session's conversation on its page: reads it, and loads what shows it (conversation/page.tsx). It draws itself, because text that
  * grows changes several times a second.
  */
+import { h } from "./dom.js";
 import { finishedTools, openRequests } from "./conversation-model.js";
 import { followConversation } from "./conversation-stream.js";
 import { makeFoot } from "./conversation-foot.js";
-import { h } from "./dom.js";
 import { bring, FOLDERS } from "./later.js";
 
 /** @typedef {import("./conversation-foot.js").Around} Around */
