@@ -79,13 +79,22 @@ export const remade = (folder, name, known = {}) => {
   };
   return {
     ...later(read, name, known),
-    /** @param {string[]} _params @param {() => void} redraw @param {import("./live.js").Listener} project */
-    follow: (_params, redraw, project) => {
-      const frame = { redraw, project };
+    /** @param {string[]} params @param {() => void} redraw @param {import("./live.js").Listener} project */
+    follow: (params, redraw, project) => {
+      let hasEnded = false;
+      const begin = () => {
+        if (!hasEnded) page.begin(params, { redraw, project });
+      };
+      if (page !== null) begin();
+      // If the script does not come, `load` says so.
+      else void read().then(begin, () => {});
       return {
         /** @param {HTMLElement} main @param {any} data @param {any} me */
-        drawn: (main, data, me) => page.drawn(main, { data, me, frame }),
-        end: () => page?.end(),
+        drawn: (main, data, me) => page.drawn(main, data, me),
+        end: () => {
+          hasEnded = true;
+          page?.end();
+        },
       };
     },
   };

@@ -9,7 +9,14 @@ import { canRestore, RESTORE_BOX, waitView } from "../saved-work.js";
 import { isUnsafe, unsavedWords } from "../saved-words.js";
 import { Drawn } from "../ui/drawn.tsx";
 import { Callout, Prose } from "../ui/parts.tsx";
+import type { Following } from "./following.ts";
 import type { Session, SessionData } from "./session.ts";
+
+interface Heard {
+  readonly session: Session;
+  /** The state of the conversation. */
+  readonly reading: Following["reading"];
+}
 
 const Failure = ({ session: { failure, project_id: project } }: { readonly session: Session }) =>
   failure !== null && (
@@ -67,16 +74,31 @@ const SavedNote = ({ session }: { readonly session: Session }) => {
   );
 };
 
+/** It is the conversation's first message, which is not shown if that cannot be read. */
+const Prompt = ({ session, reading }: Heard) =>
+  session.initial_prompt !== null &&
+  !reading.heard &&
+  reading.problem !== null && (
+    <section>
+      <h2>Prompt</h2>
+      <pre className="text" tabIndex={0}>
+        {session.initial_prompt}
+      </pre>
+    </section>
+  );
+
 interface Notes {
   readonly data: SessionData;
+  readonly following: Following | null;
   /** The reader's id. */
   readonly reader: string | undefined;
 }
 
-export const Notes = ({ data: { session, own, awaited }, reader }: Notes): ReactNode => (
+export const Notes = ({ data: { session, own, awaited }, following, reader }: Notes): ReactNode => (
   <>
     <Failure session={session} />
     <Drawn view={[suspendedView(session, own, reader), awaitedView(awaited)]} />
     <SavedNote session={session} />
+    {following !== null && <Prompt session={session} reading={following.reading} />}
   </>
 );

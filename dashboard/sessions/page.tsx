@@ -4,7 +4,7 @@ import { createPortal } from "react-dom";
 import { projectPath, sessionName } from "../project.js";
 import { lackedRole, mayOpenTerminal } from "../roles.js";
 import { ACTIVITIES } from "../ui/activity.tsx";
-import { framedPage, type Frame } from "../ui/framed-page.tsx";
+import { framedPage } from "../ui/framed-page.tsx";
 import { BootWait } from "./boot.tsx";
 import { Changes } from "./changes.tsx";
 import { Details } from "./details.tsx";
@@ -24,17 +24,8 @@ import { filesIn, NO_WORK } from "./work.ts";
 /** The actions of the panel of saved work. */
 export { actions } from "../saved-panel.js";
 
-const pathOf = ({ project_id: project, id }: Session): string => `${projectPath(project)}/sessions/${id}`;
-
-const useFollowing = (path: string, frame: Frame): Following | null => {
-  const [following, setFollowing] = useState<Following | null>(null);
-  useLayoutEffect(() => {
-    const next = followSession(path, frame);
-    setFollowing(next);
-    return next.end;
-  }, [path, frame]);
-  return following;
-};
+const pathOf = ({ project_id: project, id }: Pick<Session, "project_id" | "id">): string =>
+  `${projectPath(project)}/sessions/${id}`;
 
 /** The conversation draws itself in an element of its own. While the sandbox starts, its steps stand below the first message. */
 const Conversation = ({
@@ -100,13 +91,12 @@ const countOf = (tab: Tab, following: Following): number => {
 interface Shown {
   readonly data: SessionData;
   readonly me: { readonly user: { readonly id: string; readonly name: string } } | null;
-  readonly frame: Frame;
+  readonly following: Following | null;
 }
 
-const SessionPage = ({ data, me, frame }: Shown) => {
+const SessionPage = ({ data, me, following }: Shown) => {
   const { session } = data;
   const root = useRef<HTMLDivElement>(null);
-  const following = useFollowing(pathOf(session), frame);
   // Why a session failed is mostly in its log. A reader of another tab stays there when it fails.
   const [first] = useState<Tab>(session.status === "failed" ? "log" : "changes");
   const place = usePlace(tabsFor(), first);
@@ -133,7 +123,7 @@ const SessionPage = ({ data, me, frame }: Shown) => {
         left={
           <>
             <div className="notes">
-              <Notes data={data} reader={me?.user.id} />
+              <Notes data={data} following={following} reader={me?.user.id} />
             </div>
             <Conversation data={data} following={following} />
           </>
@@ -145,8 +135,9 @@ const SessionPage = ({ data, me, frame }: Shown) => {
 };
 
 export const pages = {
-  session: framedPage<SessionData>({
+  session: framedPage<SessionData, Following>({
     load: readSession,
+    follow: ([project = "", id = ""], frame) => followSession(pathOf({ project_id: project, id }), frame),
     title: ({ session }) => {
       const name = sessionName(session);
       const { word } = ACTIVITIES[session.activity];

@@ -21,31 +21,51 @@ export interface Frame {
   readonly project: Listener;
 }
 
-export interface PageDefinition<D> {
+/** What a page follows during a visit. */
+interface Followed {
+  readonly end: () => void;
+}
+
+export interface PageDefinition<D, F extends Followed> {
   /** Reads what the page shows, and again when it may have changed. The frame takes null for data that did not come yet. */
   readonly load: (params: readonly string[], query: URLSearchParams) => Promise<D>;
+  /** Follows what no event of the project tells, as soon as the page's script is loaded: it may be before its data are. */
+  readonly follow?: (params: readonly string[], frame: Frame) => F;
   readonly title: (data: D) => string;
   /** What the frame draws above the page. */
   readonly head?: (data: D) => readonly Child[];
-  readonly Body: ComponentType<Shown<D>>;
+  readonly Body: ComponentType<Shown<D, F>>;
 }
 
-interface Shown<D> {
+interface Shown<D, F> {
   readonly data: D;
   /** The reader. Null: the frame does not know yet. */
   readonly me: Me | null;
-  readonly frame: Frame;
+  /** Null: the page follows nothing. */
+  readonly following: F | null;
 }
 
 const OWN = "[data-own=page]";
 
 /** The page as the frame knows it (`pages.js`). */
-export const framedPage = <D extends object | void>({ load, title, head, Body }: PageDefinition<D>) => {
+export const framedPage = <D extends object | void, F extends Followed = Followed>({
+  load,
+  follow,
+  title,
+  head,
+  Body,
+}: PageDefinition<D, F>) => {
+  let following: F | null = null;
   let root: Root | null = null;
   let place: Element | null = null;
   const end = (): void => {
     root?.unmount();
     [root, place] = [null, null];
+  };
+  const leave = (): void => {
+    end();
+    following?.end();
+    following = null;
   };
   return {
     load: (params: readonly string[], { query }: { readonly query: URLSearchParams }) => load(params, query),
@@ -54,8 +74,12 @@ export const framedPage = <D extends object | void>({ load, title, head, Body }:
       ...(head?.(data) ?? []),
       h("div", { class: "page", "data-own": "page", "data-key": "page" }),
     ],
+    /** Once for a visit. */
+    begin: (params: readonly string[], frame: Frame): void => {
+      following = follow?.(params, frame) ?? null;
+    },
     /** After each drawing of the frame. */
-    drawn: (main: Element, { data, me, frame }: Shown<D>): void => {
+    drawn: (main: Element, data: D, me: Me | null): void => {
       const present = main.querySelector(OWN);
       if (present !== place) {
         end();
@@ -64,11 +88,11 @@ export const framedPage = <D extends object | void>({ load, title, head, Body }:
       root?.render(
         <QueryClientProvider client={queries}>
           <Fault>
-            <Body data={data} me={me} frame={frame} />
+            <Body data={data} me={me} following={following} />
           </Fault>
         </QueryClientProvider>,
       );
     },
-    end,
+    end: leave,
   };
 };

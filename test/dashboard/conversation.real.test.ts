@@ -347,7 +347,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const [first, ...others] = fake.world.sessions;
     fake.world.sessions = [{ ...first, status: "stopped" }, ...others];
     fake.emit("session.status");
-    await page.locator(".head .badge", { hasText: "stopped" }).waitFor();
+    await page.locator(".state-word", { hasText: "Asleep" }).waitFor();
     expect(await page.locator(".talk").evaluate((log) => log.scrollTop)).toBe(700);
   });
 
