@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await owner.page.getByText("The role is set.").waitFor();
 
     await mia.page.getByRole("button", { name: "Start session" }).click();
-    await mia.page.locator(".state-word", { hasText: "Working" }).waitFor();
+    await mia.page.locator(".state-word", { hasText: "Resting" }).waitFor();
     const session = mia.page.url();
 
     await owner.page.goto(`${real.baseUrl}/#/people`);
