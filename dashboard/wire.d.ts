@@ -34,9 +34,7 @@ export type {
   SessionOptions,
   Token,
   Trigger,
-  TriggerListing,
   Usage,
-  WebhookFilter,
 } from "./wire-schemas.d.ts";
 
 /** Read-only, because the remade pages share the same answers. */
@@ -66,7 +64,6 @@ export type Answer = NonNullable<api.Item["answer"]>;
 export type ModelListing = Answers["GET /v1/projects/{pid}/sessions/{sid}/models"];
 
 /** A trigger that is being described: its lines, or what is missing. */
-export type TriggerDraft = Answers["POST /v1/projects/{pid}/triggers/drafts"];
 export type QueuedFire = Answers["GET /v1/queue"]["queue"][number];
 export type SecretListing = Answers["GET /v1/projects/{pid}/secrets"];
 
