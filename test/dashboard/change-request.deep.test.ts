@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`${PROJECT}/change-requests/7`);
     await page.getByText("This change request cannot be merged.").waitFor();
     expect(await page.locator(".callout").innerText()).toContain("greet.sh");
-    expect(await page.getByRole("button", { name: "Merge" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Merge", exact: true }).count()).toBe(0);
     expect(await page.getByRole("button", { name: "Close" }).count()).toBe(1);
   });
 
@@ -55,8 +55,8 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start({ ...all, changes });
     await visit(`${PROJECT}/change-requests/7`);
     await page.locator(".callout", { hasText: "platform.toml, line 3: cron is missing." }).waitFor();
-    await page.getByRole("button", { name: "Merge" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Merge", exact: true }).click();
     await page.getByRole("dialog").getByText("platform.toml, line 3").waitFor();
     expect(fake.writes).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Merge anyway" }).click();
@@ -98,13 +98,13 @@ describe.skipIf(!hasChromium)(title, () => {
   it("is merged after a question, and can then be neither merged nor closed", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${PROJECT}/change-requests/7`);
-    await page.getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
     await page.getByText("Merge #7 into main?").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     expect(fake.writes).toEqual([]);
-    await page.getByRole("button", { name: "Merge" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Merge", exact: true }).click();
     await page.getByText("#7 was merged into main.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
     await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
@@ -115,14 +115,14 @@ describe.skipIf(!hasChromium)(title, () => {
   it("that now conflicts says where, and shows it", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${PROJECT}/change-requests/7`);
-    await page.getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
     fake.world.changes = fake.world.changes.map((change) => ({
       ...change,
       mergeable: false,
       conflicts: ["greet.sh"],
     }));
     fake.world.refused = { status: 409, code: "merge_conflict", error: "They conflict in greet.sh." };
-    await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Merge", exact: true }).click();
     await page.getByText("They conflict in greet.sh.").waitFor();
     await page.getByText("This change request cannot be merged.").waitFor();
   });

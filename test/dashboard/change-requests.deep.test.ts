@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)(title, () => {
       "package-lock.json +1 −0 not shown",
       "next.txt +1 −0",
     ]);
-    await page.getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
     await page.getByRole("dialog").getByText("2 files are not shown.").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Show this file: package-lock.json" }).click();

@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)(title, () => {
       }),
     );
     const interrupts = () => fake.writes.filter((write) => write === `POST ${API}/interrupt {}`).length;
-    await page.getByText("Working", { exact: true }).waitFor();
+    await page.locator(".turn-state").getByText("Working", { exact: true }).waitFor();
     await page.keyboard.press("?");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
