@@ -9,7 +9,8 @@ import * as Option from "effect/Option";
 import * as Schema from "effect/Schema";
 import { cutFront, storableText } from "../src/domain/text.ts";
 import type { Redactor } from "../src/domain/secret/redactor.ts";
-import { notRestored, Restored } from "../src/domain/save/saved.ts";
+import type { RestorePart } from "../src/domain/save/listing.ts";
+import { notRestored, Restored, restoredTogether } from "../src/domain/save/saved.ts";
 import { rereadCheckout, type Checkout } from "./git/checkout.ts";
 import type { Log } from "./logs/log.ts";
 import type { Report } from "./report.ts";
@@ -27,31 +28,50 @@ const DELIVERIES_MAX = 10;
 const MAX_ERROR_LENGTH = 2000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
+interface Arrived {
+  readonly body: Readable;
+  readonly part: RestorePart;
+}
+
 /** Where the service's deliveries meet the boot that waits for one. */
 export class Delivery {
-  readonly #done = Deferred.makeUnsafe<Restored>();
+  /** The results of the parts that are done. */
+  readonly #results = new Map<number, Restored>();
+  #done = Deferred.makeUnsafe<Restored>();
   /** Null: the boot waits for none. */
-  #wanted: Deferred.Deferred<Readable> | null = null;
+  #wanted: Deferred.Deferred<Arrived> | null = null;
 
-  /** Takes the body of `POST /platform/restore`. @returns its result. Null: nothing waits for it, or not any more */
-  deliver(body: Readable): Effect.Effect<Restored> | null {
+  /**
+   * Takes the body of `POST /platform/restore`. A part that is done is answered as it was.
+   *
+   * @returns its result. Null: nothing waits for it, or not any more
+   */
+  deliver(body: Readable, part: RestorePart): Effect.Effect<Restored> | null {
+    const known = this.#results.get(part.number);
+    if (known !== undefined) {
+      body.resume();
+      return Effect.succeed(known);
+    }
     if (this.#wanted === null) return null;
-    Deferred.doneUnsafe(this.#wanted, Effect.succeed(body));
+    Deferred.doneUnsafe(this.#wanted, Effect.succeed({ body, part }));
     this.#wanted = null;
     return Deferred.await(this.#done);
   }
 
   /** Waits for the next delivery. Null: it did not come in time. */
-  get arrival(): Effect.Effect<Readable | null> {
+  get arrival(): Effect.Effect<Arrived | null> {
     return Effect.suspend(() => {
-      const wanted = Deferred.makeUnsafe<Readable>();
+      const wanted = Deferred.makeUnsafe<Arrived>();
       this.#wanted = wanted;
       return Effect.map(Effect.timeoutOption(Deferred.await(wanted), DEADLINE), Option.getOrNull);
     }).pipe(Effect.ensuring(Effect.sync(() => (this.#wanted = null))));
   }
 
-  finish(restored: Restored): void {
+  /** Answers the deliveries of a part. */
+  finish({ number }: RestorePart, restored: Restored): void {
+    this.#results.set(number, restored);
     Deferred.doneUnsafe(this.#done, Effect.succeed(restored));
+    this.#done = Deferred.makeUnsafe<Restored>();
   }
 }
 
@@ -65,6 +85,15 @@ interface BringingBack {
   readonly ahead: SetupAhead | null;
 }
 
+/** One delivery of the saved work. */
+interface Bringing {
+  readonly body: Readable;
+  /** The commit that was checked out. */
+  readonly tip: string | null;
+  /** Hears what comes after the delivery has broken off. */
+  readonly again: (part: RestorePart) => void;
+}
+
 /** Restores the saved work, if that is wanted. @returns the checkout as it is then */
 export const bringBack = Effect.fnUntraced(function* (
   parts: BringingBack,
@@ -74,12 +103,22 @@ export const bringBack = Effect.fnUntraced(function* (
   if (settings.launch.restore !== true) return checkout;
   if (ahead !== null) yield* ahead.undo;
   log("waiting for saved work");
-  const body = yield* arrived(parts);
-  const outcome =
-    body === null ? notRestored("The saved work did not arrive in time.") : yield* restore(parts, body);
-  report.restored = shown(redactor, { ...outcome, wip: settings.launch.wip ?? null });
+  const tip = checkout.commit;
+  let outcome: Restored | null = null;
+  for (let isLast = false; !isLast;) {
+    const first: Arrived | null = yield* arrived(parts);
+    let part: RestorePart = first?.part ?? { number: 1, isLast: true };
+    const again = (next: RestorePart) => (part = next);
+    const brought: Restored =
+      first === null
+        ? notRestored("The saved work did not arrive in time.")
+        : yield* restore(parts, { body: first.body, tip, again });
+    isLast = part.isLast;
+    outcome = outcome === null ? brought : restoredTogether(outcome, brought);
+    delivery.finish(part, brought);
+  }
+  report.restored = shown(redactor, { ...(outcome ?? notRestored("")), wip: settings.launch.wip ?? null });
   report.restore = "done";
-  delivery.finish(outcome);
   const { commits, files, skipped, error } = report.restored;
   log("work restored", { commits, files, skipped: skipped.length, error });
   return yield* rereadCheckout(settings, checkout);
@@ -88,15 +127,19 @@ export const bringBack = Effect.fnUntraced(function* (
 /** The next delivery. The report says that it is wanted, then that it arrives. */
 const arrived = Effect.fnUntraced(function* ({ report, delivery, log }: BringingBack) {
   report.restore = "wanted";
-  const body = yield* delivery.arrival;
-  if (body === null) return null;
+  const delivered = yield* delivery.arrival;
+  if (delivered === null) return null;
   report.restore = "running";
   log("saved work arrives");
-  return body;
+  return delivered;
 });
 
 /** Gives the program what arrives. A delivery that breaks off, as the service ended or its connection, is waited for again. */
-const feed = Effect.fnUntraced(function* (parts: BringingBack, first: Readable, input: Writable) {
+const feed = Effect.fnUntraced(function* (
+  parts: BringingBack,
+  { body: first, again }: Pick<Bringing, "body" | "again">,
+  input: Writable,
+) {
   const joined = new JoinedBodies(input);
   let body: Readable | null = first;
   for (let left = DELIVERIES_MAX - 1; body !== null; left -= 1) {
@@ -104,7 +147,9 @@ const feed = Effect.fnUntraced(function* (parts: BringingBack, first: Readable, 
     const passed: Passed = yield* Effect.promise(() => joined.pass(delivered));
     if (passed !== "broken" || left === 0) break;
     parts.log("saved work broke off, waiting for it again");
-    body = yield* arrived(parts);
+    const next = yield* arrived(parts);
+    if (next !== null) again(next.part);
+    body = next?.body ?? null;
   }
   input.end();
 });
@@ -112,13 +157,13 @@ const feed = Effect.fnUntraced(function* (parts: BringingBack, first: Readable, 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Restored));
 
 /** Runs the program that writes the work into the workspace. Never fails. */
-const restore = (parts: BringingBack, first: Readable): Effect.Effect<Restored> =>
+const restore = (parts: BringingBack, { body, tip, again }: Bringing): Effect.Effect<Restored> =>
   withProgram(
     parts.settings,
-    { command: "restore", ...placeIn(parts.settings) },
+    { command: "restore", tip, ...placeIn(parts.settings) },
     ({ input, output, problem }) =>
       Effect.gen(function* () {
-        yield* Effect.forkChild(feed(parts, first, input));
+        yield* Effect.forkChild(feed(parts, { body, again }, input));
         const answer = yield* outputOf(output, MAX_ANSWER_BYTES);
         const said = answer === null ? "its result is too long" : yield* problem;
         const decoded = decode(answer?.toString("utf8") ?? "");

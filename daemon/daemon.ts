@@ -177,7 +177,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       saving: yield* makeSaving({
         ...parts,
         quiet,
-        deliver: (body) => parts.delivery.deliver(body),
+        deliver: (body, part) => parts.delivery.deliver(body, part),
         endAgent: Effect.suspend(() => {
           steering.end();
           const runtimeEnd = Effect.flatMap(Deferred.await(parts.controlled), ({ runtime }) => runtime.end);

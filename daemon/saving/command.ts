@@ -53,6 +53,8 @@ export interface ReadCommand extends Place {
 /** The answer is `Restored` as JSON. */
 export interface RestoreCommand extends Place {
   readonly command: "restore";
+  /** The commit that was checked out. Absent: HEAD is still there. */
+  readonly tip?: string | null;
 }
 
 /** Ends every process of the agent's user. */

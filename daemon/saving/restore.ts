@@ -27,14 +27,14 @@ const GONE = "000000";
 const NAMES_MAX = 1000;
 
 export const restoreWorkspace = async (
-  { workspace, branch }: RestoreCommand,
+  { workspace, branch, tip }: RestoreCommand,
   frames: FrameSource,
 ): Promise<Restored> => {
   const plan = (await frames.json()) as RestorePlan;
-  const restoring = new Restoring(
-    new Repository(workspace, gitDirectory(workspace) ?? `${workspace}/.git`),
+  const restoring = new Restoring(new Repository(workspace, gitDirectory(workspace) ?? `${workspace}/.git`), {
     branch,
-  );
+    tip,
+  });
   for (const save of plan.saves) await restoring.take(save, frames);
   // The service ended in the middle, or its connection. The save stays.
   const error = frames.isBroken
@@ -66,9 +66,13 @@ class Restoring {
   /** The branch's tip, as it was checked out. */
   #tip: string | null | undefined;
 
-  constructor(repository: Repository, branch: string) {
+  constructor(
+    repository: Repository,
+    { branch, tip }: { readonly branch: string; readonly tip: string | null | undefined },
+  ) {
     this.#repository = repository;
     this.#branch = branch;
+    this.#tip = tip;
     this.#writer = new Writer(repository.tree);
     this.#state = new Writer(repository.directory);
   }

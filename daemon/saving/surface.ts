@@ -15,7 +15,13 @@ import * as Fiber from "effect/Fiber";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import type * as Semaphore from "effect/Semaphore";
-import { ListRequest, ReadRequest } from "../../src/domain/save/listing.ts";
+import {
+  ListRequest,
+  ReadRequest,
+  readRestorePart,
+  RESTORE_PART_HEADER,
+  type RestorePart,
+} from "../../src/domain/save/listing.ts";
 import type { Restored } from "../../src/domain/save/saved.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
@@ -45,7 +51,7 @@ export interface SavingOptions {
   /** Nothing else changes the workspace while a listing has it. */
   readonly quiet: Semaphore.Semaphore;
   /** Gives the boot what it waits for. Null: it waits for nothing. */
-  readonly deliver: (body: IncomingMessage) => Effect.Effect<Restored> | null;
+  readonly deliver: (body: IncomingMessage, part: RestorePart) => Effect.Effect<Restored> | null;
   /** Ends the runtime and the terminals for good. */
   readonly endAgent: Effect.Effect<void>;
 }
@@ -155,7 +161,11 @@ class Saving {
 
   #restore(request: IncomingMessage, response: ServerResponse): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const delivered = this.#options.deliver(request);
+      const { [RESTORE_PART_HEADER]: text } = request.headers;
+      const part = readRestorePart(text?.toString());
+      if (part === null)
+        return refused(response, invalid(RESTORE_PART_HEADER, "must be a number, perhaps with last"));
+      const delivered = this.#options.deliver(request, part);
       if (delivered === null) return refused(response, NOT_WANTED);
       if (request.headers.expect !== undefined) response.writeContinue();
       return Effect.map(delivered, (restored) => answerJson(response, 200, restored));

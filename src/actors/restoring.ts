@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { wholeFrame } from "../domain/save/frames.ts";
-import type { RestorePlan } from "../domain/save/listing.ts";
+import type { RestorePart, RestorePlan } from "../domain/save/listing.ts";
 import { LONG_SAVE_MS } from "../domain/save/order.ts";
 import { notRestored, type Restored } from "../domain/save/saved.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
@@ -23,6 +23,8 @@ interface Place {
 
 /** How long a restoration that fails is tried again, from its beginning on, ms. A node or the database is often back by then. */
 const AGAIN_MS = 30_000;
+/** After all parts that could still come. */
+const END_PART: RestorePart = { number: 9999, isLast: true };
 /** An answer to a body without work comes at once. */
 const EMPTY_TIMEOUT_MS = 20_000;
 
@@ -56,7 +58,11 @@ export const restorer = Effect.gen(function* () {
   const goOn = Effect.fnUntraced(function* ({ sandboxId, sessionId }: Place, error: string) {
     const link = yield* linked(provider, sandboxId);
     const context = yield* sign(sandboxId, sessionId);
-    yield* daemon.saving.restore(link, context, { body: bodyWithout(error), timeoutMs: EMPTY_TIMEOUT_MS });
+    yield* daemon.saving.restore(link, context, {
+      body: bodyWithout(error),
+      timeoutMs: EMPTY_TIMEOUT_MS,
+      part: END_PART,
+    });
   });
 
   return {

@@ -8,11 +8,11 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { backoff } from "../ground/backoff.ts";
-import { nodeOfSave, notRestored } from "../domain/save/saved.ts";
+import { nodeOfSave, notRestored, restoredTogether, type Restored } from "../domain/save/saved.ts";
 import { GitError } from "../git/port.ts";
 import { Upstreams } from "../git/upstream/upstreams.ts";
 import { LocalSaves } from "../saves/layer.ts";
-import { Saves, type ProjectSizes, type SavePlace } from "../saves/port.ts";
+import { Saves, type ProjectSizes, type RestoreRequest, type SavePlace } from "../saves/port.ts";
 import { Keyring } from "../services/keyring.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { nodeCaller } from "./call.ts";
@@ -121,7 +121,19 @@ const makeWay = Effect.gen(function* () {
   ): Effect.Effect<A, GitError> =>
     Effect.flatMap(placeOf(place, place.save), (there) => perform(there, question, here));
 
-  return { map, isHosted, placeOf, placeToSave, perform, at };
+  /** Other nodes that have older saves of a session and can be reached, oldest saves first. */
+  const olderPlaces = Effect.fnUntraced(function* (place: SavePlace, there: Place) {
+    if (yield* isHosted(place.projectId)) return [];
+    const session = yield* Effect.mapError(sessions.get(place.sessionId), noDatabase);
+    const nodes = (session?.saved?.earlier ?? []).flatMap(({ node }) => node ?? []);
+    const main = there.is === "here" ? map.self : there.nodeId;
+    return [...new Set(nodes)].flatMap((node) => {
+      const found = map.placeOf(node);
+      return node !== main && (found.is === "here" || found.is === "there") ? [{ node, place: found }] : [];
+    });
+  });
+
+  return { map, isHosted, placeOf, placeToSave, olderPlaces, perform, at };
 });
 
 type Way = Effect.Success<typeof makeWay>;
@@ -175,6 +187,35 @@ const makeMany = ({ map, isHosted, perform }: Way) => {
   return { ofProject, sizes, removeElsewhere };
 };
 
+/**
+ * Brings the saves of all nodes back that can be reached: older ones of other nodes first, those of the session's last save at the end. The
+ * saves of a node that cannot be reached stay.
+ */
+const restorer = ({ placeOf, olderPlaces, perform }: Way, own: LocalSaves["Service"]): Service["restore"] =>
+  Effect.fnUntraced(
+    function* (request) {
+      const there = yield* placeOf(request);
+      const older = yield* olderPlaces(request, there);
+      const give = (place: Place, part: RestoreRequest["part"]) => {
+        const asked = { ...request, ...(part !== undefined && { part }) };
+        const question = { operation: "restore", given: [asked], timeoutMs: RESTORE_MS } as const;
+        return perform(place, question, own.restore(asked));
+      };
+      if (older.length === 0) return yield* give(there, undefined);
+      const parts: Restored[] = [];
+      const givers: string[] = [];
+      for (const { node, place } of older) {
+        const giving = give(place, { number: parts.length + 1, isLast: false });
+        const given = yield* Effect.catch(giving, ({ message }) => Effect.succeed(notRestored(message)));
+        parts.push(given);
+        if (given.error === null) givers.push(node);
+      }
+      const last = yield* give(there, { number: parts.length + 1, isLast: true });
+      return { ...[...parts, last].reduce(restoredTogether), nodes: givers };
+    },
+    Effect.catch(({ message }) => Effect.succeed(notRestored(message))),
+  );
+
 const make = Effect.gen(function* () {
   const own = yield* LocalSaves;
   const way = yield* makeWay;
@@ -196,12 +237,7 @@ const make = Effect.gen(function* () {
         Effect.catch(({ message }) => own.unreached(request, message)),
       );
     }),
-    restore: (request) =>
-      at(
-        request,
-        { operation: "restore", given: [request], timeoutMs: RESTORE_MS },
-        own.restore(request),
-      ).pipe(Effect.catch(({ message }) => Effect.succeed(notRestored(message)))),
+    restore: restorer(way, own),
     check: (place) =>
       Effect.flatMap(placeOf(place), (there) =>
         there.is === "here" || there.is === "there" ? Effect.void : Effect.fail(away(noResponse(there))),

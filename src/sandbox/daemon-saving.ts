@@ -4,7 +4,7 @@ import { pipeline, type Readable } from "node:stream";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
-import { Listing } from "../domain/save/listing.ts";
+import { Listing, RESTORE_PART_HEADER, restorePartText } from "../domain/save/listing.ts";
 import { Restored } from "../domain/save/saved.ts";
 import { storableText } from "../domain/text.ts";
 import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
@@ -28,12 +28,13 @@ interface Streamed {
   readonly path: string;
   readonly context: string;
   readonly body: Readable | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Sends a call whose body or answer is a stream. @returns the answer as it begins. The connection ends with the scope */
 const open = (
   link: DaemonLink,
-  { path, context, body }: Streamed,
+  { path, context, body, headers }: Streamed,
 ): Effect.Effect<IncomingMessage, DaemonUnreachable, Scope.Scope> => {
   const over = linkRequest(link, { method: "POST", path, by: "service" });
   const isWhole = Buffer.isBuffer(body);
@@ -46,6 +47,7 @@ const open = (
         [USER_CONTEXT_HEADER]: context,
         "content-type": isWhole ? "application/json" : "application/octet-stream",
         ...(isWhole && { "content-length": body.length }),
+        ...headers,
         ...named(over.headers),
       },
     }),
@@ -122,9 +124,14 @@ export const savingHttp: SavingClient = {
       open(link, { path: "/platform/save/read", context, body: Buffer.from(JSON.stringify(wanted)) }),
       accepted,
     ),
-  restore: (link, context, { body, timeoutMs }) =>
+  restore: (link, context, { body, timeoutMs, part }) =>
     Effect.scoped(
-      open(link, { path: "/platform/restore", context, body }).pipe(
+      open(link, {
+        path: "/platform/restore",
+        context,
+        body,
+        ...(part !== undefined && { headers: { [RESTORE_PART_HEADER]: restorePartText(part) } }),
+      }).pipe(
         Effect.flatMap(accepted),
         Effect.flatMap(textOf),
         Effect.flatMap(decodeAs(Restored)),

@@ -17,7 +17,7 @@ import type {
 import type { NumberedTurn } from "../domain/session/last-turn.ts";
 import type { Claim } from "../domain/sandbox/launch.ts";
 import type { LogLine } from "../domain/session/log-line.ts";
-import type { ListRequest, Listing, ReadRequest } from "../domain/save/listing.ts";
+import type { ListRequest, Listing, ReadRequest, RestorePart } from "../domain/save/listing.ts";
 import { Restored } from "../domain/save/saved.ts";
 import type {
   WorkspaceChanges,
@@ -144,7 +144,7 @@ export interface SavingClient {
   readonly restore: (
     link: DaemonLink,
     context: string,
-    delivery: { readonly body: Readable; readonly timeoutMs: number },
+    delivery: { readonly body: Readable; readonly timeoutMs: number; readonly part?: RestorePart },
   ) => Effect.Effect<Restored, DaemonUnreachable>;
   /** Ends all programs of the agent's side for good. The work can still be listed and read. */
   readonly retire: (link: DaemonLink, context: string) => Effect.Effect<void, DaemonUnreachable>;

@@ -11,6 +11,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import type { Comparison, GitError } from "../git/port.ts";
+import type { RestorePart } from "../domain/save/listing.ts";
 import type { Restored, Saved } from "../domain/save/saved.ts";
 
 /** Whose saves. */
@@ -33,6 +34,8 @@ export interface SaveRequest extends SavePlace {
 
 export interface RestoreRequest extends SavePlace {
   readonly sandboxId: string;
+  /** Set between nodes, if several have saves. */
+  readonly part?: RestorePart;
 }
 
 /** The save of an earlier sandbox. Absent: the last save. */

@@ -22,7 +22,11 @@ export const restoration = (
       const link = yield* linked(provider, request.sandboxId);
       const context = yield* sign(request.sandboxId, request.sessionId);
       const body = yield* restoreBody(saves, { place: request, store });
-      const answer = yield* daemon.saving.restore(link, context, { body, timeoutMs: RESTORE_TIMEOUT_MS });
+      const answer = yield* daemon.saving.restore(link, context, {
+        body,
+        timeoutMs: RESTORE_TIMEOUT_MS,
+        ...(request.part !== undefined && { part: request.part }),
+      });
       const redactor = yield* options.redactor(request.projectId);
       const wip = saves.length === 0 ? null : yield* options.viewCommit(request);
       return restoredWords(answer, { wip, redactor });

@@ -102,6 +102,8 @@ export class Saving {
   #former: SavedContent | null = null;
   /** Whether this sandbox has brought back everything that the former ones left. */
   #hasAll = false;
+  /** The nodes that gave older saves to this sandbox. */
+  #givers: readonly string[] = [];
   /** The rest of that, if this sandbox has brought back a part. Null: all or nothing, or it is not known. */
   #notBack: readonly LeftOut[] | null = null;
   /** What the session said of its saves before this one. */
@@ -221,6 +223,7 @@ export class Saving {
       const { last } = this.#saves;
       const restored = session?.sandboxId === sandboxId ? session.restored : null;
       this.#hasAll = isWhole(restored);
+      this.#givers = restored?.nodes ?? [];
       this.#notBack = this.#hasAll || restored?.error !== null ? null : restored.skipped;
       if (this.#hasAll) this.#former = joined(all(this.#saves));
       else if (last?.sandboxId === sandboxId) this.#former = last;
@@ -489,7 +492,12 @@ export class Saving {
     const pending: readonly LeftOut[] | null = this.#compared?.pending ?? null;
     const { sandboxId } = this.#request;
     const { nodeId } = options;
-    const elsewhere = savesElsewhere(this.#row, { nodeId, sandboxId, hasAll: this.#hasAll });
+    const elsewhere = savesElsewhere(this.#row, {
+      nodeId,
+      sandboxId,
+      hasAll: this.#hasAll,
+      givers: this.#givers,
+    });
     const outcome = { ...saves, pending, error: this.#error, wip, nodeId, elsewhere };
     return Effect.map(options.redactor(this.#request.projectId), (redactor) => savedWords(outcome, redactor));
   }

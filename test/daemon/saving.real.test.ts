@@ -1,5 +1,5 @@
 /** Saved work of a real daemon: the service's client lists and reads a workspace, and gives it to the next sandbox. */
-import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -145,6 +145,44 @@ test("a delivery that breaks off is waited for again, and goes on where it was",
   });
   await waiting;
   expect(await daemon.git("status", "--porcelain")).toBe("?? a.txt\n?? b.txt\n");
+});
+
+test("the saves of two nodes arrive one after another, and a part that is repeated changes nothing", async () => {
+  const daemon = await ready({ files: { "README.md": "hello\n" } });
+  const at = (path: string): string => join(daemon.layout.workspace, path);
+  writeFileSync(at("older.txt"), "older\n");
+  writeFileSync(at("both.txt"), "older\n");
+  await daemon.git("add", "-A");
+  await daemon.git("commit", "-q", "-m", "not pushed");
+  const older = await buffer(await deliveryOf(daemon, await list(daemon)));
+  await daemon.git("reset", "-q", "--hard", "HEAD~1");
+  writeFileSync(at("both.txt"), "newer\n");
+  const newer = await buffer(await deliveryOf(daemon, await list(daemon)));
+  await daemon.end();
+  const waiting = daemon.reboot({ restore: true });
+  await daemon.logged("waiting for saved work");
+  const give = (bytes: Buffer, part: { readonly number: number; readonly isLast: boolean }) =>
+    Effect.runPromise(
+      savingHttp.restore(linkTo(daemon), contextOf(daemon), {
+        body: Readable.from([bytes], { objectMode: false }),
+        timeoutMs: 20_000,
+        part,
+      }),
+    );
+  const first = await give(older, { number: 1, isLast: false });
+  expect(first).toMatchObject({ commits: 1, error: null });
+  expect((await daemon.health()).restore).toBe("wanted");
+  expect(await give(older, { number: 1, isLast: false })).toEqual(first);
+  expect(await give(newer, { number: 2, isLast: true })).toMatchObject({
+    files: 1,
+    renamed: [],
+    skipped: [],
+    error: null,
+  });
+  await waiting;
+  expect(await daemon.git("log", "-1", "--format=%s")).toContain("not pushed");
+  expect(readFileSync(at("both.txt"), "utf8")).toBe("newer\n");
+  expect(readFileSync(at("older.txt"), "utf8")).toBe("older\n");
 });
 
 test("a small file is saved as it was listed, whatever happens to it afterwards", async () => {

@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { NOTHING_TO_SAVE, notSaved } from "../../src/domain/save/saved.ts";
+import { NOTHING_TO_SAVE, notRestored, notSaved } from "../../src/domain/save/saved.ts";
 import { GitError } from "../../src/git/port.ts";
 import { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { NodeMap } from "../../src/nodes/map.ts";
@@ -97,6 +97,61 @@ it.effect("work on a dead node stays its own, and a sandbox that still runs is s
       ),
     ),
   ),
+);
+
+it.effect("older saves of other nodes are brought back first, and those of a node that is away stay", () =>
+  Effect.gen(function* () {
+    const parts: unknown[] = [];
+    const restored = { ...notRestored(""), error: null };
+    const saves = yield* Effect.provide(
+      Saves,
+      Layer.provide(
+        nodeSaves,
+        Layer.mergeAll(
+          Layer.mock(LocalSaves, {
+            restore: ({ part }: { readonly part?: unknown }) =>
+              Effect.sync(() => {
+                parts.push(part);
+                return { ...restored, files: parts.length, refs: ["stash"] };
+              }),
+          } as never),
+          // The other one is this node too, so that no call is needed.
+          Layer.mock(NodeMap, {
+            self: "one",
+            placeOf: (nodeId: string) => (nodeId === "far" ? { is: "dead", nodeId } : { is: "here" }),
+          } as never),
+          Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+          Layer.mock(Sessions, {
+            get: () =>
+              Effect.succeed({
+                saved: {
+                  ...NOTHING_TO_SAVE,
+                  node: "one",
+                  earlier: ["two", "far", "two"].map((node) => ({
+                    id: node,
+                    at: "",
+                    files: 1,
+                    commits: 0,
+                    node,
+                  })),
+                },
+              }),
+          } as never),
+          Layer.mock(Keyring, { nodes: {} } as never),
+        ),
+      ),
+    );
+    expect(yield* saves.restore({ ...place, sandboxId: "sandbox" })).toEqual({
+      ...restored,
+      files: 3,
+      refs: ["stash"],
+      nodes: ["two"],
+    });
+    expect(parts).toEqual([
+      { number: 1, isLast: false },
+      { number: 2, isLast: true },
+    ]);
+  }),
 );
 
 it.effect("a save that finds no way names what the sandbox has", () =>

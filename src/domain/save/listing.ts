@@ -130,3 +130,26 @@ export const RestorePlan = Schema.Struct({
   error: Schema.NullOr(Schema.String),
 });
 export type RestorePlan = typeof RestorePlan.Type;
+
+/**
+ * One of the deliveries of a restoration, if several nodes have saves. They come one after another, oldest saves first, and may be
+ * repeated from the first on.
+ */
+export interface RestorePart {
+  /** From 1. */
+  readonly number: number;
+  readonly isLast: boolean;
+}
+
+/** The header of a delivery that has a part. Without it, a delivery is the only one. */
+export const RESTORE_PART_HEADER = "x-platform-restore-part";
+
+export const restorePartText = ({ number, isLast }: RestorePart): string =>
+  `${number}${isLast ? " last" : ""}`;
+
+/** @param text the header. Undefined: the only delivery. @returns null if it is malformed */
+export const readRestorePart = (text: string | undefined): RestorePart | null => {
+  if (text === undefined) return { number: 1, isLast: true };
+  const [, number, last] = /^([1-9]\d{0,3})( last)?$/.exec(text) ?? [];
+  return number === undefined ? null : { number: Number(number), isLast: last !== undefined };
+};

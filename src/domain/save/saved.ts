@@ -67,8 +67,21 @@ export const Restored = Schema.Struct({
   error: Schema.NullOr(Schema.String).annotate({
     description: "Why something, or all, was not restored. Null without a problem.",
   }),
+  nodes: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+    description: "Nodes that gave older saves, beside the one of `saved.node`.",
+  }),
 });
 export type Restored = typeof Restored.Type;
+
+/** What several deliveries of one restoration brought back, in their order. The last one knows all commits of the branch. */
+export const restoredTogether = (first: Restored, next: Restored): Restored => ({
+  ...next,
+  files: first.files + next.files,
+  refs: [...new Set([...first.refs, ...next.refs])],
+  renamed: [...first.renamed, ...next.renamed],
+  skipped: [...first.skipped, ...next.skipped],
+  error: first.error ?? next.error,
+});
 
 /** A sandbox that has nothing beside what was pushed. */
 export const NOTHING_TO_SAVE: Saved = {
@@ -88,19 +101,24 @@ export const NOTHING_TO_SAVE: Saved = {
  * A save of the same sandbox is no longer needed, because its new one has everything.
  *
  * @param row what the session says so far
- * @param here this node, the sandbox that is saved, and whether it has brought back everything
+ * @param here this node, the sandbox that is saved, whether it has brought back everything, and which other nodes gave saves then
  */
 export const savesElsewhere = (
   row: Saved | null,
-  here: { readonly nodeId: string; readonly sandboxId: string; readonly hasAll: boolean },
+  here: {
+    readonly nodeId: string;
+    readonly sandboxId: string;
+    readonly hasAll: boolean;
+    readonly givers?: readonly string[];
+  },
 ): readonly EarlierSave[] => {
   if (row === null) return [];
   const { node, sandbox, at, files, commits } = row;
   const isThere = node !== null && node !== here.nodeId;
   const elsewhere = (row.earlier ?? []).flatMap((save) => {
     const on = save.node ?? node;
-    // A node brings back its own saves alone, and it was the one that the row names.
-    const isBack = here.hasAll && on === node;
+    // The node that the row names gave its saves, and perhaps others did.
+    const isBack = here.hasAll && on !== null && (on === node || here.givers?.includes(on) === true);
     return on === null || on === here.nodeId || isBack ? [] : [Object.assign({}, save, { node: on })];
   });
   const isLast = isThere && !here.hasAll && sandbox !== here.sandboxId;

@@ -91,7 +91,7 @@ test("a note says what came back, under which names, and what did not and why", 
 describe("saves on other nodes", () => {
   const AT = "2026-11-20T12:00:00.000Z";
   const row: Saved = { ...NOTHING_TO_SAVE, at: AT, files: 3, commits: 1, node: "far", sandbox: "first" };
-  const here = { nodeId: "near", sandboxId: "second", hasAll: false };
+  const here: Parameters<typeof savesElsewhere>[1] = { nodeId: "near", sandboxId: "second", hasAll: false };
   const left = { id: "first", at: AT, files: 3, commits: 1, node: "far" };
   const earlier = { id: "zero", at: AT, files: 1, commits: 0 };
 
@@ -119,6 +119,12 @@ describe("saves on other nodes", () => {
       { ...row, earlier: [earlier, { ...left, node: "third" }] },
       { hasAll: true },
       [{ ...left, node: "third" }],
+    ],
+    [
+      "are in the new save if they were given too",
+      { ...row, node: "near", earlier: [left] },
+      { hasAll: true, givers: ["far"] },
+      [],
     ],
     ["are none before the first save", null, {}, []],
   ])("%s", (_, before, change, expected) => {
