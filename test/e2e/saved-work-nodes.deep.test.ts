@@ -146,8 +146,6 @@ describe.skipIf(!sandboxesStartHere)("saved work on a node that dies", () => {
     }, WAIT);
     await whole.at(near.life).run("grep -qx whole whole.txt");
 
-    expect((await restart(atNear, true))["restored"]).toMatchObject({ files: 1, error: null });
-    await atNear.run("grep -qx new new.txt");
     const id = left.path.split("/").at(-1) ?? "";
     const clone = path.join(root, "clone");
     await gitOk(root, "init", "--quiet", clone);
@@ -155,8 +153,26 @@ describe.skipIf(!sandboxesStartHere)("saved work on a node that dies", () => {
     await gitOk(clone, "fetch", "--quiet", address, `refs/wip/${id}`);
     expect(await gitOk(clone, "show", "FETCH_HEAD:left.txt")).toBe("left");
 
-    await atNear.call("DELETE", `saves/${String(sandbox)}`);
-    expect((await shown(atNear))["saved"]).not.toMatchObject({ earlier: [earlier] });
-    for (const session of [atNear, whole.at(near.life)]) await session.call("POST", "stop", { save: "skip" });
+    expect((await restart(atNear, true))["restored"]).toMatchObject({
+      files: 2,
+      skipped: [],
+      error: null,
+      nodes: [far.id],
+    });
+    await atNear.run("grep -qx new new.txt && grep -qx left left.txt");
+    const { saved: all } = await atNear.call("POST", "stop", { save: "require" });
+    expect(all).toMatchObject({ state: "complete", files: 2 });
+    expect((all as Json)["earlier"]).toBeUndefined();
+    await restart(atNear, true);
+    await atNear.run("grep -qx new new.txt && grep -qx left left.txt");
+
+    await atNear.call("POST", "stop", { save: "skip" });
+    await atNear.life.call("DELETE", atNear.path);
+    const saves = path.join(far.installation.dataDir, "saves", `${project}.git`);
+    await vi.waitFor(
+      async () => expect(await gitOk(saves, "for-each-ref", `refs/saves/${id}`)).toBe(""),
+      WAIT,
+    );
+    await whole.at(near.life).call("POST", "stop", { save: "skip" });
   });
 });
