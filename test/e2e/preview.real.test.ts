@@ -186,8 +186,8 @@ describe.runIf(sandboxesStartHere)("a port of a running session", () => {
         const { context, page: dashboard } = await newPage(browser);
         const signIn = await life.call("POST", "/dashboard/links", {});
         await followLink(dashboard, String(signIn["url"]));
-        await dashboard.goto(`${life.url}/#${session.path.replace("/v1", "")}`);
-        await dashboard.getByRole("button", { name: "Open a port" }).click();
+        await dashboard.goto(`${life.url}/#${session.path.replace("/v1", "")}?tab=preview`);
+        await dashboard.getByRole("button", { name: /^Open (?:a|another) port$/ }).click();
         await dashboard.getByRole("textbox", { name: "Port" }).fill(String(VITE_PORT));
         await dashboard.keyboard.press("Enter");
         const opening = context.waitForEvent("page");
