@@ -187,7 +187,9 @@ class Restoring {
   async #meanwhile({ base, head }: RestoredSave, tip: string | null): Promise<Meanwhile> {
     const [now, repository] = [await this.#commitAt("HEAD"), this.#repository];
     const hasHead = head.commit === now;
-    if (tip === null || base === tip) return { isSame: true, hasHead, changed: new Map() };
+    // An older save has brought commits that this one does not know.
+    const isMoved = tip !== null && now !== tip && !hasHead;
+    if (tip === null || base === tip) return { isSame: !isMoved, hasHead, changed: new Map() };
     const known = await existing(
       repository,
       [base, head.commit].filter((commit) => commit !== null),
