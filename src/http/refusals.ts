@@ -38,7 +38,7 @@ export const childrenFull = ({ limit }: { readonly limit: number }) =>
 /** The node that has a session's saved work is away. */
 export const savesAway = ({ message }: GitError): Unavailable =>
   new Unavailable({
-    error: `The node that has the saved work does not answer: ${message}. Try again later, or restart with restore_saved set to false.`,
+    error: `${message} Or start without the saved work, which stays: \`restore_saved\` false, \`--no-restore\`.`,
     code: "node_away",
   });
 

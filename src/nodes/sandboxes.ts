@@ -26,7 +26,7 @@ const TIMEOUT_MS = 10 * 60_000;
 export const EXIT_WAIT_MS = 15_000;
 const EXIT_TIMEOUT_MS = EXIT_WAIT_MS + 10_000;
 
-const LOST: SandboxExit = { code: "absent", message: "the node of the sandbox no longer exists" };
+const LOST: SandboxExit = { code: "absent", message: "the node of the sandbox does not answer any more" };
 
 type Operation = SandboxError["operation"];
 type There = Extract<Place, { readonly is: "there" }>;

@@ -139,7 +139,8 @@ export const problemsOf = (seen: Seen): readonly Problem[] => {
         deadAt !== null && {
           code: "node_dead",
           message: `Node ${id} has been silent for ${minutes(now - deadAt)}.${hadSandboxes(sandboxesOf(id))}`,
-          remedy: "Start the service on that machine again. Its sessions have failed and can be restarted.",
+          remedy:
+            "Start the service on that machine again. Its sessions have failed. Those whose saved work it has wait for it; the others can be restarted.",
         },
     ),
     scheduler.late && {

@@ -183,7 +183,7 @@ test("the saves of two nodes arrive one after another, and a part that is repeat
   expect(await daemon.git("log", "-1", "--format=%s")).toContain("not pushed");
   expect(readFileSync(at("both.txt"), "utf8")).toBe("newer\n");
   expect(readFileSync(at("older.txt"), "utf8")).toBe("older\n");
-  // The newer save knows nothing of the older commit, and its index does not take that back.
+  // The newer save does not know the older commit, and its index does not take that back.
   expect(await daemon.git("status", "--porcelain")).toBe(" M both.txt\n");
 });
 

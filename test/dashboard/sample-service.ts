@@ -37,7 +37,8 @@ export const sampleService = (now: number) => ({
     {
       code: "node_dead",
       message: `Node ${DEAD} has been silent for 7 minutes. It had 2 sandboxes.`,
-      remedy: "Start the service on that machine again. Its sessions have failed and can be restarted.",
+      remedy:
+        "Start the service on that machine again. Its sessions have failed. Those whose saved work it has wait for it; the others can be restarted.",
     },
     {
       code: "duty_failed",

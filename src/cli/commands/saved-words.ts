@@ -64,7 +64,7 @@ const earlierText = ({ earlier = [] }: Saved): string | null =>
     : earlier
         .map(
           (save) =>
-            `${save.id} at ${second(save.at)}: ${contents(save)}${save.node === undefined ? "" : `, on node ${save.node}: only git fetch from that node brings it back`}`,
+            `${save.id} at ${second(save.at)}: ${contents(save)}${save.node === undefined ? "" : `, on node ${save.node}`}`,
         )
         .join("\n");
 

@@ -11,7 +11,7 @@ export const EarlierSave = Schema.Struct({
   commits: Schema.Finite.annotate({ description: "How many refs with unpushed commits it has." }),
   node: Schema.optionalKey(Schema.String).annotate({
     description:
-      "The node that has it, if that did not answer when newer work was saved on another. While it answers, `git fetch` from its address gives the work; a restart brings back what `saved.node` has.",
+      "The node that has it, if that did not answer when newer work was saved on another. While it answers, the next restart brings this back too, and `git fetch` from its address gives it.",
   }),
 });
 export type EarlierSave = typeof EarlierSave.Type;
