@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startScriptedModel, type ScriptedModel } from "../../demo/scripted-model.ts";
+import { chosen } from "../dashboard/state-of-a-page.ts";
 import { followLink, hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
 import { processesIn } from "../support/machine/processes-in.ts";
@@ -87,9 +88,9 @@ describe.runIf(missing.length === 0)(title, () => {
         await page.locator(".badge", { hasText: "merged" }).waitFor();
         await page.getByRole("link", { name: "greeter" }).click();
         await page.getByRole("link", { name: "write first.md" }).click();
-        await press("Stop session");
+        await chosen("Stop session")(page);
         await agree("Stop");
-        await page.locator("h1 .badge", { hasText: "stopped" }).waitFor();
+        await page.getByRole("button", { name: "Send and restart" }).waitFor();
         expect(complaints).toEqual([]);
       } finally {
         await browser.close();

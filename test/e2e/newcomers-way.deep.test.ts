@@ -11,6 +11,7 @@ import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ScriptedModel, startScriptedModel } from "../../demo/scripted-model.ts";
+import { chosen } from "../dashboard/state-of-a-page.ts";
 import { followLink, hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { gitOk } from "../git/git-client.ts";
 import { freePort } from "../support/machine/free-port.ts";
@@ -180,9 +181,9 @@ describe.runIf(missing.length === 0)(title, () => {
       expect(await gitOk(work, "show", "FETCH_HEAD:first.md")).toBe("from the agent");
       await page.getByRole("link", { name: "greeter" }).click();
       await page.getByRole("link", { name: "write first.md" }).click();
-      await press("Stop session");
+      await chosen("Stop session")(page);
       await agree("Stop");
-      await page.locator("h1").getByText("stopped").waitFor();
+      await page.getByRole("button", { name: "Send and restart" }).waitFor();
       expect(complaints).toEqual([]);
 
       const own = times.filter(([name]) => !name.startsWith("("));

@@ -71,6 +71,7 @@ describe("a project", () => {
       triggers_paused: false,
       default_role: "member",
       merge_role: "member",
+      approvals_required: 0,
       manifest: {
         commit: expect.stringMatching(/^[0-9a-f]{40}$/),
         synced_at: expect.any(String),

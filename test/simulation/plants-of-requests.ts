@@ -12,8 +12,8 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
   {
     name: "merge-with-a-lost-answer-taken-for-refused",
     file: "src/features/change-requests/actor.ts",
-    find: "    const seen = yield* Effect.result(tipWith(git, request, sides));\n",
-    put: "    if (sides !== null) return refusedByGit(failure, true);\n    const seen = yield* Effect.result(tipWith(git, request, sides));\n",
+    find: "    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));\n",
+    put: "    if (sides !== null) return refusedByGit(failure, true);\n    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));\n",
     seed: 125,
   },
   {
