@@ -90,6 +90,11 @@ describe("the saves of a project", () => {
     const id = earlier.sandboxId;
     savesOf(sid, { ...WORK, earlier: [{ id, at: "2026-11-20T11:00:00.000Z", files: 1, commits: 0 }] });
     expectStatus(await stop(sid), 200);
+    for (const part of ["changes", "diff"]) {
+      const compared = (save: string) => service.request("GET", `${path(sid)}/${part}?of=saved&save=${save}`);
+      expectStatus(await compared(id), 200);
+      expectStatus(await compared(randomUUID()), 404);
+    }
     expectStatus(await service.request("DELETE", `${path(sid)}/saves/${id}`), 204);
     expectStatus(await service.request("DELETE", `${path(sid)}/saves/${id}`), 404);
     expect(fields(await service.request("GET", path(sid)))["saved"]).toMatchObject({ earlier: [] });

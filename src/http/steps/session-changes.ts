@@ -7,6 +7,7 @@ import { GitBackend, type GitError } from "../../git/port.ts";
 import { workSides } from "../../services/session-work.ts";
 import { Saves, type SavePlace, type WhichSave } from "../../saves/port.ts";
 import { Caller } from "../api/access.ts";
+import { notFound } from "../api/errors.ts";
 import { projectFor, sessionFor } from "./answers.ts";
 import { shownWork } from "./shown-work.ts";
 import { refGone } from "../refusals.ts";
@@ -53,6 +54,14 @@ export const workspaceSidesOf = (path: SessionPath) =>
     }),
   );
 
+/** Refuses a save that the session does not name: an empty comparison would say that it has nothing. */
+const knownSave = Effect.fnUntraced(function* (path: SessionPath, { save }: WhichSave) {
+  if (save === undefined) return;
+  const { saved } = yield* sessionFor(yield* Caller, path);
+  const known = [saved?.sandbox, ...(saved?.earlier ?? []).map(({ id }) => id)];
+  if (!known.includes(save)) return yield* notFound("save");
+});
+
 const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
   Effect.catchTag(read, "GitError", (error) => Effect.fail(refGone(error as GitError)));
 
@@ -61,6 +70,7 @@ export const changesOf = (path: SessionPath, { of, ...which }: WorkQuery) =>
   comparable(
     Effect.gen(function* () {
       const { baseCommit, head, sides } = yield* sidesOf(path);
+      yield* knownSave(path, which);
       const git = yield* GitBackend;
       const compared =
         of === "saved"
@@ -77,6 +87,7 @@ export const diffOf = (path: SessionPath, { of, save, ...query }: WorkQuery & { 
   comparable(
     Effect.gen(function* () {
       const { sides } = yield* sidesOf(path);
+      yield* knownSave(path, save === undefined ? {} : { save });
       const git = yield* GitBackend;
       const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
       if (of === "saved")
