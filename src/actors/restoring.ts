@@ -23,6 +23,8 @@ interface Place {
 
 /** How long a restoration that fails is tried again, from its beginning on, ms. A node or the database is often back by then. */
 const AGAIN_MS = 30_000;
+/** Also a long one that breaks off late is tried so often. */
+const TRIES_MIN = 3;
 /** After all parts that could still come. */
 const END_PART: RestorePart = { number: 9999, isLast: true };
 /** An answer to a body without work comes at once. */
@@ -72,18 +74,24 @@ export const restorer = Effect.gen(function* () {
      */
     restoring: (place: Place) => {
       let since: number | null = null;
+      let failures = 0;
       let isDone = false;
       let givenUpFor: string | null = null;
       return Effect.gen(function* () {
         if (isDone) return;
         if (givenUpFor !== null) return yield* Effect.ignore(goOn(place, givenUpFor));
-        since ??= yield* Clock.currentTimeMillis;
+        const began = yield* Clock.currentTimeMillis;
+        since ??= began;
         const restored = yield* attempt(place);
         const error = restored?.error ?? null;
         isDone = error === null;
-        if ((yield* Clock.currentTimeMillis) - since < AGAIN_MS) return;
+        if (error === null) return;
+        failures += 1;
+        const now = yield* Clock.currentTimeMillis;
+        const isOver = now - began >= LONG_SAVE_MS || (failures >= TRIES_MIN && now - since >= AGAIN_MS);
+        if (!isOver) return;
         givenUpFor = error;
-        if (error !== null) yield* Effect.ignore(goOn(place, error));
+        yield* Effect.ignore(goOn(place, error));
       });
     },
     /** Records what a sandbox brought back. */
