@@ -88,6 +88,7 @@ interface BringingBack {
 /** One delivery of the saved work. */
 interface Bringing {
   readonly body: Readable;
+  readonly part: RestorePart;
   /** The commit that was checked out. */
   readonly tip: string | null;
   /** Hears what comes after the delivery has broken off. */
@@ -112,7 +113,7 @@ export const bringBack = Effect.fnUntraced(function* (
     const brought: Restored =
       first === null
         ? notRestored("The saved work did not arrive in time.")
-        : yield* restore(parts, { body: first.body, tip, again });
+        : yield* restore(parts, { body: first.body, part, tip, again });
     isLast = part.isLast;
     outcome = outcome === null ? brought : restoredTogether(outcome, brought);
     delivery.finish(part, brought);
@@ -157,10 +158,10 @@ const feed = Effect.fnUntraced(function* (
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Restored));
 
 /** Runs the program that writes the work into the workspace. Never fails. */
-const restore = (parts: BringingBack, { body, tip, again }: Bringing): Effect.Effect<Restored> =>
+const restore = (parts: BringingBack, { body, part, tip, again }: Bringing): Effect.Effect<Restored> =>
   withProgram(
     parts.settings,
-    { command: "restore", tip, ...placeIn(parts.settings) },
+    { command: "restore", tip, part, ...placeIn(parts.settings) },
     ({ input, output, problem }) =>
       Effect.gen(function* () {
         yield* Effect.forkChild(feed(parts, { body, again }, input));

@@ -20,6 +20,7 @@ export const REASON_WORDS = {
   node_away: "the node with the saved work does not answer",
   missing: "the save lacks its content",
   staged_elsewhere: "the index has another version",
+  newer_save: "a newer save has another version",
   refused_path: "git refuses to check out this path",
   in_the_way: "something else is in its place",
 };

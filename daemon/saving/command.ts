@@ -3,7 +3,7 @@
  * (src/domain/save/frames.ts) on its standard input: first its command as JSON, then, for a restoration, the body of
  * `POST /platform/restore` as it came.
  */
-import type { ListRequest, ReadRequest } from "../../src/domain/save/listing.ts";
+import type { ListRequest, ReadRequest, RestorePart } from "../../src/domain/save/listing.ts";
 
 /** A large file that a listing has read, as it was then. While all of this is equal, its content is equal. */
 export interface KnownFile {
@@ -55,6 +55,8 @@ export interface RestoreCommand extends Place {
   readonly command: "restore";
   /** The commit that was checked out. Absent: HEAD is still there. */
   readonly tip?: string | null;
+  /** Which of several deliveries this is. Absent: the only one. */
+  readonly part?: RestorePart;
 }
 
 /** Ends every process of the agent's user. */

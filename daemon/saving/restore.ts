@@ -3,7 +3,8 @@
  * Brings saves back into a fresh checkout of the session's branch (saves.md 6). The commits come first, then the index, then the
  * files byte for byte.
  *
- *  R1 Nothing that is on the branch is lost: a branch moves forward only, and a file that was changed there since stays.
+ *  R1 Nothing that is on the branch is lost: a branch moves forward only, and a file that was changed there since stays. Nothing of
+ *     an older save is lost either (older.ts).
  *  R2 Nothing that fails stops the rest. Each path or ref that did not come back is named.
  *  R3 Paths that git would not check out are never written (src/domain/save/checkout-path.ts).
  */
@@ -14,6 +15,7 @@ import type { RestoreCommand } from "./command.ts";
 import type { FrameSource } from "./frame-source.ts";
 import { IndexEntries } from "./index-entries.ts";
 import { Left } from "./left.ts";
+import { Older } from "./older.ts";
 import { isStatePath } from "./operation.ts";
 import { differ, existing } from "./queries.ts";
 import { isAncestor, isRelated, Refs } from "./refs.ts";
@@ -27,20 +29,29 @@ const GONE = "000000";
 const NAMES_MAX = 1000;
 
 export const restoreWorkspace = async (
-  { workspace, branch, tip }: RestoreCommand,
+  { workspace, branch, tip, part }: RestoreCommand,
   frames: FrameSource,
 ): Promise<Restored> => {
   const plan = (await frames.json()) as RestorePlan;
-  const restoring = new Restoring(new Repository(workspace, gitDirectory(workspace) ?? `${workspace}/.git`), {
-    branch,
-    tip,
-  });
+  const repository = new Repository(workspace, gitDirectory(workspace) ?? `${workspace}/.git`);
+  const older = new Older(repository.directory, part);
+  const restoring = new Restoring(repository, { branch, tip, older });
   for (const save of plan.saves) await restoring.take(save, frames);
   // The service ended in the middle, or its connection. The save stays.
   const error = frames.isBroken
     ? "the saved work did not arrive whole, so restart the session again"
     : plan.error;
-  return await restoring.finish({ ...plan, error });
+  return await restoring.finish({ ...plan, error: error ?? closed(older) });
+};
+
+/** Null, or why newer saves cannot know what came back. */
+const closed = (older: Older): string | null => {
+  try {
+    older.close();
+    return null;
+  } catch (error) {
+    return `what came back could not be noted: ${reasonOf(error)}`;
+  }
 };
 
 /** How the branch's present tip differs from the one that a save saw. */
@@ -56,6 +67,7 @@ class Restoring {
   readonly #repository: Repository;
   readonly #branch: string;
   readonly #left = new Left();
+  readonly #older: Older;
   readonly #writer: Writer;
   readonly #state: Writer;
   readonly #files = new Set<string>();
@@ -68,11 +80,16 @@ class Restoring {
 
   constructor(
     repository: Repository,
-    { branch, tip }: { readonly branch: string; readonly tip: string | null | undefined },
+    {
+      branch,
+      tip,
+      older,
+    }: { readonly branch: string; readonly tip: string | null | undefined; readonly older: Older },
   ) {
     this.#repository = repository;
     this.#branch = branch;
     this.#tip = tip;
+    this.#older = older;
     this.#writer = new Writer(repository.tree);
     this.#state = new Writer(repository.directory);
   }
@@ -103,6 +120,9 @@ class Restoring {
     await this.#takeCommits(save, { frames, tip });
     const meanwhile = await this.#meanwhile(save, tip);
     this.#paths = new Set(save.items.map(({ path }) => path));
+    const { states, lost } = this.#older.begin(save.items);
+    for (const name of lost) this.#left.name(name, "newer_save");
+    for (const path of states) this.#state.remove(path);
     await this.#startIndex(save, meanwhile);
     for (const { kind, path, mode } of save.items)
       if (kind === "file" && mode === GONE) this.#remove(path, meanwhile);
@@ -223,6 +243,7 @@ class Restoring {
       return;
     }
     try {
+      this.#keepOlder(path, null);
       if (this.#writer.remove(path)) this.#files.add(path);
     } catch (error) {
       this.#left.name(path, reasonOf(error));
@@ -240,13 +261,30 @@ class Restoring {
       this.#left.name(path, "refused_path");
       return skip(frames);
     }
+    if (now === undefined) this.#keepOlder(path, object);
     const as = now === undefined && this.#isFree(path) ? path : this.#nameBeside(path);
     try {
       await this.#writer.take(as, item, frames);
       this.#files.add(as);
+      if (object !== null) this.#older.addFile(path, as, object);
       if (as !== path) this.#renamed.push({ path, as });
     } catch (error) {
       this.#left.name(path, reasonOf(error));
+    }
+  }
+
+  /** What an older save has at this path, or as a file above it, gets a name beside. */
+  #keepOlder(path: string, object: string | null): void {
+    for (const { path: at, isOnly } of this.#older.makeRoom(path, object)) {
+      try {
+        const as = this.#nameBeside(at);
+        if (isOnly) {
+          this.#writer.move(at, as);
+          this.#renamed.push({ path: at, as });
+        } else this.#writer.remove(at);
+      } catch (error) {
+        this.#left.name(at, reasonOf(error));
+      }
     }
   }
 
@@ -277,7 +315,10 @@ class Restoring {
   ): Promise<void> {
     const { path, mode } = item;
     const isRefused = !isCheckoutPath(path, mode);
-    if (!isRefused && meanwhile.isSame) return entries.take(item, frames);
+    if (!isRefused && meanwhile.isSame) {
+      this.#older.addOther(item);
+      return entries.take(item, frames);
+    }
     this.#left.name(path, isRefused ? "refused_path" : "staged_elsewhere");
     if (item.object !== null) await skip(frames);
   }
@@ -293,6 +334,7 @@ class Restoring {
     }
     try {
       await this.#state.take(path, item, frames);
+      this.#older.addOther(item);
     } catch (error) {
       this.#left.name(`.git/${path}`, reasonOf(error));
     }

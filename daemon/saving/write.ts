@@ -124,6 +124,12 @@ export class Writer {
     return absolute(this.#root, parent === "" ? name : `${parent}/${name}`);
   }
 
+  /** Gives a file another name in its directory. */
+  move(path: string, as: string): void {
+    this.makeParents(path);
+    renameSync(absolute(this.#root, path), absolute(this.#root, as));
+  }
+
   /** Removes a file, and the directories that are empty then. @returns whether there was one */
   remove(path: string): boolean {
     const whole = absolute(this.#root, path);

@@ -37,9 +37,15 @@ export type NodeAnswer = typeof NodeAnswer.Type;
 /** The other node did not answer, or its answer was invalid. */
 export class NodeUnreachable extends Schema.TaggedError<NodeUnreachable>()("NodeUnreachable", {
   message: Schema.String,
+  /** The HTTP status of its answer, if it gave one. */
+  status: Schema.optionalKey(Schema.Finite),
 }) {}
 
-const unreachable = (why: string) => new NodeUnreachable({ message: `The node cannot be reached: ${why}.` });
+const unreachable = (why: string, status?: number) =>
+  new NodeUnreachable({
+    message: `The node cannot be reached: ${why}.`,
+    ...(status !== undefined && { status }),
+  });
 
 const decodeAnswer = Schema.decodeUnknownEffect(Schema.fromJsonString(NodeAnswer));
 
@@ -54,7 +60,7 @@ const agent = new Agent({ keepAlive: true, timeout: 1000, scheduling: "lifo" });
 
 const send = ({ url, headers, body }: Sending): Effect.Effect<Buffer, NodeUnreachable> =>
   Effect.callback<Buffer, NodeUnreachable>((resume) => {
-    const fail = (why: string) => resume(Effect.fail(unreachable(why)));
+    const fail = (why: string, status?: number) => resume(Effect.fail(unreachable(why, status)));
     const asked = request(
       url,
       { method: "POST", agent, headers: { ...headers, "content-length": body.length } },
@@ -69,7 +75,7 @@ const send = ({ url, headers, body }: Sending): Effect.Effect<Buffer, NodeUnreac
         answer.on("end", () =>
           answer.statusCode === 200
             ? resume(Effect.succeed(Buffer.concat(chunks)))
-            : fail(`it answered ${answer.statusCode ?? 0}`),
+            : fail(`it answered ${answer.statusCode ?? 0}`, answer.statusCode),
         );
         answer.on("error", ({ message }) => fail(message));
       },

@@ -63,6 +63,7 @@ const on =
     operation(...given);
 
 const savesOperations = (saves: LocalSaves["Service"]) => ({
+  "saves.check": on(saves.check),
   "saves.save": ([request]: Parameters<typeof saves.save>) => saves.save(request),
   "saves.restore": ([request]: Parameters<typeof saves.restore>) => saves.restore(request),
   "saves.compare": on(saves.compare),

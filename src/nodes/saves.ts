@@ -22,6 +22,8 @@ import { NodeMap, type Place } from "./map.ts";
 const TIMEOUT_MS = 10 * 60_000;
 /** A node that takes longer for sizes counts as away. */
 const SIZES_MS = 30_000;
+/** A node that does not even say that it is there within this time counts as away: one that just ended or stands still. */
+const CHECK_MS = 5000;
 /** A restoration has ten minutes (saves.md 6). */
 const RESTORE_MS = 12 * 60_000;
 /** The time of a save beyond its limit, until it has answered. */
@@ -39,7 +41,7 @@ const isPassing = ({ code }: GitError): boolean => code === "away" || code === "
 
 type Service = Saves["Service"];
 /** Operations that the node of the saves performs. */
-type SavesOperation = Exclude<keyof Service, "check">;
+type SavesOperation = keyof Service;
 
 const decodeError = Schema.decodeUnknownEffect(GitError);
 
@@ -93,6 +95,21 @@ const makeWay = Effect.gen(function* () {
     return isMoved ? ({ is: "here" } satisfies Place) : there;
   });
 
+  /** Asks a node whether it is there, so that nothing waits long for one that is not. @returns null for this node */
+  const reach = Effect.fnUntraced(function* (place: Place) {
+    if (place.is === "here") return null;
+    if (place.is !== "there") return yield* away(noResponse(place));
+    yield* call(place, { operation: "saves.check", given: [] }, CHECK_MS).pipe(
+      // A node of the version before does not know the question, and is there.
+      Effect.catchIf(
+        ({ status }) => status === 404,
+        () => Effect.void,
+      ),
+      Effect.mapError(({ message }) => away(message)),
+    );
+    return place;
+  });
+
   /** Performs the operation there. */
   const perform = Effect.fnUntraced(function* <A>(
     place: Place,
@@ -103,11 +120,11 @@ const makeWay = Effect.gen(function* () {
     },
     here: Effect.Effect<A, GitError>,
   ) {
-    if (place.is === "here") return yield* here;
-    if (place.is !== "there") return yield* away(noResponse(place));
+    const there = yield* reach(place);
+    if (there === null) return yield* here;
     const { operation, given, timeoutMs = TIMEOUT_MS } = question;
     const answer = yield* Effect.mapError(
-      call(place, { operation: `saves.${operation}`, given }, timeoutMs),
+      call(there, { operation: `saves.${operation}`, given }, timeoutMs),
       ({ message }) => away(message),
     );
     if (!answer.ok) return yield* Effect.flatMap(Effect.orDie(decodeError(answer.error)), Effect.fail);
@@ -133,7 +150,7 @@ const makeWay = Effect.gen(function* () {
     });
   });
 
-  return { map, isHosted, placeOf, placeToSave, olderPlaces, perform, at };
+  return { map, isHosted, placeOf, placeToSave, olderPlaces, reach, perform, at };
 });
 
 type Way = Effect.Success<typeof makeWay>;
@@ -219,7 +236,7 @@ const restorer = ({ placeOf, olderPlaces, perform }: Way, own: LocalSaves["Servi
 const make = Effect.gen(function* () {
   const own = yield* LocalSaves;
   const way = yield* makeWay;
-  const { placeOf, placeToSave, perform, at } = way;
+  const { placeOf, placeToSave, reach, perform, at } = way;
   const { ofProject, sizes, removeElsewhere } = makeMany(way);
   return Saves.of({
     save: Effect.fnUntraced(function* (request) {
@@ -238,10 +255,7 @@ const make = Effect.gen(function* () {
       );
     }),
     restore: restorer(way, own),
-    check: (place) =>
-      Effect.flatMap(placeOf(place), (there) =>
-        there.is === "here" || there.is === "there" ? Effect.void : Effect.fail(away(noResponse(there))),
-      ),
+    check: (place) => Effect.asVoid(Effect.flatMap(placeOf(place), reach)),
     compare: (place, which) =>
       at(
         { ...place, save: which?.save },

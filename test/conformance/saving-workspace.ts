@@ -124,6 +124,12 @@ export class TestWorkspace {
     return this.git("rev-parse", "HEAD");
   }
 
+  /** The working tree is as it was pushed. */
+  reset(): void {
+    this.git("reset", "-q", "--hard", "HEAD");
+    this.git("clean", "-qfd");
+  }
+
   push(): void {
     this.git("push", "-q", "--force", "origin", `HEAD:refs/heads/${BRANCH}`);
   }
@@ -201,14 +207,27 @@ export class TestWorkspace {
   async restore(
     ...saves: readonly SavedWork[]
   ): Promise<{ readonly fresh: Checkout; readonly restored: Restored }> {
+    return await this.restoreParts([saves]);
+  }
+
+  /** A fresh checkout of the branch gets saves in several deliveries, oldest first. `restored` is of the last one. */
+  async restoreParts(
+    parts: readonly (readonly SavedWork[])[],
+  ): Promise<{ readonly fresh: Checkout; readonly restored: Restored }> {
     const tree = join(this.directory, randomUUID());
     git(this.directory, "clone", "-q", "-b", BRANCH, this.#bare, tree);
-    const plan: RestorePlan = { saves: saves.map((one) => one.plan), missing: [], error: null };
-    const body = [
-      { end: "whole" as const, bytes: Buffer.from(JSON.stringify(plan)) },
-      ...saves.flatMap(({ contents }) => contents),
-    ];
-    const output = await this.#run({ ...this.#place(tree), command: "restore" }, body);
+    const tip = git(tree, "rev-parse", "HEAD");
+    let output: Buffer = Buffer.alloc(0);
+    for (const [at, saves] of parts.entries()) {
+      const plan: RestorePlan = { saves: saves.map((one) => one.plan), missing: [], error: null };
+      const body = [
+        { end: "whole" as const, bytes: Buffer.from(JSON.stringify(plan)) },
+        ...saves.flatMap(({ contents }) => contents),
+      ];
+      const part = { number: at + 1, isLast: at === parts.length - 1 };
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      output = await this.#run({ ...this.#place(tree), command: "restore", tip, part }, body);
+    }
     return { fresh: new Checkout(tree), restored: JSON.parse(output.toString("utf8")) as Restored };
   }
 

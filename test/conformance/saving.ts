@@ -15,6 +15,7 @@ import {
   paths,
   TestWorkspace,
   type Open,
+  type SavedWork,
   type SavingSubject,
 } from "./saving-workspace.ts";
 
@@ -28,6 +29,7 @@ export const savingConformance = (subject: SavingSubject): void => {
   commits(open);
   savingRepositories(open);
   meanwhile(open);
+  older(open);
   // Another owner is another time too.
   if (subject.own === undefined) known(open);
 };
@@ -292,6 +294,60 @@ const meanwhile = (open: Open): void => {
     const { fresh, restored } = await workspace.restore(save);
     expect(fresh.files).toEqual({ ...workspace.checkout.files, "a.txt": "theirs\n" });
     expect(restored).toMatchObject({ ...NOTHING, refs: [`saved/${BRANCH}`] });
+  });
+};
+
+const older = (open: Open): void => {
+  /** Two saves of a branch, neither of which has the other's work. */
+  const twoSaves = async (workspace: TestWorkspace) => {
+    for (const path of ["both.txt", "both.txt.saved", "deleted.txt", "same.txt", "now/a-directory"])
+      workspace.write(path, `older ${path === "same.txt" ? "and newer" : path}\n`);
+    workspace.write("moved.txt", "older, and newer under another name\n");
+    workspace.write("was/in-a-directory.txt", "older\n");
+    workspace.write("staged.txt", "older, staged\n");
+    workspace.git("add", "staged.txt");
+    workspace.write("staged.txt", "older, not staged\n");
+    writeFileSync(workspace.at(".git/MERGE_MSG"), "older\n");
+    writeFileSync(workspace.at(".git/MERGE_HEAD"), `${workspace.pushed}\n`);
+    const first = await workspace.save();
+    rmSync(workspace.at(".git/MERGE_MSG"));
+    rmSync(workspace.at(".git/MERGE_HEAD"));
+    workspace.reset();
+    for (const path of ["both.txt", "moved.txt", "now/a-directory/file", "was", "staged.txt"])
+      workspace.write(path, `newer ${path}\n`);
+    workspace.write("same.txt", "older and newer\n");
+    workspace.write("other.txt", "older, and newer under another name\n");
+    rmSync(workspace.at("deleted.txt"));
+    return [first, await workspace.save()] as const;
+  };
+
+  test.each([
+    { how: "one delivery", parts: (saves: readonly SavedWork[]) => [saves] },
+    { how: "two deliveries", parts: (saves: readonly SavedWork[]) => saves.map((save) => [save]) },
+  ])("a newer save in $how leaves each file of an older one beside its own", async ({ parts }) => {
+    const workspace = open({ "deleted.txt": "pushed\n" });
+    const { fresh, restored } = await workspace.restoreParts(parts(await twoSaves(workspace)));
+    expect(fresh.files).toEqual({
+      "README.md": "hello\n",
+      "both.txt": "newer both.txt\n",
+      "both.txt.saved": "older both.txt.saved\n",
+      "both.txt.saved.2": "older both.txt\n",
+      "deleted.txt.saved": "older deleted.txt\n",
+      "moved.txt": "newer moved.txt\n",
+      "now/a-directory.saved": "older now/a-directory\n",
+      "now/a-directory/file": "newer now/a-directory/file\n",
+      "other.txt": "older, and newer under another name\n",
+      "same.txt": "older and newer\n",
+      "staged.txt": "newer staged.txt\n",
+      "staged.txt.saved": "older, not staged\n",
+      "was.saved": "newer was\n",
+      "was/in-a-directory.txt": "older\n",
+    });
+    expect(restored.skipped).toEqual(
+      ["staged.txt", ".git/MERGE_HEAD"].map((path) => ({ path, reason: "newer_save" })),
+    );
+    expect(existsSync(join(fresh.tree, ".git/MERGE_HEAD"))).toBe(false);
+    expect(fresh.git("status", "--porcelain", "--untracked-files=no")).toBe(" D deleted.txt");
   });
 };
 

@@ -1,5 +1,8 @@
 /** On which node a session's work is saved, and how long a save waits for the way there (nodes/saves.ts). */
 import { it } from "@effect/vitest";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
@@ -151,6 +154,54 @@ it.effect("older saves of other nodes are brought back first, and those of a nod
       { number: 1, isLast: false },
       { number: 2, isLast: true },
     ]);
+  }),
+);
+
+/** A node's address at which somebody takes connections. */
+const listening = (answer: (response: ServerResponse) => void) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer((_request, response) => answer(response));
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      return server;
+    }),
+    (server) =>
+      Effect.sync(() => {
+        server.close();
+        server.closeAllConnections();
+      }),
+  );
+
+it.effect("a node that stands still is away, and one of a version before is there", () =>
+  Effect.gen(function* () {
+    const asked = Effect.fnUntraced(function* (answer: (response: ServerResponse) => void) {
+      const { port } = (yield* listening(answer)).address() as AddressInfo;
+      const ports = Layer.mergeAll(
+        Layer.mock(LocalSaves, {} as never),
+        Layer.mock(NodeMap, {
+          self: "one",
+          placeOf: (nodeId: string) => ({ is: "there", nodeId, url: `http://127.0.0.1:${port}` }),
+        } as never),
+        Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+        Layer.mock(Sessions, {
+          get: () => Effect.succeed({ saved: { ...NOTHING_TO_SAVE, node: "two" } }),
+        } as never),
+        Layer.succeed(Keyring, {
+          nodes: { credential: Buffer.alloc(32), seal: Buffer.alloc(32) },
+        } as never),
+      );
+      return yield* Effect.provide(Saves, Layer.provide(nodeSaves, ports));
+    });
+    const frozen = yield* asked(() => undefined);
+    // Longer operations begin with the same question.
+    for (const question of [frozen.check(place), frozen.compare(place)]) {
+      const answered = yield* Effect.forkChild(Effect.flip(question));
+      yield* TestClock.adjust("5 seconds");
+      expect(yield* Fiber.join(answered)).toMatchObject({ code: "away" });
+    }
+    const former = yield* asked((response) => void response.writeHead(404).end());
+    yield* former.check(place);
   }),
 );
 

@@ -178,7 +178,7 @@ export const restoredWords = ({ files, refs, renamed, skipped, error }: Restored
     ...(renamed.length === 0
       ? []
       : [
-          `The branch has other versions of some files, so the saved ones have other names: ${listed(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
+          `Some files have a newer version, so the saved ones have other names: ${listed(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
         ]),
     ...(skipped.length === 0
       ? []

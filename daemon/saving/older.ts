@@ -1,0 +1,124 @@
+/**
+ * What the older saves of a restoration have brought back. A newer save replaces none of it without a word: a file stays beside the
+ * newer version, and any other content that is nowhere else is named. The deliveries of several nodes share this through a file.
+ */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ListedItem, RestorePart } from "../../src/domain/save/listing.ts";
+import { parentOf } from "./content.ts";
+
+/** A name with the id of its content. */
+type Version = readonly [string, string];
+
+interface Kept {
+  readonly files: readonly Version[];
+  readonly others: readonly Version[];
+  readonly contents: readonly string[];
+}
+
+const NONE: Kept = { files: [], others: [], contents: [] };
+const FILE = "platform-restored.json";
+const STATE = ".git/";
+
+/** A file of an older save that makes room. */
+export interface InTheWay {
+  readonly path: string;
+  /** Whether its content is nowhere else. */
+  readonly isOnly: boolean;
+}
+
+export class Older {
+  readonly #file: string;
+  readonly #isLast: boolean;
+  /** Files in their own places. */
+  readonly #files: Map<string, string>;
+  /** Entries of the index, by path, and state files of git's directory. */
+  #others: Version[];
+  /** Contents that came back as files, under any name. */
+  readonly #contents: Set<string>;
+  /** Contents of the present save's files. */
+  #present: ReadonlySet<string> = new Set();
+
+  /** @param directory git's own. @param part which delivery this is. Absent: the only one */
+  constructor(directory: string, { number, isLast }: RestorePart = { number: 1, isLast: true }) {
+    this.#file = join(directory, FILE);
+    this.#isLast = isLast;
+    const { files, others, contents } = number === 1 ? NONE : this.#read();
+    this.#files = new Map(files);
+    this.#others = [...others];
+    this.#contents = new Set(contents);
+  }
+
+  #read(): Kept {
+    try {
+      return JSON.parse(readFileSync(this.#file, "utf8")) as Kept;
+    } catch {
+      // The delivery before could not write it, and has said so.
+      return NONE;
+    }
+  }
+
+  /** Keeps all of it for the next delivery, and nothing after the last one. @throws if it cannot be written */
+  close(): void {
+    const kept: Kept = { files: [...this.#files], others: this.#others, contents: [...this.#contents] };
+    if (this.#isLast) rmSync(this.#file, { force: true });
+    else writeFileSync(this.#file, JSON.stringify(kept));
+  }
+
+  /**
+   * A newer save begins, which has an index and state files of its own.
+   *
+   * @returns the older state files, by their paths, and the names of index entries and state files whose content is nowhere else
+   */
+  begin(items: readonly ListedItem[]): {
+    readonly states: readonly string[];
+    readonly lost: readonly string[];
+  } {
+    const contents = new Set<string>();
+    const same = new Set<string>();
+    for (const { kind, path, object } of items) {
+      if (object === null) continue;
+      if (kind === "file") contents.add(object);
+      else same.add(`${object} ${nameOf(kind, path)}`);
+    }
+    this.#present = contents;
+    const others = this.#others;
+    this.#others = [];
+    const isLost = ([name, object]: Version) =>
+      !same.has(`${object} ${name}`) && !contents.has(object) && !this.#contents.has(object);
+    return {
+      states: others.flatMap(([name]) => (name.startsWith(STATE) ? name.slice(STATE.length) : [])),
+      lost: [...new Set(others.filter(isLost).map(([name]) => name))],
+    };
+  }
+
+  /**
+   * Forgets the files of older saves that make room for a content: one in its place, or one where it needs a directory.
+   *
+   * @param object the content. Null: the path is gone
+   */
+  makeRoom(path: string, object: string | null): readonly InTheWay[] {
+    const found: InTheWay[] = [];
+    for (let at = path; at !== ""; at = object === null ? "" : parentOf(at)) {
+      const there = this.#files.get(at);
+      if (there === undefined || (at === path && there === object)) continue;
+      this.#files.delete(at);
+      found.push({ path: at, isOnly: !this.#present.has(there) });
+    }
+    return found;
+  }
+
+  /** A file came back, in its own place or under another name. */
+  addFile(path: string, as: string, object: string): void {
+    this.#contents.add(object);
+    if (as === path) this.#files.set(path, object);
+  }
+
+  /** An entry of the index or a state file came back. */
+  addOther({ kind, path, object }: ListedItem): void {
+    if (object !== null) this.#others.push([nameOf(kind, path), object]);
+  }
+}
+
+const nameOf = (kind: ListedItem["kind"], path: string): string =>
+  kind === "state" ? `${STATE}${path}` : path;
