@@ -35,9 +35,14 @@ export type { SessionCommand, SessionContext, SessionEvent, SessionSnapshot } fr
 
 type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type">;
 
-/** How the sandbox of a running session that is to end saves its work. */
-const orderBy = (event: SessionEvent): SaveOrder => {
-  if (event.type === "stop.requested") return event.save ?? "try";
+/**
+ * How the sandbox of a session that is to end saves its work.
+ *
+ * @param hasEnded whether the session has ended already, so that its sandbox may not stay
+ */
+const orderBy = (event: SessionEvent, hasEnded: boolean): SaveOrder => {
+  if (event.type === "stop.requested")
+    return hasEnded && event.save === "require" ? "try" : (event.save ?? "try");
   if (event.type === "user.deactivated") return "dismiss";
   if (event.type === "idle.elapsed" || event.type === "daemon.outdated")
     return event.isLast === true ? "last" : "pause";
@@ -53,14 +58,16 @@ function sandboxOf(context: SessionContext): string {
   return context.sandboxId;
 }
 
-const tearDown = (as: TearDown["as"]) => ({
+const tearDown = (as: TearDown["as"], hasEnded = false) => ({
   type: "tearDownSandbox" as const,
   params: ({ context, event }: { context: SessionContext; event: SessionEvent }): TearDown => ({
     sandboxId: sandboxOf(context),
     as,
-    save: orderBy(event),
+    save: orderBy(event, hasEnded),
   }),
 });
+/** A stop of a boot. The sandbox may be up before it hears of it. */
+const tearDownBoot = tearDown("stopped", true);
 
 const recallEnd = {
   type: "recallEnd" as const,
@@ -220,11 +227,11 @@ export const sessionMachine = setup({
         "sandbox.failed": { guard: "isCurrentSandbox", target: "failed" },
         "sandbox.lost": { guard: "isCurrentSandbox", target: "failed" },
         "stop.requested": [
-          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },
+          { guard: "hasSandbox", target: "stopped", actions: tearDownBoot },
           { target: "stopped" },
         ],
         "user.deactivated": [
-          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },
+          { guard: "hasSandbox", target: "stopped", actions: tearDownBoot },
           { target: "stopped" },
         ],
         "delete.requested": [

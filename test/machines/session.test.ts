@@ -40,6 +40,7 @@ const events: SessionEvent[] = [
   { type: "restart.requested", sandboxId: "second", afterStop: true },
   { type: "stop.requested" },
   { type: "stop.requested", save: "skip" },
+  { type: "stop.requested", save: "require" },
   { type: "delete.requested" },
   { type: "idle.elapsed" },
   { type: "user.deactivated" },
@@ -136,10 +137,10 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
             (isPersons(event) && isMoreUrgent(order, before.context.save ?? "try")));
         const { sandboxId } = before.context;
         const as = ["stop.requested", "user.deactivated"].includes(event.type) ? "stopped" : "archived";
+        // A sandbox that comes up too late to hear of its session's end may not stay.
+        const save = isStop && order === "require" ? "try" : order;
         expect(commanded(commands, "tearDownSandbox")).toEqual(
-          (isStop || isWish) && sandboxId !== null
-            ? [{ type: "tearDownSandbox", sandboxId, as, save: order }]
-            : [],
+          (isStop || isWish) && sandboxId !== null ? [{ type: "tearDownSandbox", sandboxId, as, save }] : [],
         );
         if (isWish) expect(snapshot.context.save).toBe(order);
       }),
