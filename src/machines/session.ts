@@ -40,7 +40,7 @@ type TearDown = Omit<Extract<SessionCommand, { type: "tearDownSandbox" }>, "type
  *
  * @param hasEnded whether the session has ended already, so that its sandbox may not stay
  */
-const orderBy = (event: SessionEvent, hasEnded: boolean): SaveOrder => {
+const orderBy = (event: SessionEvent, hasEnded = false): SaveOrder => {
   if (event.type === "stop.requested")
     return hasEnded && event.save === "require" ? "try" : (event.save ?? "try");
   if (event.type === "user.deactivated") return "dismiss";

@@ -191,8 +191,15 @@ const makeLocal = Effect.fnUntraced(function* (parts: Parts) {
         return (yield* store.forgetEarlier(place, [id])).length > 0;
       }).pipe(Effect.mapError(gitError)),
     remove: (place) =>
-      Effect.andThen(Effect.mapError(store.remove(place), gitError), removeLeftSave(parts, place)),
-    removeProject: (projectId) => Effect.mapError(store.removeProject(projectId), gitError),
+      Effect.mapError(store.remove(place), gitError).pipe(
+        Effect.andThen(parts.views.forget(place.sessionId)),
+        Effect.andThen(removeLeftSave(parts, place)),
+      ),
+    removeProject: (projectId) =>
+      Effect.andThen(
+        Effect.mapError(store.removeProject(projectId), gitError),
+        parts.views.forget(projectId),
+      ),
     sizes: (projectId) =>
       Effect.mapBoth(store.sizes(projectId), {
         onFailure: gitError,

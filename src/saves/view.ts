@@ -49,21 +49,27 @@ export const viewId = (commit: string): string =>
     commit.slice(20, 32),
   ].join("-");
 
-const PROJECT_FILE = "project";
+/** Whose view it is: the project and the commit, then the session. */
+const OWNER_FILE = "project";
 
-/** Removes views that were unused for an hour. */
-const removeUnused = (directory: string) =>
+const ownerOf = async (path: string): Promise<readonly string[]> =>
+  (await readFile(join(path, OWNER_FILE), "utf8").catch(() => "")).split(" ");
+
+/** Removes some of the views. */
+const removeViews = (directory: string, isOver: (path: string) => Promise<boolean>) =>
   Effect.promise(async () => {
     const names = await readdir(directory).catch((): string[] => []);
-    const aged = await Promise.all(
-      names.map(async (name) => {
-        const file = await stat(join(directory, name)).catch(() => null);
-        // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
-        return file !== null && name !== ".hooks" && Date.now() - file.mtimeMs > KEPT_MS ? [name] : [];
-      }),
-    );
-    await Promise.all(aged.flat().map((name) => rm(join(directory, name), { recursive: true, force: true })));
+    const paths = names.filter((name) => name !== ".hooks").map((name) => join(directory, name));
+    const over = await Promise.all(paths.map(async (path) => ((await isOver(path)) ? [path] : [])));
+    await Promise.all(over.flat().map((path) => rm(path, { recursive: true, force: true })));
   });
+
+/** Whether a view was unused for an hour. */
+const isUnused = async (path: string): Promise<boolean> => {
+  const file = await stat(path).catch(() => null);
+  // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
+  return file !== null && Date.now() - file.mtimeMs > KEPT_MS;
+};
 
 export const makeViews = (options: ViewOptions) => {
   const { directory, store } = options;
@@ -76,8 +82,8 @@ export const makeViews = (options: ViewOptions) => {
     if (!isCommitId(commit)) return null;
     const path = join(directory, `${viewId(commit)}.git`);
     const isOurs = yield* Effect.promise(async () => {
-      const owner = await readFile(join(path, PROJECT_FILE), "utf8").catch(() => null);
-      if (owner !== `${projectId} ${commit}`) return false;
+      const [project, head] = await ownerOf(path);
+      if (project !== projectId || head !== commit) return false;
       const now = new Date();
       await utimes(path, now, now);
       return true;
@@ -104,7 +110,7 @@ export const makeViews = (options: ViewOptions) => {
     );
     const commit = yield* buildView({ path: aside, place, save, store });
     yield* filesystem("Preparing the view", async () => {
-      await writeFile(join(aside, PROJECT_FILE), `${place.projectId} ${commit}`);
+      await writeFile(join(aside, OWNER_FILE), [place.projectId, commit, place.sessionId].join(" "));
       const path = join(directory, `${viewId(commit)}.git`);
       // An existing one has the same, and somebody may be reading it.
       await rename(aside, path).catch(() => undefined);
@@ -135,11 +141,23 @@ export const makeViews = (options: ViewOptions) => {
     return built;
   });
 
-  const expire = Effect.andThen(
-    removeUnused(directory),
-    Effect.sync(() => known.clear()),
-  );
-  return { open, find, expire };
+  const remove = (isOver: (path: string) => Promise<boolean>) =>
+    Effect.andThen(
+      removeViews(directory, isOver),
+      Effect.sync(() => known.clear()),
+    );
+  return {
+    open,
+    find,
+    /** Removes views that were unused for an hour. */
+    expire: remove(isUnused),
+    /** Removes the views of a session or of a project that is deleted. */
+    forget: (id: string) =>
+      remove(async (path) => {
+        const [project, , session] = await ownerOf(path);
+        return project === id || session === id;
+      }),
+  };
 };
 
 export type Views = ReturnType<typeof makeViews>;

@@ -100,6 +100,10 @@ describe("saved work", () => {
     const again = await clone(held.scene);
     await fetchSaved(again, held.scene);
     expect(await gitOk(again, "rev-parse", "FETCH_HEAD")).toBe(commit);
+    await held.scene.run(held.scene.views.forget(randomUUID()));
+    expect(readdirSync(views)).toHaveLength(2);
+    await held.scene.run(held.scene.views.forget(held.scene.place.sessionId));
+    expect(readdirSync(views)).toEqual([".hooks"]);
   });
 
   it("is in no clone, no listing and no plain fetch, and only for people who contribute", async () => {
