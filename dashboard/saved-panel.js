@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { counted, pathCount, pathsOf } from "./format.js";
 import { button, code, commandLine, detail, listRow, prose, time } from "./parts.js";
 import { hasContents, isLive, projectPath } from "./project.js";
-import { contents, savedSentence } from "./saved-report.js";
+import { contents, runsWithoutSave, savedSentence } from "./saved-report.js";
 import { pathItems, stop } from "./stopping.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -101,7 +101,8 @@ const savedPanel = (session, files, showDiff) => {
 };
 
 /** @param {Session} session @param {Saved} saved */
-const savedParts = ({ id, project_id: project, status }, saved) => {
+const savedParts = (session, saved) => {
+  const { id, project_id: project, status } = session;
   const { before, at, after } = savedSentence(saved);
   const input = { "data-project": project, "data-session": id };
   return [
@@ -110,7 +111,9 @@ const savedParts = ({ id, project_id: project, status }, saved) => {
       h(
         "p",
         { class: "quiet", "data-key": "later" },
-        "Later changes are only in the sandbox until the next save.",
+        runsWithoutSave(session)
+          ? "This sandbox runs without it. It stays saved."
+          : "Later changes are only in the sandbox until the next save.",
       ),
     status === "failed" &&
       h("p", { class: "quiet", "data-key": "later" }, "Later changes, if any, are lost."),

@@ -21,6 +21,7 @@ export const REASON_WORDS = {
   missing: "the save lacks its content",
   staged_elsewhere: "the index has another version",
   newer_save: "a newer save has another version",
+  unreadable_now: "unreadable now, and the save has an older version",
   refused_path: "git refuses to check out this path",
   in_the_way: "something else is in its place",
 };
@@ -73,6 +74,16 @@ export const savedSentence = (saved) => {
   const missing = pending.length === 0 ? "" : ` ${pathsAre(pathCount(pending))} not.`;
   return { before: `Part of the work is saved: ${stored}`, at, after: `.${missing}${why}` };
 };
+
+/** Whether a session runs in a sandbox that began without its saved work. @param {Pick<Session, "status" | "saved" | "restored" | "running_at">} session */
+export const runsWithoutSave = ({ status, saved, restored, running_at: since }) =>
+  status === "running" &&
+  saved !== null &&
+  hasContents(saved) &&
+  saved.at !== null &&
+  since !== null &&
+  saved.at < since &&
+  restored?.error !== null;
 
 /** How a stop that was carried out is told. @param {Session} session */
 export const stopOutcome = ({ saved }) => {

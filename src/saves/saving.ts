@@ -407,8 +407,8 @@ export class Saving {
     return Effect.gen({ self: this }, function* () {
       const compared = this.#compared;
       if (compared === null) return yield* Effect.die(new Error("nothing was listed"));
-      const { listing, items, commits, pending } = compared;
-      const { base, head, heads, left: skipped } = listing;
+      const { listing, items, commits, pending, skipped } = compared;
+      const { base, head, heads } = listing;
       const at = yield* Clock.currentTimeMillis;
       const { sandboxId } = this.#request;
       return { sandboxId, at, base, head, heads, items, commits, pending, skipped };

@@ -68,17 +68,33 @@ const earlierText = ({ earlier = [] }: Saved): string | null =>
         )
         .join("\n");
 
+/** Whether a session runs in a sandbox that began without its saved work. */
+const runsWithout = ({ status, restored, running_at: since }: Session, saved: Saved): boolean =>
+  status === "running" &&
+  !isEmpty(saved) &&
+  saved.at !== null &&
+  since !== null &&
+  saved.at < since &&
+  restored?.error !== null;
+
 /** The fields of a session's saved work. */
-export const savedFields = ({ saved }: Session): readonly (readonly [string, string | null])[] =>
-  saved === null
+export const savedFields = (session: Session): readonly (readonly [string, string | null])[] => {
+  const { saved } = session;
+  return saved === null
     ? []
     : [
-        ["saved", savedText(saved)],
+        [
+          "saved",
+          [savedText(saved), runsWithout(session, saved) && "this sandbox runs without it"]
+            .filter((part) => part !== false)
+            .join("\n"),
+        ],
         ["not saved", listed(saved.pending)],
         ["skipped", listed(saved.skipped)],
         ["saved on node", saved.node],
         ["earlier saves", earlierText(saved)],
       ];
+};
 
 /** The fields of what the session's sandbox brought back. */
 export const restoredFields = ({ restored }: Session): readonly (readonly [string, string | null])[] => {

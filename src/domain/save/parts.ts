@@ -168,24 +168,31 @@ export class Reasons {
   }
 }
 
-/** The content of a save after a listing, and the paths that only the sandbox has (P3). */
+/** The content of a save after a listing. */
 export interface Comparison extends SavedContent {
+  /** The paths that only the sandbox has (P3). */
   readonly pending: readonly LeftOut[];
+  /** What no save takes. */
+  readonly skipped: readonly LeftOut[];
 }
 
 /** The former versions of what the agent itself cannot read any more: a file, or everything in a directory. */
 const unreadable = (
   { items, left }: Pick<Listing, "items" | "left">,
   former: SavedContent | null,
-): readonly ListedItem[] => {
-  const paths = left.flatMap(({ path, reason, count }) =>
-    reason === "unreadable" && count === undefined ? [path] : [],
-  );
-  if (paths.length === 0 || former === null) return [];
+): { readonly kept: readonly ListedItem[]; readonly skipped: readonly LeftOut[] } => {
   const listed = new Set(items.map(itemKey));
-  const isAmong = (name: string): boolean =>
-    paths.some((path) => name === path || name.startsWith(`${path}/`));
-  return former.items.filter((item) => !listed.has(itemKey(item)) && isAmong(item.path));
+  const kept = new Set<ListedItem>();
+  const skipped = left.map((one) => {
+    if (one.reason !== "unreadable" || one.count !== undefined) return one;
+    const olds = (former?.items ?? []).filter(
+      (item) =>
+        !listed.has(itemKey(item)) && (item.path === one.path || item.path.startsWith(`${one.path}/`)),
+    );
+    for (const old of olds) kept.add(old);
+    return olds.length === 0 ? one : { ...one, reason: "unreadable_now" };
+  });
+  return { kept: [...kept], skipped };
 };
 
 /** @param former the last save of the same sandbox, or of one whose work this one has. Null: none */
@@ -224,7 +231,8 @@ export const compare = (
       stored.set(refKey(commits), { ...commits, object: null });
     else pending.push({ path: refName(commits), reason: "not_stored_yet" });
   }
-  return { items: [...items, ...unreadable(listing, former)], commits: [...stored.values()], pending };
+  const { kept, skipped } = unreadable(listing, former);
+  return { items: [...items, ...kept], commits: [...stored.values()], pending, skipped };
 };
 
 /** A ref as a person reads it. */

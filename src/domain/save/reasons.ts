@@ -13,6 +13,7 @@ export const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   missing: "the save lacks its content",
   staged_elsewhere: "the index has another version",
   newer_save: "a newer save has another version",
+  unreadable_now: "unreadable now, and the save has an older version",
   refused_path: "git refuses to check out this path",
   in_the_way: "something else is in its place",
 };

@@ -130,14 +130,27 @@ test("a file that the agent cannot read any more stays as the former save has it
   const left = [
     { path: "a", reason: "unreadable" },
     { path: "d", reason: "unreadable" },
+    { path: "new", reason: "unreadable" },
     { path: "clean", reason: "ignored", count: 1 },
   ];
-  expect(compared({ left }, new Stock([former]), former).items).toEqual([file("a"), file("d/b")]);
+  const found = compared({ left }, new Stock([former]), former);
+  expect(found.items).toEqual([file("a"), file("d/b")]);
+  expect(found.skipped.map(({ reason }) => reason)).toEqual([
+    "unreadable_now",
+    "unreadable_now",
+    "unreadable",
+    "ignored",
+  ]);
 });
 
 test("a path that is not listed any more leaves the save", () => {
   const former = { items: [file("clean again")], commits: [{ ...ref("pushed now"), object: id("p") }] };
-  expect(compared({}, new Stock([former]), former)).toEqual({ items: [], commits: [], pending: [] });
+  expect(compared({}, new Stock([former]), former)).toEqual({
+    items: [],
+    commits: [],
+    pending: [],
+    skipped: [],
+  });
 });
 
 test("a ref within another is stored with it, and only with the commit that was listed", () => {
