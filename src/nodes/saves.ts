@@ -150,13 +150,13 @@ const makeWay = Effect.gen(function* () {
     });
   });
 
-  return { map, isHosted, placeOf, placeToSave, olderPlaces, reach, perform, at };
+  return { map, sessions, isHosted, placeOf, placeToSave, olderPlaces, reach, perform, at };
 });
 
 type Way = Effect.Success<typeof makeWay>;
 
 /** Operations on all saves of a project or of a session, wherever they are. */
-const makeMany = ({ map, isHosted, perform }: Way) => {
+const makeMany = ({ map, sessions, isHosted, perform }: Way) => {
   const ofProject = <A>(
     projectId: string,
     operation: SavesOperation,
@@ -169,12 +169,14 @@ const makeMany = ({ map, isHosted, perform }: Way) => {
       return yield* perform(place, { operation, given: [projectId] }, here);
     });
 
-  /** A repository at another server has saves on each node that ran one of its sessions. */
+  /** A repository at another server has saves on each node that ran one of its sessions. A dead one is named, too. */
   const sizes = Effect.fnUntraced(function* (projectId: string, here: Effect.Effect<ProjectSizes, GitError>) {
     const question = { operation: "sizes", given: [projectId], timeoutMs: SIZES_MS } as const;
     if (yield* isHosted(projectId)) return yield* ofProject(projectId, "sizes", here);
+    const named = yield* Effect.mapError(sessions.nodesWithSaves(projectId), noDatabase);
+    const others = [...new Set([...map.others(), ...named])].filter((node) => node !== map.self);
     const elsewhere = yield* Effect.forEach(
-      map.others(),
+      others,
       (node) =>
         perform(map.placeOf(node), question, here).pipe(
           Effect.orElseSucceed((): ProjectSizes => ({ sessions: [], away: [node] })),

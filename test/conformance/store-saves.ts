@@ -29,7 +29,7 @@ export const checkSaves = (check: Check): void => {
       "says how far a save of its current sandbox is, and what its current sandbox brought back",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
-        const { get, noteRestored, noteSaved, forgetEarlier } = yield* Sessions;
+        const { get, noteRestored, noteSaved, forgetEarlier, nodesWithSaves } = yield* Sessions;
         const id = yield* admitSession(world);
         const told = yield* followSession({ projectId: world.projectId, sessionId: id }, "session.saved");
         const [first, second] = [randomUUID(), randomUUID()];
@@ -43,7 +43,7 @@ export const checkSaves = (check: Check): void => {
           files: 2,
           pending: [{ path: "a", reason: "too large", count: 3 }],
           node: "node-1",
-          earlier: [{ id: second, at: "2026-02-01T11:00:00.000Z", files: 1, commits: 0 }],
+          earlier: [{ id: second, at: "2026-02-01T11:00:00.000Z", files: 1, commits: 0, node: "node-0" }],
         };
         yield* noteSaved(id, { sandboxId: second, saved: part });
         expect(yield* get(id)).toMatchObject({ saved: null });
@@ -54,6 +54,8 @@ export const checkSaves = (check: Check): void => {
         expect((yield* told(1)).map(({ data }) => data)).toEqual([
           { state: "partial", at, files: 2, commits: 0, pending: 3 },
         ]);
+        expect(yield* nodesWithSaves(world.projectId)).toEqual(["node-0", "node-1"]);
+        expect(yield* nodesWithSaves(randomUUID())).toEqual([]);
         yield* forgetEarlier(id, second);
         expect((yield* get(id))?.saved).toEqual({ ...part, earlier: [] });
         const restored = { ...notRestored("no"), wip: "c0ffee", error: null };

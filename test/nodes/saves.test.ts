@@ -216,7 +216,7 @@ it.effect("a save that finds no way names what the sandbox has", () =>
 it.effect("sizes of a project at another server name the nodes that cannot be asked", () =>
   Effect.gen(function* () {
     const sizes = yield* Effect.flatMap(Saves, (saves) => saves.sizes("project"));
-    expect(sizes).toEqual({ sessions: [{ sessionId: "session", bytes: 7 }], away: ["two", "three"] });
+    expect(sizes).toEqual({ sessions: [{ sessionId: "session", bytes: 7 }], away: ["two", "three", "dead"] });
     const refusal = yield* Effect.flip(Effect.flatMap(Saves, (saves) => saves.check(place)));
     expect(refusal).toMatchObject({ code: "away" });
     expect(refusal.message).toContain("node two does not respond");
@@ -232,11 +232,12 @@ it.effect("sizes of a project at another server name the nodes that cannot be as
             self: "one",
             others: () => ["two", "three"],
             placeOf: (nodeId: string) =>
-              nodeId === "two" ? { is: "away", nodeId } : { is: "there", nodeId, url: "http://127.0.0.1:1" },
+              nodeId !== "three" ? { is: "away", nodeId } : { is: "there", nodeId, url: "http://127.0.0.1:1" },
           } as never),
           Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
           Layer.mock(Sessions, {
             get: () => Effect.succeed({ saved: { ...NOTHING_TO_SAVE, node: "two" } }),
+            nodesWithSaves: () => Effect.succeed(["one", "two", "dead"]),
           } as never),
           Layer.succeed(Keyring, {
             nodes: { credential: Buffer.alloc(32), seal: Buffer.alloc(32) },

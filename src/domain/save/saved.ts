@@ -61,7 +61,7 @@ export const Restored = Schema.Struct({
   }),
   files: Schema.Finite.annotate({ description: "How many files were changed, added or removed." }),
   renamed: Schema.Array(Schema.Struct({ path: Schema.String, as: Schema.String })).annotate({
-    description: "Files under another name, because the branch has another version of them.",
+    description: "Files under another name, because the branch or a newer save has another version of them.",
   }),
   skipped: Schema.Array(LeftOut).annotate({ description: "What did not come back, with reasons." }),
   error: Schema.NullOr(Schema.String).annotate({

@@ -214,6 +214,8 @@ export class Sessions extends Context.Service<
     ) => Stored<void>;
     /** Records the changes of the session's branch after a push. */
     readonly noteChanges: (id: string, changes: BranchChanges) => Stored<void>;
+    /** The nodes that the sessions of a project name as those of their saves, in order. */
+    readonly nodesWithSaves: (projectId: string) => Stored<readonly string[]>;
     /** Takes a deleted save out of `saved.earlier`. */
     readonly forgetEarlier: (id: string, saveId: string) => Stored<void>;
     /**

@@ -8,7 +8,7 @@ import type { Sessions } from "../ports/sessions.ts";
 import { json, stored } from "./connection/statement.ts";
 import { EventLog } from "./event-log.ts";
 
-type Notes = Pick<Sessions["Service"], "noteSaved" | "noteRestored" | "forgetEarlier">;
+type Notes = Pick<Sessions["Service"], "noteSaved" | "noteRestored" | "forgetEarlier" | "nodesWithSaves">;
 
 const noteSavedIn = (sql: SqlClient.SqlClient, events: (typeof EventLog)["Service"]): Notes["noteSaved"] =>
   Effect.fnUntraced(
@@ -41,6 +41,17 @@ const forgetEarlierIn =
         saved -> 'earlier', '$[*] ? (@.id != $id)', ${json({ id: saveId })}::jsonb))
       WHERE id = ${id} AND saved ? 'earlier'`.pipe(Effect.asVoid, stored("sessionSaves.forgetEarlier"));
 
+const nodesWithSavesIn =
+  (sql: SqlClient.SqlClient): Notes["nodesWithSaves"] =>
+  (projectId) =>
+    sql<{ readonly node: string }>`SELECT DISTINCT node FROM project_sessions,
+        LATERAL (SELECT saved ->> 'node' UNION ALL
+          SELECT save ->> 'node' FROM jsonb_array_elements(COALESCE(saved -> 'earlier', '[]')) save) AS named (node)
+      WHERE project_id = ${projectId} AND deleted_at IS NULL AND node IS NOT NULL ORDER BY node`.pipe(
+      Effect.map((rows) => rows.map(({ node }) => node)),
+      stored("sessionSaves.nodesWithSaves"),
+    );
+
 export const makeNoteSaves = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
@@ -48,5 +59,6 @@ export const makeNoteSaves = Effect.gen(function* () {
     noteSaved: noteSavedIn(sql, events),
     noteRestored: noteRestoredIn(sql),
     forgetEarlier: forgetEarlierIn(sql),
+    nodesWithSaves: nodesWithSavesIn(sql),
   } satisfies Notes;
 });

@@ -307,6 +307,15 @@ export const layer = Layer.effect(
       Effect.sync(() => {
         edit(tables, id, (record) => ({ ...record, changes }));
       }),
+    nodesWithSaves: (projectId) =>
+      Effect.sync(() => {
+        const nodes = [...tables.sessions.values()].flatMap(({ record }) =>
+          record.projectId === projectId && record.deletedAt === null
+            ? [record.saved?.node, ...(record.saved?.earlier ?? []).map(({ node }) => node)]
+            : [],
+        );
+        return [...new Set(nodes.flatMap((node) => node ?? []))].toSorted();
+      }),
     forgetEarlier: (id, saveId) =>
       Effect.sync(() => {
         edit(tables, id, (record) =>
