@@ -85,7 +85,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "teardown-forgotten-at-stop",
     file: "src/machines/session.ts",
-    find: '        "stop.requested": [\n          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },\n',
+    find: '        "stop.requested": [\n          { guard: "hasSandbox", target: "stopped", actions: tearDownBoot },\n',
     put: '        "stop.requested": [\n',
     seed: 4,
   },
