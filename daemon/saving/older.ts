@@ -1,6 +1,6 @@
 /**
- * What the older saves of a restoration have brought back. A newer save replaces none of it without a word: a file stays beside the
- * newer version, and any other content that is nowhere else is named. The deliveries of several nodes share this through a file.
+ * The content that the older saves of a restoration brought back. A newer save does not replace it silently: a file stays beside
+ * the newer version, and any other content that exists nowhere else is named. The deliveries of several nodes share this by a file.
  */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -3,8 +3,8 @@
  * Brings saves back into a fresh checkout of the session's branch (saves.md 6). The commits come first, then the index, then the
  * files byte for byte.
  *
- *  R1 Nothing that is on the branch is lost: a branch moves forward only, and a file that was changed there since stays. Nothing of
- *     an older save is lost either (older.ts).
+ *  R1 Nothing that is on the branch is lost: a branch moves forward only, and a file that was changed there since stays. The
+ *     content of an older save is not lost either (older.ts).
  *  R2 Nothing that fails stops the rest. Each path or ref that did not come back is named.
  *  R3 Paths that git would not check out are never written (src/domain/save/checkout-path.ts).
  */
@@ -273,7 +273,7 @@ class Restoring {
     }
   }
 
-  /** What an older save has at this path, or as a file above it, gets a name beside. */
+  /** An older save's file at this path, or in place of a directory above it, gets a name beside. */
   #keepOlder(path: string, object: string | null): void {
     for (const { path: at, isOnly } of this.#older.makeRoom(path, object)) {
       try {

@@ -22,7 +22,7 @@ import { NodeMap, type Place } from "./map.ts";
 const TIMEOUT_MS = 10 * 60_000;
 /** A node that takes longer for sizes counts as away. */
 const SIZES_MS = 30_000;
-/** A node that does not even say that it is there within this time counts as away: one that just ended or stands still. */
+/** A node that does not answer within this time counts as away: one that just ended or stands still. */
 const CHECK_MS = 5000;
 /** A restoration has ten minutes (saves.md 6). */
 const RESTORE_MS = 12 * 60_000;
@@ -95,12 +95,12 @@ const makeWay = Effect.gen(function* () {
     return isMoved ? ({ is: "here" } satisfies Place) : there;
   });
 
-  /** Asks a node whether it is there, so that nothing waits long for one that is not. @returns null for this node */
+  /** Asks a node for an answer, so that a caller does not wait long for one that is away. @returns null for this node */
   const reach = Effect.fnUntraced(function* (place: Place) {
     if (place.is === "here") return null;
     if (place.is !== "there") return yield* away(noResponse(place));
     yield* call(place, { operation: "saves.check", given: [] }, CHECK_MS).pipe(
-      // A node of the version before does not know the question, and is there.
+      // A node of the version before does not know the question, and is reachable.
       Effect.catchIf(
         ({ status }) => status === 404,
         () => Effect.void,

@@ -71,25 +71,26 @@ const isUnused = async (path: string): Promise<boolean> => {
   return file !== null && Date.now() - file.mtimeMs > KEPT_MS;
 };
 
+/** A view in the directory of views that still exists. Its hour begins again. */
+const findIn = Effect.fnUntraced(function* (directory: string, projectId: string, commit: string) {
+  if (!isCommitId(commit)) return null;
+  const path = join(directory, `${viewId(commit)}.git`);
+  const isOurs = yield* Effect.promise(async () => {
+    const [project, head] = await ownerOf(path);
+    if (project !== projectId || head !== commit) return false;
+    const now = new Date();
+    await utimes(path, now, now);
+    return true;
+  });
+  return isOurs ? ({ path, commit } satisfies View) : null;
+});
+
 export const makeViews = (options: ViewOptions) => {
   const { directory, store } = options;
   const turns = Semaphore.makeUnsafe(BUILT_AT_ONCE);
   /** The views of saves that did not change since. */
   const known = new Map<string, string>();
-
-  /** A view that is still there. Its hour begins again. */
-  const find = Effect.fnUntraced(function* (projectId: string, commit: string) {
-    if (!isCommitId(commit)) return null;
-    const path = join(directory, `${viewId(commit)}.git`);
-    const isOurs = yield* Effect.promise(async () => {
-      const [project, head] = await ownerOf(path);
-      if (project !== projectId || head !== commit) return false;
-      const now = new Date();
-      await utimes(path, now, now);
-      return true;
-    });
-    return isOurs ? ({ path, commit } satisfies View) : null;
-  });
+  const find = (projectId: string, commit: string) => findIn(directory, projectId, commit);
 
   const build = Effect.fnUntraced(function* (place: SavePlace, save: Save) {
     // A mirror fetches the commit if it lacks it.

@@ -297,30 +297,30 @@ const meanwhile = (open: Open): void => {
   });
 };
 
-const older = (open: Open): void => {
-  /** Two saves of a branch, neither of which has the other's work. */
-  const twoSaves = async (workspace: TestWorkspace) => {
-    for (const path of ["both.txt", "both.txt.saved", "deleted.txt", "same.txt", "now/a-directory"])
-      workspace.write(path, `older ${path === "same.txt" ? "and newer" : path}\n`);
-    workspace.write("moved.txt", "older, and newer under another name\n");
-    workspace.write("was/in-a-directory.txt", "older\n");
-    workspace.write("staged.txt", "older, staged\n");
-    workspace.git("add", "staged.txt");
-    workspace.write("staged.txt", "older, not staged\n");
-    writeFileSync(workspace.at(".git/MERGE_MSG"), "older\n");
-    writeFileSync(workspace.at(".git/MERGE_HEAD"), `${workspace.pushed}\n`);
-    const first = await workspace.save();
-    rmSync(workspace.at(".git/MERGE_MSG"));
-    rmSync(workspace.at(".git/MERGE_HEAD"));
-    workspace.reset();
-    for (const path of ["both.txt", "moved.txt", "now/a-directory/file", "was", "staged.txt"])
-      workspace.write(path, `newer ${path}\n`);
-    workspace.write("same.txt", "older and newer\n");
-    workspace.write("other.txt", "older, and newer under another name\n");
-    rmSync(workspace.at("deleted.txt"));
-    return [first, await workspace.save()] as const;
-  };
+/** Two saves of a branch, neither of which has the other's work. */
+const twoSaves = async (workspace: TestWorkspace) => {
+  for (const path of ["both.txt", "both.txt.saved", "deleted.txt", "same.txt", "now/a-directory"])
+    workspace.write(path, `older ${path === "same.txt" ? "and newer" : path}\n`);
+  workspace.write("moved.txt", "older, and newer under another name\n");
+  workspace.write("was/in-a-directory.txt", "older\n");
+  workspace.write("staged.txt", "older, staged\n");
+  workspace.git("add", "staged.txt");
+  workspace.write("staged.txt", "older, not staged\n");
+  writeFileSync(workspace.at(".git/MERGE_MSG"), "older\n");
+  writeFileSync(workspace.at(".git/MERGE_HEAD"), `${workspace.pushed}\n`);
+  const first = await workspace.save();
+  rmSync(workspace.at(".git/MERGE_MSG"));
+  rmSync(workspace.at(".git/MERGE_HEAD"));
+  workspace.reset();
+  for (const path of ["both.txt", "moved.txt", "now/a-directory/file", "was", "staged.txt"])
+    workspace.write(path, `newer ${path}\n`);
+  workspace.write("same.txt", "older and newer\n");
+  workspace.write("other.txt", "older, and newer under another name\n");
+  rmSync(workspace.at("deleted.txt"));
+  return [first, await workspace.save()] as const;
+};
 
+const older = (open: Open): void => {
   test.each([
     { how: "one delivery", parts: (saves: readonly SavedWork[]) => [saves] },
     { how: "two deliveries", parts: (saves: readonly SavedWork[]) => saves.map((save) => [save]) },

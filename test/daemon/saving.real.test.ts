@@ -175,16 +175,17 @@ test("the saves of two nodes arrive one after another, and a part that is repeat
   expect(await give(older, { number: 1, isLast: false })).toEqual(first);
   expect(await give(newer, { number: 2, isLast: true })).toMatchObject({
     files: 1,
-    renamed: [],
+    renamed: [{ path: "both.txt", as: "both.txt.saved" }],
     skipped: [],
     error: null,
   });
   await waiting;
   expect(await daemon.git("log", "-1", "--format=%s")).toContain("not pushed");
   expect(readFileSync(at("both.txt"), "utf8")).toBe("newer\n");
+  expect(readFileSync(at("both.txt.saved"), "utf8")).toBe("older\n");
   expect(readFileSync(at("older.txt"), "utf8")).toBe("older\n");
   // The newer save does not know the older commit, and its index does not take that back.
-  expect(await daemon.git("status", "--porcelain")).toBe(" M both.txt\n");
+  expect(await daemon.git("status", "--porcelain")).toBe(" M both.txt\n?? both.txt.saved\n");
 });
 
 test("a small file is saved as it was listed, whatever happens to it afterwards", async () => {

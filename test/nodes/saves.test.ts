@@ -173,7 +173,7 @@ const listening = (answer: (response: ServerResponse) => void) =>
       }),
   );
 
-it.effect("a node that stands still is away, and one of a version before is there", () =>
+it.effect("a node that stands still is away, and one of a version before is not", () =>
   Effect.gen(function* () {
     const asked = Effect.fnUntraced(function* (answer: (response: ServerResponse) => void) {
       const { port } = (yield* listening(answer)).address() as AddressInfo;
@@ -232,7 +232,9 @@ it.effect("sizes of a project at another server name the nodes that cannot be as
             self: "one",
             others: () => ["two", "three"],
             placeOf: (nodeId: string) =>
-              nodeId !== "three" ? { is: "away", nodeId } : { is: "there", nodeId, url: "http://127.0.0.1:1" },
+              nodeId !== "three"
+                ? { is: "away", nodeId }
+                : { is: "there", nodeId, url: "http://127.0.0.1:1" },
           } as never),
           Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
           Layer.mock(Sessions, {

@@ -309,10 +309,11 @@ export const layer = Layer.effect(
       }),
     nodesWithSaves: (projectId) =>
       Effect.sync(() => {
-        const nodes = [...tables.sessions.values()].flatMap(({ record }) =>
-          record.projectId === projectId && record.deletedAt === null
-            ? [record.saved?.node, ...(record.saved?.earlier ?? []).map(({ node }) => node)]
-            : [],
+        const ofProject = [...tables.sessions.values()]
+          .map(({ record }) => record)
+          .filter((record) => record.projectId === projectId && record.deletedAt === null);
+        const nodes = ofProject.flatMap(({ saved }) =>
+          [saved, saved?.earlier].flat().map((save) => save?.node),
         );
         return [...new Set(nodes.flatMap((node) => node ?? []))].toSorted();
       }),
