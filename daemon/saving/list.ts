@@ -19,6 +19,7 @@ import {
 import { headTip, listCommits, localTips } from "./commits.ts";
 import { digest, Tree, type Digested } from "./content.ts";
 import { Left } from "./left.ts";
+import { Pace } from "./pace.ts";
 import { nestedRepositories, type Nested } from "./nested.ts";
 import { stateFiles, stateTips } from "./operation.ts";
 import { EMPTY_TREE, gitDirectory, GitFailure, Repository } from "./repository.ts";
@@ -62,6 +63,7 @@ class Lister {
   readonly scratch: Scratch;
   readonly #command: ListCommand;
   readonly #tree: Tree;
+  readonly #pace: Pace;
   readonly #left = new Left();
   readonly #items: ListedItem[] = [];
   readonly #known: KnownFile[] = [];
@@ -73,6 +75,7 @@ class Lister {
     this.#command = command;
     this.scratch = new Scratch(command.workspace);
     this.#tree = new Tree(command.workspace);
+    this.#pace = new Pace(command.request.share ?? 1);
     this.#formerly = new Map(command.known.map((file) => [file.path, file]));
   }
 
@@ -165,7 +168,11 @@ class Lister {
     }
     if (pushed.base === null) for (const path of await tracked(repository)) before.set(path, null);
     for (const [path, version] of await this.#filtered(sides)) before.set(path, before.get(path) ?? version);
-    for (const [path, version] of before) this.#file(path, version);
+    for (const [path, version] of before) {
+      // oxlint-disable-next-line no-await-in-loop -- the rest between two files
+      await this.#pace.rest();
+      this.#file(path, version);
+    }
     for (const { files } of nested) for (const path of files) this.#file(path, null);
     for (const path of withoutRuntimes(status.ignored)) this.#left.count(path, "ignored");
     countSpecials(this.#command.workspace, status.ignored, this.#left);

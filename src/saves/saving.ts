@@ -243,7 +243,7 @@ export class Saving {
       const tip = yield* Effect.catchTag(git.branchTip({ projectId }, sessionId), "GitError", () =>
         Effect.succeed(this.#saves.last?.base ?? null),
       );
-      const asked = { pushed: tip ?? baseCommit, base: baseCommit };
+      const asked = { pushed: tip ?? baseCommit, base: baseCommit, share: this.#share };
       const timeoutMs = Math.min(limitMs, LIST_TIMEOUT_MS);
       return yield* daemon.saving.listing(link, yield* this.#context, { request: asked, timeoutMs });
     });
@@ -355,8 +355,12 @@ export class Saving {
     );
   }
 
+  get #share(): number {
+    return this.#request.isBackground ? BACKGROUND_SHARE : 1;
+  }
+
   #readRequest(part: Part): ReadRequest {
-    const share = this.#request.isBackground ? BACKGROUND_SHARE : 1;
+    const share = this.#share;
     if (part.type === "items") {
       const items = part.items.flatMap(({ kind, path, object }) =>
         object === null ? [] : [{ kind, path, object }],

@@ -81,7 +81,7 @@ const asked = async (command: WorkspaceCommand): Promise<Buffer> => {
 };
 
 const save = async (): Promise<void> => {
-  const request = { pushed: commit, base: commit };
+  const request = { pushed: commit, base: commit, share: BACKGROUND_SHARE };
   const said = await asked({ ...place, command: "list", request, known: [], contentsSince: 0 });
   const items = itemsIn(said).flatMap(({ kind, path: name, object }) =>
     object === null ? [] : [{ kind, path: name, object }],

@@ -76,7 +76,7 @@ export class TestWorkspace {
   /** The checkout. */
   readonly tree: string;
   readonly #bare: string;
-  /** The share of a processor that reading may use. */
+  /** The share of a processor that listing and reading may use. */
   share = 1;
   /** The large files that the daemon knows. */
   known: readonly KnownFile[] = [];
@@ -172,7 +172,7 @@ export class TestWorkspace {
   }
 
   async list(change: Partial<ListRequest> = {}): Promise<Listing> {
-    const request = { pushed: this.pushed, base: this.pushed, ...change };
+    const request = { pushed: this.pushed, base: this.pushed, share: this.share, ...change };
     const { known, contentsSince } = this;
     const output = await this.#run({ ...this.#place(), command: "list", request, known, contentsSince });
     const end = output.indexOf("\n");

@@ -149,13 +149,14 @@ const files = (open: Open): void => {
     ]);
   });
 
-  test("reading with a share of a processor brings the same", async () => {
+  test("listing and reading with a share of a processor brings the same", async () => {
     const workspace = open();
     workspace.write("large.bin", Buffer.alloc(5 * 1024 * 1024, "content"));
     workspace.commit("large");
     const whole = await workspace.save();
     workspace.share = 0.5;
-    const { contents } = await workspace.save();
+    const { contents, listing } = await workspace.save();
+    expect(listing).toEqual(whole.listing);
     expect(contents.map(({ end, bytes }) => [end, bytes.length])).toEqual([
       ["whole", whole.contents[0]?.bytes.length],
       ["whole", 5 * 1024 * 1024],

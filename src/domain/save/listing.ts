@@ -82,6 +82,8 @@ export type Listing = typeof Listing.Type;
 export const ListRequest = Schema.Struct({
   pushed: Schema.NullOr(ObjectId),
   base: Schema.NullOr(ObjectId),
+  /** The share of one processor that listing may use, 0 to 1. Absent: no limit. */
+  share: Schema.optionalKey(Schema.Finite),
 });
 export type ListRequest = typeof ListRequest.Type;
 

@@ -27,7 +27,7 @@ export const isMoreUrgent = (order: SaveOrder, than: SaveOrder): boolean =>
 /** Whether a sandbox stays if not everything could be saved. */
 export const isRequired = (order: SaveOrder): boolean => order === "pause" || order === "require";
 
-/** The share of one processor that reading for a save in the background uses in the sandbox. */
+/** The share of one processor that a save in the background uses in the sandbox. */
 export const BACKGROUND_SHARE = 0.25;
 /** How long a save may take for which no person waits. */
 export const LONG_SAVE_MS = 10 * 60_000;
