@@ -4,9 +4,8 @@
  */
 import * as Effect from "effect/Effect";
 import { isPause } from "../domain/session/session.ts";
-import { newUuid } from "../services/entropy.ts";
 import { Saves } from "../saves/port.ts";
-import { WarmPool } from "../services/warm-pool.ts";
+import { sandboxToGoOn } from "../services/warm-pool.ts";
 import { People } from "../store/ports/people.ts";
 import { Projects } from "../store/ports/projects.ts";
 import type { Session } from "../store/ports/sessions.ts";
@@ -31,11 +30,10 @@ export const awaken = Effect.fnUntraced(function* (session: Session) {
   const project = yield* (yield* Projects).get(session.projectId);
   if (project?.status !== "active") return;
   if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy))) return;
-  const waiting = isStopping ? null : yield* (yield* WarmPool).claim(session);
-  const sandboxId = waiting ?? (yield* newUuid);
   // The agent goes on with what it did. An idle session of a trigger begins with what was pushed, as always.
   const restoreSaved = session.origin === "session" || reason === "outdated";
   if (restoreSaved && session.saved !== null && !(yield* areSavesThere(session))) return;
+  const sandboxId = yield* sandboxToGoOn(session);
   yield* Effect.catchTag(
     (yield* Actors).session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
     "CapReached",

@@ -7,9 +7,11 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
+import { isLive } from "../domain/session/session.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import type { Session } from "../store/ports/sessions.ts";
 import { WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
+import { newUuid } from "./entropy.ts";
 
 /** How long a sandbox waits for a person who is about to start a session, ms. */
 export const WISH_MS = 5 * 60_000;
@@ -42,6 +44,18 @@ export const WarmPool = Context.Reference<Pool>("platform/services/WarmPool", {
     wishes: Effect.succeed(new Map<string, number>()),
     changed: Effect.never,
   }),
+});
+
+/**
+ * The sandbox in which a session goes on: a waiting one if there is one. While a stop is under way it is always a new one, because a
+ * claimed one would wait for the end of the stop, for no other session, and meanwhile become outdated.
+ * @returns the sandbox's id
+ */
+export const sandboxToGoOn = Effect.fnUntraced(function* (
+  session: Pick<Session, "id" | "projectId" | "origin" | "status">,
+) {
+  const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
+  return waiting ?? (yield* newUuid);
 });
 
 export interface WarmPoolOptions {

@@ -2,8 +2,7 @@
 import * as Effect from "effect/Effect";
 import { Actors } from "../../services/actors.ts";
 import { askedFor } from "../../services/audit.ts";
-import { newUuid } from "../../services/entropy.ts";
-import { WarmPool } from "../../services/warm-pool.ts";
+import { sandboxToGoOn } from "../../services/warm-pool.ts";
 import { CHILDREN_MAX, isLive } from "../../domain/session/session.ts";
 import { GitBackend } from "../../git/port.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
@@ -60,8 +59,7 @@ export const restarted = Effect.fnUntraced(function* (
       return yield* childrenFull({ limit: CHILDREN_MAX });
   if (!isWorking) yield* noteSteering(caller, session, "restart_session");
   const actors = yield* Actors;
-  const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
-  const sandboxId = waiting ?? (yield* newUuid);
+  const sandboxId = yield* sandboxToGoOn(session);
   const row = { action: "session.restart", target: session.id } as const;
   const asked = Effect.catchTag(
     Effect.map(
