@@ -16,7 +16,7 @@ it.effect.each([
     const pool = { ...(yield* WarmPool), claim: () => Effect.succeed("waiting") };
     const taken = yield* Effect.provideService(sandboxToGoOn(session), WarmPool, pool);
     expect(taken === "waiting").toBe(takes === "a waiting sandbox");
-    // Nobody waits without a pool.
+    // Here the pool has no places.
     expect(yield* sandboxToGoOn(session)).toMatch(/^[0-9a-f-]{36}$/);
   }),
 );
