@@ -9,5 +9,6 @@ FOLDERS["home"] = () => import("./home/page.tsx");
 FOLDERS["operator"] = () => import("./operator/page.tsx");
 FOLDERS["people"] = () => import("./people/page.tsx");
 FOLDERS["projects"] = () => import("./projects/page.tsx");
+FOLDERS["settings"] = () => import("./settings/page.tsx");
 FOLDERS["sessions"] = () => import("./sessions/page.tsx");
 void start();

@@ -10,7 +10,6 @@ import { newSession, newSessionForms } from "./new-session.js";
 import { later, laterForms, remade } from "./later.js";
 import { empty, refusedLink } from "./parts.js";
 import { queue } from "./queue.js";
-import { followConnection } from "./repository-check.js";
 import { secretForms, secrets } from "./secrets.js";
 import { sessions } from "./session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
@@ -40,10 +39,7 @@ const notifications = later(() => import("./notifications.js"), "notifications")
 const notification = later(() => import("./notifications.js"), "notification");
 /** The state's pages are polled: few events tell of them. @param {string} name */
 const stateOf = (name) => later(() => import("./state.js"), name, { isPolled: true });
-const settings = later(() => import("./settings.js"), "settings", {
-  /** @param {string[]} params @param {() => void} changed */
-  follow: ([id = ""], changed) => followConnection(id, changed),
-});
+const settings = remade("settings", "settings");
 
 /** The list of runs has the refused deliveries, too. Older links lead here. */
 const REFUSED = {

@@ -181,12 +181,16 @@ const FieldFrame = ({
 /** A field whose text the page holds. Without it, the browser does. */
 interface Held {
   readonly value?: string;
+  /** What the browser's field has at first. */
+  readonly initial?: string;
   readonly onWrite?: (text: string) => void;
 }
 
-const heldBy = ({ value, onWrite }: Held) =>
+const heldBy = ({ value, initial, onWrite }: Held) =>
   value === undefined
-    ? {}
+    ? initial === undefined
+      ? {}
+      : { defaultValue: initial }
     : {
         value,
         onChange: ({ target }: { readonly target: { readonly value: string } }) => onWrite?.(target.value),
@@ -194,7 +198,7 @@ const heldBy = ({ value, onWrite }: Held) =>
 
 interface TextField extends Field, Held {
   readonly required?: boolean;
-  readonly type?: "text" | "time" | "number";
+  readonly type?: "text" | "time" | "number" | "password";
   /** More than one: a text area. */
   readonly lines?: number;
   /** For names, keys and addresses. */

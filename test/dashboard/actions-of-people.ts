@@ -129,15 +129,16 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     tells: "The own role of Vera was removed.",
   },
   {
-    name: "hides a project from others and keeps merging for owners",
+    name: "hides a project from others, keeps merging for owners and demands approvals",
     hash: SETTINGS,
     shows: "form",
-    does: async ({ choose, press }) => {
+    does: async ({ choose, write, press }) => {
       await choose("Default role", "No role: the project is hidden");
       await choose("Who may merge", "Only owners");
+      await write("Approvals before a merge", "2");
       await press("Save the roles");
     },
-    writes: `PATCH ${API} {"default_role":null,"merge_role":"owner"}`,
+    writes: `PATCH ${API} {"default_role":null,"merge_role":"owner","approvals_required":2}`,
     tells: "The roles are saved.",
   },
   {

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("take a person from the missing credential to accepted tools, and show what changed since", async () => {
     const { page, complaints } = await service.asOwner();
     await page.goto(`${service.baseUrl}/#/projects/${service.project}/settings`);
-    await page.getByRole("link", { name: "Connectors" }).click();
+    await page.getByRole("link", { name: "Connectors", exact: true }).click();
     await page.getByText("needs a credential").waitFor();
     await page.getByRole("button", { name: "Store the credential: wiki" }).click();
     await page.getByLabel("Credential", { exact: true }).fill(CREDENTIAL);
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Fetch the tools again: wiki" }).click();
     await page.getByText("1 tool is hidden from agents until you accept.").waitFor();
     await page.getByText("The accepted description was: Writes a page of the wiki.").waitFor();
-    await page.getByRole("link", { name: "Connectors" }).click();
+    await page.getByRole("link", { name: "Connectors", exact: true }).click();
     await page.getByText("1 usable tool · 1 to accept").waitFor();
     expect(await page.locator("body").innerText()).not.toContain(CREDENTIAL);
     expect(complaints).toEqual([]);

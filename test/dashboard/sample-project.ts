@@ -234,6 +234,7 @@ export const makeWorld = (now: number): World => ({
       triggers_paused: false,
       default_role: "member",
       merge_role: "member",
+      approvals_required: 0,
       manifest: { commit: "6113728f27ae82c7", synced_at: ago(now, 300), error: null },
       created_at: ago(now, 400),
       updated_at: ago(now, 400),

@@ -1,0 +1,300 @@
+/** A project's settings, by section: its name, its people, its repository, its triggers, its saved work, its end. */
+import { type ReactNode, useEffect, useRef } from "react";
+import type { Answer } from "../../src/cli/contract.ts";
+import { ApiError } from "../api.js";
+import { request } from "../api/client.ts";
+import { notice } from "../notices.js";
+import { projectLink } from "../parts.js";
+import { isArchived, projectHead } from "../project.js";
+import { type Checking, followConnection } from "../repository-check.js";
+import { lackedRole } from "../roles.js";
+import { FrameAct } from "../ui/act.tsx";
+import { setFilter, useAddressQuery } from "../ui/address.ts";
+import { Form, TextField } from "../ui/form.tsx";
+import { framedPage } from "../ui/framed-page.tsx";
+import { type Members, MembersPart, readMembers } from "./members.tsx";
+import { RepositoryPart } from "./repository.tsx";
+import { SavesPart } from "./saves.tsx";
+
+export type Project = Answer<"GET /v1/projects/:pid">;
+
+interface Shown {
+  readonly project: Project;
+  /** Null: the repository cannot be reached. */
+  readonly gitUrl: string | null;
+  readonly members: Members;
+  /** Null: the node that has the saves cannot be reached. */
+  readonly saves: Answer<"GET /v1/projects/:pid/saves"> | null;
+}
+
+/** Null for a refusal with one of these statuses. */
+const unless = async <A,>(statuses: readonly number[], answer: Promise<A>): Promise<A | null> => {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && statuses.includes(error.status)) return null;
+    throw error;
+  }
+};
+
+const General = ({ project: { id: pid, name, default_branch: branch } }: Shown) => {
+  const save = async (typed: Readonly<Record<string, string>>): Promise<void> => {
+    const { name: newName = "", default_branch: newBranch = "" } = typed;
+    const payload = {
+      ...(newName !== "" && newName !== name && { name: newName }),
+      ...(newBranch !== "" && newBranch !== branch && { default_branch: newBranch }),
+    };
+    if (Object.keys(payload).length > 0)
+      await request("PATCH /v1/projects/:pid", { params: { pid }, payload });
+    notice("The project is saved.");
+  };
+  return (
+    <Form key={`${name} ${branch}`} submit="Save" sending="Saving…" onSend={save}>
+      <TextField name="name" label="Name" initial={name} required />
+      <TextField
+        name="default_branch"
+        label="Default branch"
+        hint="An existing branch. Sessions start from it, change requests merge into it, and its `platform.toml` has the triggers."
+        initial={branch}
+        required
+        mono
+      />
+    </Form>
+  );
+};
+
+const Triggers = ({ project }: Shown) => (
+  <>
+    <p>
+      {isArchived(project)
+        ? "The project is archived, so its triggers do not fire."
+        : project.triggers_paused
+          ? "All triggers are paused. Webhook deliveries get a 404 response, and schedules do not run."
+          : "The triggers run. A pause stops all of them at once; waiting runs stay in the queue."}
+    </p>
+    <p className="actions">
+      <FrameAct
+        name={project.triggers_paused ? "resume-triggers" : "pause-triggers"}
+        input={{ project: project.id }}
+      >
+        {project.triggers_paused ? "Resume all triggers" : "Pause all triggers"}
+      </FrameAct>
+    </p>
+  </>
+);
+
+const Archive = ({ project }: Shown) => (
+  <>
+    <p>
+      {isArchived(project)
+        ? "The project is archived: it starts no sessions."
+        : "An archived project starts no sessions. Its repository, its sessions and its change requests stay. You can reactivate it."}
+    </p>
+    <p className="actions">
+      <FrameAct
+        name={isArchived(project) ? "reactivate-project" : "archive-project"}
+        input={{ project: project.id, title: project.name }}
+      >
+        {isArchived(project) ? "Reactivate the project" : "Archive the project"}
+      </FrameAct>
+    </p>
+  </>
+);
+
+/** A page of its own. @param props `after`: the sentence goes on with it */
+const Elsewhere = ({
+  shown: { project },
+  rest,
+  label,
+  after,
+}: {
+  readonly shown: Shown;
+  readonly rest: string;
+  readonly label: string;
+  readonly after: string;
+}) => (
+  <p>
+    <a href={projectLink(project.id, rest)}>{label}</a>
+    {after}
+  </p>
+);
+
+interface Section {
+  /** In the address. */
+  readonly id: string;
+  readonly title: (project: Project) => string;
+  /** The document about it, below `docs`. */
+  readonly about: string;
+  /** An entry of roles.js that a reader needs for it. */
+  readonly entry?: string;
+  readonly view: (shown: Shown, checking: Checking | null) => ReactNode;
+}
+
+const SECTIONS: readonly Section[] = [
+  {
+    id: "general",
+    title: () => "General",
+    about: "use/first-project",
+    entry: "save-project",
+    view: (shown) => <General {...shown} />,
+  },
+  {
+    id: "members",
+    title: () => "Members",
+    about: "use/people",
+    view: ({ project, members }) => <MembersPart project={project} found={members} />,
+  },
+  {
+    id: "repository",
+    title: () => "Repository",
+    about: "use/repositories",
+    view: ({ project, gitUrl }, checking) => (
+      <RepositoryPart project={project} gitUrl={gitUrl} checking={checking} />
+    ),
+  },
+  {
+    id: "triggers",
+    title: () => "Triggers",
+    about: "use/triggers",
+    view: (shown) => <Triggers {...shown} />,
+  },
+  {
+    id: "saved-work",
+    title: () => "Saved work",
+    about: "use/saved-work",
+    view: ({ project, saves }) => <SavesPart pid={project.id} saves={saves} />,
+  },
+  {
+    id: "connectors",
+    title: () => "Connectors",
+    about: "use/connectors",
+    view: (shown) => (
+      <Elsewhere
+        shown={shown}
+        rest="/connectors"
+        label="Connectors"
+        after=" let agents use the tools of other servers, with credentials that agents never see."
+      />
+    ),
+  },
+  {
+    id: "notifications",
+    title: () => "Notifications",
+    about: "use/notifications",
+    view: (shown) => (
+      <Elsewhere
+        shown={shown}
+        rest="/notifications"
+        label="Outbound webhooks"
+        after=" tell Slack, Discord or your own systems when a session waits, a run fails, or a change request is opened."
+      />
+    ),
+  },
+  {
+    id: "audit",
+    title: () => "Audit",
+    about: "use/audit",
+    view: (shown) => (
+      <Elsewhere
+        shown={shown}
+        rest="/audit"
+        label="The audit record"
+        after=" says who did what in this project."
+      />
+    ),
+  },
+  {
+    id: "archive",
+    title: (project) => (isArchived(project) ? "Archived" : "Archive"),
+    about: "use/repositories",
+    entry: "archive-project",
+    view: (shown) => <Archive {...shown} />,
+  },
+];
+
+const idOf = ({ id }: Section): string => `settings-${id}`;
+
+/** Shows the section that the address names. */
+const useNamedSection = (): string | null => {
+  const named = useAddressQuery().get("section");
+  const shown = useRef<string | null>(null);
+  useEffect(() => {
+    if (named === shown.current) return;
+    shown.current = named;
+    const heading = document.getElementById(`settings-${named}`);
+    heading?.scrollIntoView();
+    heading?.focus({ preventScroll: true });
+  }, [named]);
+  return named;
+};
+
+const Settings = ({ data, following }: { readonly data: Shown; readonly following: Checking | null }) => {
+  const named = useNamedSection();
+  // It checks once, as soon as the project is known.
+  useEffect(() => following?.drawn(document.body, data), [following, data]);
+  const sections = SECTIONS.filter(({ entry }) => entry === undefined || lackedRole(entry) === null);
+  return (
+    <div className="settings">
+      <nav className="settings-list" aria-label="Settings">
+        <ul>
+          {sections.map((section) => (
+            <li key={section.id}>
+              <button
+                type="button"
+                className="plain"
+                aria-current={section.id === named ? "true" : undefined}
+                onClick={() => {
+                  // Named twice, it is shown twice.
+                  if (section.id === named) document.getElementById(idOf(section))?.scrollIntoView();
+                  else setFilter("section", section.id);
+                }}
+              >
+                {section.title(data.project)}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className="settings-parts">
+        {sections.map((section) => (
+          <section key={section.id} aria-labelledby={idOf(section)}>
+            <div className="with-action">
+              <h2 id={idOf(section)} tabIndex={-1}>
+                {section.title(data.project)}
+              </h2>
+              <a
+                className="quiet"
+                href={`/docs/guide/${section.about}`}
+                target="_blank"
+                aria-label={`About this: ${section.title(data.project)}`}
+              >
+                About this
+              </a>
+            </div>
+            {section.view(data, following)}
+          </section>
+        ))}
+      </div>
+    </div>
+  );
+};
+
+export const pages = {
+  settings: framedPage<Shown, Checking>({
+    load: async ([pid = ""]) => {
+      const params = { pid };
+      const [project, setup, members, saves] = await Promise.all([
+        request("GET /v1/projects/:pid", { params }),
+        // The repository's server may be away.
+        unless([403, 404, 409, 503], request("GET /v1/projects/:pid/setup", { params })),
+        readMembers(pid),
+        unless([503], request("GET /v1/projects/:pid/saves", { params })),
+      ]);
+      return { project, gitUrl: setup?.repository.url ?? null, members, saves };
+    },
+    follow: ([pid = ""], { redraw }) => followConnection(pid, redraw),
+    title: ({ project }) => `Settings of ${project.name}`,
+    head: ({ project }) => projectHead(project, "/settings"),
+    Body: Settings,
+  }),
+};

@@ -1,0 +1,37 @@
+/** The settings of a project, section by section. */
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID } from "./sample-project.ts";
+
+const SETTINGS = `#/projects/${PROJECT_ID}/settings`;
+
+const title = hasChromium ? "the settings" : "the settings (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("show the section that is chosen from the list, and the one that the address names", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, visit } = await start(makeWorld(Date.now()));
+    await visit(SETTINGS);
+    const focused = () => page.evaluate("document.activeElement.textContent");
+    await page.getByRole("navigation", { name: "Settings" }).getByRole("button", { name: "Audit" }).click();
+    await expect.poll(focused).toBe("Audit");
+    expect(page.url()).toContain(`${SETTINGS}?section=audit`);
+    await page.goBack();
+    await visit(`${SETTINGS}?section=repository`);
+    await expect.poll(focused).toBe("Repository");
+    const about = page.getByRole("link", { name: "About this: Repository" });
+    expect(await about.getAttribute("href")).toBe("/docs/guide/use/repositories");
+  });
+
+  it("keep what is typed while the project changes elsewhere", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, visit, fake } = await start(makeWorld(Date.now()));
+    await visit(SETTINGS);
+    await page.getByLabel("Name", { exact: true }).fill("half typed");
+    fake.world.projects = fake.world.projects.map((project) => ({ ...project, triggers_paused: true }));
+    await page.getByRole("button", { name: "Read platform.toml now" }).click();
+    await page.getByRole("button", { name: "Resume all triggers" }).waitFor();
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("half typed");
+  });
+});
