@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("with the keyboard alone", async () => {
     const token = host.token();
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").waitFor();
+    await page.getByRole("dialog").getByRole("combobox").waitFor();
     await page.keyboard.type("new project");
     await page
       .getByRole("option", { name: /New project/ })

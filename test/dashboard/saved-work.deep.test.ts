@@ -30,7 +30,8 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(worldWith(SESSION_ID, { saved: null }));
     await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
     await page.getByText("Nothing is saved yet. The first save is at the end of the agent's turn.").waitFor();
-    for (const one of fake.world.sessions) Object.assign(one, { saved: sampleSaved(NOW) });
+    const saved = sampleSaved(NOW, { at: new Date(NOW).toISOString() });
+    for (const one of fake.world.sessions) Object.assign(one, { saved });
     fake.emit("session.status");
     await page.getByText("The last save is complete: 3 changed files and commits of 1 branch").waitFor();
     await page.getByText("Later changes are only in the sandbox until the next save.").waitFor();

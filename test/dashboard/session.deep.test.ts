@@ -119,6 +119,8 @@ describe.skipIf(!hasChromium)(title, () => {
     const box = page.getByText("The model's provider refused the key.");
     await box.waitFor();
     expect(await page.locator("main").innerText()).toContain(error.message);
+    await page.getByRole("link", { name: "Replace the key" }).first().click();
+    await page.getByRole("heading", { name: "Add a secret" }).waitFor();
     await visit(PROJECT);
     const row = page.getByText(`Last turn failed: ${error.message}`);
     await row.waitFor();

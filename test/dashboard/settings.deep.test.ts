@@ -29,7 +29,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, fake } = await start(makeWorld(Date.now()));
     await visit(SETTINGS);
     await page.getByLabel("Name", { exact: true }).fill("half typed");
-    fake.world.projects = fake.world.projects.map((project) => ({ ...project, triggers_paused: true }));
+    for (const project of fake.world.projects) Object.assign(project, { triggers_paused: true });
     await page.getByRole("button", { name: "Read platform.toml now" }).click();
     await page.getByRole("button", { name: "Resume all triggers" }).waitFor();
     expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("half typed");
