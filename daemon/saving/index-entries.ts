@@ -10,6 +10,7 @@ import type { ListedItem } from "../../src/domain/save/listing.ts";
 import { objectHash } from "./content.ts";
 import type { FrameSource } from "./frame-source.ts";
 import type { Left } from "./left.ts";
+import type { Staged } from "./older.ts";
 import type { Repository } from "./repository.ts";
 import { reasonOf, NotWritten } from "./write.ts";
 
@@ -28,14 +29,19 @@ export class IndexEntries {
 
   /** Takes an entry, and its object from the next frame. */
   async take(item: ListedItem, frames: FrameSource): Promise<void> {
-    const { path, mode, object, stage = 0 } = item;
-    const none = `0 ${NOTHING}\t${path}\0`;
-    if (object === null) return void this.#entries.push({ path, lines: none });
+    const { path, object } = item;
     try {
-      await this.#store({ ...item, object }, frames);
+      if (object !== null) await this.#store({ ...item, object }, frames);
     } catch (error) {
       return this.#left.name(path, reasonOf(error));
     }
+    this.add(item);
+  }
+
+  /** Takes an entry whose object the repository has. */
+  add({ path, mode, object, stage = 0 }: Staged): void {
+    const none = `0 ${NOTHING}\t${path}\0`;
+    if (object === null) return void this.#entries.push({ path, lines: none });
     // A path in conflict has no entry without a stage.
     const before = stage > 0 && !this.#cleared.has(path) ? none : "";
     this.#cleared.add(path);

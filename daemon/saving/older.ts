@@ -10,15 +10,18 @@ import { parentOf } from "./content.ts";
 /** A name with the id of its content. */
 type Version = readonly [string, string];
 
+/** A staged version of a path. */
+export type Staged = Pick<ListedItem, "path" | "mode" | "object" | "stage">;
+
 interface Kept {
   readonly files: readonly Version[];
-  readonly others: readonly Version[];
+  readonly staged: readonly Staged[];
+  readonly states: readonly Version[];
   readonly contents: readonly string[];
 }
 
-const NONE: Kept = { files: [], others: [], contents: [] };
+const NONE: Kept = { files: [], staged: [], states: [], contents: [] };
 const FILE = "platform-restored.json";
-const STATE = ".git/";
 
 /** A file of an older save that makes room. */
 export interface InTheWay {
@@ -32,8 +35,9 @@ export class Older {
   readonly #isLast: boolean;
   /** Files in their own places. */
   readonly #files: Map<string, string>;
-  /** Entries of the index, by path, and state files of git's directory. */
-  #others: Version[];
+  #staged: Staged[];
+  /** State files of git's directory. */
+  #states: Version[];
   /** Contents that came back as files, under any name. */
   readonly #contents: Set<string>;
   /** Contents of the present save's files. */
@@ -43,9 +47,10 @@ export class Older {
   constructor(directory: string, { number, isLast }: RestorePart = { number: 1, isLast: true }) {
     this.#file = join(directory, FILE);
     this.#isLast = isLast;
-    const { files, others, contents } = number === 1 ? NONE : this.#read();
+    const { files, staged, states, contents } = number === 1 ? NONE : this.#read();
     this.#files = new Map(files);
-    this.#others = [...others];
+    this.#staged = [...staged];
+    this.#states = [...states];
     this.#contents = new Set(contents);
   }
 
@@ -60,35 +65,53 @@ export class Older {
 
   /** Keeps all of it for the next delivery, and nothing after the last one. @throws if it cannot be written */
   close(): void {
-    const kept: Kept = { files: [...this.#files], others: this.#others, contents: [...this.#contents] };
+    const kept: Kept = {
+      files: [...this.#files],
+      staged: this.#staged,
+      states: this.#states,
+      contents: [...this.#contents],
+    };
     if (this.#isLast) rmSync(this.#file, { force: true });
     else writeFileSync(this.#file, JSON.stringify(kept));
   }
 
   /**
-   * A newer save begins, which has an index and state files of its own.
+   * A newer save begins, which has an index and state files of its own. Paths that it did not stage itself stay staged.
    *
-   * @returns the older state files, by their paths, and the names of index entries and state files whose content is nowhere else
+   * @returns the older state files, by their paths, what stays staged, and the names of index entries and state files whose content
+   *   exists nowhere else
    */
   begin(items: readonly ListedItem[]): {
     readonly states: readonly string[];
+    readonly staged: readonly Staged[];
     readonly lost: readonly string[];
   } {
     const contents = new Set<string>();
-    const same = new Set<string>();
+    const own = { file: new Map(), index: new Map(), state: new Map() } satisfies Record<
+      ListedItem["kind"],
+      Map<string, string | null>
+    >;
     for (const { kind, path, object } of items) {
-      if (object === null) continue;
-      if (kind === "file") contents.add(object);
-      else same.add(`${object} ${nameOf(kind, path)}`);
+      own[kind].set(path, object);
+      if (kind === "file" && object !== null) contents.add(object);
     }
     this.#present = contents;
-    const others = this.#others;
-    this.#others = [];
-    const isLost = ([name, object]: Version) =>
-      !same.has(`${object} ${name}`) && !contents.has(object) && !this.#contents.has(object);
+    const isGone = (object: string) => !contents.has(object) && !this.#contents.has(object);
+    const states = this.#states;
+    const replaced = this.#staged.filter(({ path }) => own.index.has(path));
+    this.#states = [];
+    this.#staged = this.#staged.filter(({ path }) => !own.index.has(path));
     return {
-      states: others.flatMap(([name]) => (name.startsWith(STATE) ? name.slice(STATE.length) : [])),
-      lost: [...new Set(others.filter(isLost).map(([name]) => name))],
+      states: states.map(([path]) => path),
+      staged: [...this.#staged],
+      lost: [
+        ...replaced.flatMap(({ path, object }) =>
+          object !== null && own.index.get(path) !== object && isGone(object) ? path : [],
+        ),
+        ...states.flatMap(([path, object]) =>
+          own.state.get(path) !== object && isGone(object) ? `.git/${path}` : [],
+        ),
+      ],
     };
   }
 
@@ -114,11 +137,13 @@ export class Older {
     if (as === path) this.#files.set(path, object);
   }
 
-  /** An entry of the index or a state file came back. */
-  addOther({ kind, path, object }: ListedItem): void {
-    if (object !== null) this.#others.push([nameOf(kind, path), object]);
+  /** An entry of the index came back. */
+  addStaged({ path, mode, object, stage }: ListedItem): void {
+    this.#staged.push({ path, mode, object, ...(stage !== undefined && { stage }) });
+  }
+
+  /** A state file came back. */
+  addState(path: string, object: string): void {
+    this.#states.push([path, object]);
   }
 }
-
-const nameOf = (kind: ListedItem["kind"], path: string): string =>
-  kind === "state" ? `${STATE}${path}` : path;

@@ -73,6 +73,8 @@ class Restoring {
   readonly #files = new Set<string>();
   /** Paths of the present save, which no other file may take. */
   #paths: ReadonlySet<string> = new Set();
+  /** Contents of the present save's files. */
+  #contents: ReadonlySet<string | null> = new Set();
   readonly #refs: string[] = [];
   readonly #renamed: { readonly path: string; readonly as: string }[] = [];
   /** The branch's tip, as it was checked out. */
@@ -120,13 +122,15 @@ class Restoring {
     await this.#takeCommits(save, { frames, tip });
     const meanwhile = await this.#meanwhile(save, tip);
     this.#paths = new Set(save.items.map(({ path }) => path));
-    const { states, lost } = this.#older.begin(save.items);
+    this.#contents = new Set(save.items.flatMap(({ kind, object }) => (kind === "file" ? [object] : [])));
+    const { states, staged, lost } = this.#older.begin(save.items);
     for (const name of lost) this.#left.name(name, "newer_save");
     for (const path of states) this.#state.remove(path);
     await this.#startIndex(save, meanwhile);
     for (const { kind, path, mode } of save.items)
       if (kind === "file" && mode === GONE) this.#remove(path, meanwhile);
     const entries = new IndexEntries(this.#repository, this.#left);
+    for (const entry of staged) entries.add(entry);
     for (const item of save.items) {
       if (item.kind === "index") await this.#takeEntry(item, { entries, frames, meanwhile });
       else if (item.object !== null && item.kind === "file")
@@ -313,28 +317,30 @@ class Restoring {
       meanwhile,
     }: { readonly entries: IndexEntries; readonly frames: FrameSource; readonly meanwhile: Meanwhile },
   ): Promise<void> {
-    const { path, mode } = item;
+    const { path, mode, object } = item;
     const isRefused = !isCheckoutPath(path, mode);
     if (!isRefused && meanwhile.isSame) {
-      this.#older.addOther(item);
+      this.#older.addStaged(item);
       return entries.take(item, frames);
     }
-    this.#left.name(path, isRefused ? "refused_path" : "staged_elsewhere");
-    if (item.object !== null) await skip(frames);
+    if (isRefused) this.#left.name(path, "refused_path");
+    // Nothing is lost if a file comes back with the same content.
+    else if (object === null || !this.#contents.has(object)) this.#left.name(path, "staged_elsewhere");
+    if (object !== null) await skip(frames);
   }
 
   async #takeState(
     item: ListedItem,
     { frames, meanwhile }: { readonly frames: FrameSource; readonly meanwhile: Meanwhile },
   ): Promise<void> {
-    const { path } = item;
+    const { path, object } = item;
     if (!isStatePath(path) || !meanwhile.hasHead) {
       this.#left.name(`.git/${path}`, meanwhile.hasHead ? "refused_path" : "changed_on_branch");
       return skip(frames);
     }
     try {
       await this.#state.take(path, item, frames);
-      this.#older.addOther(item);
+      if (object !== null) this.#older.addState(path, object);
     } catch (error) {
       this.#left.name(`.git/${path}`, reasonOf(error));
     }

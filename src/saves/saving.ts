@@ -19,7 +19,7 @@ import {
   type SavedContent,
 } from "../domain/save/parts.ts";
 import { PartQueue } from "../domain/save/part-queue.ts";
-import { notBroughtBack } from "../domain/save/brought-back.ts";
+import { notBroughtBack, withoutCopies } from "../domain/save/brought-back.ts";
 import type { LeftOut, Listing, ReadRequest } from "../domain/save/listing.ts";
 import { isWhole, savesElsewhere, unfinished, type Saved } from "../domain/save/saved.ts";
 import type { GitBackend, GitError } from "../git/port.ts";
@@ -430,7 +430,7 @@ export class Saving {
         yield* Effect.scoped(Effect.flatMap(store.part(this.#request), (writer) => this.#describe(writer)));
       // From now on, this save has what came back of them, and what the agent has changed of it since.
       if (this.#hasAll) yield* this.#forget(this.#saves.earlier);
-      else if (present.pending.length === 0) yield* this.#forgetBroughtBack;
+      else if (present.pending.length === 0) yield* this.#forgetBroughtBack(present);
       if (turn !== null && !isEmptySave(present)) yield* store.keepTurn(this.#request, turn);
     });
   }
@@ -440,15 +440,15 @@ export class Saving {
     return this.#parts.store.forgetEarlier(this.#request, ids);
   }
 
-  /** Earlier saves keep only what did not come back. */
-  get #forgetBroughtBack(): Effect.Effect<void, SaveStoreError> {
+  /** Earlier saves keep only what did not come back, and what the present one does not have. */
+  #forgetBroughtBack(present: Save): Effect.Effect<void, SaveStoreError> {
     return Effect.gen({ self: this }, function* () {
       const { store, options } = this.#parts;
       const { earlier } = this.#saves;
-      if (this.#notBack === null || earlier.length === 0) return;
+      if (earlier.length === 0) return;
       const shown = shownText(yield* options.redactor(this.#request.projectId));
-      const rest = notBroughtBack(earlier, this.#notBack, shown);
-      if (rest === null) return;
+      const left = this.#notBack === null ? null : notBroughtBack(earlier, this.#notBack, shown);
+      const rest = (left ?? earlier).map((save) => withoutCopies(save, present));
       yield* this.#forget(rest.filter((save) => isEmptySave(save)));
       for (const [at, save] of rest.entries())
         if (!isEmptySave(save) && countOf(save) < countOf(earlier[at]))

@@ -307,6 +307,10 @@ const twoSaves = async (workspace: TestWorkspace) => {
   workspace.write("staged.txt", "older, staged\n");
   workspace.git("add", "staged.txt");
   workspace.write("staged.txt", "older, not staged\n");
+  workspace.write("staged-twice.txt", "older, staged\nTwice.\n");
+  workspace.git("add", "staged-twice.txt");
+  workspace.write("staged-twice.txt", "newer staged-twice.txt\n");
+  workspace.git("rm", "-q", "--cached", "removed.txt");
   writeFileSync(workspace.at(".git/MERGE_MSG"), "older\n");
   writeFileSync(workspace.at(".git/MERGE_HEAD"), `${workspace.pushed}\n`);
   const first = await workspace.save();
@@ -316,6 +320,8 @@ const twoSaves = async (workspace: TestWorkspace) => {
   for (const path of ["both.txt", "moved.txt", "now/a-directory/file", "was", "staged.txt"])
     workspace.write(path, `newer ${path}\n`);
   workspace.write("same.txt", "older and newer\n");
+  workspace.write("staged-twice.txt", "newer staged-twice.txt\n");
+  workspace.git("add", "staged-twice.txt");
   workspace.write("other.txt", "older, and newer under another name\n");
   rmSync(workspace.at("deleted.txt"));
   return [first, await workspace.save()] as const;
@@ -326,7 +332,7 @@ const older = (open: Open): void => {
     { how: "one delivery", parts: (saves: readonly SavedWork[]) => [saves] },
     { how: "two deliveries", parts: (saves: readonly SavedWork[]) => saves.map((save) => [save]) },
   ])("a newer save in $how leaves each file of an older one beside its own", async ({ parts }) => {
-    const workspace = open({ "deleted.txt": "pushed\n" });
+    const workspace = open({ "deleted.txt": "pushed\n", "removed.txt": "pushed\n" });
     const { fresh, restored } = await workspace.restoreParts(parts(await twoSaves(workspace)));
     expect(fresh.files).toEqual({
       "README.md": "hello\n",
@@ -338,17 +344,24 @@ const older = (open: Open): void => {
       "now/a-directory.saved": "older now/a-directory\n",
       "now/a-directory/file": "newer now/a-directory/file\n",
       "other.txt": "older, and newer under another name\n",
+      "removed.txt": "pushed\n",
       "same.txt": "older and newer\n",
+      "staged-twice.txt": "newer staged-twice.txt\n",
       "staged.txt": "newer staged.txt\n",
       "staged.txt.saved": "older, not staged\n",
       "was.saved": "newer was\n",
       "was/in-a-directory.txt": "older\n",
     });
-    expect(restored.skipped).toEqual(
-      ["staged.txt", ".git/MERGE_HEAD"].map((path) => ({ path, reason: "newer_save" })),
-    );
+    expect(restored.skipped).toEqual([
+      { path: "staged-twice.txt", reason: "newer_save" },
+      { path: ".git/MERGE_HEAD", reason: "newer_save" },
+    ]);
     expect(existsSync(join(fresh.tree, ".git/MERGE_HEAD"))).toBe(false);
-    expect(fresh.git("status", "--porcelain", "--untracked-files=no")).toBe(" D deleted.txt");
+    // Paths that only the older save has staged stay staged.
+    expect(fresh.git("status", "--porcelain", "--untracked-files=no")).toBe(
+      [" D deleted.txt", "D  removed.txt", "A  staged-twice.txt", "AM staged.txt"].join("\n"),
+    );
+    expect(fresh.git("show", ":staged.txt")).toBe("older, staged");
   });
 };
 

@@ -1,6 +1,6 @@
 /** What stays of earlier saves when a part of them came back. */
 import { expect, test } from "vitest";
-import { notBroughtBack } from "../../../src/domain/save/brought-back.ts";
+import { notBroughtBack, withoutCopies } from "../../../src/domain/save/brought-back.ts";
 import type { ListedItem } from "../../../src/domain/save/listing.ts";
 
 const OBJECT = "a".repeat(40);
@@ -43,4 +43,23 @@ test("names are compared as the session shows them", () => {
 test("nothing is left out if a name is unknown, or stands for several", () => {
   expect(notBroughtBack([SAVE], named("left.txt", ".git/index"), same)).toBe(null);
   expect(notBroughtBack([SAVE], [{ path: "left.txt", reason: "unreadable", count: 2 }], same)).toBe(null);
+});
+
+test("an entry of the index that did not come back is not its file", () => {
+  const staged = {
+    ...SAVE,
+    items: [item("a.txt"), item("a.txt", "index"), { ...item("b.txt", "index"), object: null }],
+  };
+  const left = ["a.txt", "b.txt"].map((path) => ({ path, reason: "staged_elsewhere" }));
+  expect(notBroughtBack([staged], left, same)).toMatchObject([{ items: [item("a.txt", "index")] }]);
+});
+
+test("items that a newer save has, too, are left out, and commits only if it has all of them", () => {
+  const newer = { ...SAVE, items: [item("back.txt"), { ...item("left.txt"), object: "b".repeat(40) }] };
+  const rest = [item("left.txt"), item("MERGE_HEAD", "state")];
+  expect(withoutCopies(SAVE, newer)).toEqual({ items: rest, commits: [], heads: [] });
+  expect(withoutCopies(SAVE, { ...newer, commits: [commits("refs/heads/a")] })).toEqual({
+    ...SAVE,
+    items: rest,
+  });
 });
