@@ -177,7 +177,7 @@ const partsOf = ({ commits, refs, files, renamed, skipped, error }: Restored): s
     ...(refs.length > 0 ? [`With these refs: ${named(refs)}.`] : []),
     ...(renamed.length > 0
       ? [
-          "The branch has other versions of some files, so these are beside them: " +
+          "The branch or newer work has other versions of some files, so these are beside them: " +
             `${named(renamed.map(({ path, as }) => `${path} as ${as}`))}.`,
         ]
       : []),

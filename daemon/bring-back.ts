@@ -118,7 +118,8 @@ export const bringBack = Effect.fnUntraced(function* (
     outcome = outcome === null ? brought : restoredTogether(outcome, brought);
     delivery.finish(part, brought);
   }
-  report.restored = shown(redactor, { ...(outcome ?? notRestored("")), wip: settings.launch.wip ?? null });
+  const { wip: commit = null } = settings.launch;
+  report.restored = shown(redactor, { ...(outcome ?? notRestored("")), wip: commit === "" ? null : commit });
   report.restore = "done";
   const { commits, files, skipped, error } = report.restored;
   log("work restored", { commits, files, skipped: skipped.length, error });

@@ -8,6 +8,7 @@ import {
   injectedEnvironment,
   splitEnvironment,
 } from "../domain/sandbox/environment.ts";
+import { commitOfSaved } from "../domain/save/saved.ts";
 import type { Claim, GitCredential } from "../domain/sandbox/launch.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Projects } from "../store/ports/projects.ts";
@@ -134,7 +135,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const whole = {
       ...spec,
       sessionId,
-      wip: session.saved?.wip ?? null,
+      wip: commitOfSaved(session.saved),
       restore: session.restoreSaved,
       recap,
       bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),

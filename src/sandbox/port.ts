@@ -45,7 +45,7 @@ export interface SandboxSpec {
    * Requests keep their path, which must be below this one. Null: unreachable.
    */
   readonly llmUpstream: string | null;
-  /** The commit on refs/wip/<session> with a former sandbox's saved work. Null without saved work. */
+  /** The commit of a former sandbox's saved work. Empty: it is made when somebody fetches it. Null without saved work. */
   readonly wip: string | null;
   /** Whether the sandbox brings that work back into its checkout. */
   readonly restore: boolean;

@@ -3,6 +3,9 @@ import { command } from "../command.ts";
 import { mebibytes, table, visible } from "../terminal.ts";
 import { anyId, sessionId } from "../words.ts";
 
+/** In place of an empty list: whether a node could not be asked. */
+const NONE = { all: "No saved work.", away: "No saved work on the nodes that can be reached." } as const;
+
 const list = command({
   name: "sessions saves",
   about: "List how much space the saved work of a project's sessions takes, largest first",
@@ -18,7 +21,11 @@ const list = command({
       status,
       name ?? "",
     ]);
-    const sizes = table(["SESSION", "SIZE", "STATUS", "NAME"], rows, "No saved work.");
+    const sizes = table(
+      ["SESSION", "SIZE", "STATUS", "NAME"],
+      rows,
+      NONE[value.away.length > 0 ? "away" : "all"],
+    );
     const missing = value.away.map((node) => visible(`Not counted: node ${node} cannot be reached now.`));
     return { json: text, text: [sizes, ...missing].join("\n") };
   },

@@ -114,7 +114,7 @@ export const LaunchSettings = Schema.Struct({
   packages: Schema.optionalKey(
     Schema.Struct({ npm: Schema.NullOr(Schema.String), pypi: Schema.NullOr(Schema.String) }),
   ),
-  /** The commit on refs/wip/<session> with the work that a former sandbox of the session saved, if there is one. */
+  /** The commit of the work that a former sandbox of the session saved, if there is any. Empty: it is made when somebody fetches it. */
   wip: Schema.optionalKey(Schema.String),
   /** Whether that work is brought back into the checkout. Absent: it is not. */
   restore: Schema.optionalKey(Schema.Boolean),

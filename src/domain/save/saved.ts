@@ -126,6 +126,16 @@ export const savesElsewhere = (
   return [...elsewhere, { id: sandbox ?? node, at, files, commits, node }];
 };
 
+/**
+ * The commit of a session's saved work, for a sandbox that starts. Empty: there is saved work, and its commit is made when somebody
+ * fetches it. Null: no work is saved.
+ */
+export const commitOfSaved = (saved: Saved | null): string | null => {
+  if (saved === null) return null;
+  const { wip, files, commits, earlier = [] } = saved;
+  return wip ?? (files + commits + earlier.length > 0 ? "" : null);
+};
+
 /** The node with a session's saved work, or with one earlier save. Null: none has any, so that the next save decides. */
 export const nodeOfSave = (saved: Saved | null, earlierId?: string): string | null => {
   if (saved === null) return null;

@@ -5,6 +5,7 @@ import {
   countLeft,
   isSafe,
   isWhole,
+  commitOfSaved,
   nodeOfSave,
   NOTHING_TO_SAVE,
   notRestored,
@@ -129,6 +130,14 @@ describe("saves on other nodes", () => {
     ["are none before the first save", null, {}, []],
   ])("%s", (_, before, change, expected) => {
     expect(savesElsewhere(before, { ...here, ...change })).toEqual(expected);
+  });
+
+  it("are named to a sandbox that starts, also without a commit", () => {
+    expect(commitOfSaved({ ...row, wip: "c0ffee" })).toBe("c0ffee");
+    expect(commitOfSaved({ ...row, wip: null, files: 1 })).toBe("");
+    expect(commitOfSaved({ ...NOTHING_TO_SAVE, earlier: [left] })).toBe("");
+    expect(commitOfSaved(NOTHING_TO_SAVE)).toBeNull();
+    expect(commitOfSaved(null)).toBeNull();
   });
 
   it("decide where the work is: with the last save, else with the newest earlier one", () => {
