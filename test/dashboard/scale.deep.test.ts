@@ -186,6 +186,7 @@ describe("the page's lists with 10,000 sessions and 50,000 fires", () => {
       const rows = () => page.locator("main .rows > .row").count();
       const { url } = fields(await service.request("POST", "/dashboard/links"));
       await followLink(page, String(url));
+      await page.getByRole("link", { name: "Projects" }).click();
       await page.getByRole("link", { name: "large" }).click();
       await page.getByRole("link", { name: "The one that runs" }).waitFor();
       expect(await rows()).toBe(PAGE);
