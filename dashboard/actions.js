@@ -13,7 +13,6 @@ import { fireLink, projectLink } from "./parts.js";
 import { projectPath } from "./project.js";
 import { isRestoreWanted } from "./saved-work.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
-import { TALK_ACTIONS } from "./talk.js";
 import { WORKBENCH_ACTIONS } from "./workbench-actions.js";
 
 /**
@@ -262,7 +261,6 @@ export const ACTIONS = {
   ...FIRE_ACTIONS,
   ...PROJECT_ACTIONS,
   ...WORKBENCH_ACTIONS,
-  ...TALK_ACTIONS,
   "set-secret": setSecret,
 
   merge: async ({ project = "", number = "", base = "", hidden = "", warned = "", squash = "" }, page) => {

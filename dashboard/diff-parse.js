@@ -2,7 +2,7 @@
 
 /**
  * @typedef {object} DiffLine
- * @property {"added" | "removed" | "same" | "hunk" | "note" | "comment"} kind comment: a reviewer's words, which are no line of the file
+ * @property {"added" | "removed" | "same" | "hunk" | "note"} kind
  * @property {string} text with its sign
  * @property {number | null} before the line's number in the old file
  * @property {number | null} after the line's number in the new file

@@ -5,6 +5,7 @@ import { FOLDERS } from "./later.js";
 FOLDERS["automations"] = () => import("./automations/page.tsx");
 FOLDERS["conversation"] = () => import("./conversation/page.tsx");
 FOLDERS["audit"] = () => import("./audit/page.tsx");
+FOLDERS["change-requests"] = () => import("./change-requests/page.tsx");
 FOLDERS["home"] = () => import("./home/page.tsx");
 FOLDERS["operator"] = () => import("./operator/page.tsx");
 FOLDERS["people"] = () => import("./people/page.tsx");

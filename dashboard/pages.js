@@ -1,6 +1,5 @@
 /** Which page an address shows, and what each form does. */
 import { account, accountForms } from "./account.js";
-import { changeRequest, changeRequests } from "./change-requests.js";
 import { h } from "./dom.js";
 import { environment } from "./environment.js";
 import { environmentBuild } from "./environment-build.js";
@@ -28,6 +27,9 @@ const [runs, run, triggers, newTrigger, editTrigger] = [
   "newTrigger",
   "editTrigger",
 ].map((name) => remade("automations", name));
+const [changeRequests, changeRequest] = ["changeRequests", "changeRequest"].map((name) =>
+  remade("change-requests", name),
+);
 const audit = remade("audit", "audit");
 const projectAudit = remade("audit", "projectAudit");
 /** The stream of its conversation has the project's news. */

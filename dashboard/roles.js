@@ -21,8 +21,8 @@ export const ROLE_OPTIONS = [
 const NEEDED = {
   viewer: "",
   member:
-    "send-message answer-request start-session start-first-session stop-session restart-session delete-save give-credentials ask-agent send-review comment-file rename-session delete-session open-port " +
-    "open-change-request close-change-request comment-on-request approve-request ask-for-changes answer-remark resolve-remark fire replay cancel-fire preview propose-trigger " +
+    "send-message answer-request start-session start-first-session stop-session restart-session delete-save give-credentials ask-agent rename-session delete-session open-port " +
+    "open-change-request close-change-request review-request edit-request fire replay cancel-fire preview propose-trigger " +
     "sync-project approve-call deny-call build-environment cancel-build",
   owner:
     "add-secret set-secret delete-secret try-key make-webhook-secret set-model-key save-project save-roles set-member " +

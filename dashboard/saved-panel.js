@@ -17,7 +17,7 @@ import { pathItems, stop } from "./stopping.js";
  * @typedef {object} Page what the session's page has already
  * @property {() => void} changed
  * @property {(session: Session) => boolean} canRestore
- * @property {(diff: string, url: string, changes: SessionChanges) => import("./dom.js").Child} showDiff
+ * @property {() => import("./dom.js").Child} showDiff the place of the diff
  */
 
 /** The save that the reader wants to see: "" is the newest. @type {{session: string, save: string} | null} */
@@ -59,6 +59,9 @@ export const followSaves = (path, { changed, canRestore, showDiff }) => {
   return {
     /** @param {Session} session */
     view: (session) => savedPanel(session, files, showDiff),
+    /** The save whose files are shown, for its diff. */
+    shown: () =>
+      files.changes === null ? null : { diff: files.diff, url: files.url, changes: files.changes },
     /** @param {Session} session */
     see: (session) => {
       const wish = chosen?.session === session.id ? chosen.save : null;
@@ -185,7 +188,7 @@ const restoredParts = ({ commits, files, refs, renamed, skipped, error }) => [
 ];
 
 /** The files of the shown save. @param {Session} session @param {SavedFiles} files @param {Page["showDiff"]} showDiff */
-const filesView = ({ saved }, { save, changes, problem, diff, url }, showDiff) => {
+const filesView = ({ saved }, { save, changes, problem }, showDiff) => {
   const earlier = saved?.earlier?.find(({ id }) => id === save);
   return h(
     "div",
@@ -197,7 +200,7 @@ const filesView = ({ saved }, { save, changes, problem, diff, url }, showDiff) =
       changes !== null && `: changes in ${counted(changes.files_changed_total, "file")}`,
     ),
     problem !== null && h("p", { class: "refusal" }, prose(problem)),
-    changes !== null && showDiff(diff, url, changes),
+    changes !== null && showDiff(),
   );
 };
 

@@ -1,12 +1,11 @@
 /** The tab of the changes: those of the workspace while the session runs, otherwise the pushed ones. */
-import { changesIn, commitRows, diffView, listed } from "../diff-view.js";
+import { useAsking, WaitingAsks } from "../diff/asking.tsx";
+import { Diff } from "../diff/diff.tsx";
+import { draftNotes, useDrafts } from "../diff/drafts.tsx";
 import { type Source, sourceOf } from "../diff-files.js";
 import { counted } from "../format.js";
-import { reviewView } from "../review.js";
 import { lackedRole } from "../roles.js";
-import { isLive } from "../project.js";
-import { Drawn } from "../ui/drawn.tsx";
-import { Prose } from "../ui/parts.tsx";
+import { Commits, Prose } from "../ui/parts.tsx";
 import type { Session } from "./session.ts";
 import { filesIn, type PushedChanges, type Work, type WorkspaceChanges } from "./work.ts";
 
@@ -51,7 +50,7 @@ const sourceFor = (path: string, live: WorkspaceChanges | null, pushed: PushedCh
         marks: new Map(live.files_changed.map(({ path: file, state }) => [file, STATES[state]])),
       };
 
-const Commits = ({
+const PushedCommits = ({
   changes,
   live,
 }: {
@@ -60,36 +59,44 @@ const Commits = ({
 }) => (
   <details className="group">
     <summary>
-      {listed(
-        counted(changes.commits_total, (live?.unpushed_commits ?? 0) > 0 ? "pushed commit" : "commit"),
-        changes.commits.length,
-        changes.commits_total,
-      )}
+      {counted(changes.commits_total, (live?.unpushed_commits ?? 0) > 0 ? "pushed commit" : "commit")}
+      {changes.commits.length < changes.commits_total &&
+        ` (the newest ${changes.commits.length} of ${changes.commits_total})`}
     </summary>
-    <Drawn view={commitRows(changes.commits)} />
+    <Commits commits={changes.commits} />
   </details>
 );
 
-/** @param url of the session in the API */
-const Diff = ({ work, session, url }: Shown) => {
+const HOW =
+  "Choose a line, or drag over the numbers of several, and write what the agent should do. It gets all comments as one message.";
+
+/** With comments for the agent. */
+const ChangedFiles = ({ work, session, url }: Shown) => {
   const { changes, live, diff } = work;
   const files = filesIn(work);
+  const author = lackedRole("ask-agent") === null ? session : null;
+  const asking = useAsking(author);
+  const drafts = useDrafts(`asking ${session.id}`);
+  const { way } = asking;
   if (changes === null || (live === null && changes.commits_total === 0)) return null;
-  const canReview = lackedRole("ask-agent") === null;
-  const { id, status, project_id: project } = session;
   return (
-    <Drawn
-      view={[
-        files > 0 && canReview && reviewView({ project, session: id, isLive: isLive(status) }),
-        (live === null || files > 0) &&
-          diffView(diff, {
-            source: sourceFor(url, live, changes),
-            open: files <= OPEN_FILES,
-            columns: false,
-            review: canReview ? id : null,
-          }),
-      ]}
-    />
+    <>
+      {files > 0 && author !== null && asking.asks.length === 0 && <p className="quiet">{HOW}</p>}
+      {author !== null && <WaitingAsks asking={asking} session={author} />}
+      {(live === null || files > 0) && (
+        <Diff
+          diff={diff}
+          source={sourceFor(url, live, changes)}
+          isOpen={files <= OPEN_FILES}
+          hasColumns={false}
+          reviewing={{
+            notes: [...asking.notes, ...draftNotes(drafts, () => (way === null ? [] : [way]))],
+            begin: way === null ? null : drafts.begin,
+            wholeFile: "Comment on this file",
+          }}
+        />
+      )}
+    </>
   );
 };
 
@@ -106,7 +113,9 @@ export const Changes = (shown: Shown) => {
   const files = filesIn(shown.work);
   return (
     <section id="work">
-      <h2 className={files === 0 ? "unseen" : undefined}>{files === 0 ? "Changes" : changesIn(files)}</h2>
+      <h2 className={files === 0 ? "unseen" : undefined}>
+        {files === 0 ? "Changes" : `Changes in ${counted(files, "file")}`}
+      </h2>
       {problem !== null && (
         <p className="refusal">
           <Prose text={problem} />
@@ -114,8 +123,8 @@ export const Changes = (shown: Shown) => {
       )}
       {live !== null && <p className="quiet">{unpushedWords(live, changes)}</p>}
       {live === null && changes?.commits_total === 0 && <p className="quiet">{nothingNew(changes)}</p>}
-      <Diff {...shown} />
-      {changes !== null && changes.commits_total > 0 && <Commits changes={changes} live={live} />}
+      <ChangedFiles {...shown} />
+      {changes !== null && changes.commits_total > 0 && <PushedCommits changes={changes} live={live} />}
     </section>
   );
 };

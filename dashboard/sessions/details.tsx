@@ -1,6 +1,9 @@
 /** The tab of the details: what is saved, the session's facts, its life, and its change requests. */
-import type { ReactNode } from "react";
-import { changeRows } from "../change-requests.js";
+import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { createPortal } from "react-dom";
+import { ChangeRows } from "../change-requests/list.tsx";
+import { Diff } from "../diff/diff.tsx";
+import { sourceOf } from "../diff-files.js";
 import { sandboxEnvironment } from "../environment-build.js";
 import { dollars, duration, grouped, moment } from "../format.js";
 import { projectLink } from "../parts.js";
@@ -150,17 +153,43 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
   );
 };
 
-export const Details = ({
-  data,
-  following,
-}: {
+/** What is saved. The older part of the page describes it, and leaves a place for the diff of a save. */
+const Saved = ({
+  session,
+  following: { saves },
+}: Pick<DetailsParts, "following"> & Pick<SessionData, "session">) => {
+  const root = useRef<HTMLDivElement>(null);
+  const [place, setPlace] = useState<Element | null>(null);
+  useLayoutEffect(() => setPlace(root.current?.querySelector("[data-own=saved-diff]") ?? null));
+  const shown = saves.shown();
+  return (
+    <div ref={root}>
+      <Drawn view={saves.view(session)} />
+      {place !== null &&
+        shown !== null &&
+        createPortal(
+          <Diff
+            diff={shown.diff}
+            source={sourceOf(shown.url, shown.changes)}
+            isOpen={false}
+            hasColumns={false}
+          />,
+          place,
+        )}
+    </div>
+  );
+};
+
+interface DetailsParts {
   readonly data: SessionData;
   readonly following: Following;
-}) => {
-  const { session, sandbox, changes, project } = data;
+}
+
+export const Details = ({ data, following }: DetailsParts) => {
+  const { session, sandbox, changes } = data;
   return (
     <>
-      <Drawn view={following.saves.view(session)} />
+      <Saved session={session} following={following} />
       <section>
         <h2>Details</h2>
         <SessionFacts {...data} />
@@ -173,7 +202,7 @@ export const Details = ({
       {changes.length > 0 && (
         <section>
           <h2>Change requests</h2>
-          <Drawn view={changeRows(project.id, changes)} />
+          <ChangeRows changes={changes} />
         </section>
       )}
     </>

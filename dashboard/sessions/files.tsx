@@ -3,9 +3,8 @@ import { type ReactNode, useCallback, useEffect, useRef, useState } from "react"
 import type { Answer } from "../../src/cli/contract.ts";
 import { getJson } from "../api.js";
 import { FILE_LINES } from "../diff-files.js";
-import { numberedLines, shortened } from "../diff-view.js";
+import { TextLines } from "../diff/lines.tsx";
 import { grouped, size } from "../format.js";
-import { Drawn } from "../ui/drawn.tsx";
 
 type Found = Answer<"GET /v1/projects/:pid/sessions/:sid/workspace/files">;
 type Directory = Extract<Found, { readonly kind: "directory" }>;
@@ -88,14 +87,9 @@ const Text = ({ path, file: { text, truncated } }: { readonly path: string; read
   if (text === "") return <Note>This file is empty.</Note>;
   const lines = text.replace(/\n$/, "").split("\n");
   const shown = lines.slice(0, FILE_LINES);
-  const view = numberedLines(
-    shown.map((line, at) => shortened({ kind: "same", text: line, before: null, after: at + 1 })),
-    "after",
-    path,
-  );
   return (
     <>
-      <Drawn view={view} />
+      <TextLines lines={shown} label={path} />
       {(truncated || shown.length < lines.length) && (
         <Note>{`The page shows the first ${grouped(shown.length)} lines.`}</Note>
       )}

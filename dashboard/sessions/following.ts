@@ -1,9 +1,7 @@
 /** What the page of a session follows beside the project's events: the conversation, the work, the log, the ports, what is saved. */
 import { showConversation } from "../conversation.js";
 import { finishedTools } from "../conversation-model.js";
-import { diffView } from "../diff-view.js";
-import { sourceOf } from "../diff-files.js";
-import { followLines } from "../review.js";
+import { h } from "../dom.js";
 import { followSaves } from "../saved-panel.js";
 import { canRestore } from "../saved-work.js";
 import type { Frame } from "../ui/framed-page.tsx";
@@ -36,10 +34,9 @@ export const followSession = (path: string, { redraw, project }: Frame) => {
   const saves = followSaves(path, {
     changed: redraw,
     canRestore,
-    showDiff: (diff, url, changes) =>
-      diffView(diff, { source: sourceOf(url, changes), open: false, columns: false }),
+    // The details put the diff there.
+    showDiff: () => h("div", { "data-own": "saved-diff", "data-key": "saved-diff" }),
   });
-  const endLines = followLines(redraw);
   return {
     /** The state of the conversation. */
     reading: conversation.reading,
@@ -56,7 +53,6 @@ export const followSession = (path: string, { redraw, project }: Frame) => {
     },
     end: (): void => {
       for (const one of [conversation, work, ports, log]) one.end();
-      endLines();
     },
   };
 };

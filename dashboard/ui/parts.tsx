@@ -11,7 +11,7 @@ interface Children {
 }
 
 /** A small word beside a name. */
-export const Tag = ({ tone, children }: Children & { readonly tone?: "warn" | "bad" }) => (
+export const Tag = ({ tone, children }: Children & { readonly tone?: "warn" | "bad" | "good" }) => (
   <span className="tag" data-tone={tone}>
     {children}
   </span>
@@ -27,6 +27,37 @@ export const Badge = ({ status, word = status }: { readonly status: string; read
 /** The end of an id: ids are ordered by time, so their ends distinguish them. */
 export const IdEnd = ({ id }: { readonly id: string }) => (
   <code className="quiet" title={id}>{`…${shortId(id)}`}</code>
+);
+
+/** How many lines were added and removed. */
+export const Counts = ({ added, removed }: { readonly added: number; readonly removed: number }) => (
+  <span className="counts">
+    <span className="added">{`+${added}`}</span> <span className="removed">{`−${removed}`}</span>
+  </span>
+);
+
+interface CommitParts {
+  readonly sha: string;
+  readonly subject: string;
+  readonly author_name: string;
+  readonly committed_at: string;
+}
+
+export const Commits = ({ commits }: { readonly commits: readonly CommitParts[] }) => (
+  <ul className="rows">
+    {commits.map((commit) => (
+      <li key={commit.sha} className="row">
+        <span className="row-main">
+          <span>{commit.subject}</span>
+          <span className="quiet">{commit.author_name}</span>
+        </span>
+        <code>{commit.sha.slice(0, 10)}</code>
+        <span className="row-side">
+          <Time at={commit.committed_at} />
+        </span>
+      </li>
+    ))}
+  </ul>
 );
 
 /** A line below a row's name. */

@@ -272,8 +272,7 @@ const SESSION_ACTIONS: readonly Action[] = [
     hash: `${PROJECT}/change-requests/7`,
     shows: ".remarks",
     does: async ({ press, write }) => {
-      await press("Comment");
-      await write("Comment", "Why?");
+      await write("Your comment", "Why?");
       await press("Comment");
     },
     writes: `POST ${API}/change-requests/7/remarks {"kind":"comment","body":"Why?"}`,
@@ -283,10 +282,7 @@ const SESSION_ACTIONS: readonly Action[] = [
     name: "approves a change request's newest commit",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".remarks",
-    does: async ({ press }) => {
-      await press("Approve");
-      await press("Approve");
-    },
+    does: ({ press }) => press("Approve"),
     writes: `POST ${API}/change-requests/7/remarks {"kind":"approval","body":"","commit":"0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5"}`,
     tells: "You approved the newest commit.",
   },
@@ -294,11 +290,21 @@ const SESSION_ACTIONS: readonly Action[] = [
     name: "resolves a comment",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".remarks",
-    does: async ({ press }) => {
-      await press("Resolve");
-    },
+    does: ({ press }) => press("Resolve: the comment of Ben"),
     writes: `PATCH ${API}/change-requests/7/remarks/r1 {"resolved":true}`,
     tells: "The comment is resolved.",
+  },
+  {
+    name: "edits a change request",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".remarks",
+    does: async ({ press, write }) => {
+      await press("Edit");
+      await write("Title", "Greet by the hour");
+      await press("Save");
+    },
+    writes: `PATCH ${API}/change-requests/7 {"title":"Greet by the hour","description":"What the agent wrote when the first push came in."}`,
+    tells: "The change request was edited.",
   },
   {
     name: "closes a change request",

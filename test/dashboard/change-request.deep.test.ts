@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit } = await start({ ...all, changes });
     await visit(`${PROJECT}/change-requests/7`);
     await page.getByText("This change request cannot be merged.").waitFor();
-    expect(await page.locator(".callout").innerText()).toContain("greet.sh");
+    expect(await page.locator(".merge-box").innerText()).toContain("greet.sh");
     expect(await page.getByRole("button", { name: "Merge", exact: true }).count()).toBe(0);
     expect(await page.getByRole("button", { name: "Close" }).count()).toBe(1);
   });
@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const changes = all.changes.map((change) => ({ ...change, warnings }));
     const { page, fake, visit } = await start({ ...all, changes });
     await visit(`${PROJECT}/change-requests/7`);
-    await page.locator(".callout", { hasText: "platform.toml, line 3: cron is missing." }).waitFor();
+    await page.locator(".merge-point", { hasText: "platform.toml, line 3: cron is missing." }).waitFor();
     await page.getByRole("button", { name: "Merge", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Merge", exact: true }).click();
     await page.getByRole("dialog").getByText("platform.toml, line 3").waitFor();
@@ -69,7 +69,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start({ ...all, changes });
     await visit(`${PROJECT}/change-requests/7`);
     await page.getByText("Run git fetch origin, merge origin/main into your branch").waitFor();
-    await page.getByRole("button", { name: "Restart and ask" }).click();
+    await page.getByRole("button", { name: "Restart and ask: to resolve the conflicts" }).click();
     await page.getByText("The agent was asked.").waitFor();
     expect(fake.writes).toEqual([
       expect.stringMatching(/^POST .*\/messages \{"id":"[0-9a-f-]{36}","text":"Run git fetch origin, merge /),
@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
     await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
     expect(await page.locator(".facts").innerText()).toContain("5ca1ab1e5c");
-    expect(await page.locator("header.head .actions button").count()).toBe(0);
+    expect(await page.locator(".merge-box").count()).toBe(0);
   });
 
   it("that now conflicts says where, and shows it", async () => {
@@ -135,6 +135,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("#7 was closed.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/close {}`]);
     await page.locator("h1 .badge", { hasText: "closed" }).waitFor();
-    expect(await page.locator("header.head .actions button").count()).toBe(0);
+    expect(await page.locator(".merge-box").count()).toBe(0);
   });
 });

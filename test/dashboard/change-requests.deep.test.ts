@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator(".diff.numbered").waitFor();
     expect(await page.locator(".split").count()).toBe(0);
     await page.getByRole("button", { name: "Side by side" }).click();
-    const lines = (side: string) => page.getByLabel(side, { exact: true }).locator("span").allInnerTexts();
+    const lines = (side: string) => page.getByLabel(side, { exact: true }).locator("> span").allInnerTexts();
     expect(await lines("Before")).toEqual(["@@ -1,9 +1,9 @@\n", "-old\n", "\n", " same\n"]);
     expect(await lines("After")).toEqual(["@@ -1,9 +1,9 @@\n", "+new\n", "+newer\n", " same\n"]);
     await page.reload();
@@ -132,7 +132,7 @@ describe.skipIf(!hasChromium)(title, () => {
       head_ref: "it's;a",
       session_id: null,
     });
-    const callout = page.locator(".callout");
+    const callout = page.locator(".merge-box");
     await callout.getByText(hostile).waitFor();
     const lines = await callout.locator("pre").innerText();
     expect(lines).toContain(String.raw`git switch 'it'\''s;a'`);

@@ -314,6 +314,7 @@ export const makeWorld = (now: number): World => ({
   changes: [
     {
       id: "c",
+      project_id: PROJECT_ID,
       number: 7,
       session_id: STOPPED_ID,
       head_ref: STOPPED_ID,

@@ -304,13 +304,13 @@ export const STATES_OF_WORK: readonly State[] = [
   {
     name: "change-request-conflict",
     hash: `${PROJECT}/change-requests/7`,
-    shows: ".callout",
+    shows: ".merge-point",
     change: withChange({ mergeable: false, conflicts: ["bin/greet.sh", "notes/6113728.md"] }),
   },
   {
     name: "change-request-warned",
     hash: `${PROJECT}/change-requests/7`,
-    shows: ".callout",
+    shows: ".merge-point",
     change: withChange({
       warnings: [
         { file: "platform.toml", line: 12, message: "triggers[1].cron: `cron` is missing." },
@@ -329,14 +329,13 @@ export const STATES_OF_WORK: readonly State[] = [
     hash: `${PROJECT}/change-requests/7`,
     shows: ".diff",
     act: async (page) => {
-      await page.getByRole("button", { name: "Comment on this file: greet.sh" }).click();
-      await page.getByRole("dialog").getByLabel("Comment").fill("Say it in French, too.");
-      await page.getByRole("dialog").getByRole("button", { name: "Add the comment" }).click();
+      const file = page.locator(".file", { hasText: "greet.sh" });
+      await file.locator(".diff .removed").click();
+      await page.getByLabel(/^Comment on/).fill("Say it in French, too.");
+      await page.getByRole("button", { name: "Ask the agent", exact: true }).click();
       await page.getByText("Comments for the agent").waitFor();
-      await page.locator(".file", { hasText: "greet.sh" }).locator(".diff .added").last().click();
-      await page.getByRole("dialog").getByLabel("Comment").fill("Why not “Hello”?");
-      await page.getByRole("dialog").getByRole("button", { name: "Add the comment" }).click();
-      await page.locator(".diff .comment").waitFor();
+      await file.locator(".diff .added").last().click();
+      await page.getByLabel(/^Comment on/).fill("Why not “Hello”?");
     },
   },
   {

@@ -1,0 +1,57 @@
+/** A change request in words: its verdicts, and what a merge still needs. */
+import { counted } from "../format.js";
+import type { Change, Remark } from "./request.ts";
+
+export const VERDICTS: Readonly<Record<Remark["kind"], string>> = {
+  comment: "",
+  approval: "approved",
+  changes_requested: "asked for changes",
+};
+
+type Decided = Pick<Change, "status" | "verdicts" | "approvals_required">;
+
+/** What a merge still needs of people. Null: nothing. */
+export const lackedApprovals = ({
+  status,
+  verdicts,
+  approvals_required: required,
+}: Decided): string | null => {
+  const given = verdicts.filter(({ counts }) => counts).length;
+  if (status !== "open" || given >= required) return null;
+  return `A merge needs ${counted(required - given, given === 0 ? "approval" : "more approval")} of the newest commit.`;
+};
+
+/** Who has decided what. Null: no person has. */
+export const verdictWords = ({ status, verdicts }: Pick<Change, "status" | "verdicts">): string | null => {
+  const said = verdicts.map(
+    ({ by, kind, counts }) =>
+      `${by.name} ${VERDICTS[kind]}${kind === "approval" && status === "open" && !counts ? ", which does not count" : ""}`,
+  );
+  return said.length === 0 ? null : `${said.join("; ")}.`;
+};
+
+type Warning = Change["warnings"][number];
+
+export const warningPlace = ({ file, line }: Warning): string =>
+  line === null ? file : `${file}, line ${line}`;
+
+/** Names of branches may hold what a shell obeys. */
+const word = (name: string): string =>
+  /^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", String.raw`'\''`)}'`;
+
+/** The commands that resolve a conflict in a clone. */
+export const conflictCommands = ({ base_ref: base, head_ref: head }: Change): string =>
+  [
+    "git fetch origin",
+    `git switch ${word(head)}`,
+    `git merge ${word(`origin/${base}`)}`,
+    "# resolve the conflicts in the files above, then:",
+    "git commit --all --no-edit",
+    `git push origin ${word(head)}`,
+  ].join("\n");
+
+/** What an agent is asked to do about a conflict. */
+export const conflictAsk = ({ base_ref: base, conflicts }: Change): string => {
+  const files = conflicts.length === 0 ? "" : ` in ${conflicts.slice(0, 5).join(", ")}`;
+  return `Run git fetch origin, merge origin/${base} into your branch, resolve the conflicts${files}, commit, and push.`;
+};

@@ -1,0 +1,52 @@
+/** Comments on a diff for the agent that made the changes. It gets them as one message. Until then, the tab keeps them. */
+import { keep, readKept } from "../kept.js";
+import { type Place, placeWords } from "./place.ts";
+
+export interface Ask {
+  readonly place: Place;
+  /** The text of the lines. "": the whole file. */
+  readonly quote: string;
+  readonly text: string;
+}
+
+/** As many as a reader writes at once. The message stays below the service's limit. */
+const ASKS_MAX = 50;
+const ASK_CHARS = 2000;
+const QUOTE_CHARS = 200;
+
+const storedAs = (session: string): string => `asks ${session}`;
+
+export const asksOf = (session: string): readonly Ask[] => readKept(storedAs(session)) ?? [];
+
+const store = (session: string, asks: readonly Ask[]): void =>
+  keep(storedAs(session), asks.length === 0 ? null : asks);
+
+/** @throws Error if there are too many */
+export const addAsk = (session: string, { place, quote, text }: Ask): void => {
+  const asks = asksOf(session);
+  if (asks.length >= ASKS_MAX)
+    throw new Error(`A review has at most ${ASKS_MAX} comments. Send these first.`);
+  const own = { place, quote: quote.trim().slice(0, QUOTE_CHARS), text: text.slice(0, ASK_CHARS) };
+  store(session, [...asks, own]);
+};
+
+export const removeAsk = (session: string, at: number): void =>
+  store(
+    session,
+    asksOf(session).filter((_, index) => index !== at),
+  );
+
+export const removeAsks = (session: string): void => store(session, []);
+
+/** Without an empty line, Markdown takes the comment as a part of the quote. */
+const quoted = (quote: string): readonly string[] =>
+  quote === "" ? [] : [...quote.split("\n").map((line) => `> ${line}`), ""];
+
+/** What the agent is told. */
+export const askMessage = (asks: readonly Ask[]): string =>
+  [
+    "Here are review comments on your changes. Address each of them, commit, and push.",
+    ...asks.map(({ place, quote, text }, at) =>
+      [`${at + 1}. ${placeWords(place)}`, ...quoted(quote), text].join("\n"),
+    ),
+  ].join("\n\n");

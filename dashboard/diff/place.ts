@@ -1,0 +1,51 @@
+/** Where a comment on a diff stands: on lines of a file, or on the file as a whole. */
+import type { DiffLine } from "../diff-parse.js";
+
+export interface Lines {
+  /** Of the file before the change, or after it. */
+  readonly side: "base" | "head";
+  /** From 1. */
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface Place {
+  readonly file: string;
+  /** Null: the whole file. */
+  readonly lines: Lines | null;
+}
+
+/** As people say it, e.g. "greet.sh, lines 3 to 5". */
+export const placeWords = ({ file, lines }: Place): string => {
+  if (lines === null) return file;
+  const { side, first, last } = lines;
+  const numbers = first === last ? `line ${first}` : `lines ${first} to ${last}`;
+  return `${file}, ${numbers}${side === "base" ? " before the change" : ""}`;
+};
+
+/** What tells two places apart. */
+export const placeKey = ({ file, lines }: Place): string => JSON.stringify([file, lines]);
+
+/** Whether a comment can stand on it: heads and notes are no lines of a file. */
+export const isNumbered = ({ before, after }: DiffLine): boolean => before !== null || after !== null;
+
+/**
+ * The lines that a reader chose. If some of them are in the file after the change, the comment is about those.
+ *
+ * @returns null: none of them is a line of the file
+ */
+export const linesOf = (chosen: readonly DiffLine[]): Lines | null => {
+  for (const [side, name] of [
+    ["head", "after"],
+    ["base", "before"],
+  ] as const) {
+    const numbers = chosen.map((line) => line[name]).filter((number) => number !== null);
+    const [first, last] = [numbers.at(0), numbers.at(-1)];
+    if (first !== undefined && last !== undefined) return { side, first, last };
+  }
+  return null;
+};
+
+/** Which of a file's lines has the end of a place. -1: the diff does not show it. */
+export const endOf = ({ side, last }: Lines, lines: readonly DiffLine[]): number =>
+  lines.findIndex((line) => (side === "head" ? line.after : line.before) === last);
