@@ -121,7 +121,7 @@ const Files = ({ data, threads, reader }: ReviewParts) => {
     <section aria-labelledby="files">
       <h2 id="files">{`Changes in ${counted(change.files_changed_total, "file")}`}</h2>
       {author !== null && <WaitingAsks asking={asking} session={author} />}
-      {canSay && <p className="quiet keys-hint">{HOW}</p>}
+      {canSay && <p className="quiet">{HOW}</p>}
       <Diff
         diff={diff}
         source={sourceFor(data)}

@@ -1,5 +1,7 @@
 /** Markdown as elements. Its text becomes text nodes; images become links, so that the page loads nothing. */
 import { createContext, memo, type ReactNode, useContext, useRef } from "react";
+import { Code } from "../code/coloured.tsx";
+import { languageNamed } from "../code/languages.ts";
 import { type Block, type Entry, type Inline, type Read, readOn } from "../markdown.js";
 import { Copied } from "./copy.tsx";
 import { Outside } from "./outside.tsx";
@@ -169,7 +171,11 @@ const BlockView = memo(({ block }: { readonly block: Block }) => {
         <Copied text={block.text} what="the code">
           <pre dir="ltr" tabIndex={0} aria-label={block.language === "" ? "Code" : `Code: ${block.language}`}>
             <code>
-              <Words text={block.text} />
+              <Code
+                language={languageNamed(block.language)}
+                text={block.text}
+                plain={<Words text={block.text} />}
+              />
             </code>
           </pre>
         </Copied>

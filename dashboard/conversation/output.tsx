@@ -1,5 +1,7 @@
 /** Long texts of tools: what a program wrote, lines of a file, a diff. They fold in the middle. */
 import { memo, type ReactNode, useMemo, useState } from "react";
+import { type DiffColours, Pieces, useDiffColours } from "../code/coloured.tsx";
+import { languageOfFile } from "../code/languages.ts";
 import { parseDiff, type DiffLine } from "../diff-parse.js";
 import { grouped } from "../format.js";
 import { readTerminal, type TerminalLine } from "./ansi.ts";
@@ -114,15 +116,25 @@ export const Terminal = ({ command, output }: { readonly command: string; readon
 /** Lines before the changes that repeat the file's name. */
 const REPEATS = /^(?:Index: |=+$)/;
 
-const toDiffLines = (lines: readonly DiffLine[]): ReactNode =>
-  lines.map(({ kind, text, before, after }, index) => (
-    <span key={index} className={kind} data-before={before ?? ""} data-after={after ?? ""}>
-      {`${cut(text)}\n`}
-    </span>
-  ));
+const toDiffLines = (lines: readonly DiffLine[], colours: DiffColours | null): ReactNode =>
+  lines.map((line, index) => {
+    const { kind, text, before, after } = line;
+    const pieces = text.length > LINE_CHARS ? undefined : colours?.get(line);
+    return (
+      <span
+        key={index}
+        className={pieces === undefined ? kind : `${kind} coloured`}
+        data-before={before ?? ""}
+        data-after={after ?? ""}
+      >
+        {pieces === undefined ? cut(text) : <Pieces pieces={pieces} />}
+        {"\n"}
+      </span>
+    );
+  });
 
 /** The changes of one file. */
-export const Diff = memo(({ patch }: { readonly patch: string }) => {
+export const Diff = memo(({ path, patch }: { readonly path: string; readonly patch: string }) => {
   const lines = useMemo(
     () =>
       parseDiff(patch)
@@ -130,12 +142,13 @@ export const Diff = memo(({ patch }: { readonly patch: string }) => {
         .filter(({ kind, text }) => kind !== "note" || !REPEATS.test(text)),
     [patch],
   );
+  const colours = useDiffColours(languageOfFile(path), lines);
   return (
     <Folding
       lines={lines}
       show={(some) => (
         <pre className="diff numbered" dir="ltr" tabIndex={0} aria-label="Changes">
-          {toDiffLines(some)}
+          {toDiffLines(some, colours)}
         </pre>
       )}
     />

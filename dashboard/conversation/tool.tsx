@@ -39,7 +39,7 @@ const Changes = ({ tool }: { readonly tool: ToolCall }) =>
       <h3>
         <code>{path}</code> <span className="quiet">{operation}</span>
       </h3>
-      {patch !== null && patch.trim() !== "" && <Diff patch={patch} />}
+      {patch !== null && patch.trim() !== "" && <Diff path={path} patch={patch} />}
     </div>
   ));
 

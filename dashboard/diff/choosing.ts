@@ -42,7 +42,13 @@ export const useChoosing = (chose: (range: Range) => void) => {
   const [range, setRange] = useState<Range | null>(null);
   /** Where the reader began: with a finger or a mouse, or at the last line that was chosen. */
   const anchor = useRef<number | null>(null);
-  const isDrawing = useRef(false);
+  /** What is being drawn. The state may be that of the last drawing of the page. */
+  const drawn = useRef<Range | null>(null);
+
+  const draw = (next: Range): void => {
+    drawn.current = next;
+    setRange(next);
+  };
 
   const end = (chosen: Range): void => {
     anchor.current = chosen.from;
@@ -55,21 +61,22 @@ export const useChoosing = (chose: (range: Range) => void) => {
     // No text is selected, and the end is heard wherever the pointer is.
     event.preventDefault();
     (event.target as Element).setPointerCapture(event.pointerId);
-    isDrawing.current = true;
     if (!event.shiftKey || anchor.current === null) anchor.current = indexOf(line);
-    setRange({ from: anchor.current, to: indexOf(line) });
+    draw({ from: anchor.current, to: indexOf(line) });
   };
   const onPointerMove = ({ clientX, clientY }: PointerEvent): void => {
-    const line = isDrawing.current ? lineAt(document.elementFromPoint(clientX, clientY)) : null;
-    if (line !== null && place.current?.contains(line) === true && anchor.current !== null)
-      setRange({ from: anchor.current, to: indexOf(line) });
+    if (drawn.current === null) return;
+    const line = lineAt(document.elementFromPoint(clientX, clientY));
+    if (line !== null && place.current?.contains(line) === true)
+      draw({ from: drawn.current.from, to: indexOf(line) });
   };
   const onPointerUp = (): void => {
-    if (isDrawing.current && range !== null) end(range);
-    isDrawing.current = false;
+    const { current } = drawn;
+    drawn.current = null;
+    if (current !== null) end(current);
   };
   const onPointerCancel = (): void => {
-    isDrawing.current = false;
+    drawn.current = null;
     setRange(null);
   };
   const onClick = (event: MouseEvent): void => {

@@ -1,5 +1,5 @@
 /** A diff by file. Long and generated files are folded, with a button that shows them. */
-import { type ReactNode, useEffect, useReducer, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useReducer, useState } from "react";
 import { getText } from "../api.js";
 import {
   FILE_LINES,
@@ -263,10 +263,12 @@ const ShownLines = ({ file, source, view, reviewing }: Omit<FileParts, "isOpen" 
   const { path, lines, cut } = file;
   const { begin, notes } = reviewing;
   const hidden = lines.length - FILE_LINES;
+  const shown = useMemo(() => lines.slice(0, FILE_LINES), [lines]);
   return (
     <>
       <FileLines
-        lines={hidden > 0 ? lines.slice(0, FILE_LINES) : lines}
+        path={path}
+        lines={shown}
         view={view}
         notes={placed(notes, file).inside}
         onChoose={begin === null ? null : (chosen, quote) => begin({ file: path, lines: chosen }, quote)}

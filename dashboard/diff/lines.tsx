@@ -1,5 +1,7 @@
 /** The lines of a file in a diff, in one column or in two. Below a line stand the notes about it. */
 import { Fragment, memo, type ReactNode, useMemo } from "react";
+import { type DiffColours, Pieces, useDiffColours } from "../code/coloured.tsx";
+import { languageOfFile } from "../code/languages.ts";
 import { type DiffLine, pairLines } from "../diff-parse.js";
 import { grouped } from "../format.js";
 import { isWithin, type Range, useChoosing } from "./choosing.ts";
@@ -43,6 +45,8 @@ interface Choice {
   /** Whether the reader may choose lines. */
   readonly canChoose: boolean;
   readonly range: Range | null;
+  /** Null: the lines are plain. */
+  readonly colours: DiffColours | null;
 }
 
 interface LineParts extends Choice {
@@ -51,11 +55,17 @@ interface LineParts extends Choice {
 }
 
 /** The style sheet draws the numbers, so that a copy has the lines alone. */
-const Line = ({ cell: { line, at }, side, canChoose, range }: LineParts) => {
+const Line = ({ cell: { line, at }, side, canChoose, range, colours }: LineParts) => {
   const isTarget = canChoose && isNumbered(line);
+  const pieces = line.text.length > LINE_CHARS ? undefined : colours?.get(line);
+  const looks = [
+    line.kind,
+    range !== null && isWithin(range, at) && "chosen",
+    pieces !== undefined && "coloured",
+  ];
   return (
     <span
-      className={range !== null && isWithin(range, at) ? `${line.kind} chosen` : line.kind}
+      className={looks.filter(Boolean).join(" ")}
       // The arrow keys lead here.
       tabIndex={isTarget ? -1 : undefined}
       data-at={isTarget ? at : undefined}
@@ -63,7 +73,8 @@ const Line = ({ cell: { line, at }, side, canChoose, range }: LineParts) => {
       data-after={side === "before" ? undefined : (line.after ?? "")}
     >
       {isTarget && <i className="gutter" />}
-      {`${shortened(line.text)}\n`}
+      {pieces === undefined ? shortened(line.text) : <Pieces pieces={pieces} />}
+      {"\n"}
     </span>
   );
 };
@@ -89,22 +100,24 @@ const Column = ({ rows, side, label, ...choice }: ColumnParts) => (
   </pre>
 );
 
-/** Lines of a file that is shown as it is. @param props `label`: what they are */
-export const TextLines = ({
-  lines,
-  label,
-}: {
-  readonly lines: readonly string[];
-  readonly label: string;
-}) => (
-  <Column
-    rows={lines.map((text, at) => [null, { line: { kind: "same", text, before: null, after: at + 1 }, at }])}
-    side="after"
-    label={label}
-    canChoose={false}
-    range={null}
-  />
-);
+/** Lines of a file that is shown as it is. @param props `lines`: the same array while they are the same */
+export const TextLines = ({ lines, path }: { readonly lines: readonly string[]; readonly path: string }) => {
+  const all = useMemo(
+    () => lines.map((text, at): DiffLine => ({ kind: "same", text, before: null, after: at + 1 })),
+    [lines],
+  );
+  const colours = useDiffColours(languageOfFile(path), all, 0);
+  return (
+    <Column
+      rows={all.map((line, at) => [null, { line, at }])}
+      side="after"
+      label={path}
+      canChoose={false}
+      range={null}
+      colours={colours}
+    />
+  );
+};
 
 interface SegmentParts extends Choice {
   readonly rows: readonly Row[];
@@ -151,6 +164,8 @@ const rangeIn = (range: Range | null, rows: readonly Row[]): Range | null =>
     : null;
 
 interface FileLinesParts {
+  readonly path: string;
+  /** The same array while they are the same. */
   readonly lines: readonly DiffLine[];
   readonly view: View;
   readonly notes: readonly Note[];
@@ -158,7 +173,8 @@ interface FileLinesParts {
   readonly onChoose: ((lines: Lines, quote: string) => void) | null;
 }
 
-export const FileLines = ({ lines, view, notes, onChoose }: FileLinesParts) => {
+export const FileLines = ({ path, lines, view, notes, onChoose }: FileLinesParts) => {
+  const colours = useDiffColours(languageOfFile(path), lines);
   const rows = useMemo(() => rowsOf(lines, view), [lines, view]);
   const { range, events } = useChoosing((chosen) => {
     const some = lines.filter((line, at) => isWithin(chosen, at) && isNumbered(line));
@@ -182,6 +198,7 @@ export const FileLines = ({ lines, view, notes, onChoose }: FileLinesParts) => {
               view={view}
               canChoose={onChoose !== null}
               range={rangeIn(range, rows.slice(from, to))}
+              colours={colours}
             />
             {below.get(to - 1)?.map(({ key, content }) => (
               <div key={key} className="note-below">

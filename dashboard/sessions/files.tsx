@@ -1,5 +1,5 @@
 /** The tab of the files: a tree of the workspace that is read directory by directory, and the text of one file. */
-import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { getJson } from "../api.js";
 import { FILE_LINES } from "../diff-files.js";
@@ -83,13 +83,13 @@ const Entries = ({ tree, path }: { readonly tree: Tree; readonly path: string })
 };
 
 const Text = ({ path, file: { text, truncated } }: { readonly path: string; readonly file: File }) => {
+  const lines = useMemo(() => (text ?? "").replace(/\n$/, "").split("\n"), [text]);
+  const shown = useMemo(() => lines.slice(0, FILE_LINES), [lines]);
   if (text === null) return <Note>This file is not text.</Note>;
   if (text === "") return <Note>This file is empty.</Note>;
-  const lines = text.replace(/\n$/, "").split("\n");
-  const shown = lines.slice(0, FILE_LINES);
   return (
     <>
-      <TextLines lines={shown} label={path} />
+      <TextLines lines={shown} path={path} />
       {(truncated || shown.length < lines.length) && (
         <Note>{`The page shows the first ${grouped(shown.length)} lines.`}</Note>
       )}

@@ -44,6 +44,19 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("button", { name: "One column" }).getAttribute("aria-pressed")).toBe("true");
   });
 
+  it("has the colours of its language in both views, and the same text", async () => {
+    const text = ["@@ -1,9 +1,9 @@\n", "-a = 'b' # c\n", "+a = 1\n", " same\n"];
+    const { page } = await openWith(fileDiff("a.py", ["-a = 'b' # c", "+a = 1", " same"]));
+    const removed = page.locator(".diff .removed.coloured");
+    await removed.locator(".code-string", { hasText: "'b'" }).waitFor();
+    await removed.locator(".code-comment").waitFor();
+    await page.locator(".diff .added.coloured .code-number").waitFor();
+    expect(await page.locator(".diff > span").allInnerTexts()).toEqual(text);
+    await page.getByRole("button", { name: "Side by side" }).click();
+    await page.getByLabel("After", { exact: true }).locator(".code-number").waitFor();
+    expect(await page.locator(".sign").allInnerTexts()).toEqual(["-", " ", "+", " "]);
+  });
+
   it("is read file by file with the keyboard, and folded", async () => {
     const { page } = await openWith(["a.sh", "b.sh", "c.sh"].map((name) => fileDiff(name, ["+x"])).join(""));
     const open = () => page.locator("details.file[open]").count();

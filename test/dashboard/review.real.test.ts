@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     await visit(CHANGE);
     await page.locator(".gutter").first().waitFor();
-    await inFile(page, "greet.sh").locator(".gutter").first().scrollIntoViewIfNeeded();
+    await inFile(page, "greet.sh").locator(".gutter").nth(2).scrollIntoViewIfNeeded();
     const [from, to] = [await numbersAt(page, 0), await numbersAt(page, 2)];
     await page.mouse.move(from.x, from.y);
     await page.mouse.down();
@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("is drawn with a finger on a phone", async () => {
     const { page, visit } = await start(world(), { width: 390, touch: true });
     await visit(CHANGE);
-    await inFile(page, "greet.sh").locator(".gutter").first().scrollIntoViewIfNeeded();
+    await inFile(page, "greet.sh").locator(".gutter").nth(2).scrollIntoViewIfNeeded();
     const [from, to] = [await numbersAt(page, 0), await numbersAt(page, 2)];
     const client = await page.context().newCDPSession(page);
     const touch = (type: "touchStart" | "touchMove" | "touchEnd", at?: { x: number; y: number }) =>

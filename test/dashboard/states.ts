@@ -103,7 +103,7 @@ export const STATES: readonly State[] = [
   { name: "run-failed", hash: `${PROJECT}/fires/${FAILED_FIRE_ID}`, shows: "h1" },
   { name: "refusals", hash: `${PROJECT}/fires?status=refused`, shows: ".row" },
   { name: "change-requests", hash: `${PROJECT}/change-requests`, shows: ".row" },
-  { name: "change-request", hash: `${PROJECT}/change-requests/7`, shows: ".diff" },
+  { name: "change-request", hash: `${PROJECT}/change-requests/7`, shows: ".diff .coloured" },
   { name: "usage", hash: `${PROJECT}/usage`, shows: ".row" },
   {
     name: "palette",

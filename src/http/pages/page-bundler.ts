@@ -28,10 +28,12 @@ const toContent = (file: Rolldown.OutputChunk | Rolldown.OutputAsset): Content =
   return { name: file.fileName, plain: typeof content === "string" ? Buffer.from(content) : content };
 };
 
-/** A remade page is called as its folder is. */
+/** A remade page is called as its folder is, and the grammar of a language as the language is. */
 const chunkName = ({ facadeModuleId }: { readonly facadeModuleId?: string | null }): string => {
-  const [, folder] = /([\w-]+)[\\/]page\.tsx$/.exec(facadeModuleId ?? "") ?? [];
-  return `${folder ?? "[name]"}-[hash].js`;
+  const file = facadeModuleId ?? "";
+  const [, folder] = /([\w-]+)[\\/]page\.tsx$/.exec(file) ?? [];
+  const prefix = /@shikijs[\\/]langs[\\/]/.test(file) ? "language-" : "";
+  return `${prefix}${folder ?? "[name]"}-[hash].js`;
 };
 
 /** @param directory has the page's sources */

@@ -8,11 +8,13 @@ const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 export const SIZE_MAX_KB = 135;
 /** With the first page of a person who is signed in (decision 0095). */
 export const HOME_MAX_KB = 220;
-export const LATER_MAX_KB = 60;
+export const LATER_MAX_KB = 65;
 /** A session's conversation, beside what the first page loads. */
 export const CONVERSATION_MAX_KB = 20;
 /** The terminal, most of which is its library (decision 0041). */
 export const TERMINAL_MAX_KB = 100;
+/** What finds the colours of code, with the largest of the languages, of which each is loaded alone (decision 0095). */
+export const COLOURS_MAX_KB = 90;
 /** The page of a session, beside what it shares with others. */
 export const SESSION_MAX_KB = 20;
 /** The framework of the remade pages (decision 0095). */
@@ -31,6 +33,8 @@ export interface PageSize {
   readonly conversationKb: number;
   /** The same of the terminal, which is not part of `laterKb`. */
   readonly terminalKb: number;
+  /** The same of the colours of code with the largest language, which is not part of `laterKb`. */
+  readonly coloursKb: number;
   /** The same of a session's page. */
   readonly sessionKb: number;
   /** The same of React and what belongs to it, a part of `homeKb`. */
@@ -56,6 +60,8 @@ const loadedWith = (name: string, files: readonly PageFile[]): ReadonlySet<strin
 
 const isTerminal = ({ name }: PageFile): boolean => name.startsWith("terminal-");
 const isSession = ({ name }: PageFile): boolean => name.startsWith("sessions-");
+const isColour = ({ name }: PageFile): boolean => name.startsWith("colour-");
+const isLanguage = ({ name }: PageFile): boolean => name.startsWith("language-");
 const isReact = ({ name }: PageFile): boolean => name.startsWith("react-");
 
 export const pageSize = async (): Promise<PageSize> => {
@@ -66,6 +72,10 @@ export const pageSize = async (): Promise<PageSize> => {
   const first = files.filter(isFirst);
   const lateFiles = files.filter((file) => !isHome(file));
   const isTalk = ({ name }: PageFile): boolean => talk?.has(name) === true;
+  const coloured = files.filter(isLanguage).map(({ name }) => {
+    const loaded = loadedWith(name.slice(0, name.lastIndexOf("-")), files);
+    return files.filter((file) => isColour(file) || loaded.has(file.name));
+  });
   return {
     files: first.length,
     plainKb: kilobytes(first.map(({ plain }) => plain)),
@@ -73,10 +83,11 @@ export const pageSize = async (): Promise<PageSize> => {
     homeKb: kilobytes(files.filter(isHome).map(({ gzipped }) => gzipped)),
     laterKb: kilobytes(
       lateFiles
-        .filter((file) => !isTerminal(file) && !isTalk(file) && !isSession(file))
+        .filter((file) => ![isTerminal, isTalk, isSession, isColour, isLanguage].some((is) => is(file)))
         .map(({ gzipped }) => gzipped),
     ),
     conversationKb: kilobytes(lateFiles.filter(isTalk).map(({ gzipped }) => gzipped)),
+    coloursKb: Math.max(...coloured.map((some) => kilobytes(some.map(({ gzipped }) => gzipped)))),
     sessionKb: kilobytes(lateFiles.filter(isSession).map(({ gzipped }) => gzipped)),
     terminalKb: kilobytes(lateFiles.filter(isTerminal).map(({ gzipped }) => gzipped)),
     reactKb: kilobytes(files.filter(isReact).map(({ gzipped }) => gzipped)),
