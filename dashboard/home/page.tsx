@@ -12,6 +12,7 @@ import { ACTIVITIES } from "../ui/activity.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty, More } from "../ui/parts.tsx";
 import { Composer } from "./composer.tsx";
+import { useStartable } from "./rights.ts";
 import { SessionRow } from "./row.tsx";
 import { byUrgency, GROUPS, groupQuery, type Session } from "./sessions.ts";
 
@@ -94,7 +95,13 @@ const useGroups = () => {
   }));
 };
 
-const Sessions = ({ projects, me }: { readonly projects: readonly Project[]; readonly me: Me | null }) => {
+interface SessionsParts {
+  readonly projects: readonly Project[];
+  readonly me: Me | null;
+  readonly canStart: boolean;
+}
+
+const Sessions = ({ projects, me, canStart }: SessionsParts) => {
   const hasQueue = me !== null && me.account.queued_fires > 0;
   const groups = useGroups().filter(
     ({ group, sessions }) => sessions.length > 0 || (group === "working" && hasQueue),
@@ -102,7 +109,9 @@ const Sessions = ({ projects, me }: { readonly projects: readonly Project[]; rea
   if (groups.length === 0)
     return (
       <Empty title="No sessions yet.">
-        Say above what an agent should do. A trigger starts sessions, too.
+        {canStart
+          ? "Say above what an agent should do. A trigger starts sessions, too."
+          : "Members of a project start sessions, and triggers do."}
       </Empty>
     );
   return groups.map(({ group, sessions, list }, at) => (
@@ -122,11 +131,16 @@ const Sessions = ({ projects, me }: { readonly projects: readonly Project[]; rea
 const Home = ({ me }: { readonly me: Me | null }) => {
   const { data: projects = [] } = useQuery(projectsQuery);
   const open = projects.filter(({ status }) => status !== "archived");
+  const startable = useStartable(me, open);
   return (
     <>
       <h1 className="unseen">Home</h1>
-      {open.length > 0 && me !== null && <Composer person={me.user.id} projects={open} />}
-      {projects.length === 0 ? <NoProjects /> : <Sessions projects={projects} me={me} />}
+      {startable.length > 0 && me !== null && <Composer person={me.user.id} projects={startable} />}
+      {projects.length === 0 ? (
+        <NoProjects />
+      ) : (
+        <Sessions projects={projects} me={me} canStart={startable.length > 0} />
+      )}
     </>
   );
 };

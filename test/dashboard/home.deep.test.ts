@@ -183,6 +183,27 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await project.locator("option").allInnerTexts()).toEqual(["docs"]);
   });
 
+  it("offers a person the projects in which she may start sessions, and no composer without one", async () => {
+    const all = world();
+    const viewer = { id: "u", name: "Mona", role: "member" };
+    all.me = { ...all.me, user: viewer };
+    all.members = [{ user: viewer, role: "viewer", own_role: null }];
+    const [first, second] = all.projects;
+    all.projects = [{ ...first, default_role: "viewer" }, { ...second }];
+    const { page, fake, project, prompt } = await open(all);
+    expect(await project.locator("option").allInnerTexts()).toEqual(["docs"]);
+    fake.world.projects = [
+      { ...first, default_role: "viewer" },
+      { ...second, default_role: "viewer" },
+    ];
+    await page.reload();
+    await page.locator(".session").first().waitFor();
+    expect(await prompt.count()).toBe(0);
+    fake.world.members = [{ user: viewer, role: "member", own_role: "member" }];
+    await page.reload();
+    await prompt.waitFor();
+  });
+
   it("shows the first session high on a phone, in one line each of the bar and the composer", async () => {
     const all = stateOf("home");
     const { page, prompt, startButton } = await open(all, { width: 390, touch: true });

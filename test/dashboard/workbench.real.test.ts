@@ -355,11 +355,11 @@ describe.skipIf(!hasChromium)(title, () => {
 
   deepTest("starts a session from the first page on with the keyboard alone", async () => {
     await readyProject("by keyboard");
-    await page.reload();
-    await page.getByRole("link", { name: "by keyboard" }).waitFor();
+    await visit("#/");
+    await page.getByLabel("What should the agent do?").waitFor();
     const focused = () =>
       page.evaluate<string>(
-        "(document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()",
+        "document.activeElement.ariaLabel ?? (document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()",
       );
     const go = async (label: string) => {
       for (let count = 0; count < TABS_MAX; count += 1) {
@@ -370,15 +370,12 @@ describe.skipIf(!hasChromium)(title, () => {
       }
       expect.fail(`no press of the tab key leads to ${label}`);
     };
-    await go("by keyboard");
-    await page.keyboard.press("Enter");
-    await page.getByText("No sessions yet.").waitFor();
-    await go("New session");
-    await page.keyboard.press("Enter");
-    await page.getByLabel("What should the agent do?").waitFor();
     await go("What should the agent do?");
     await page.keyboard.type("Typed without a mouse");
-    await page.keyboard.press("Control+Enter");
+    await go("Project");
+    await page.keyboard.type("by keyboard");
+    await go("Start");
+    await page.keyboard.press("Enter");
     await page.locator("h1", { hasText: "Typed without a mouse" }).waitFor();
   });
 });
