@@ -52,10 +52,10 @@ const THEME: ThemeRegistrationAny = {
 
 /** Lines that are read before the browser may do something else. */
 const STEP = 100;
-/** A longer line stays plain. */
+/** A longer line stays plain. This bounds the time of a line, too. */
 const LINE_CHARS = 1000;
-/** The rest of a line that takes longer stays plain. The first of a language takes its time: its rules are made ready then. */
-const LINE_MS = 5000;
+/** None: on a busy machine, the first line of a language would lose its colours, because its rules are made ready then. */
+const NO_TIME_LIMIT = 0;
 
 const primitive: ShikiPrimitive = createShikiPrimitive({
   langs: [],
@@ -100,7 +100,7 @@ export const colourLines = async (
       lang: language,
       theme: "looks",
       tokenizeMaxLineLength: LINE_CHARS,
-      tokenizeTimeLimit: LINE_MS,
+      tokenizeTimeLimit: NO_TIME_LIMIT,
       ...(state !== undefined && { grammarState: state }),
     });
     state = getLastGrammarState(primitive, tokens);
