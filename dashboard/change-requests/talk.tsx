@@ -55,8 +55,10 @@ const show = (id: string): void => {
   thread?.querySelector<HTMLElement>("button, summary")?.focus({ preventScroll: true });
 };
 
+/** Without the signs of Markdown, of which a list shows none. */
 const firstWords = (body: string): string => {
-  const line = body.trim().split("\n", 1)[0] ?? "";
+  const [first = ""] = body.trim().split("\n", 1);
+  const line = first.replaceAll(/\*\*|`|^(?:#+|>|[-*]) +/g, "");
   return line.length > 80 ? `${line.slice(0, 80).trimEnd()}…` : line;
 };
 

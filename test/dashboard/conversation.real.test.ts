@@ -194,6 +194,16 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(".items > .item").count()).toBe(2);
   });
 
+  deepTest("shows code in colours as soon as it has ended, and keeps its text", async () => {
+    const { page, fake } = await openWith(conversationOf([growing("```ts\nconst a = ")]));
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    fake.say("delta", { item_id: "g", offset: 16, text: "1;\n```" });
+    const code = page.locator(".markdown pre");
+    await code.locator(".code-keyword", { hasText: "const" }).waitFor();
+    await code.locator(".code-number", { hasText: "1" }).waitFor();
+    expect((await code.innerText()).trim()).toBe("const a = 1;");
+  });
+
   deepTest("follows new items from the end only", async () => {
     const { page, fake } = await openWith(messages(60));
     await expect.poll(() => distanceToEnd(page)).toBe(0);
