@@ -78,7 +78,7 @@ const originOf = (session: Session): readonly FactRow[] => {
     ["Trigger", trigger !== null && <a href={projectLink(project, "/triggers")}>{trigger}</a>],
     [
       "Triggered by",
-      fire !== null && (
+      fire !== null && trigger !== null && (
         <a href={projectLink(project, `/fires/${fire}`)}>
           run <IdEnd id={fire} />
         </a>

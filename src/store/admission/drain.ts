@@ -37,10 +37,7 @@ export const planDrain = (
     const trigger = triggerKey(fire);
     // A moved row keeps what it answers for.
     const row = { ...fire, accountId, answersDelivery: false, decidedAt: now };
-    const prompt =
-      template === null
-        ? ({ is: "rendered", text: session.initialPrompt ?? "" } as const)
-        : ({ is: "cron", template } as const);
+    const prompt = template === null ? ({ is: "own" } as const) : ({ is: "cron", template } as const);
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
     const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
     const next = Result.isFailure(prompted) ? "failed" : "fired";
