@@ -139,11 +139,19 @@ const sendFirst = async (path, text, files) => {
   }
 };
 
+/** Sessions that this tab asked for and that wait: the project of each, by the id in the queue. @type {Map<string, string>} */
+const awaited = new Map();
+
+export const awaitedIn = () => [...awaited];
+
+/** @param {string} id */
+export const forgetAwaited = (id) => awaited.delete(id);
+
 /**
  * Starts a session.
  *
  * @param {string} project @param {Record<string, string>} typed its fields @param {File[]} files for its first message
- * @returns {Promise<string>} the address of its page
+ * @returns {Promise<string | null>} the address of its page. Null: it waits for a free session, and stands on the first page.
  */
 export const startIn = async (project, typed, files) => {
   const fault = faultOfFiles(files);
@@ -151,14 +159,22 @@ export const startIn = async (project, typed, files) => {
   const { initial_prompt: text = "", ...rest } = typed;
   // Files belong to a message of a session that exists.
   const wish = files.length === 0 ? typed : { ...rest, name: rest["name"] || nameOf(text) };
-  const { id } = await post(`${projectPath(project)}/sessions`, given(wish));
+  const {
+    id,
+    status,
+    queue_id: queued,
+  } = await post(`${projectPath(project)}/sessions?queue=true`, given(wish));
+  if (status === "queued") {
+    awaited.set(queued, project);
+    return null;
+  }
   if (files.length > 0) await sendFirst(`${projectPath(project)}/sessions/${id}`, text, files);
   return projectLink(project, `/sessions/${id}`);
 };
 
 /** @type {import("./forms.js").Submit} */
 export const startSession = async (typed, { project = "" }, { files, go }) =>
-  go(await startIn(project, typed, files));
+  go((await startIn(project, typed, files)) ?? "#/");
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const newSessionForms = { "start-session": startSession };
