@@ -14,6 +14,7 @@ import type { Sandbox, Session, SessionData } from "./session.ts";
 /** Why it was stopped. The service's other reasons are words. */
 const STOP_WORDS: Readonly<Record<string, string>> = {
   user_deactivated: "the person who started it was deactivated",
+  made_room: "it rested, and made room for a session that waited",
   outdated: "its sandbox was too old for the upgraded service",
 };
 

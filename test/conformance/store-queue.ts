@@ -15,11 +15,22 @@ import {
   admitSession,
   due,
   fired,
+  openSandbox,
   requested,
+  tellSandbox,
   tellSession,
   wish,
 } from "../support/world/sessions.ts";
-import { accountOf, addProject, makeWorld, NOON } from "../support/world/world.ts";
+import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
+
+const runningSession = Effect.fnUntraced(function* (world: World) {
+  const id = yield* admitSession(world);
+  const { id: sandboxId } = yield* openSandbox(id);
+  yield* tellSession(id, { type: "branch.created", commit: "c", sandboxId });
+  yield* tellSandbox(sandboxId, { type: "daemon.ready" });
+  yield* tellSession(id, { type: "sandbox.live", sandboxId });
+  return id;
+});
 
 export const checkQueue = (check: Check): void => {
   describe("a waiting fire", () => {
@@ -159,6 +170,33 @@ export const checkQueuedRequests = (check: Check): void => {
         const again = { sessionIds: [randomUUID()], now: NOON, bootTimeoutMs: 1000 };
         expect((yield* drain(world.accountId, again)).admitted).toEqual([]);
         expect(taken).not.toBe(started);
+      }),
+    );
+
+    check(
+      "wants as much room as no free slot and no session about to stop gives it",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(2);
+        const { roomWanted } = yield* Sessions;
+        const { setTier } = yield* Identity;
+        const wanted = Effect.map(roomWanted, (all) => all.get(world.accountId) ?? 0);
+        const [id = ""] = yield* Effect.forEach([1, 2], () => runningSession(world));
+        yield* admitOne(world, fired(world));
+        expect(yield* wanted).toBe(0);
+        for (const _ of [1, 2, 3]) yield* admitOne(world, requested(world));
+        expect(yield* wanted).toBe(3);
+        yield* setTier(world.accountId, "free", 3);
+        expect(yield* wanted).toBe(2);
+        yield* tellSession(id, { type: "idle.elapsed", makesRoom: true });
+        expect(yield* wanted).toBe(1);
+        // It takes its slot back.
+        const sandboxId = randomUUID();
+        yield* tellSession(id, { type: "stop.requested" });
+        yield* tellSession(id, { type: "restart.requested", sandboxId });
+        expect(yield* wanted).toBe(2);
+        // A lower cap frees no slot.
+        yield* setTier(world.accountId, "free", 1);
+        expect(yield* wanted).toBe(3);
       }),
     );
 

@@ -68,6 +68,7 @@ const activities = (options: {
 
 const STOP_WORDS: Readonly<Record<string, string>> = {
   user_deactivated: "the person who started it was deactivated",
+  made_room: "it rested, and made room for a session that waited",
   outdated: "its sandbox was too old for the upgraded service",
 };
 const stopWords = ({ stop_reason: reason }: Session): string | null =>
