@@ -154,6 +154,7 @@ export const checkQueuedRequests = (check: Check): void => {
         const { admitted } = yield* drain(world.accountId, { sessionIds, now: NOON, bootTimeoutMs: 1000 });
         expect(admitted).toHaveLength(3);
         const started = admitted.find(({ fireId }) => fireId === id)?.sessionId ?? "";
+        expect(started).toBe(wished.session.id);
         expect(yield* (yield* Sessions).get(started)).toMatchObject({
           projectId: elsewhere,
           name: "A draft",
