@@ -201,7 +201,7 @@ const Run = ({ data: { project, run } }: { readonly data: Shown }) => {
         <h2>Prompt</h2>
         <Prompt prompt={run.prompt} />
       </section>
-      {(run.kind !== "cron" || run.request !== null) && (
+      {(run.request !== null || (run.kind !== "cron" && run.kind !== "session")) && (
         <section aria-label="Request">
           <h2>Request</h2>
           {run.request === null ? (
