@@ -19,6 +19,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
+import { Pause } from "../ground/pause.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Conversations } from "../store/ports/conversations.ts";
@@ -165,7 +166,8 @@ export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
     concurrency: CONCURRENCY,
     discard: true,
   });
-  if (makeRoomAfterMs === null) return;
+  // During the pause of a restored copy the queue does not move.
+  if (makeRoomAfterMs === null || (yield* Pause).isOn) return;
   for (const accountId of (yield* sessions.roomWanted).keys()) yield* makeRoom(accountId, makeRoomAfterMs);
 });
 
