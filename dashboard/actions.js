@@ -77,16 +77,20 @@ const FIRE_ACTIONS = {
     }
   },
 
-  "cancel-fire": async ({ project = "", fire = "", title = "" }, page) => {
+  "cancel-fire": async ({ project = "", fire = "", title = "", kind }, page) => {
+    const isRun = kind !== "session";
     const sure = await ask({
-      title: `Cancel the waiting run of "${title}"?`,
-      text: "The run leaves the queue and does not start a session. It stays in the list of runs.",
-      confirm: "Cancel the run",
+      title: isRun ? `Cancel the waiting run of "${title}"?` : `Cancel the waiting session "${title}"?`,
+      text: isRun
+        ? "The run leaves the queue and does not start a session. It stays in the list of runs."
+        : "It leaves the queue and does not start.",
+      confirm: isRun ? "Cancel the run" : "Cancel the session",
       decline: "Keep waiting",
     });
     if (sure === null) return;
     await remove(`${projectPath(project)}/fires/${fire}`);
-    page.notice("The run was cancelled.", ["Show the run", fireLink(project, fire)]);
+    if (isRun) page.notice("The run was cancelled.", ["Show the run", fireLink(project, fire)]);
+    else page.notice("The session was cancelled.");
   },
 };
 

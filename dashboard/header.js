@@ -36,8 +36,8 @@ export const accountView = ({ user, account }, live, asking) => [
       `${account.active_sessions} of ${counted(account.session_cap, "session")}, `,
       h(
         "a",
-        { href: "#/queue", title: "Runs of triggers that wait for a free session" },
-        `${counted(account.queued_fires, "run")} queued`,
+        { href: "#/queue", title: "Runs and sessions that wait for a free session" },
+        `${account.queued_fires} queued`,
       ),
     ),
   ),

@@ -139,26 +139,56 @@ const sendFirst = async (path, text, files) => {
   }
 };
 
+/** Sessions that this tab asked for and that wait: the project of each, by the id in the queue. @type {Map<string, string>} */
+const awaited = new Map();
+
+export const awaitedIn = () => [...awaited];
+
+/** @param {string} id */
+export const forgetAwaited = (id) => awaited.delete(id);
+
+/**
+ * A request with files does not wait: files belong to a session that exists.
+ *
+ * @param {string} path @param {Record<string, unknown>} wish
+ */
+const startNow = async (path, wish) => {
+  try {
+    return await post(path, wish);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "session_cap_reached") throw error;
+    throw new Error(
+      "All sessions of the account are in use, and files cannot wait in the queue. Start without the files, or try again later.",
+      { cause: error },
+    );
+  }
+};
+
 /**
  * Starts a session.
  *
  * @param {string} project @param {Record<string, string>} typed its fields @param {File[]} files for its first message
- * @returns {Promise<string>} the address of its page
+ * @returns {Promise<string | null>} the address of its page. Null: it waits for a free session, and stands on the first page.
  */
 export const startIn = async (project, typed, files) => {
   const fault = faultOfFiles(files);
   if (fault !== null) throw new Error(fault);
   const { initial_prompt: text = "", ...rest } = typed;
-  // Files belong to a message of a session that exists.
-  const wish = files.length === 0 ? typed : { ...rest, name: rest["name"] || nameOf(text) };
-  const { id } = await post(`${projectPath(project)}/sessions`, given(wish));
-  if (files.length > 0) await sendFirst(`${projectPath(project)}/sessions/${id}`, text, files);
-  return projectLink(project, `/sessions/${id}`);
+  const sessions = `${projectPath(project)}/sessions`;
+  if (files.length > 0) {
+    const { id } = await startNow(sessions, given({ ...rest, name: rest["name"] || nameOf(text) }));
+    await sendFirst(`${sessions}/${id}`, text, files);
+    return projectLink(project, `/sessions/${id}`);
+  }
+  const made = await post(`${sessions}?queue=true`, given(typed));
+  if (made.status !== "queued") return projectLink(project, `/sessions/${made.id}`);
+  awaited.set(made.queue_id, project);
+  return null;
 };
 
 /** @type {import("./forms.js").Submit} */
 export const startSession = async (typed, { project = "" }, { files, go }) =>
-  go(await startIn(project, typed, files));
+  go((await startIn(project, typed, files)) ?? "#/");
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const newSessionForms = { "start-session": startSession };

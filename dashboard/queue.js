@@ -1,4 +1,4 @@
-/** Fires that wait for a free session, in every project of the account, in the order in which they start. */
+/** Fires and people's sessions that wait for a free session, in every project of the account, in the order in which they start. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { counted } from "./format.js";
@@ -56,12 +56,15 @@ export const queue = {
       h(
         "p",
         { class: "quiet" },
-        "Runs of triggers that wait for a free session, in the order in which they will start.",
+        "Runs of triggers, and sessions that people asked for, in the order in which they will start.",
         me !== null && ` ${usage(me)}`,
       ),
     ),
     waiting.length === 0
-      ? empty("The queue is empty.", "Runs wait here while all sessions of the account are in use.")
+      ? empty(
+          "The queue is empty.",
+          "Runs and sessions wait here while all sessions of the account are in use.",
+        )
       : h(
           "ol",
           { class: "rows", "data-key": "queue" },
@@ -72,7 +75,7 @@ export const queue = {
       h(
         "p",
         { class: "quiet", "data-key": "more" },
-        `The queue has ${counted(me.account.queued_fires - waiting.length, "more run")}.`,
+        `${me.account.queued_fires - waiting.length} more wait.`,
       ),
     inUse.length > 0 &&
       h(
@@ -82,7 +85,7 @@ export const queue = {
         h(
           "p",
           { class: "quiet" },
-          "Each of them holds a place, also while its agent is idle. Stop one to start the next run. Its work is saved first.",
+          "Each of them holds a place, also while its agent is idle. Stop one to start the next that waits. Its work is saved first.",
         ),
         h(
           "ul",
@@ -98,20 +101,23 @@ const usage = ({ account }) =>
   `${account.active_sessions} of ${counted(account.session_cap, "session")} ${account.session_cap === 1 ? "is" : "are"} in use.`;
 
 /** @param {QueuedFire} fire @param {string | undefined} projectName */
-const row = (fire, projectName) =>
-  h(
+const row = (fire, projectName) => {
+  const { kind, trigger_slug: slug, title, person } = fire;
+  const name = slug ?? (title?.trim().split("\n", 1)[0] || "Session");
+  return h(
     "li",
     { class: "row waiting", "data-key": fire.fire_id },
     h("span", { class: "place" }, h("span", { class: "unseen" }, "Position "), fire.position),
     h(
       "span",
       { class: "row-main" },
-      h("a", { class: "cover", href: fireLink(fire.project_id, fire.fire_id) }, fire.trigger_slug),
+      h("a", { class: "cover", href: fireLink(fire.project_id, fire.fire_id) }, name),
       h(
         "a",
         { class: "quiet", href: projectLink(fire.project_id) },
         projectName ?? ["project ", idTail(fire.project_id)],
       ),
+      person !== null && h("span", { class: "quiet" }, person.name),
     ),
     h(
       "span",
@@ -122,7 +128,9 @@ const row = (fire, projectName) =>
     button("cancel-fire", "Cancel", {
       "data-project": fire.project_id,
       "data-fire": fire.fire_id,
-      "data-title": fire.trigger_slug,
-      "aria-label": `Cancel ${fire.trigger_slug} at position ${fire.position}`,
+      "data-title": name,
+      "data-kind": kind,
+      "aria-label": `Cancel ${name} at position ${fire.position}`,
     }),
   );
+};

@@ -267,7 +267,7 @@ const waitingRun = (projectId, run) =>
     h(
       "span",
       { class: "row-main" },
-      h("a", { class: "cover", href: fireLink(projectId, run.id) }, run.trigger_slug),
+      h("a", { class: "cover", href: fireLink(projectId, run.id) }, run.trigger_slug ?? "Session"),
       h("span", { class: "quiet" }, "Waits for a free session of the account."),
     ),
     badge("queued"),

@@ -483,7 +483,7 @@ CREATE TABLE fire_queue (
   fire_id uuid NOT NULL,
   account_id uuid NOT NULL,
   project_id uuid NOT NULL,
-  trigger_slug text NOT NULL,
+  trigger_slug text,
   kind text NOT NULL,
   session jsonb NOT NULL,
   queued_at timestamp with time zone NOT NULL,
@@ -510,7 +510,7 @@ CREATE TABLE fires (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
   project_id uuid NOT NULL,
-  trigger_slug text NOT NULL,
+  trigger_slug text,
   kind text NOT NULL,
   status text NOT NULL,
   reason text,
@@ -527,10 +527,11 @@ CREATE TABLE fires (
   duplicate_of uuid,
   CONSTRAINT fires_cron_has_instant CHECK (((kind <> 'cron'::text) OR (scheduled_for IS NOT NULL))),
   CONSTRAINT fires_fired_has_session CHECK ((((status = 'fired'::text) = (session_id IS NOT NULL)) AND ((status = 'fired'::text) = (fired_at IS NOT NULL)))),
-  CONSTRAINT fires_kind_known CHECK ((kind = ANY (ARRAY['cron'::text, 'webhook'::text, 'manual'::text]))),
+  CONSTRAINT fires_kind_known CHECK ((kind = ANY (ARRAY['cron'::text, 'webhook'::text, 'manual'::text, 'session'::text]))),
   CONSTRAINT fires_pkey PRIMARY KEY (id),
   CONSTRAINT fires_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT fires_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id),
+  CONSTRAINT fires_session_has_no_trigger CHECK (((kind = 'session'::text) = (trigger_slug IS NULL))),
   CONSTRAINT fires_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'fired'::text, 'failed'::text, 'skipped'::text, 'expired'::text, 'cancelled'::text, 'duplicate'::text]))),
   CONSTRAINT fires_verified_with_known CHECK ((verified_with = ANY (ARRAY['current'::text, 'previous'::text])))
 );
@@ -777,7 +778,7 @@ CREATE TABLE project_sessions (
   CONSTRAINT project_sessions_pkey PRIMARY KEY (id),
   CONSTRAINT project_sessions_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT project_sessions_status_written CHECK ((status <> ALL (ARRAY['queued'::project_session_status, 'branching'::project_session_status, 'completed'::project_session_status]))),
-  CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'outdated'::text, 'deleted'::text, 'user_deactivated'::text])))
+  CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'made_room'::text, 'outdated'::text, 'deleted'::text, 'user_deactivated'::text])))
 );
 CREATE INDEX project_sessions_account_idx ON public.project_sessions USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX project_sessions_fire_key ON public.project_sessions USING btree (fire_id);

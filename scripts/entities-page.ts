@@ -28,7 +28,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",
   fires: "The ledger: one row for each webhook, due instant or manual fire, and what became of it.",
   fire_requests: "The stored request of a fire, for display and replay.",
-  fire_queue: "A fire that waits for a free slot.",
+  fire_queue: "A fire, or a person's request for a session, that waits for a free slot.",
   webhook_refusals: "A webhook that was refused, and the reason.",
   project_sessions: "A session: its state machine's snapshot and what the API shows of it.",
   warm_sandboxes: "A sandbox that waits for a session.",

@@ -52,6 +52,7 @@ import { orphansLayer } from "./duties/orphans.ts";
 import { peopleLayer } from "./duties/people.ts";
 import { recoveryLayer } from "./duties/recovery.ts";
 import { Doubts } from "./services/doubt.ts";
+import { RoomWishes } from "./services/room-wishes.ts";
 import { retentionLayer } from "./duties/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
 import { savesLayer } from "./duties/saves.ts";
@@ -257,7 +258,7 @@ export const actorLayers = <E>({
         modelPolicy(config),
       ),
     ),
-    Layer.provideMerge(Doubts.layer),
+    Layer.provideMerge(Layer.merge(Doubts.layer, RoomWishes.layer)),
     Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
     Layer.provideMerge(pausingLayer),
     Layer.provideMerge(Layer.merge(callApprovalLayer, proposedWorkLayer)),

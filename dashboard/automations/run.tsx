@@ -28,13 +28,17 @@ const RunLink = ({ pid, id }: { readonly pid: string; readonly id: string }) => 
   </a>
 );
 
+const REQUEST = "Request for a session";
+
+const nameOf = ({ trigger_slug: slug }: Pick<Detail, "trigger_slug">): string => slug ?? REQUEST;
+
 /** Whether its request fits the form of a preview. */
 const fitsPreview = ({ kind, request: stored }: Detail): boolean =>
   kind === "webhook" && stored !== null && stored.encoding === "utf8" && stored.body.length <= BODY_SHOWN;
 
 /** Filled with the stored request. The manifest may have changed since. */
 const previewRun = async (pid: string, { trigger_slug: slug, request: stored }: Detail): Promise<void> => {
-  if (stored === null) return;
+  if (stored === null || slug === null) return;
   openPreview({
     pid,
     slug,
@@ -46,15 +50,17 @@ const previewRun = async (pid: string, { trigger_slug: slug, request: stored }: 
 };
 
 const Actions = ({ pid, run }: Known) => {
-  const { id, trigger_slug: slug } = run;
-  const input = { project: pid, fire: id, title: slug };
+  const { id, kind } = run;
+  const input = { project: pid, fire: id, title: nameOf(run), kind };
   // A replay of a cron or manual run needs no stored request. A webhook's prompt is rendered from it, a duplicate's from the first one's.
   const isLost = run.kind === "webhook" && run.request === null && run.duplicate_of === null;
   return (
     <p className="actions">
-      <FrameAct name="replay" input={input} prevented={isLost ? "not-stored" : undefined}>
-        Replay
-      </FrameAct>
+      {kind !== "session" && (
+        <FrameAct name="replay" input={input} prevented={isLost ? "not-stored" : undefined}>
+          Replay
+        </FrameAct>
+      )}
       {run.status === "queued" && (
         <FrameAct name="cancel-fire" input={input}>
           Cancel
@@ -96,8 +102,12 @@ const Why = ({ status, reason }: { readonly status: Detail["status"]; readonly r
 const Details = ({ pid, run }: Known) => (
   <Facts
     rows={[
-      ["Trigger", <a href={firesLink(pid, run.trigger_slug)}>{run.trigger_slug}</a>],
-      ["Kind", run.kind],
+      [
+        "Trigger",
+        run.trigger_slug !== null && <a href={firesLink(pid, run.trigger_slug)}>{run.trigger_slug}</a>,
+      ],
+      ["Kind", run.kind === "session" ? "a person's request" : run.kind],
+      ["Place in the queue", run.position],
       ["Due", run.scheduled_for !== null && moment(run.scheduled_for)],
       ["Received", moment(run.received_at)],
       [
@@ -175,7 +185,7 @@ const Run = ({ data: { project, run } }: { readonly data: Shown }) => {
     <>
       <header className="head">
         <h1>
-          {run.trigger_slug} <Badge status={result} word={resultWord(result)} />
+          {nameOf(run)} <Badge status={result} word={resultWord(result)} />
         </h1>
         <p className="quiet">
           <IdEnd id={run.id} /> · <Time at={runInstant(run)} />
@@ -191,7 +201,7 @@ const Run = ({ data: { project, run } }: { readonly data: Shown }) => {
         <h2>Prompt</h2>
         <Prompt prompt={run.prompt} />
       </section>
-      {(run.kind !== "cron" || run.request !== null) && (
+      {(run.request !== null || (run.kind !== "cron" && run.kind !== "session")) && (
         <section aria-label="Request">
           <h2>Request</h2>
           {run.request === null ? (
@@ -215,13 +225,14 @@ export const run = framedPage<Shown>({
     ]);
     return { project, run: found };
   },
-  title: ({ run: { trigger_slug: slug, ...found } }) => `Run of ${slug} · ${resultWord(runResult(found))}`,
-  head: ({ project, run: { trigger_slug: slug } }) => [
+  title: ({ run: { trigger_slug: slug, ...found } }) =>
+    `${slug === null ? REQUEST : `Run of ${slug}`} · ${resultWord(runResult(found))}`,
+  head: ({ project, run: found }) => [
     trail([
       ["Projects", "#/projects"],
       [project.name, projectLink(project.id)],
       ["Runs and deliveries", firesLink(project.id)],
-      [slug, null],
+      [nameOf(found), null],
     ]),
   ],
   Body: Run,

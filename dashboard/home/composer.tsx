@@ -92,8 +92,8 @@ interface Composer {
 
 /** Starts the session. A refusal stays until the next try. */
 const useStart = (
-  { projectId, text, choice, remember, clear, keepNoText }: Draft,
-  files: readonly File[],
+  { projectId, text, choice, write, remember, clear, keepNoText }: Draft,
+  { files, empty }: Pick<ReturnType<typeof useFiles>, "files" | "empty">,
 ) => {
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [isStarting, setStarting] = useState(false);
@@ -107,7 +107,11 @@ const useStart = (
       const typed = given({ ...choice, initial_prompt: text });
       const address = await startIn(projectId, typed, [...files]);
       clear();
-      location.hash = address;
+      if (address === null) {
+        // The row below says that it waits.
+        write("");
+        empty();
+      } else location.hash = address;
     } catch (error) {
       // The frame shows the sign-in.
       if (error instanceof ApiError && error.status === 401) throw error;
@@ -167,8 +171,8 @@ export const Composer = ({ person, projects }: Composer) => {
   const form = useRef<HTMLFormElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(person, projects);
-  const { files, add, remove } = useFiles(form, area);
-  const { isEmpty, fault, refusal, isStarting, start } = useStart(draft, files);
+  const { files, add, remove, empty } = useFiles(form, area);
+  const { isEmpty, fault, refusal, isStarting, start } = useStart(draft, { files, empty });
   const project = projects.find(({ id }) => id === draft.projectId);
   if (project === undefined) return null;
   return (

@@ -73,5 +73,10 @@ export const useFiles = (
   useEffect(() => {
     if (form.current !== null && area.current !== null) listenToFiles(form.current, area.current, { add });
   }, [form, area]);
-  return { files, add, remove: (file: File) => setFiles((before) => before.filter((one) => one !== file)) };
+  return {
+    files,
+    add,
+    remove: (file: File) => setFiles((before) => before.filter((one) => one !== file)),
+    empty: () => setFiles([]),
+  };
 };

@@ -13,6 +13,7 @@ import { framedPage } from "../ui/framed-page.tsx";
 import { Empty, More } from "../ui/parts.tsx";
 import { Composer } from "./composer.tsx";
 import { useStartable } from "./rights.ts";
+import { type Queued, QueuedRow, queueQuery, useQueued } from "./queued.tsx";
 import { SessionRow } from "./row.tsx";
 import { byUrgency, GROUPS, groupQuery, type Session } from "./sessions.ts";
 
@@ -35,10 +36,11 @@ const NotificationButton = () => {
   );
 };
 
-/** Runs of triggers that have no session yet. */
-const QueuedRuns = ({ account }: Pick<Me, "account">) => {
-  const { queued_fires: count, active_sessions: active, session_cap: cap } = account;
-  if (count === 0) return null;
+/** Runs of triggers that have no session yet, beside the sessions that people asked for. */
+const QueuedRuns = ({ account, requests }: Pick<Me, "account"> & { readonly requests: number }) => {
+  const { queued_fires: waiting, active_sessions: active, session_cap: cap } = account;
+  const count = waiting - requests;
+  if (count <= 0) return null;
   return (
     <p className="queued-runs">
       {`${counted(count, "run")} ${count === 1 ? "waits" : "wait"} for a free session. `}
@@ -53,26 +55,30 @@ interface Group {
   readonly sessions: readonly Session[];
   readonly list: Parameters<typeof More>[0]["list"];
   readonly projects: readonly Project[];
+  /** Sessions that wait for a free one, in the order in which they start. */
+  readonly queued: readonly Queued[];
   /** Beside the heading. */
   readonly aside: ReactNode;
   /** Below the rows. */
   readonly children: ReactNode;
 }
 
-const GroupSection = ({ group, sessions, list, projects, aside, children }: Group) => (
+const nameIn = (projects: readonly Project[], { project_id: of }: { readonly project_id: string }) =>
+  projects.find(({ id }) => id === of)?.name;
+
+const GroupSection = ({ group, sessions, queued, list, projects, aside, children }: Group) => (
   <section className="group-of-sessions" aria-labelledby={`group-${group}`}>
     <header>
       <h2 id={`group-${group}`}>{ACTIVITIES[group].word}</h2>
       {aside}
     </header>
-    {sessions.length > 0 && (
+    {sessions.length + queued.length > 0 && (
       <ul className="sessions">
         {byUrgency(sessions).map((session) => (
-          <SessionRow
-            key={session.id}
-            session={session}
-            project={projects.find(({ id }) => id === session.project_id)?.name}
-          />
+          <SessionRow key={session.id} session={session} project={nameIn(projects, session)} />
+        ))}
+        {queued.map((one) => (
+          <QueuedRow key={one.fire_id} queued={one} project={nameIn(projects, one)} />
         ))}
       </ul>
     )}
@@ -102,7 +108,8 @@ interface SessionsParts {
 }
 
 const Sessions = ({ projects, me, canStart }: SessionsParts) => {
-  const hasQueue = me !== null && me.account.queued_fires > 0;
+  const queued = useQueued();
+  const hasQueue = queued.length > 0 || (me !== null && me.account.queued_fires > 0);
   const groups = useGroups().filter(
     ({ group, sessions }) => sessions.length > 0 || (group === "working" && hasQueue),
   );
@@ -121,9 +128,10 @@ const Sessions = ({ projects, me, canStart }: SessionsParts) => {
       sessions={sessions}
       list={list}
       projects={projects}
+      queued={group === "working" ? queued : []}
       aside={at === 0 && <NotificationButton />}
     >
-      {group === "working" && hasQueue && <QueuedRuns account={me.account} />}
+      {group === "working" && me !== null && <QueuedRuns account={me.account} requests={queued.length} />}
     </GroupSection>
   ));
 };
@@ -150,6 +158,7 @@ export const pages = {
     load: async () => {
       await Promise.all([
         queries.query(projectsQuery),
+        queries.query(queueQuery),
         ...GROUPS.map((group) => queries.infiniteQuery(groupQuery(group))),
       ]);
     },

@@ -17,6 +17,7 @@ import type { Sandbox, Session, SessionData } from "./session.ts";
 /** Why it was stopped. The service's other reasons are words. */
 const STOP_WORDS: Readonly<Record<string, string>> = {
   user_deactivated: "the person who started it was deactivated",
+  made_room: "it rested, and made room for a session that waited",
   outdated: "its sandbox was too old for the upgraded service",
 };
 
@@ -81,7 +82,7 @@ const originOf = (session: Session): readonly FactRow[] => {
     ["Trigger", trigger !== null && <a href={projectLink(project, "/triggers")}>{trigger}</a>],
     [
       "Triggered by",
-      fire !== null && (
+      fire !== null && trigger !== null && (
         <a href={projectLink(project, `/fires/${fire}`)}>
           run <IdEnd id={fire} />
         </a>

@@ -11,10 +11,15 @@
  *  Z5 Keys in a terminal are use, from the last one on. Its output and its connection are not.
  *  Z6 A sandbox that stayed because its work cannot be saved is tried again after a pause that grows. After a day, and if it
  *     holds a slot beyond half of its account's, it goes with what is saved.
+ *  Z7 If requests of an account's people wait for a slot, its sessions on this node stop that have rested longest, as if they were
+ *     idle: as many as are wanted, one after the other. Each has rested for PLATFORM_MAKE_ROOM_AFTER_MINUTES, is saved whole, and
+ *     has no open request or connection and no question that a person could answer.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
+import { Pause } from "../ground/pause.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Conversations } from "../store/ports/conversations.ts";
@@ -25,6 +30,7 @@ import { Actors } from "../services/actors.ts";
 import { linked } from "../services/answered.ts";
 import { told } from "../actors/delivery.ts";
 import { DUTIES } from "../services/duties.ts";
+import { RoomWishes } from "../services/room-wishes.ts";
 import { runDuty } from "../services/duty.ts";
 
 export interface SweeperOptions {
@@ -34,6 +40,8 @@ export interface SweeperOptions {
   readonly idleTimeoutMs: number;
   /** PLATFORM_MAX_TURN_MS. */
   readonly maxTurnMs: number;
+  /** PLATFORM_MAKE_ROOM_AFTER_MINUTES, in ms. Null: no session makes room. */
+  readonly makeRoomAfterMs: number | null;
 }
 
 /** How many daemons are asked at a time. */
@@ -62,18 +70,18 @@ const isLastTry = ({ unsaved, isSurplus }: Pick<RunningSession, "unsaved" | "isS
     return now < unsaved.nextAt ? null : false;
   });
 
-/** One round. */
-export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTurnMs }: SweeperOptions) {
-  const [sessions, activity, actors] = [yield* Sessions, yield* Activity, yield* Actors];
+/** What a daemon says, as the instant of the last work and keys, ms since the epoch. */
+interface Rest {
+  readonly since: number;
+  /** The agent is in a turn. It may wait for a person. */
+  readonly isInTurn: boolean;
+}
+
+/** Reads since when sessions rest, apart from what `Activity` knows. */
+const makeRests = Effect.fnUntraced(function* ({ maxTurnMs }: Pick<SweeperOptions, "maxTurnMs">) {
+  const actors = yield* Actors;
   const [provider, daemon] = [yield* SandboxProvider, yield* DaemonClient];
   const conversations = yield* Conversations;
-  const running = yield* sessions.runningOn(nodeId);
-  activity.keep(new Set(running.map(({ id }) => id)));
-
-  const isIdle = Effect.fnUntraced(function* (id: string, since: number) {
-    const now = yield* Clock.currentTimeMillis;
-    return now - Math.max(since, activity.last(id)) >= idleTimeoutMs;
-  });
   /** Z4: since when the agent waits for a person, ms since the epoch. Null: it does not. */
   const waitingSince = Effect.fnUntraced(function* (id: string) {
     // Few agents wait, so this comes before the larger read.
@@ -83,11 +91,7 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
     const isAnswered = known.requests.length > 0 && known.requests.every(({ answer }) => answer !== null);
     return isAnswered ? null : known.conversation.turn.since;
   });
-  const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt, ...row }: RunningSession) {
-    // Most sessions are in use, so only those that may be idle are asked.
-    if (!(yield* isIdle(id, runningAt))) return;
-    const isLast = yield* isLastTry(row);
-    if (isLast === null) return;
+  return Effect.fnUntraced(function* ({ id, sandboxId, runningAt, ...row }: RunningSession, isLast: boolean) {
     const { turn, typed_at: typed = null } = yield* Effect.flatMap(
       linked(provider, sandboxId),
       daemon.health,
@@ -101,21 +105,80 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
     const now = yield* Clock.currentTimeMillis;
     const waiting = turn.active === true ? yield* waitingSince(id) : null;
     const workedAt = waiting ?? agentActiveAt(turn, now, maxTurnMs);
-    if (!(yield* isIdle(id, Math.max(runningAt, workedAt, past(typed, now) ?? 0)))) return;
-    yield* Effect.logInfo("a session is idle", { session: id, turn: turn.active });
+    const rest: Rest = {
+      since: Math.max(runningAt, workedAt, past(typed, now) ?? 0),
+      isInTurn: turn.active === true,
+    };
+    return rest;
+  });
+});
+
+/** One round. */
+export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
+  const { nodeId, idleTimeoutMs, makeRoomAfterMs } = options;
+  const [sessions, activity, actors] = [yield* Sessions, yield* Activity, yield* Actors];
+  const restOf = yield* makeRests(options);
+  const running = yield* sessions.runningOn(nodeId);
+  activity.keep(new Set(running.map(({ id }) => id)));
+
+  const restsFor = (id: string, since: number, ms: number) =>
+    Effect.map(Clock.currentTimeMillis, (now) => now - Math.max(since, activity.last(id)) >= ms);
+  const judge = Effect.fnUntraced(function* (session: RunningSession) {
+    const { id, runningAt } = session;
+    // Most sessions are in use, so only those that may be idle are asked.
+    if (!(yield* restsFor(id, runningAt, idleTimeoutMs))) return;
+    const isLast = yield* isLastTry(session);
+    if (isLast === null) return;
+    const { since, isInTurn } = yield* restOf(session, isLast);
+    if (!(yield* restsFor(id, since, idleTimeoutMs))) return;
+    yield* Effect.logInfo("a session is idle", { session: id, turn: isInTurn });
     yield* told(actors.session(id, { type: "idle.elapsed", isLast }));
   });
+
+  /** Those of an account that can make room, the longest at rest first (Z7). */
+  const resting = Effect.fnUntraced(function* (accountId: string, ms: number) {
+    const may = ({ id, unsaved, isSaved, ...row }: RunningSession) =>
+      row.accountId === accountId && unsaved === null && isSaved && !activity.isOpen(id);
+    const found = yield* Effect.forEach(
+      running.filter(may),
+      Effect.fnUntraced(function* (session) {
+        const { id, runningAt } = session;
+        if (!(yield* restsFor(id, runningAt, ms))) return [];
+        const rest = yield* Effect.option(restOf(session, false));
+        if (rest._tag === "None" || rest.value.isInTurn) return [];
+        return [{ id, since: Math.max(rest.value.since, activity.last(id)) }];
+      }),
+      { concurrency: CONCURRENCY },
+    );
+    return found.flat().toSorted((one, other) => one.since - other.since);
+  });
+  const makeRoom = Effect.fnUntraced(function* (accountId: string, ms: number) {
+    for (const { id, since } of yield* resting(accountId, ms)) {
+      // Each one that stops counts, also one of another node (ports/sessions.ts, `roomWanted`).
+      if (!(yield* sessions.roomWanted).has(accountId)) return;
+      if (activity.isOpen(id) || !(yield* restsFor(id, since, ms))) continue;
+      yield* Effect.logInfo("a resting session makes room", { session: id });
+      yield* told(actors.session(id, { type: "idle.elapsed", makesRoom: true }));
+    }
+  });
+
   yield* Effect.forEach(running, (session) => Effect.ignore(judge(session)), {
     concurrency: CONCURRENCY,
     discard: true,
   });
+  // During the pause of a restored copy the queue does not move.
+  if (makeRoomAfterMs === null || (yield* Pause).isOn) return;
+  for (const accountId of (yield* sessions.roomWanted).keys()) yield* makeRoom(accountId, makeRoomAfterMs);
 });
 
 export const sweeperLayer = (options: SweeperOptions) =>
   Layer.effectDiscard(
-    runDuty("sweeper", {
-      round: sweep(options),
-      first: "a period",
-      periodMs: DUTIES.sweeper.periodMs(options),
-    }),
+    Effect.flatMap(RoomWishes, (wishes) =>
+      runDuty("sweeper", {
+        round: sweep(options),
+        first: "a period",
+        periodMs: DUTIES.sweeper.periodMs(options),
+        signal: Queue.take(wishes),
+      }),
+    ),
   );

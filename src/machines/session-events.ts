@@ -46,8 +46,11 @@ export type SessionEvent =
   | { readonly type: "daemon.outdated"; readonly sandboxId: string; readonly isLast?: boolean }
   | { readonly type: "stop.requested"; readonly save?: StopSave }
   | { readonly type: "delete.requested" }
-  /** `isLast`: it could not be saved for too long, and its sandbox goes with what is saved. */
-  | { readonly type: "idle.elapsed"; readonly isLast?: boolean }
+  /**
+   * `isLast`: it could not be saved for too long, and its sandbox goes with what is saved. `makesRoom`: it is not idle for the
+   * whole time yet, and a person's request waits for its slot.
+   */
+  | { readonly type: "idle.elapsed"; readonly isLast?: boolean; readonly makesRoom?: true }
   /** The person who started it was deactivated. */
   | { readonly type: "user.deactivated" }
   /** `restoreSaved`: the new sandbox brings saved work back. Absent: it does not. */

@@ -136,7 +136,8 @@ export const sessionMachine = setup({
     isDeleted: ({ context }) => context.deleted,
     isDeletedCurrent: ({ context, event }) =>
       context.deleted && "sandboxId" in event && event.sandboxId === context.sandboxId,
-    isPausing: ({ context }) => context.ending === "idle" && context.save === "pause",
+    isPausing: ({ context }) =>
+      (context.ending === "idle" || context.ending === "made_room") && context.save === "pause",
     isStopping: ({ context }) =>
       context.ending !== null && context.ending !== "user_deactivated" && !context.deleted,
     isNext: ({ context }) => context.next != null,
@@ -166,7 +167,11 @@ export const sessionMachine = setup({
     markDeleted: assign({ deleted: true }),
     stopSoon: assign({ ending: "requested", save: ({ event }) => orderBy(event) }),
     deleteSoon: assign({ ending: "deleted", save: ({ event }) => orderBy(event) }),
-    hibernateSoon: assign({ ending: "idle", save: ({ event }) => orderBy(event) }),
+    hibernateSoon: assign({
+      ending: ({ event }) =>
+        event.type === "idle.elapsed" && event.makesRoom === true ? "made_room" : "idle",
+      save: ({ event }) => orderBy(event),
+    }),
     replaceSoon: assign({ ending: "outdated", save: ({ event }) => orderBy(event) }),
     dismissSoon: assign({ ending: "user_deactivated", save: ({ event }) => orderBy(event) }),
     settle: assign({ ending: null, save: null }),
@@ -186,7 +191,7 @@ export const sessionMachine = setup({
       "daemon.outdated": "The sandbox's daemon is too old for this version of the service.",
       "stop.requested": "Somebody asked for a stop.",
       "delete.requested": "Somebody deleted the session.",
-      "idle.elapsed": "The session was idle for too long.",
+      "idle.elapsed": "The session was idle for too long, or made room for one that waited.",
       "user.deactivated": "The person who started the session was deactivated.",
       "restart.requested": "Somebody asked for a restart.",
       "slot.refused": "A restart found no free slot.",

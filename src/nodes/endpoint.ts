@@ -217,7 +217,7 @@ const forwardedBy = ({ headers }: IncomingMessage): Pick<Upstream, "forwarded"> 
 const makeDaemonWay = Effect.gen(function* () {
   const { provider } = yield* LocalParts;
   const sandboxes = yield* Sandboxes;
-  const { touch } = yield* Activity;
+  const { touch, open } = yield* Activity;
   const sessionOf = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.sessionId ?? null));
   return Effect.fnUntraced(function* (request: IncomingMessage) {
     const [, id = "", by, path = ""] = SANDBOX.exec(request.url ?? "") ?? [];
@@ -237,7 +237,7 @@ const makeDaemonWay = Effect.gen(function* () {
       headers: context.flatMap((value) => [USER_CONTEXT_HEADER, value]),
       rewrite: (name, value) => (name === NODE_HEADER ? null : value),
       ...forwardedBy(request),
-      ...(by === "client" ? { heard } : {}),
+      ...(by === "client" ? { heard, opened: () => open(sessionId) } : {}),
     };
     return upstream;
   });

@@ -41,6 +41,8 @@ export interface Upstream extends HeaderRules {
   readonly headers: readonly string[];
   /** Called when the client sends something while its request is under way: an upload, an upgraded connection. */
   readonly heard?: () => void;
+  /** Called when the request is under way. What it returns is called once, at the end of its answer or upgraded connection. */
+  readonly opened?: () => () => void;
 }
 
 /**
@@ -99,7 +101,9 @@ export class Proxy {
     if (response.closed) return () => undefined;
     const upstream = open(request, to, { agent: this.#agent });
     const waiting = this.#waitFor(upstream, { request, response, to });
+    const closed = to.opened?.();
     response.on("close", () => {
+      closed?.();
       // Q2: `close` without `finish` means that the client went away.
       if (!response.writableFinished) upstream.destroy();
       waiting.end();
@@ -132,6 +136,7 @@ export class Proxy {
   ): void {
     if (client.destroyed) return;
     const upstream = open(request, to, { agent: false, more: UPGRADE });
+    const closed = to.opened?.();
     const waiting = this.#waitFor(upstream, { request, response, to });
     // Q2: if nothing reads from the client, its end is not noticed. `read(0)` notices it and takes nothing.
     const look = (): void => void client.read(0);
@@ -154,6 +159,7 @@ export class Proxy {
       this.#tunnels.join(client, socket);
     });
     client.on("close", () => {
+      closed?.();
       waiting.end();
       // After the upgrade, the tunnel handles the other side.
       if (response.statusCode !== 101) upstream.destroy();

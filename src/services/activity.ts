@@ -12,6 +12,9 @@ export class Activity extends Context.Service<
   {
     /** Records a use of the session just now. Called for every request and chunk, so it must be cheap. */
     readonly touch: (sessionId: string) => void;
+    /** Records that a request or connection into the sandbox is under way. @returns what to call at its end */
+    readonly open: (sessionId: string) => () => void;
+    readonly isOpen: (sessionId: string) => boolean;
     /** The last use, ms since the epoch. Without one, the time when this node began to record. */
     readonly last: (sessionId: string) => number;
     /** Forgets all sessions but these. */
@@ -25,8 +28,19 @@ export const activityLayer = Layer.effect(
     const clock = yield* Clock.Clock;
     const begun = clock.currentTimeMillisUnsafe();
     const touched = new Map<string, number>();
+    const opened = new Map<string, number>();
+    const count = (sessionId: string, by: number): void => {
+      const now = (opened.get(sessionId) ?? 0) + by;
+      if (now > 0) opened.set(sessionId, now);
+      else opened.delete(sessionId);
+    };
     return {
       touch: (sessionId) => void touched.set(sessionId, clock.currentTimeMillisUnsafe()),
+      open: (sessionId) => {
+        count(sessionId, 1);
+        return () => count(sessionId, -1);
+      },
+      isOpen: (sessionId) => opened.has(sessionId),
       last: (sessionId) => touched.get(sessionId) ?? begun,
       keep: (sessionIds) => {
         for (const id of touched.keys()) if (!sessionIds.has(id)) touched.delete(id);

@@ -25,6 +25,7 @@ import {
 import { Actors } from "./actors.ts";
 import { Measures, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 import { Doubt } from "./doubt.ts";
+import { RoomWish } from "./room-wishes.ts";
 
 const BATCH_REQUESTS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -72,7 +73,7 @@ const makeAdmitter = Effect.gen(function* () {
   const admissions = yield* Admissions;
   const actors = yield* Actors;
   const faults = yield* Faults;
-  const doubt = yield* Doubt;
+  const [doubt, wishRoom] = [yield* Doubt, yield* RoomWish];
   const scope = yield* Effect.scope;
   const run = Effect.runForkWith(yield* Effect.context());
   const gatherings = new Map<string, Gathering>();
@@ -82,7 +83,7 @@ const makeAdmitter = Effect.gen(function* () {
 
   /**
    * Wakes the actors that have work now. A free slot wakes a fire that waits for one; this wakes a fire that found a
-   * free slot.
+   * free slot. A person's request that waits wakes the sweeper.
    */
   const followUp = (
     accountId: string,
@@ -92,12 +93,12 @@ const makeAdmitter = Effect.gen(function* () {
     Effect.gen(function* () {
       for (const [index, answer] of answers.entries()) {
         if (answer.outcome === "admitted") yield* actors.wake("session", answer.sessionId);
+        if (answer.outcome === "queued" && requests[index]?.kind === "request") wishRoom();
         if (answer.outcome === "failed" || answer.outcome === "dropped")
           yield* logFailed(accountId, answer, requests[index]);
       }
-      if (answers.some((answer) => answer.outcome === "queued" && answer.slotIsFree)) {
+      if (answers.some((answer) => answer.outcome === "queued" && answer.slotIsFree))
         yield* signalDrain(accountId);
-      }
     });
 
   const decide = Effect.fnUntraced(function* (accountId: string, batch: readonly Wish[]) {

@@ -52,7 +52,7 @@ export const DUTIES = {
     about: "hibernates idle sessions",
     periodMs: (settings: { readonly idleTimeoutMs: number }) =>
       Math.max(Math.min(settings.idleTimeoutMs * SWEEP_SHARE, 30 * SECOND), 100),
-    signal: null,
+    signal: "request waits",
     owner: "sandbox's node",
   },
   people: {

@@ -13,7 +13,13 @@ import { renderPrompt, type JsonObject } from "../domain/trigger/prompt.ts";
 import type { TriggerDefinition } from "../domain/trigger/trigger.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import type { Admission, AdmissionOf, FireWish } from "../store/ports/admissions.ts";
-import type { FireKind, FirePrompt, NewFire, StoredRequest, VerifiedWith } from "../store/ports/fires.ts";
+import type {
+  FirePrompt,
+  NewFire,
+  StoredRequest,
+  TriggerFireKind,
+  VerifiedWith,
+} from "../store/ports/fires.ts";
 import type { Project } from "../store/ports/projects.ts";
 import type { NewSession } from "../store/ports/sessions.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
@@ -32,7 +38,7 @@ export interface FiringOptions {
 export interface FireRequest {
   readonly project: Project;
   readonly trigger: TriggerDefinition;
-  readonly kind: FireKind;
+  readonly kind: TriggerFireKind;
   readonly prompt: FirePrompt;
   /** The request that it arrived with, kept for display and for replay. */
   readonly request: StoredRequest | null;

@@ -29,6 +29,7 @@ import { readCluster } from "./cluster-config.ts";
 import { readDatabaseAddress } from "./database-address.ts";
 import { readDefaultModels, readGateway, readTurns, type TurnSettings } from "./model-config.ts";
 import { readSaving, type SavingSettings } from "./saving-config.ts";
+import { MINUTE } from "./setting.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 import { unknownSettings } from "./unknown-settings.ts";
@@ -135,6 +136,8 @@ export interface Config extends TurnSettings, SavingSettings {
   readonly actorIdleMs: number;
   readonly recoveryIntervalMs: number;
   readonly idleTimeoutMs: number;
+  /** When a resting session makes room for a person's request. Null: never. */
+  readonly makeRoomAfterMs: number | null;
   /** How long a request of an agent waits for its answer. */
   readonly requestTtlMs: number;
   readonly nodeGraceMs: number;
@@ -171,6 +174,11 @@ const environmentsOf = (read: Reader, located: (file: string | null) => string |
   imageRegistry: imageRegistryOf(read, located),
   environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
   environmentBasesMs: read.duration("PLATFORM_ENVIRONMENT_BASES_MS"),
+});
+
+const readIdle = (read: SettingReader): Pick<Config, "idleTimeoutMs" | "makeRoomAfterMs"> => ({
+  idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS"),
+  makeRoomAfterMs: read.integer("PLATFORM_MAKE_ROOM_AFTER_MINUTES") * MINUTE || null,
 });
 
 /**
@@ -235,7 +243,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     fireRetentionMs: read.duration("PLATFORM_FIRE_RETENTION_MS"),
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS"),
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS"),
-    idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS"),
+    ...readIdle(read),
     ...readTurns(read),
     ...readSaving(read),
     requestTtlMs: read.duration("PLATFORM_REQUEST_TTL_MS"),

@@ -180,6 +180,16 @@ export const SETTINGS = define({
     "A running session stops after this long without a request, without data from a client, and without an agent at work. " +
       "The default survives a coffee break.",
   ),
+  PLATFORM_MAKE_ROOM_AFTER_MINUTES: {
+    group: "Sessions",
+    kind: "integer",
+    fallback: 10,
+    min: 0,
+    max: 525_600,
+    about:
+      "If a person's request waits for a free session, the session of the account that has rested longest stops once it has rested for " +
+      "this many minutes, [if it can](../use/queue.md#a-session-that-makes-room). `0` turns this off.",
+  },
   ...SAVE_SETTINGS,
   PLATFORM_MAX_TURN_MS: duration(
     "Sessions",

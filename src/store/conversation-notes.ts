@@ -13,6 +13,7 @@ import { derivedUuid } from "../domain/ids.ts";
 import { storableText } from "../domain/text.ts";
 import type { ConversationDraft, ItemVersion } from "./conversation-draft.ts";
 import type { Conversation, ConversationChange, Item, NotedReport } from "./ports/conversations.ts";
+import type { FireKind } from "./ports/fires.ts";
 
 /** The id of an item that the runtime made: the same in every report of it. */
 const itemIdOf = (sessionId: string, nativeId: string): string => derivedUuid(sessionId, nativeId);
@@ -209,7 +210,7 @@ export interface Beginning {
   readonly triggerSlug: string | null;
   readonly fireId: string | null;
   /** Null: a person made the session. */
-  readonly fireKind: "cron" | "webhook" | "manual" | null;
+  readonly fireKind: FireKind | null;
   readonly createdAt: number;
   readonly bootstrapAcceptedAt: number | null;
 }

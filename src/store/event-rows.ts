@@ -134,11 +134,11 @@ const FIRE_EVENTS: Partial<Record<FireStatus, string>> = {
   cancelled: "fire.cancelled",
 };
 
-/** The events of ledger rows that reached their status at `at`. */
+/** The events of ledger rows that reached their status at `at`. The session of a person's request has its own event. */
 export const fireEvents = (fires: readonly Fire[], at: number): readonly NewEvent[] =>
   fires.flatMap((fire) => {
     const type = FIRE_EVENTS[fire.status];
-    if (type === undefined) return [];
+    if (type === undefined || (fire.kind === "session" && fire.status === "fired")) return [];
     const reason = fire.reason === null ? {} : { reason: fire.reason };
     const data = { fire_id: fire.id, trigger_slug: fire.triggerSlug, ...reason };
     return [{ type, at, projectId: fire.projectId, sessionId: fire.sessionId, data }];

@@ -389,12 +389,12 @@ describe("a secret that is rotated", () => {
 });
 
 describe("at the account's cap", () => {
-  it("a session is refused with 6, because it may start later; a fire waits, is listed, and can be cancelled", async () => {
+  it("a session waits as a fire does, is listed, and can be cancelled; with --no-queue it is refused with 6", async () => {
     await runSession(service, pid);
     const { account } = (await service.request("GET", "/v1/me")).json as { account: { id: string } };
     // The table left more than one session running.
     await service.inside(Effect.flatMap(Identity, ({ setTier }) => setTier(account.id, "free", 1)));
-    const refused = await run(["sessions", "create", "--json"]);
+    const refused = await run(["sessions", "create", "--no-queue", "--json"]);
     expect({ ...refused, stderr: JSON.parse(refused.stderr) as unknown }).toMatchObject({
       code: 6,
       stdout: "",
@@ -404,6 +404,16 @@ describe("at the account's cap", () => {
     const waiting = await run(["queue"]);
     const id = new RegExp(`^POSITION .*\n1 +(${ID}) +push +${pid} `).exec(waiting.stdout)?.[1] ?? "";
     expect(await run(["triggers", "cancel", id])).toMatchObject({ code: 0, stdout: `${id} cancelled\n` });
+    const asked = await run(["sessions", "create", "--name", "A draft"]);
+    const own = new RegExp(`^(${ID}) queued\n$`).exec(asked.stdout)?.[1] ?? "";
+    expect([asked.code, asked.stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        new RegExp(`\nPlace 1 in the queue\\.\nTo cancel it: platform triggers cancel ${own}\n$`),
+      ),
+    ]);
+    expect((await run(["queue"])).stdout).toMatch(new RegExp(`\n1 +${own} +admin +${pid} .* A draft\n$`));
+    expect((await run(["triggers", "cancel", own])).code).toBe(0);
     const again = await run(["triggers", "cancel", id]);
     expect([again.code, again.stderr]).toEqual([5, expect.stringMatching(/^\S.*\.\n$/)]);
     expect(JSON.parse((await run(["queue", "--json"])).stdout)).toEqual({ queue: [], next_cursor: null });

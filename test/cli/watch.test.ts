@@ -179,3 +179,44 @@ describe("the conversation of a session", () => {
     );
   });
 });
+
+describe("a session that waits for a free one", () => {
+  const queued = { status: "queued", queue_id: PID, position: 3, expires_at: AT };
+  const fire = (fields: object) => ({
+    id: PID,
+    status: "queued",
+    reason: null,
+    session_id: null,
+    position: 3,
+    ...fields,
+  });
+  /** The answers to each look at the request, in order. The session's conversation is gone. */
+  const serve = (looks: readonly object[]): void => {
+    let looked = 0;
+    answer = (request, response) => {
+      if (request.method === "POST") return void saying(queued, 202)(request, response);
+      if (request.url?.includes("/fires/") !== true)
+        return void saying({ error: "Session not found.", code: "not_found" }, 404)(request, response);
+      saying(fire(looks[looked] ?? {}))(request, response);
+      looked += 1;
+    };
+  };
+  it("is waited for, with its place, and followed once it has started", async () => {
+    serve([{}, { position: 1 }, { status: "fired", position: null, session_id: PID }]);
+    const ended = await run(["sessions", "create", "--watch"]);
+    expect(ended.stdout).toBe(`${PID} queued\n`);
+    expect(ended.stderr).toMatch(
+      /Place 3 in the queue\.\n[^]*Place 1 in the queue\.\nPage: [^\n]+\nSession not found\.\n$/,
+    );
+    expect(ended.code).toBe(4);
+    expect(asked[0]?.url).toMatch(/\/sessions\?queue=true$/);
+  });
+
+  it("ends with a sentence if the request is cancelled", async () => {
+    serve([{ status: "cancelled", reason: "requested", position: null }]);
+    expect(await run(["sessions", "create", "--watch"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/The session did not start: the request was cancelled\.\n$/) as string,
+    });
+  });
+});

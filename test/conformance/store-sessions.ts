@@ -325,7 +325,15 @@ export const checkSessions = (check: Check): void => {
         expect(yield* runningOn("node-1")).toEqual([]);
         yield* tellSession(running, { type: "sandbox.live", sandboxId }, NOON + 7);
         expect(yield* runningOn("node-1")).toEqual([
-          { id: running, sandboxId, runningAt: NOON + 7, unsaved: null, isSurplus: false },
+          {
+            id: running,
+            accountId: world.accountId,
+            sandboxId,
+            runningAt: NOON + 7,
+            unsaved: null,
+            isSaved: false,
+            isSurplus: false,
+          },
         ]);
         expect(yield* runningOn("node-2")).toEqual([]);
         yield* tellSession(running, { type: "sandbox.lost", sandboxId, failure });

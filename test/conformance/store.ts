@@ -35,7 +35,7 @@ import { checkOutboundEvents } from "./store-outbound-events.ts";
 import { checkTurnEndings } from "./store-turn-endings.ts";
 import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
 import { checkProjectUsage } from "./store-project-usage.ts";
-import { checkQueue } from "./store-queue.ts";
+import { checkQueue, checkQueuedRequests } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRemarks } from "./store-remarks.ts";
 import { checkRepeats } from "./store-repeats.ts";
@@ -69,6 +69,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkAdmission(check);
     checkRepeats(check);
     checkQueue(check);
+    checkQueuedRequests(check);
     checkBatches(check);
     checkTriggers(check);
     checkRequests(check);

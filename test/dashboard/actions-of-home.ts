@@ -5,6 +5,7 @@ import type { World } from "./fake-service.ts";
 import { conversationOf, sampleItem } from "./sample-conversation.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { samplePartial, sampleUnsaved } from "./sample-saves.ts";
+import { REQUEST_ID, withRequests } from "./states-of-home.ts";
 
 const API = `/v1/projects/${PROJECT_ID}`;
 const at = { hash: "#/", shows: ".session" };
@@ -64,6 +65,17 @@ export const HOME_ACTIONS: readonly Action[] = [
       await page.keyboard.press("Control+Enter");
     },
     writes: `POST ${API}/sessions {"base_ref":"release","initial_prompt":"Fix the tests."}`,
+  },
+  {
+    ...at,
+    name: "cancels a session that waits",
+    change: withRequests,
+    does: async ({ press }) => {
+      await press("Cancel: Say good day.");
+      await press("Cancel the session");
+    },
+    writes: `DELETE ${API}/fires/${REQUEST_ID} `,
+    tells: "The session was cancelled.",
   },
   {
     ...at,

@@ -71,6 +71,8 @@ export interface World
   link: string;
   /** What each preview renders to. */
   preview: Json;
+  /** What a start of a session answers. */
+  created: Json;
   /** What each replay answers. */
   replay: Json;
   /** What the operator sees of the service. Null: this reader is not the operator. */
@@ -390,7 +392,7 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
   if (rest.endsWith("/preview")) return rest.startsWith("/sessions/") ? { url: world.link } : world.preview;
   if (rest.endsWith("/replay")) return world.replay;
-  if (rest === "/sessions") return { id: "0199aaaa-0000-7000-8000-000000000001" };
+  if (rest === "/sessions") return world.created;
   if (rest === "/sync") return world.listing;
   if (rest === "/triggers/drafts") return world.draft;
   if (/^\/triggers\/(?:[^/]+\/)?proposals$/.test(rest)) return world.proposal;

@@ -1,8 +1,8 @@
 /** The first page: the composer keeps what is typed and remembers choices, and the list shows each session where it belongs. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { makeWorld, PROJECT_ID } from "./sample-project.ts";
-import { STATES_OF_HOME } from "./states-of-home.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { REQUEST_ID, STATES_OF_HOME } from "./states-of-home.ts";
 
 const SECOND = "01995f10-77aa-7c31-9f21-3d0c64b2a911";
 
@@ -149,6 +149,47 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => written("/messages").length).toBe(1);
     expect(written("/attachments").length).toBe(1);
     expect(written("/messages")[0]).toMatch(/"text":"Why\?".*"attachments":\["/);
+  });
+
+  it("shows sessions that wait with their places, after those that work, and counts the runs beside them", async () => {
+    const { page, group } = await open(stateOf("home-waiting"));
+    const row = group("Working").locator(".session", { hasText: "Say good day." });
+    expect(await row.innerText()).toMatch(/Waits for a free session, place 2\.\s+Queued · greeter · Mona/);
+    expect((await group("Working").locator(".cover").allInnerTexts()).slice(-2)).toEqual([
+      "Say good day.",
+      expect.stringMatching(/^Translate every greeting/),
+    ]);
+    await page.getByText("1 run waits for a free session.").waitFor();
+  });
+
+  it("keeps a prompt that waits in the list, and opens its session when that starts", async () => {
+    const { page, fake, prompt, startButton, group } = await open(stateOf("home-waiting"));
+    const [, request] = fake.world.queue;
+    const { queue } = fake.world;
+    fake.world.queue = queue.filter((one) => one !== request);
+    fake.world.created = { status: "queued", queue_id: REQUEST_ID, position: 2 };
+    await prompt.fill("Say good day.");
+    fake.world.queue = queue;
+    await startButton.click();
+    await group("Working").getByText("Say good day.").waitFor();
+    expect(await prompt.inputValue()).toBe("");
+    fake.world.queue = [];
+    const waiting = fake.world.fires.find(({ id }) => id === REQUEST_ID);
+    fake.world.fires = [{ ...waiting, status: "fired", session_id: SESSION_ID }];
+    await page.waitForURL(new RegExp(`/sessions/${SESSION_ID}$`));
+  });
+
+  it("does not queue a prompt with files, and keeps it", async () => {
+    const { page, fake, prompt, startButton, written } = await open();
+    fake.world.refused = { status: 429, code: "session_cap_reached", error: "The cap is reached." };
+    await prompt.fill("Why?");
+    await page
+      .locator("input[type=file]")
+      .setInputFiles({ name: "a.log", mimeType: "text/plain", buffer: Buffer.from("it failed") });
+    await startButton.click();
+    await page.getByRole("alert").getByText("files cannot wait in the queue").waitFor();
+    expect(await prompt.inputValue()).toBe("Why?");
+    expect(written("/sessions")).toHaveLength(1);
   });
 
   it("does not start with a file that the service would refuse", async () => {

@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows the account's usage, whether fires wait for a slot, and the projects", async () => {
     const { page, fake } = await start(world());
     await page.getByRole("heading", { name: "Home" }).waitFor();
-    expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 run queued");
+    expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 queued");
     expect(await page.getByRole("meter", { name: "Sessions in use" }).count()).toBe(1);
     await page.getByText("1 run waits for a free session.").waitFor();
     fake.world.me = {

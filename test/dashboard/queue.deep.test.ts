@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("shows fires in the order in which they will start, and is reachable from every page", async () => {
     const { page } = await start(world());
-    await page.getByRole("link", { name: "1 run queued" }).click();
+    await page.getByRole("link", { name: "1 queued" }).click();
     await page.getByRole("heading", { name: "Queue" }).waitFor();
     const rows = await page.locator("ol.rows > li").allInnerTexts();
     expect(
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const me = { ...all.me, account: { ...(all.me["account"] as object), queued_fires: queue.length } };
     const { page, visit } = await start({ ...all, queue, me });
     await visit("#/queue");
-    await page.getByText("The queue has 30 more runs.").waitFor();
+    await page.getByText("30 more wait.").waitFor();
     expect(await page.locator("ol.rows > li").count()).toBe(200);
     expect(await page.locator("ol.rows > li").first().innerText()).toContain("project …64b2a911");
   });

@@ -164,6 +164,7 @@ const fire = (now: number, rest: Readonly<Record<string, unknown>>) => ({
     encoding: "utf8",
   },
   prompt: "Write a note about the push below.\n\nPushed by: Codertocat\nMessage: Initial commit",
+  position: null,
   ...rest,
 });
 
@@ -365,7 +366,10 @@ export const makeWorld = (now: number): World => ({
     {
       fire_id: QUEUED_ID,
       project_id: PROJECT_ID,
+      kind: "webhook",
       trigger_slug: "on-push",
+      title: null,
+      person: null,
       position: 1,
       queued_at: ago(now, 30),
       expires_at: ago(now, -86_000),
@@ -376,6 +380,7 @@ export const makeWorld = (now: number): World => ({
       id: QUEUED_ID,
       status: "queued",
       reason: "account_session_cap",
+      position: 1,
       received_at: ago(now, 30),
       session_id: null,
       delivery_id: "8f0f2a10-cc79-11e3-8c11-4c9367dc0958",
@@ -443,6 +448,7 @@ export const makeWorld = (now: number): World => ({
       body: { pusher: { name: "Mona" } },
     },
   },
+  created: { id: "0199aaaa-0000-7000-8000-000000000001" },
   replay: { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" },
   operator: sampleService(now),
   doctor: sampleDoctor(now),

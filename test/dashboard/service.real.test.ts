@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: /^on-push, manual, stopped/ }).waitFor();
     await page.getByLabel("State").selectOption("queued");
     await page.getByText("No runs match the filter.").waitFor();
-    await page.getByRole("link", { name: "0 runs queued" }).click();
+    await page.getByRole("link", { name: "0 queued" }).click();
     await page.getByText("The queue is empty.").waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Access token").waitFor();

@@ -1,6 +1,6 @@
 /** States of the first page. */
 import type { World } from "./fake-service.ts";
-import { SESSION_ID } from "./sample-project.ts";
+import { PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { pressed, type State, withProject } from "./state-of-a-page.ts";
 import { waitingCall } from "./fake-connectors.ts";
 
@@ -99,7 +99,48 @@ const withDone = (world: World): void => {
   );
 };
 
+export const REQUEST_ID = "01995f2c-1e5b-7b0e-8a44-b7d15c2a0f71";
+
+/** All sessions are in use, and two that people asked for wait beside a run. */
+export const withRequests = (world: World): void => {
+  withEach(world);
+  const [run] = world.queue;
+  const person = { id: "01995f10-0000-7000-8000-000000000001", name: "Mona" };
+  const request = { ...run, kind: "session", trigger_slug: null, person };
+  world.queue = [
+    { ...run },
+    { ...request, fire_id: REQUEST_ID, title: "Say good day.\n\nIn English.", position: 2 },
+    {
+      ...request,
+      fire_id: "01995f2c-1e5b-7b0e-8a44-b7d15c2a0f72",
+      title:
+        "Translate every greeting of the page into all languages that the ticket names, in one commit for each",
+      position: 3,
+    },
+  ];
+  const waiting = { kind: "session", trigger_slug: null, request: null, position: 2, delivery_id: null };
+  const found = world.fires.find(({ status }) => status === "queued");
+  world.fires = [
+    ...world.fires,
+    { ...found, ...waiting, id: REQUEST_ID, prompt: "Say good day.\n\nIn English." },
+  ];
+  world.me = { ...world.me, account: { ...Object(world.me["account"]), queued_fires: 3 } };
+};
+
 export const STATES_OF_HOME: readonly State[] = [
+  {
+    name: "home-waiting",
+    hash: "#/",
+    shows: ".session",
+    change: withRequests,
+  },
+  { name: "queue-requests", hash: "#/queue", shows: ".row", change: withRequests },
+  {
+    name: "request-waits",
+    hash: `#/projects/${PROJECT_ID}/fires/${REQUEST_ID}`,
+    shows: "h1",
+    change: withRequests,
+  },
   { name: "home", hash: "#/", shows: ".session", change: withEach },
   {
     name: "home-typed",

@@ -10,12 +10,22 @@ import { Conversations } from "../../src/store/ports/conversations.ts";
 import { NOTHING_TO_SAVE, type Saved } from "../../src/domain/save/saved.ts";
 import { sweep } from "../../src/duties/sweeper.ts";
 import * as Layer from "effect/Layer";
+import { Identity } from "../../src/store/ports/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { accountOf } from "../support/world/world.ts";
+import { admitOne, requested } from "../support/world/sessions.ts";
 import { answered, openActorsWorld, READY, until } from "../support/world/actors.ts";
 import { nativeItem } from "../support/world/conversations.ts";
 
 const IDLE_MS = 900_000;
 const MAX_TURN_MS = 4 * 3_600_000;
-const OPTIONS = { nodeId: "node-1", idleTimeoutMs: IDLE_MS, maxTurnMs: MAX_TURN_MS };
+const ROOM_MS = 600_000;
+const OPTIONS = {
+  nodeId: "node-1",
+  idleTimeoutMs: IDLE_MS,
+  maxTurnMs: MAX_TURN_MS,
+  makeRoomAfterMs: ROOM_MS as number | null,
+};
 
 const instant = (ms: number): string => new Date(ms).toISOString();
 
@@ -278,16 +288,99 @@ describe("a running session", () => {
 });
 
 describe("activity", () => {
-  it.effect("is forgotten for sessions that no longer run, and begins with the node", () =>
+  it.effect(
+    "is forgotten for sessions that no longer run, begins with the node, and counts what is open",
+    () =>
+      Effect.gen(function* () {
+        const activity = Context.get(yield* Layer.build(activityLayer), Activity);
+        const begun = yield* Clock.currentTimeMillis;
+        yield* TestClock.adjust(1000);
+        activity.touch("a");
+        activity.touch("b");
+        expect([activity.last("a"), activity.last("c")]).toEqual([begun + 1000, begun]);
+        const [close, closeOther] = [activity.open("a"), activity.open("a")];
+        close();
+        expect(activity.isOpen("a")).toBe(true);
+        closeOther();
+        expect(activity.isOpen("a")).toBe(false);
+        activity.keep(new Set(["b"]));
+        expect([activity.last("a"), activity.last("b")]).toEqual([begun, begun + 1000]);
+      }),
+  );
+});
+
+describe("a session that rests while a person's request waits for a slot", () => {
+  /** The older of two sessions that rest, saved whole. The account is at its cap, and a request waits. */
+  const atCap = Effect.gen(function* () {
+    const begun = yield* running;
+    const { world, activity, id, swept } = begun;
+    yield* TestClock.adjust("1 minute");
+    const younger = yield* world.admit;
+    yield* world.actors.wake("session", younger);
+    yield* world.untilSession(younger, "running");
+    const save = Effect.fnUntraced(function* (sessionId: string, saved: Saved = NOTHING_TO_SAVE) {
+      const sandboxId = (yield* world.session(sessionId))?.sandboxId ?? "";
+      yield* world.inPorts(
+        Effect.flatMap(Sessions, ({ noteSaved }) => noteSaved(sessionId, { sandboxId, saved })),
+      );
+    });
+    for (const sessionId of [id, younger]) yield* save(sessionId);
+    yield* world.inPorts(
+      Effect.flatMap(Identity, ({ setTier }) => setTier(world.world.accountId, "free", 2)),
+    );
+    const ask = world.inPorts(Effect.suspend(() => admitOne(world.world, requested(world.world))));
+    expect((yield* ask).outcome).toBe("queued");
+    activity.touch(id);
+    activity.touch(younger);
+    yield* TestClock.adjust(ROOM_MS - 1_000);
+    activity.touch(younger);
+    const states = Effect.andThen(swept, Effect.all([world.statusOf(id), world.statusOf(younger)]));
+    return { ...begun, younger, save, ask, states };
+  });
+
+  it.effect("makes room if it has rested longest and for long enough, and no other one does", () =>
     Effect.gen(function* () {
-      const activity = Context.get(yield* Layer.build(activityLayer), Activity);
-      const begun = yield* Clock.currentTimeMillis;
-      yield* TestClock.adjust(1000);
-      activity.touch("a");
-      activity.touch("b");
-      expect([activity.last("a"), activity.last("c")]).toEqual([begun + 1000, begun]);
-      activity.keep(new Set(["b"]));
-      expect([activity.last("a"), activity.last("b")]).toEqual([begun, begun + 1000]);
+      const { world, id, states } = yield* atCap;
+      expect(yield* states).toEqual(["running", "running"]);
+      yield* TestClock.adjust("1 second");
+      expect(yield* states).toEqual(["stopped", "running"]);
+      expect(yield* world.session(id)).toMatchObject({ stopReason: "made_room" });
+      // The request has the slot by now or soon.
+      yield* TestClock.adjust(ROOM_MS);
+      expect(yield* world.inPorts(accountOf(world.world))).toMatchObject({ queuedFires: 0 });
+      expect((yield* states)[1]).toBe("running");
+    }),
+  );
+
+  it.effect("stays with an open connection, without a whole save, in a turn, or if the setting is off", () =>
+    Effect.gen(function* () {
+      const { world, activity, id, save, states } = yield* atCap;
+      yield* TestClock.adjust("1 second");
+      const closed = activity.open(id);
+      expect(yield* states).toEqual(["running", "running"]);
+      closed();
+      yield* save(id, { ...NOTHING_TO_SAVE, state: "partial" });
+      expect(yield* states).toEqual(["running", "running"]);
+      yield* save(id);
+      const now = instant(yield* Clock.currentTimeMillis);
+      says(world, { active: true, active_since: now });
+      expect(yield* states).toEqual(["running", "running"]);
+      says(world, { active: false, active_since: null });
+      const off = world
+        .inPorts(sweep({ ...OPTIONS, makeRoomAfterMs: null }))
+        .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, world.actors));
+      yield* answered(off);
+      expect(yield* world.statusOf(id)).toBe("running");
+      expect(yield* states).toEqual(["stopped", "running"]);
+    }),
+  );
+
+  it.effect("makes no room for more requests than wait, and one for each that does", () =>
+    Effect.gen(function* () {
+      const { ask, states } = yield* atCap;
+      yield* ask;
+      yield* TestClock.adjust(ROOM_MS);
+      expect(yield* states).toEqual(["stopped", "stopped"]);
     }),
   );
 });

@@ -170,6 +170,8 @@ describe("a session that an agent starts", () => {
     expect((await startBy(by)).isError).toBe(false);
     const again = { token: by, body: {} };
     expectStatus(await world.service.request("POST", sessions(`/${first}/restart`), again), 429);
+    // An agent's session never waits in the queue, which does not count them.
+    expectStatus(await world.service.request("POST", sessions("?queue=true"), again), 429);
     // A person may.
     expectStatus(await world.service.request("POST", sessions(`/${first}/restart`)), 202);
     const live = await world.service.request("GET", sessions(`?parent_session_id=${session}`));

@@ -58,6 +58,7 @@ const report = new Report({ version: "0", redactor: new Redactor([]), repoUrl: "
 let heardHost: string | undefined;
 const runtime = createServer((request, response) => {
   heardHost = request.headers.host;
+  heldAtAnswer = [...holding];
   response.end("runtime");
 });
 let daemon: DaemonServer;
@@ -66,6 +67,9 @@ let front: Server;
 let frontPort = 0;
 /** Sessions that a request was taken for activity of. */
 const touched: string[] = [];
+/** Sessions with a request under way, by the answers of the runtime. */
+const holding: string[] = [];
+let heldAtAnswer: readonly string[] = [];
 let at = socket;
 const link = () => Effect.sync(() => ({ kind: "unix" as const, path: at }));
 
@@ -92,7 +96,7 @@ beforeAll(async () => {
       return yield* makeRelay.pipe(
         Effect.provideContext(parts),
         Effect.provideService(SandboxProvider, { ...provider, link }),
-        Effect.provideService(Activity, recordedActivity(touched)),
+        Effect.provideService(Activity, recordedActivity(touched, holding)),
         Scope.provide(scope),
       );
     }),
@@ -148,6 +152,7 @@ describe("the relay", () => {
     expect(touched).toEqual([]);
     await ask("/runtime/session");
     expect(touched).toEqual([sid]);
+    expect([heldAtAnswer, holding]).toEqual([[sid], []]);
   });
 
   it("answers 503 with Retry-After while the runtime boots, without text of the program [X16]", async () => {

@@ -42,7 +42,7 @@ const pathOf = (pid: string, sid: string): string => `/v1/projects/${pid}/sessio
 /** The terminals' own listener, which records what the service counts as activity. */
 const openFront = async (
   service: TestService,
-  { world, touched }: { readonly world: TerminalWorld; readonly touched: string[] },
+  { world, touched, held }: Record<"touched" | "held", string[]> & { readonly world: TerminalWorld },
 ) => {
   const scope = Effect.runSync(Scope.make());
   const routes = await service.inside(
@@ -53,7 +53,7 @@ const openFront = async (
         Effect.provideContext(parts),
         Effect.provideService(Limits, readConfig({}, service.dataDir)),
         Effect.provideService(SandboxProvider, { ...provider, link: () => Effect.succeed(world.link) }),
-        Effect.provideService(Activity, recordedActivity(touched)),
+        Effect.provideService(Activity, recordedActivity(touched, held)),
         Scope.provide(scope),
       );
     }),
@@ -253,8 +253,8 @@ describe("a terminal", () => {
   });
 
   it("keeps its session by keys alone: sizes, output and the connection do not count", async () => {
-    const touched: string[] = [];
-    const front = await openFront(cast.service, { world, touched });
+    const [touched, held]: [string[], string[]] = [[], []];
+    const front = await openFront(cast.service, { world, touched, held });
     const id = randomUUID();
     const opened = await world.open(front, { at, headers: bearer(cast.service.token), query: { id } });
     await eventually(() => expect(opened.output()).toContain("begun"));
@@ -268,7 +268,10 @@ describe("a terminal", () => {
     await eventually(() => expect(opened.output()).toContain("typed"));
     expect(world.keys).toBe(before + 1);
     expect(touched).toEqual([cast.sid]);
+    // A session with an open terminal makes no room for another one.
+    expect(held).toEqual([cast.sid]);
     await leave(opened, id);
+    await eventually(() => expect(held).toEqual([]));
     await front.close();
   });
 

@@ -220,3 +220,66 @@ describe("at the cap", () => {
     expect(await queue()).toEqual([]);
   });
 });
+
+const askFor = (body: Fields = {}, queued = "true"): Promise<Answer> =>
+  service.request("POST", `/v1/projects/${pid}/sessions?queue=${queued}`, { body });
+const fireNow = async (id: unknown): Promise<Fields> =>
+  fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/fires/${String(id)}`), 200));
+
+describe("a person's request with ?queue=true", () => {
+  it("starts below the cap, and waits at it until a session ends", async () => {
+    expectStatus(await askFor(), 201);
+    await emptyOut();
+    await fillUp();
+    expect((await askFor({}, "false")).status).toBe(429);
+    expectStatus(await push(1), 202);
+    const answer = expectStatus(await askFor({ initial_prompt: "Tidy up.\nAll of it.", name: "Tidy" }), 202);
+    expect(fields(answer)).toEqual({
+      status: "queued",
+      queue_id: expect.any(String),
+      position: 2,
+      expires_at: expect.any(String),
+    });
+    const id = fields(answer)["queue_id"];
+    expect((await queue())[1]).toMatchObject({
+      fire_id: id,
+      kind: "session",
+      trigger_slug: null,
+      title: "Tidy",
+      person: { name: expect.any(String) },
+    });
+    expect(await fireNow(id)).toMatchObject({
+      status: "queued",
+      position: 2,
+      prompt: "Tidy up.\nAll of it.",
+    });
+    // It is no run of a trigger.
+    expect(await firesOf(pid)).toHaveLength(1);
+    for (const session of busy.slice(0, 2)) await stopSession(service, busyProject, session);
+    const started = await eventually(async () => {
+      const now = await fireNow(id);
+      expect(now).toMatchObject({ status: "fired", position: null });
+      return String(now["session_id"]);
+    });
+    expect(fields(await service.request("GET", `/v1/projects/${pid}/sessions/${started}`))).toMatchObject({
+      name: "Tidy",
+      initial_prompt: "Tidy up.\nAll of it.",
+      trigger_slug: null,
+      fire_id: id,
+      person: { name: expect.any(String) },
+    });
+    const replay = await service.request("POST", `/v1/projects/${pid}/fires/${String(id)}/replay`);
+    expect([replay.status, fields(replay)["code"]]).toEqual([409, "no_trigger"]);
+  });
+
+  it("is cancelled as a fire is, and gets 503 from a full queue", async () => {
+    await fillUp();
+    const id = String(fields(expectStatus(await askFor(), 202))["queue_id"]);
+    expectStatus(await service.request("DELETE", `/v1/projects/${pid}/fires/${id}`), 204);
+    expect(await fireNow(id)).toMatchObject({ status: "cancelled", reason: "requested", session_id: null });
+    for (let n = 1; n <= QUEUE_MAX; n += 1) expectStatus(await askFor(), 202);
+    const answer = await askFor();
+    expect([answer.status, fields(answer)["code"]]).toEqual([503, "queue_full"]);
+    expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
+  });
+});

@@ -51,7 +51,7 @@ const BAD_TIMES =
 
 test("the table of times is complete", () => {
   const knobs = Object.keys(read({})).filter((knob) => knob.endsWith("Ms"));
-  const kept = ["auditRetentionMs", "fireRetentionMs", "saveEveryMs"];
+  const kept = ["auditRetentionMs", "fireRetentionMs", "makeRoomAfterMs", "saveEveryMs"];
   expect(knobs.toSorted()).toEqual([...DURATIONS.map(([, knob]) => knob), ...kept].toSorted());
 });
 
@@ -75,6 +75,11 @@ test("saves while an agent works can be turned off", () => {
     ]);
   expect(read({ [name]: "0" }).saveEveryMs).toBe(0);
   expect(read({}).saveEveryMs).toBe(300_000);
+});
+
+test("resting sessions make room after ten minutes, after others, or never", () => {
+  const after = ["", "1", "0"].map((minutes) => read({ PLATFORM_MAKE_ROOM_AFTER_MINUTES: minutes }));
+  expect(after.map(({ makeRoomAfterMs }) => makeRoomAfterMs)).toEqual([600_000, 60_000, null]);
 });
 
 describe.each(DURATIONS)("%s", (name, knob, fallback) => {

@@ -11,6 +11,7 @@ import { chat } from "./chat.ts";
 import { answer, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionPage } from "./page.ts";
+import { isQueued, queuedNotes, untilStarted } from "./queued.ts";
 import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
 import { saveCommands } from "./saves.ts";
 import { sessionOf } from "./session-argument.ts";
@@ -67,6 +68,7 @@ const activities = (options: {
 
 const STOP_WORDS: Readonly<Record<string, string>> = {
   user_deactivated: "the person who started it was deactivated",
+  made_room: "it rested, and made room for a session that waited",
   outdated: "its sandbox was too old for the upgraded service",
 };
 const stopWords = ({ stop_reason: reason }: Session): string | null =>
@@ -171,17 +173,22 @@ const create = command({
     agent: { value: "NAME", about: "Name of the agent's file in the repository" },
     model: { value: "PROVIDER/MODEL", about: "The agent's model" },
     name: { value: "TEXT", about: "Display name" },
-    watch: { about: "Follow the conversation until interrupted" },
+    watch: {
+      about: "Follow the conversation until interrupted, also if the session has to wait for a free one",
+    },
+    "no-queue": { about: "Do not wait for a free session" },
   },
   notes:
-    "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the exit code is 6.",
+    "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
   run: async (call) => {
     const { options, input, note, json, write, api, project } = call;
     const { prompt, "prompt-file": file, base, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
+    const pid = await project();
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
-      params: { pid: await project() },
+      params: { pid },
+      query: { queue: options["no-queue"] ? "false" : "true" },
       payload: {
         ...(told !== undefined && { initial_prompt: told }),
         ...(base !== undefined && { base_ref: base }),
@@ -190,11 +197,16 @@ const create = command({
         ...(name !== undefined && { name }),
       },
     });
-    for (const { message } of value.warnings) note(message);
-    note(`Page: ${sessionPage(api().page, { pid: value.project_id, sid: value.id })}`);
-    if (!options.watch) return { json: text, text: state(value) };
-    write(json ? `${text.trimEnd()}\n` : `${state(value)}\n`);
-    return await follow(call, { pid: value.project_id, sid: value.id });
+    const line = isQueued(value) ? visible(`${value.queue_id} queued`) : state(value);
+    for (const words of isQueued(value) ? queuedNotes(value) : value.warnings.map(({ message }) => message))
+      note(words);
+    const tellPage = (sid: string) => note(`Page: ${sessionPage(api().page, { pid, sid })}`);
+    if (!isQueued(value)) tellPage(value.id);
+    if (!options.watch) return { json: text, text: line };
+    write(`${json ? text.trimEnd() : line}\n`);
+    const sid = isQueued(value) ? await untilStarted(api(), { pid, queued: value }, note) : value.id;
+    if (isQueued(value)) tellPage(sid);
+    return await follow(call, { pid, sid });
   },
 });
 

@@ -172,7 +172,7 @@ const outcomeWords = ({ outcome }: Fire): string => {
 
 const fireRow = (row: Fire): readonly string[] => [
   row.id,
-  row.trigger_slug,
+  row.trigger_slug ?? "-",
   row.kind,
   row.status,
   outcomeWords(row),
@@ -256,7 +256,7 @@ const replay = command({
 
 const cancel = command({
   name: "triggers cancel",
-  about: "Cancel a queued fire",
+  about: "Cancel a queued fire, or a session that waits",
   takes: [FIRE],
   inProject: true,
   run: async ({ given, api, project }) => {
@@ -293,21 +293,26 @@ const changing = (action: keyof typeof CHANGES) =>
 
 const queue = command({
   name: "queue",
-  about: "List the account's queued fires in the order in which they will start",
+  about: "List the fires and sessions that wait, in the order in which they will start",
   options: pageOptions,
   run: async ({ options, note, api }) => {
     const answered = await api().call("GET /v1/queue", { query: page(options) });
     const rows = answered.value.queue.map((waiting) => [
       String(waiting.position),
       waiting.fire_id,
-      waiting.trigger_slug,
+      waiting.trigger_slug ?? waiting.person?.name ?? "a person",
       waiting.project_id,
       time(waiting.queued_at),
       time(waiting.expires_at),
+      waiting.title ?? "",
     ]);
     return pageOutcome(
       answered,
-      table(["POSITION", "FIRE", "TRIGGER", "PROJECT", "SINCE", "EXPIRES"], rows, "The queue is empty."),
+      table(
+        ["POSITION", "FIRE", "STARTED BY", "PROJECT", "SINCE", "EXPIRES", "NAME"],
+        rows,
+        "The queue is empty.",
+      ),
       note,
     );
   },

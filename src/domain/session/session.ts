@@ -26,11 +26,19 @@ export const SANDBOX_STATUSES = ["provisioning", "active", "stopped", "error", "
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 
 /**
- * Why a session was stopped (api.md 3, `stop_reason`). `outdated`: an upgrade of the service left its sandbox with a daemon
- * that is too old.
+ * Why a session was stopped (api.md 3, `stop_reason`). `made_room`: it rested, and a person's request waited for its slot.
+ * `outdated`: an upgrade of the service left its sandbox with a daemon that is too old.
  */
-export const STOP_REASONS = ["requested", "idle", "outdated", "deleted", "user_deactivated"] as const;
+export const STOP_REASONS = [
+  "requested",
+  "idle",
+  "made_room",
+  "outdated",
+  "deleted",
+  "user_deactivated",
+] as const;
 export type StopReason = (typeof STOP_REASONS)[number];
 
 /** Whether the service stopped the session by itself, so that it goes on as soon as something waits for its agent. */
-export const isPause = (reason: StopReason | null): boolean => reason === "idle" || reason === "outdated";
+export const isPause = (reason: StopReason | null): boolean =>
+  reason === "idle" || reason === "made_room" || reason === "outdated";

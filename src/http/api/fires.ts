@@ -10,8 +10,11 @@ const nullable = Schema.NullOr;
 
 const FireWire = Schema.Struct({
   id: Uuid,
-  trigger_slug: Slug,
-  kind: Schema.Literals(["cron", "webhook", "manual"]),
+  trigger_slug: nullable(Slug).annotate({ description: "Null: a person's request for a session." }),
+  kind: Schema.Literals(["cron", "webhook", "manual", "session"]).annotate({
+    description:
+      "`session`: a person asked for a session, which waits or waited for a free one. Lists do not have these.",
+  }),
   status: Schema.Literals(FIRE_STATUSES),
   reason: nullable(Schema.String),
   scheduled_for: nullable(Instant),
@@ -50,12 +53,23 @@ export const FireDetail = Schema.Struct({
   ...FireWire.fields,
   request: nullable(RequestWire),
   prompt: nullable(Schema.String),
+  position: nullable(Schema.Finite).annotate({
+    description: "Its place in the account's queue, from 1. Null: it does not wait.",
+  }),
 }).annotate({ identifier: "FireDetail" });
 
 const QueueWire = Schema.Struct({
   fire_id: Uuid,
   project_id: Uuid,
-  trigger_slug: Slug,
+  kind: FireWire.fields.kind,
+  trigger_slug: nullable(Slug).annotate({ description: "Null: a person's request for a session." }),
+  title: nullable(Schema.String).annotate({
+    description:
+      "The name of the session to be, else the first 200 characters of its prompt. Null: it has neither yet.",
+  }),
+  person: nullable(Schema.Struct({ id: Uuid, name: Schema.String })).annotate({
+    description: "Who asked for the session. Null: a trigger fired.",
+  }),
   position: Schema.Finite,
   queued_at: Instant,
   expires_at: Instant,

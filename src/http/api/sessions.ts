@@ -200,6 +200,14 @@ const CreateSession = Schema.Struct({
   metadata: Schema.optionalKey(Metadata),
 });
 
+/** A session that waits for a free one. */
+export const QueuedSession = Schema.Struct({
+  status: Schema.Literal("queued"),
+  queue_id: Uuid.annotate({ description: "The id of its fire, which says what became of it." }),
+  position: Schema.Finite.annotate({ description: "Its place in the account's queue, from 1." }),
+  expires_at: Instant,
+}).annotate({ identifier: "QueuedSession" });
+
 /** Also a field of a message, which restarts a session that has ended. */
 export const restoreSaved = Schema.optionalKey(Schema.Boolean).annotate({
   description:
@@ -318,9 +326,20 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
   .add(
     HttpApiEndpoint.post("create", "/", {
       params: projectParams,
+      query: {
+        queue: Schema.optionalKey(
+          Schema.Literals(["true", "false"]).annotate({
+            description:
+              "`true`: at the account's cap, the session waits in its queue, and the answer is 202. Default: 429. A session that an agent starts never waits.",
+          }),
+        ),
+      },
       payload: CreateSession,
-      success: StartedSession.pipe(HttpApiSchema.status(201)),
-      error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
+      success: [
+        StartedSession.pipe(HttpApiSchema.status(201)),
+        QueuedSession.pipe(HttpApiSchema.status(202)),
+      ],
+      error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany, Unavailable],
     }).annotate(Access, "start_session"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,

@@ -74,12 +74,14 @@ const requestWire = (request: StoredRequest) => {
 
 const get = Effect.fnUntraced(function* (path: FirePath) {
   const fire = yield* fireFor(path);
+  const { accountId } = yield* Caller;
   const fires = yield* Fires;
   const request = yield* fires.request(fire.id);
   return {
     ...fireWire(fire),
     request: request === null ? null : requestWire(request),
     prompt: yield* fires.prompt(fire.id),
+    position: fire.status === "queued" ? yield* fires.position(accountId, fire.id) : null,
   };
 });
 
@@ -96,6 +98,13 @@ const firstIsGone = () =>
     error:
       "This delivery is a repetition, and the fire of the first one is no longer in the list. Have the sender send it again, with another id.",
     code: "duplicate_delivery",
+  });
+
+const noTrigger = () =>
+  new Conflict({
+    error:
+      "This was a person's request for a session. Only runs of triggers can be replayed: start a session.",
+    code: "no_trigger",
   });
 
 const notStored = () =>
@@ -156,16 +165,18 @@ const promptAgain = (
  */
 export const replay = Effect.fnUntraced(function* (path: FirePath) {
   const fire = yield* answeringFire(yield* fireFor(path));
+  const { kind, triggerSlug: slug } = fire;
+  if (kind === "session" || slug === null) return yield* noTrigger();
   const request = yield* (yield* Fires).request(fire.id);
   const actor = (yield* Caller).user.id;
   const firedAtMs = yield* Clock.currentTimeMillis;
-  return yield* fireByHand({ pid: path.pid, slug: fire.triggerSlug }, ({ trigger }) => {
+  return yield* fireByHand({ pid: path.pid, slug }, ({ trigger }) => {
     const prompt = promptAgain(fire, trigger, { request, firedAtMs, actor });
     if (prompt === "invalid") return Effect.fail(invalidMessage());
     return prompt === null
       ? Effect.fail(notStored())
       : Effect.succeed({
-          kind: fire.kind,
+          kind,
           prompt,
           request,
           deliveryId: fire.deliveryId,

@@ -38,6 +38,7 @@ type SessionPath = { readonly pid: string; readonly sid: string };
 const STOPPED_BECAUSE: Readonly<Record<StopReason, string>> = {
   requested: "It was stopped on request.",
   idle: "It was hibernated, because it was idle.",
+  made_room: "It rested, and made room for a session that waited. The next message starts it again.",
   outdated:
     "An upgrade of the service left it with a sandbox that is too old. The next message starts it again.",
   deleted: "It was deleted.",
@@ -46,6 +47,7 @@ const STOPPED_BECAUSE: Readonly<Record<StopReason, string>> = {
 const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
   requested: "It is about to stop on request, and saves its work first.",
   idle: "It is about to hibernate, and saves its work first.",
+  made_room: "It makes room for a session that waits, and saves its work first.",
   outdated:
     "An upgrade of the service left it with a sandbox that is too old. It saves its work, then it stops. A message starts it again.",
   deleted: "It was deleted, and ends.",

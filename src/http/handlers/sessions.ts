@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
+import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { askedFor, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Admitter } from "../../services/admission.ts";
@@ -16,6 +17,7 @@ import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation/conversation.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
 import type { SessionStatus } from "../../domain/session/session.ts";
+import type { RequestWish, SessionWish } from "../../store/ports/admissions.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
 import {
@@ -37,6 +39,7 @@ import { capReached, childrenFull, gitFailed, projectInactive } from "../refusal
 import { giveOwnCredentials, ownCredentialsOf } from "../steps/own-credentials.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";
+import { queuedWire, queueFull, requestFor } from "../steps/queued-session.ts";
 import { makePreview } from "../relay/preview.ts";
 import { terminalOf } from "../relay/terminal.ts";
 import { restarted, type RestartWish } from "../steps/restarting.ts";
@@ -50,7 +53,7 @@ import { conversationStateWire } from "../steps/conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
-export interface SessionWish {
+interface Typed {
   readonly base_ref?: string;
   readonly agent_name?: string;
   readonly agent_model?: string;
@@ -63,7 +66,7 @@ export interface SessionWish {
  * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
  * these).
  */
-const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) {
+const draft = Effect.fnUntraced(function* (project: Project, wish: Typed) {
   const baseRef = wish.base_ref ?? project.defaultBranch;
   const parsed = parseBaseRef(baseRef);
   if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
@@ -107,10 +110,12 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) 
 /** Why an admission makes no session, as the audit record says it. */
 const NOT_ADMITTED: Readonly<Record<string, string>> = {
   refused: "session_cap_reached",
+  queue_full: "queue_full",
   inactive: "project_inactive",
 };
 
-export const create = Effect.fnUntraced(function* (projectId: string, wish: SessionWish) {
+/** @param mayWait whether it waits at the cap. An agent's session never does. */
+export const create = Effect.fnUntraced(function* (projectId: string, wish: Typed, mayWait = false) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, projectId);
   if (project.status !== "active") return yield* projectInactive();
@@ -132,13 +137,18 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
     target: session.id,
     changes: { base_ref: session.baseRef },
   } as const;
-  const wanted = { kind: "session", session, fire: null, projectVersion: null, now } as const;
+  const wanted: SessionWish | RequestWish =
+    mayWait && session.parentSessionId === undefined
+      ? yield* requestFor(session, now)
+      : { kind: "session", session, fire: null, projectVersion: null, now };
   const admission = yield* (yield* Admitter)
     .admit(project.accountId, wanted)
     .pipe(askedFor(row, ({ outcome }: { readonly outcome: string }) => NOT_ADMITTED[outcome] ?? null));
   if (admission.outcome === "refused") return yield* capReached(admission);
   if (admission.outcome === "children_full") return yield* childrenFull(admission);
+  if (admission.outcome === "queue_full") return yield* queueFull(admission);
   if (admission.outcome === "inactive") return yield* projectInactive();
+  if (admission.outcome === "queued") return yield* queuedWire(project.accountId, admission);
   return yield* started(session);
 });
 
@@ -258,7 +268,13 @@ const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
 
 export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup), "sessions", (handlers) =>
   handlers
-    .handle("create", ({ params, payload }) => answering(create(params.pid, payload)))
+    .handle("create", ({ params, payload, query }) =>
+      answering(
+        Effect.map(create(params.pid, payload, query.queue === "true"), (made) =>
+          made.status === "queued" ? HttpServerResponse.jsonUnsafe(made, { status: 202 }) : made,
+        ),
+      ),
+    )
     .handle("list", ({ params, query }) =>
       answering(
         Effect.gen(function* () {

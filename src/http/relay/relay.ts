@@ -149,7 +149,7 @@ export const upstreamOf = Effect.fnUntraced(function* (
 ) {
   const keyring = yield* Keyring;
   const provider = yield* SandboxProvider;
-  const { touch } = yield* Activity;
+  const { touch, open } = yield* Activity;
   const link = yield* Effect.catchTag(linked(provider, session.sandboxId), "SandboxError", ({ node }) =>
     Effect.fail(node === "away" ? nodeAway() : notRunning(session)),
   );
@@ -171,6 +171,7 @@ export const upstreamOf = Effect.fnUntraced(function* (
     host: link.kind === "node" ? NODE_HOST : "daemon",
     headers: [USER_CONTEXT_HEADER, context, ...asked.headers],
     heard,
+    opened: () => open(session.id),
   };
   return upstream;
 });

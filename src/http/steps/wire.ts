@@ -139,7 +139,10 @@ export const fireWire = (fire: ShownFire) => ({
 export const queuedFireWire = (fire: QueuedFire) => ({
   fire_id: fire.fireId,
   project_id: fire.projectId,
+  kind: fire.kind,
   trigger_slug: fire.triggerSlug,
+  title: fire.title,
+  person: fire.person,
   position: fire.position,
   queued_at: instant(fire.queuedAt),
   expires_at: instant(fire.expiresAt),

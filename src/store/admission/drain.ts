@@ -9,10 +9,11 @@ import { promptedSession, triggerKey, type PlannedFire, type PlannedSession } fr
 /** A waiting fire that a slot is free for. */
 export interface DrainedFire {
   readonly fire: Fire;
-  readonly session: Omit<NewSession, "id" | "bootDeadlineAt">;
+  readonly session: Omit<NewSession, "bootDeadlineAt">;
   readonly template: CronTemplate | null;
 }
 export interface DrainRequest {
+  /** The ids of triggers' sessions. A person's request has the id of its session. */
   readonly sessionIds: readonly string[];
   readonly now: number;
   readonly bootTimeoutMs: number;
@@ -33,14 +34,11 @@ export const planDrain = (
   const rows: PlannedFire[] = [];
   const admitted: { readonly fireId: string; readonly sessionId: string }[] = [];
   for (const [index, { fire, session, template }] of fires.entries()) {
-    const id = sessionIds[index] ?? "";
+    const id = fire.kind === "session" ? session.id : (sessionIds[index] ?? "");
     const trigger = triggerKey(fire);
     // A moved row keeps what it answers for.
     const row = { ...fire, accountId, answersDelivery: false, decidedAt: now };
-    const prompt =
-      template === null
-        ? ({ is: "rendered", text: session.initialPrompt ?? "" } as const)
-        : ({ is: "cron", template } as const);
+    const prompt = template === null ? ({ is: "own" } as const) : ({ is: "cron", template } as const);
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
     const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
     const next = Result.isFailure(prompted) ? "failed" : "fired";

@@ -18,6 +18,7 @@ import {
   type Admission,
   type AdmissionRequest,
   type FireWish,
+  type RequestWish,
   type PromptFailure,
 } from "../ports/admissions.ts";
 import type { DeliverySkip, Fire, FirePrompt, NewFire, StoredRequest } from "../ports/fires.ts";
@@ -84,9 +85,9 @@ export interface AdmissionPlan {
   readonly outlived: readonly string[];
 }
 
-/** A trigger among those of all projects. */
+/** A trigger among those of all projects. Requests of persons have an empty one, which is no trigger's. */
 export const triggerKey = (of: Pick<Fire, "projectId" | "triggerSlug">): string =>
-  `${of.projectId}/${of.triggerSlug}`;
+  `${of.projectId}/${of.triggerSlug ?? ""}`;
 
 /** What makes two fires the same one; null: nothing does. A person's replay is never the same as another fire. */
 export const identityOf = (
@@ -141,6 +142,7 @@ export const promptedSession = (
 ): Result.Result<NewSession, PromptFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
   if (prompt.is === "no_model") return Result.fail("no_model");
+  if (prompt.is === "own") return Result.succeed(session);
   const rendered =
     prompt.is === "rendered"
       ? Result.succeed(prompt.text)
@@ -217,7 +219,8 @@ class Planner {
     const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
     const prompted = promptedSession(session, fire.prompt, lastFiredAt);
     if (Result.isFailure(prompted)) return this.#fail(row, prompted.failure);
-    return hasSlot ? this.#start(prompted.success, row, now) : this.#wait(request, fire, row);
+    if (!hasSlot) return this.#wait(request, fire, row);
+    return this.#start(prompted.success, kind === "request" ? null : row, now);
   }
 
   /** What the fire came with takes the place of what an attempt before came with, also of this batch. */
@@ -302,7 +305,7 @@ class Planner {
     return { outcome: "admitted", sessionId: session.id, fireId: row?.id ?? null };
   }
 
-  #wait({ session, now }: FireWish, fire: NewFire, row: PlannedFire): Admission {
+  #wait({ session, now }: FireWish | RequestWish, fire: NewFire, row: PlannedFire): Admission {
     const trigger = triggerKey(fire);
     const replaced = fire.kind === "cron" ? this.#waitingCron.get(trigger) : undefined;
     if (replaced === undefined && this.#waiting >= fire.queueMax) return this.#queueFull(fire, row);
@@ -312,19 +315,22 @@ class Planner {
     const queued: PlannedFire = { ...row, status: "queued", reason: "account_session_cap" };
     this.#write(queued);
     const { prompt } = fire;
+    const initialPrompt =
+      prompt.is === "own" ? session.initialPrompt : prompt.is === "rendered" ? prompt.text : null;
     const place = fire.kind === "cron" ? trigger : row.id;
     const former = this.#queue.get(place);
+    const expiresAt = now + fire.queueTtlMs;
     const isLast = replaced === undefined && this.#waiting === fire.queueMax;
     this.#queue.set(place, {
       fire: queued,
-      session: { ...session, initialPrompt: prompt.is === "rendered" ? prompt.text : null },
+      session: { ...session, initialPrompt },
       template: prompt.is === "cron" ? storable(prompt.template) : null,
       replaces: former === undefined ? (replaced ?? null) : former.replaces,
       fills: isLast ? fire.queueMax : (former?.fills ?? null),
       queuedAt: now,
-      expiresAt: now + fire.queueTtlMs,
+      expiresAt,
     });
-    return { outcome: "queued", fireId: row.id, slotIsFree: this.#slots > 0 };
+    return { outcome: "queued", fireId: row.id, slotIsFree: this.#slots > 0, expiresAt };
   }
 
   /** A webhook's sender gets an error and can repeat the delivery. A due instant has no sender, so it gets a row. */

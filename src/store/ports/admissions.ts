@@ -17,6 +17,14 @@ export interface SessionWish extends Wish {
   readonly projectVersion: null;
 }
 
+/** A person's request for a session, which waits at the cap. Its fire is written only if it waits. */
+export interface RequestWish extends Wish {
+  readonly kind: "request";
+  readonly fire: NewFire;
+  /** The wish does not depend on the project's files or settings. */
+  readonly projectVersion: null;
+}
+
 /** A fire. Its prompt replaces the session's. */
 export interface FireWish extends Wish {
   /**
@@ -29,13 +37,19 @@ export interface FireWish extends Wish {
   readonly projectVersion: number | null;
 }
 
-export type AdmissionRequest = SessionWish | FireWish;
+export type AdmissionRequest = SessionWish | RequestWish | FireWish;
 
 /** Every answer to a wish. `AdmissionOf` has those that one kind of wish can get. */
 export type Admission =
   | { readonly outcome: "admitted"; readonly sessionId: string; readonly fireId: string | null }
   /** `slotIsFree`: others wait before it, and could start. */
-  | { readonly outcome: "queued"; readonly fireId: string; readonly slotIsFree: boolean }
+  | {
+      readonly outcome: "queued";
+      readonly fireId: string;
+      readonly slotIsFree: boolean;
+      /** Ms since the epoch. */
+      readonly expiresAt: number;
+    }
   | { readonly outcome: "refused"; readonly limit: number; readonly activeSessions: number }
   /** The agent of the session that wishes it has as many live sessions as it may have. */
   | { readonly outcome: "children_full"; readonly limit: number }
@@ -65,6 +79,7 @@ export type FireFailure = PromptFailure | "queue_full";
 /** The outcomes of each kind of wish. */
 const OUTCOMES = {
   session: ["admitted", "refused", "children_full", "inactive"],
+  request: ["admitted", "queued", "queue_full", "inactive"],
   hand: ["admitted", "refused", "children_full", "failed", "stale", "inactive"],
   delivery: ["admitted", "queued", "queue_full", "duplicate", "skipped", "failed", "stale", "inactive"],
   instant: ["admitted", "queued", "dropped", "accounted", "failed", "stale", "inactive"],

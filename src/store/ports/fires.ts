@@ -9,7 +9,10 @@ import type { CronTemplate } from "../../domain/trigger/prompt.ts";
 import type { FireStatus } from "../../domain/trigger/fire.ts";
 import type { RunOutcome } from "../../domain/session/run-outcome.ts";
 
-export type FireKind = "cron" | "webhook" | "manual";
+/** How a trigger fires. */
+export type TriggerFireKind = "cron" | "webhook" | "manual";
+/** `session`: a person's request for a session, which found no free slot. It has no trigger. */
+export type FireKind = TriggerFireKind | "session";
 
 /** Which value of its secret verified a webhook. */
 export type VerifiedWith = "current" | "previous";
@@ -17,7 +20,8 @@ export type VerifiedWith = "current" | "previous";
 export interface Fire {
   readonly id: string;
   readonly projectId: string;
-  readonly triggerSlug: string;
+  /** Null: a person's request. */
+  readonly triggerSlug: string | null;
   readonly kind: FireKind;
   readonly status: FireStatus;
   readonly reason: string | null;
@@ -74,13 +78,15 @@ export type FirePrompt =
   /** The fire is skipped. It is visible and can be replayed. */
   | { readonly is: "skipped"; readonly reason: DeliverySkip }
   /** The session would have no model: the fire fails. */
-  | { readonly is: "no_model" };
+  | { readonly is: "no_model" }
+  /** The session has its prompt, or begins without one. */
+  | { readonly is: "own" };
 
 export interface NewFire {
   readonly id: string;
   readonly accountId: string;
   readonly projectId: string;
-  readonly triggerSlug: string;
+  readonly triggerSlug: string | null;
   readonly kind: FireKind;
   readonly scheduledFor: number | null;
   readonly receivedAt: number;
@@ -99,7 +105,12 @@ export interface NewFire {
 export interface QueuedFire {
   readonly fireId: string;
   readonly projectId: string;
-  readonly triggerSlug: string;
+  readonly triggerSlug: string | null;
+  readonly kind: FireKind;
+  /** The name of its session, if it has one, else the beginning of its prompt. Null: it has neither yet. */
+  readonly title: string | null;
+  /** Who asked for the session. Null: a trigger fired. */
+  readonly person: { readonly id: string; readonly name: string } | null;
   readonly position: number;
   readonly queuedAt: number;
   readonly expiresAt: number;
@@ -113,6 +124,7 @@ export class Fires extends Context.Service<
     readonly request: (id: string) => Stored<StoredRequest | null>;
     /** The prompt of a fire that fired, or that waits with a rendered one. Null for any other. */
     readonly prompt: (id: string) => Stored<string | null>;
+    /** A project's fires of triggers, newest first. Requests of persons are not among them. */
     readonly list: (
       projectId: string,
       request: PageRequest & FireFilter,
@@ -124,6 +136,8 @@ export class Fires extends Context.Service<
     ) => Stored<ReadonlyMap<string, ShownFire>>;
     /** The account's waiting fires in the order in which they will start. */
     readonly queue: (reader: ProjectReader) => Stored<readonly QueuedFire[]>;
+    /** The place of a waiting fire among all of its account, from 1. Null: it does not wait. */
+    readonly position: (accountId: string, id: string) => Stored<number | null>;
     /**
      * One small step of pruning: rows received before `before` that do not wait, and stored requests beyond
      * `requestBytes` for an account, oldest first. @returns how many rows were removed. 0: nothing is left to prune.

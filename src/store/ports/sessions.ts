@@ -125,9 +125,12 @@ export interface OwnerlessSession {
 /** A running session, as the sweeper judges it. */
 export interface RunningSession {
   readonly id: string;
+  readonly accountId: string;
   readonly sandboxId: string;
   readonly runningAt: number;
   readonly unsaved: Unsaved | null;
+  /** Whether its last save had everything. */
+  readonly isSaved: boolean;
   /** Whether it is unsaved, and half of its account's slots or more hold sessions that are unsaved for a shorter time. */
   readonly isSurplus: boolean;
 }
@@ -229,6 +232,11 @@ export class Sessions extends Context.Service<
     ) => Stored<{ readonly projectId: string } | null>;
     /** The running sessions whose sandboxes are on this node. */
     readonly runningOn: (nodeId: string) => Stored<readonly RunningSession[]>;
+    /**
+     * How many sessions of each account would have to end so that all waiting requests of its people have a slot, by the
+     * account's id. Free slots and sessions that are about to stop count. Accounts that need none are left out.
+     */
+    readonly roomWanted: Stored<ReadonlyMap<string, number>>;
     /**
      * Sessions with pending commands, which are woken at start. A settled session waits for its next message.
      */

@@ -242,7 +242,7 @@ export const makeWrite = Effect.gen(function* () {
 
   const partsOf = (accountId: string, { sessions, fires: added, moved, queue, requests }: Batch) => {
     const fires = [...added, ...moved];
-    const fired = fires.filter(({ status }) => status === "fired");
+    const fired = fires.filter(({ status, kind }) => status === "fired" && kind !== "session");
     const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
     const events = admissionEvents({ sessions, fires, queue });
     const [last, replacing] = [

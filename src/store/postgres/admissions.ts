@@ -15,12 +15,12 @@ import type { Fire, NewFire, StoredRequest } from "../ports/fires.ts";
 import { Guesses, holds, isKnownDelivery, leavesDeliveryOut } from "./admission-guesses.ts";
 import { batchOf, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "./event-log.ts";
-import { endWait, overlap } from "./fire-moves.ts";
+import { cancelWaits, endWait, overlap } from "./fire-moves.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
-const triggerPairs = (of: readonly { readonly projectId: string; readonly triggerSlug: string }[]): string =>
+const triggerPairs = (of: readonly Pick<Fire, "projectId" | "triggerSlug">[]): string =>
   json(of.map(({ projectId, triggerSlug }) => ({ project_id: projectId, slug: triggerSlug })));
 
 /** The facts on which an admission depends, in addition to the account's row. */
@@ -74,7 +74,7 @@ const makeLookUp = Effect.gen(function* () {
       (rows) => new Map(rows.map(({ id, version }) => [id, Number(version)])),
     );
   /** By `triggerKey`. */
-  const lastFired = (triggers: readonly { readonly projectId: string; readonly triggerSlug: string }[]) =>
+  const lastFired = (triggers: readonly Pick<Fire, "projectId" | "triggerSlug">[]) =>
     triggers.length === 0
       ? Effect.succeed(new Map<string, number>())
       : Effect.map(
@@ -314,11 +314,8 @@ const makeCancel = Effect.gen(function* () {
     if (waiting === undefined) return false;
     // A drain that is under way finishes first.
     yield* lockAccount(sql, waiting.accountId);
-    const end = { status: "cancelled", reason: "requested" } as const;
-    const cancelled = yield* endWait(sql, sql`fire_id = ${fireId}`, end);
-    yield* leaveQueue(sql, waiting.accountId, cancelled.length);
-    yield* events.append(fireEvents(cancelled, now));
-    return cancelled.length > 0;
+    const cancel = { accountId: waiting.accountId, reason: "requested", now };
+    return (yield* cancelWaits({ sql, events }, sql`fire_id = ${fireId}`, cancel)) > 0;
   });
 });
 

@@ -9,8 +9,11 @@ import {
   type FireStatus,
   type WaitEnd,
 } from "../../domain/trigger/fire.ts";
+import { fireEvents } from "../event-rows.ts";
 import type { Fire } from "../ports/fires.ts";
+import type { EventLog } from "./event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
+import { leaveQueue } from "./slots.ts";
 
 /** Each allowed pair of a former status and the next one: `('queued', 'fired'), …`. */
 export const ALLOWED_MOVES = FIRE_STATUSES.flatMap((former) =>
@@ -42,6 +45,22 @@ export const endWait = Effect.fnUntraced(function* (
   const fires = ended.filter((row): row is Fire => row.id !== null);
   if (fires.length < ended.length) return yield* Effect.die(new ForbiddenMove("its status", status));
   return fires;
+});
+
+/**
+ * Cancels waiting fires of an account, with their events. The caller has the account's lock.
+ *
+ * @param which the condition on `fire_queue`
+ */
+export const cancelWaits = Effect.fnUntraced(function* (
+  { sql, events }: { readonly sql: SqlClient; readonly events: EventLog["Service"] },
+  which: Fragment,
+  { accountId, reason, now }: { readonly accountId: string; readonly reason: string; readonly now: number },
+) {
+  const cancelled = yield* endWait(sql, which, { status: "cancelled", reason });
+  yield* leaveQueue(sql, accountId, cancelled.length);
+  yield* events.append(fireEvents(cancelled, now));
+  return cancelled.length;
 });
 
 /** A later instant has taken these fires' places in the queue. */

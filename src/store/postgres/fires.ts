@@ -98,6 +98,14 @@ const makePrune = Effect.gen(function* () {
   });
 });
 
+/** How many characters of a prompt stand for the name of a session that waits. */
+const TITLE_LENGTH = 200;
+
+/** An account's waiting fires, each with its place among all of them. */
+const placed = (sql: SqlClient.SqlClient, accountId: string) => sql`
+  SELECT *, row_number() OVER (ORDER BY turn, drained_turn, project_id)::integer AS position
+  FROM (${queueInOrder(sql, { accountId, limit: QUEUE_SHOWN })}) AS ordered`;
+
 /** How many waiting fires are listed: the default of PLATFORM_QUEUE_MAX. A larger setting lists no more. */
 const QUEUE_SHOWN = 10_000;
 
@@ -142,6 +150,28 @@ export const noteFailure = (sql: SqlClient.SqlClient, sessionId: string) => sql`
   WHERE session.id = ${sessionId} AND fires.id = session.fire_id
     AND session_failed <> (session.status = 'failed' OR coalesce(session.last_turn ->> 'state' = 'failed', false))`;
 
+/** The account's queue. */
+const queueOf = (sql: SqlClient.SqlClient): Pick<Fires["Service"], "queue" | "position"> => ({
+  queue: ({ accountId, userId }) =>
+    sql<QueuedFire>`
+      SELECT fire_id AS "fireId", project_id AS "projectId", trigger_slug AS "triggerSlug", kind,
+        queued_at AS "queuedAt", expires_at AS "expiresAt", position,
+        coalesce(session ->> 'name', left(session ->> 'initialPrompt', ${TITLE_LENGTH}::integer)) AS title,
+        CASE WHEN kind = 'session' THEN (
+          SELECT jsonb_build_object('id', id, 'name', name) FROM users
+          WHERE id = (waiting.session ->> 'createdBy')::uuid
+        ) END AS person
+      FROM (${placed(sql, accountId)}) AS waiting JOIN projects AS project ON project.id = waiting.project_id
+      WHERE ${userId === null ? sql`true` : hasRoleIn(sql, userId)}
+      ORDER BY position`.pipe(stored("fires.queue")),
+  position: (accountId, id) =>
+    sql<{ readonly position: number }>`
+      SELECT position FROM (${placed(sql, accountId)}) AS waiting WHERE fire_id = ${id}`.pipe(
+      Effect.map(([row]) => row?.position ?? null),
+      stored("fires.position"),
+    ),
+});
+
 export const layer = Layer.effect(
   Fires,
   Effect.gen(function* () {
@@ -177,7 +207,7 @@ export const layer = Layer.effect(
         const rows = yield* shown(
           sql`
             SELECT ${columns} FROM fires
-            WHERE project_id = ${projectId}
+            WHERE project_id = ${projectId} AND kind <> 'session'
               ${slug === null ? sql.literal("") : sql`AND trigger_slug = ${slug}`}
               AND ${ofStatus(sql, projectId, status)}
               ${hasFailed ? sql`AND (status = 'failed' OR session_failed)` : sql.literal("")}
@@ -194,19 +224,10 @@ export const layer = Layer.effect(
             WHERE project_id = ${projectId} AND trigger_slug = wanted.slug AND status <> 'duplicate'
             ORDER BY received_at DESC, id DESC LIMIT 1
           ) AS newest`).pipe(
-          Effect.map((rows) => new Map(rows.map((fire) => [fire.triggerSlug, fire]))),
+          Effect.map((rows) => new Map(rows.map((fire) => [fire.triggerSlug ?? "", fire]))),
           stored("fires.lastBySlug"),
         ),
-      queue: ({ accountId, userId }) =>
-        sql<QueuedFire>`
-          SELECT fire_id AS "fireId", project_id AS "projectId", trigger_slug AS "triggerSlug",
-            queued_at AS "queuedAt", expires_at AS "expiresAt", position
-          FROM (
-            SELECT *, row_number() OVER (ORDER BY turn, drained_turn, project_id)::integer AS position
-            FROM (${queueInOrder(sql, { accountId, limit: QUEUE_SHOWN })}) AS ordered
-          ) AS waiting JOIN projects AS project ON project.id = waiting.project_id
-          WHERE ${userId === null ? sql`true` : hasRoleIn(sql, userId)}
-          ORDER BY position`.pipe(stored("fires.queue")),
+      ...queueOf(sql),
     };
   }),
 );

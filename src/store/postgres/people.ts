@@ -14,6 +14,8 @@ import {
 } from "../ports/people.ts";
 import { Endings } from "./connection/endings.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
+import { EventLog } from "./event-log.ts";
+import { cancelWaits } from "./fire-moves.ts";
 import { insertToken } from "./identity.ts";
 import { ROLE_IN_PROJECT } from "./roles.ts";
 
@@ -30,9 +32,23 @@ const placeOf = ({ createdAt, id }: { readonly createdAt: number; readonly id: s
   id,
 });
 
+/** Ends the tokens of a deactivated person, and her requests for sessions that wait. The caller has the account's lock. */
+const makeEndAll = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  return Effect.fnUntraced(function* (accountId: string, id: string, now: number) {
+    yield* sql`
+      UPDATE tokens SET revoked_at = ${at(now)}
+      WHERE user_id = ${id} AND sandbox_id IS NULL AND revoked_at IS NULL`;
+    const hers = sql`account_id = ${accountId} AND kind = 'session' AND session ->> 'createdBy' = ${id}`;
+    yield* cancelWaits({ sql, events }, hers, { accountId, reason: "user_deactivated", now });
+  });
+});
+
 const makePeople = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const { say } = yield* Endings;
+  const endAll = yield* makeEndAll;
   const columns = sql.literal(PERSON_COLUMNS);
 
   /** Whether the account keeps an owner without this person. Two changes at once wait for each other (ports/people.ts P1). */
@@ -71,9 +87,7 @@ const makePeople = Effect.gen(function* () {
       // First: a sign-in at the same moment waits for this row or is already among the tokens below (identities.ts).
       const [person] = yield* sql<Person>`
         UPDATE users SET deactivated_at = ${at(now)} WHERE id = ${id} RETURNING ${columns}`;
-      yield* sql`
-        UPDATE tokens SET revoked_at = ${at(now)}
-        WHERE user_id = ${id} AND sandbox_id IS NULL AND revoked_at IS NULL`;
+      yield* endAll(accountId, id, now);
       yield* say([id]);
       return person ?? null;
     }).pipe(sql.withTransaction, stored("people.deactivate"));

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
-import { fireEvents, manifestStaleEvent } from "../event-rows.ts";
+import { manifestStaleEvent } from "../event-rows.ts";
 import type { BuildSource } from "../../domain/environment/environment-source.ts";
 import { NEW_PROJECT_ROLES } from "../../domain/person/role.ts";
 import {
@@ -17,10 +17,10 @@ import {
 import type { OwnedSecret, VerifyingSecret } from "../ports/secrets.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import { endWait } from "./fire-moves.ts";
+import { cancelWaits } from "./fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { hasRoleIn } from "./roles.ts";
-import { leaveQueue, lockAccount } from "./slots.ts";
+import { lockAccount } from "./slots.ts";
 import { shared } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 
@@ -56,14 +56,6 @@ const makeUpdate = Effect.gen(function* () {
   const { say } = yield* Endings;
   const events = yield* EventLog;
 
-  /** An archived project starts nothing more: its waiting fires are cancelled (api.md 4 "Queue"). */
-  const cancelWaiting = Effect.fnUntraced(function* (accountId: string, projectId: string, now: number) {
-    const end = { status: "cancelled", reason: "project_archived" } as const;
-    const cancelled = yield* endWait(sql, sql`project_id = ${projectId}`, end);
-    yield* leaveQueue(sql, accountId, cancelled.length);
-    yield* events.append(fireEvents(cancelled, now));
-  });
-
   return Effect.fnUntraced(function* (id: string, change: ProjectUpdate, now: number) {
     const [project] = yield* sql<{ readonly accountId: string }>`
       SELECT account_id AS "accountId" FROM projects WHERE id = ${id}`;
@@ -83,7 +75,9 @@ const makeUpdate = Effect.gen(function* () {
     yield* changes.mark(id);
     // People may hold connections that their new role does not allow.
     if (change.defaultRole !== undefined) yield* say([id]);
-    if (change.status === "archived") yield* cancelWaiting(project.accountId, id, now);
+    // It starts nothing more (api.md 4 "Queue").
+    const cancel = { accountId: project.accountId, reason: "project_archived", now };
+    if (change.status === "archived") yield* cancelWaits({ sql, events }, sql`project_id = ${id}`, cancel);
   });
 });
 

@@ -244,6 +244,35 @@ const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> =
   };
 };
 
+/** What the sweeper asks. A session that restarts after its stop makes no room. */
+const ofSweeper = (sql: SqlClient.SqlClient): Pick<Sessions["Service"], "runningOn" | "roomWanted"> => ({
+  runningOn: (nodeId) =>
+    sql<RunningSession>`
+      SELECT session.id, session.account_id AS "accountId", sandbox.id AS "sandboxId",
+        session.running_at AS "runningAt", session.unsaved, coalesce(session.saved ->> 'state' = 'complete', false) AS "isSaved",
+        session.unsaved IS NOT NULL AND (
+          SELECT count(*) FROM project_sessions AS other
+          WHERE other.account_id = session.account_id AND other.status = 'running'
+            AND (other.unsaved -> 'since', other.id) > (session.unsaved -> 'since', session.id)
+        ) >= (SELECT session_cap / 2 FROM accounts WHERE id = session.account_id) AS "isSurplus"
+      FROM project_sessions AS session
+      JOIN session_sandboxes AS sandbox ON sandbox.session_id = session.id AND sandbox.status = 'active'
+      WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(stored("sessions.runningOn")),
+  roomWanted: sql<{ readonly id: string; readonly count: number }>`
+    SELECT * FROM (
+      SELECT account.id, (waiting.count - greatest(account.session_cap - account.active_sessions, 0) - (
+        SELECT count(*) FROM project_sessions AS session
+        WHERE session.account_id = account.id AND session.status = 'running'
+          AND session.state_context ->> 'ending' IS NOT NULL AND session.state_context ->> 'next' IS NULL
+      ))::integer AS count
+      FROM (SELECT account_id, count(*) FROM fire_queue WHERE kind = 'session' GROUP BY account_id) AS waiting
+      JOIN accounts AS account ON account.id = waiting.account_id
+    ) AS wanted WHERE count > 0`.pipe(
+    Effect.map((rows) => new Map(rows.map(({ id, count }) => [id, count]))),
+    stored("sessions.roomWanted"),
+  ),
+});
+
 /** Live sessions without any work left, and live sandboxes that their session without any work left does not hold. */
 const ownerlessIn = (sql: SqlClient.SqlClient) =>
   sql<OwnerlessSession>`
@@ -329,19 +358,7 @@ export const layer = Layer.effect(
       noteChanges: noteChangesIn(sql),
       noteTurn: (id, { now, ...turn }) =>
         sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
-      runningOn: (nodeId) =>
-        sql<RunningSession>`
-          SELECT session.id, sandbox.id AS "sandboxId", session.running_at AS "runningAt", session.unsaved,
-            session.unsaved IS NOT NULL AND (
-              SELECT count(*) FROM project_sessions AS other
-              WHERE other.account_id = session.account_id AND other.status = 'running'
-                AND (other.unsaved -> 'since', other.id) > (session.unsaved -> 'since', session.id)
-            ) >= (SELECT session_cap / 2 FROM accounts WHERE id = session.account_id) AS "isSurplus"
-          FROM project_sessions AS session
-          JOIN session_sandboxes AS sandbox ON sandbox.session_id = session.id AND sandbox.status = 'active'
-          WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(
-          stored("sessions.runningOn"),
-        ),
+      ...ofSweeper(sql),
       ownerless: ownerlessIn(sql).pipe(stored("sessions.ownerless")),
     };
   }),

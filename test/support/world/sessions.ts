@@ -8,6 +8,7 @@ import {
   Admissions,
   type AdmissionRequest,
   type FireWish,
+  type RequestWish,
   type SessionWish,
 } from "../../../src/store/ports/admissions.ts";
 import type { NewFire } from "../../../src/store/ports/fires.ts";
@@ -59,6 +60,14 @@ export const wish = (world: World, fields: Partial<NewSession> = {}): SessionWis
   projectVersion: null,
   now: NOON,
 });
+
+/** A person's request, which waits at the cap. */
+export const requested = (world: World, fields: Partial<NewSession> = {}): RequestWish => {
+  const wished = newSession(world, fields);
+  const { projectId } = wished;
+  const fire = { projectId, kind: "session", triggerSlug: null, prompt: { is: "own" } } as const;
+  return { kind: "request", session: wished, fire: newFire(world, fire), projectVersion: null, now: NOON };
+};
 
 /** A trigger's request, which waits at the cap. */
 export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): FireWish => {

@@ -63,7 +63,7 @@ const writeFire = (tables: TableSet, fire: PlannedFire): void => {
   // A row that moves keeps what it answers for.
   const { answersDelivery } = tables.fires.get(fire.id) ?? fire;
   tables.fires.set(fire.id, { ...fire, answersDelivery });
-  if (fire.firedAt === null) return;
+  if (fire.firedAt === null || fire.triggerSlug === null) return;
   const slugs = tables.lastFired.get(fire.projectId) ?? new Map<string, number>();
   const former = slugs.get(fire.triggerSlug) ?? fire.firedAt;
   tables.lastFired.set(fire.projectId, slugs.set(fire.triggerSlug, Math.max(former, fire.firedAt)));
@@ -99,11 +99,11 @@ const editFire = (tables: TableSet, id: string, change: Partial<FireRow>): void 
 /** By `triggerKey`. */
 const lastFiredOf = (
   tables: TableSet,
-  triggers: readonly { readonly projectId: string; readonly triggerSlug: string }[],
+  triggers: readonly Pick<Fire, "projectId" | "triggerSlug">[],
 ): ReadonlyMap<string, number> =>
   new Map(
     triggers.flatMap((trigger) => {
-      const at = tables.lastFired.get(trigger.projectId)?.get(trigger.triggerSlug);
+      const at = tables.lastFired.get(trigger.projectId)?.get(trigger.triggerSlug ?? "");
       return at === undefined ? [] : [[triggerKey(trigger), at] as const];
     }),
   );
@@ -209,6 +209,7 @@ type OfTrigger = Pick<Fire, "projectId" | "triggerSlug">;
 
 const moveCursor = (tables: TableSet, { projectId, triggerSlug }: OfTrigger, to: number): void => {
   const cursors = tables.cursors.get(projectId);
+  if (triggerSlug === null) return;
   const cursor = cursors?.get(triggerSlug);
   if (cursor === undefined) return;
   cursors?.set(triggerSlug, { ...cursor, accountedUntil: Math.max(cursor.accountedUntil, to) });

@@ -57,6 +57,13 @@ const isFailed = (tables: TableSet, { status, sessionId }: Fire): boolean => {
   return status === "failed" || (session !== undefined && hasRunFailed(session));
 };
 
+const TITLE_LENGTH = 200;
+
+const personOf = (tables: TableSet, id: string) => {
+  const user = tables.users.get(id);
+  return user === undefined ? null : { id, name: user.name };
+};
+
 export const layer = Layer.effect(
   Fires,
   Effect.map(Tables, (tables) => {
@@ -73,6 +80,7 @@ export const layer = Layer.effect(
           const { slug, status, hasFailed = false } = request;
           const listed = ofProject(projectId).filter(
             (fire) =>
+              fire.kind !== "session" &&
               (slug === null || fire.triggerSlug === slug) &&
               (status === null || fire.status === status) &&
               (!hasFailed || isFailed(tables, fire)),
@@ -95,23 +103,31 @@ export const layer = Layer.effect(
       lastBySlug: (projectId, slugs) =>
         Effect.sync(() => {
           const oldestFirst = ofProject(projectId)
-            .filter(({ triggerSlug, status }) => slugs.includes(triggerSlug) && status !== "duplicate")
+            .filter(({ triggerSlug, status }) => slugs.includes(triggerSlug ?? "") && status !== "duplicate")
             .toSorted((a, b) => newestFirst(b, a));
-          return new Map(oldestFirst.map((fire) => [fire.triggerSlug, shown(tables, fire)]));
+          return new Map(oldestFirst.map((fire) => [fire.triggerSlug ?? "", shown(tables, fire)]));
         }),
       queue: ({ accountId, userId }) =>
         Effect.sync(() =>
           queueInOrder(tables, accountId)
-            .map(({ fireId, projectId, triggerSlug, queuedAt, expiresAt }, index) => ({
+            .map(({ fireId, projectId, triggerSlug, kind, session, queuedAt, expiresAt }, index) => ({
               fireId,
               projectId,
               triggerSlug,
+              kind,
+              title: session.name ?? session.initialPrompt?.slice(0, TITLE_LENGTH) ?? null,
+              person: kind === "session" ? personOf(tables, session.createdBy) : null,
               queuedAt,
               expiresAt,
               position: index + 1,
             }))
             .filter(({ projectId }) => userId === null || tables.roleOf(userId, projectId) !== null),
         ),
+      position: (accountId, id) =>
+        Effect.sync(() => {
+          const at = queueInOrder(tables, accountId).findIndex(({ fireId }) => fireId === id);
+          return at === -1 ? null : at + 1;
+        }),
     };
   }),
 );

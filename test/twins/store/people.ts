@@ -5,6 +5,7 @@ import { isLive } from "../../../src/domain/session/session.ts";
 import { People, type Invitation, type Member, type Person } from "../../../src/store/ports/people.ts";
 import { insertToken } from "./identity.ts";
 import { pageFrom } from "./pages.ts";
+import { takeOut } from "./queue.ts";
 import { Tables, type InvitationRow, type TableSet, type UserRow } from "./tables.ts";
 
 type Port = (typeof People)["Service"];
@@ -54,6 +55,15 @@ const makePeople = (tables: TableSet) => {
       for (const token of tables.tokens.values())
         if (token.userId === id && token.sandboxId === null && token.revokedAt === null)
           tables.tokens.set(token.id, { ...token, revokedAt: now });
+      const requests = tables.queue.filter(
+        ({ kind, session }) => kind === "session" && session.createdBy === id,
+      );
+      takeOut(
+        tables,
+        requests.map(({ fireId }) => fireId),
+        { status: "cancelled", reason: "user_deactivated", now },
+      );
+      tables.moveCounters(accountId, { queued: -requests.length });
       return write(id, { ...row, deactivatedAt: now });
     });
   const reactivate: Port["reactivate"] = (accountId, id) =>

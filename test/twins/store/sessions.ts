@@ -348,18 +348,45 @@ export const layer = Layer.effect(
     runningOn: (nodeId) =>
       Effect.sync(() =>
         [...tables.sessions.values()].flatMap(({ record }) => {
-          const { id, status, sandboxId, runningAt, unsaved } = record;
+          const { id, accountId, status, sandboxId, runningAt, unsaved } = record;
+          const isSaved = record.saved?.state === "complete";
           return status === "running" &&
             sandboxId !== null &&
             runningAt !== null &&
             tables.sandboxes.get(sandboxId)?.record.nodeId === nodeId
-            ? [{ id, sandboxId, runningAt, unsaved, isSurplus: isSurplus(tables, record) }]
+            ? [
+                {
+                  id,
+                  accountId,
+                  sandboxId,
+                  runningAt,
+                  unsaved,
+                  isSaved,
+                  isSurplus: isSurplus(tables, record),
+                },
+              ]
             : [];
         }),
       ),
+    roomWanted: Effect.sync(() => roomWanted(tables)),
     ownerless: Effect.sync(() => [...workless(tables), ...unheldSandboxes(tables)]),
   })),
 );
+
+const roomWanted = (tables: TableSet): ReadonlyMap<string, number> => {
+  const rows = [...tables.sessions.values()];
+  const wanted = [...tables.accounts].map(([id, { cap, activeSessions }]) => {
+    const waiting = tables.queue.filter(
+      ({ accountId, kind }) => accountId === id && kind === "session",
+    ).length;
+    const ending = rows.filter(
+      ({ record: { accountId, status, ending: reason }, snapshot }) =>
+        accountId === id && status === "running" && reason !== null && snapshot.context.next === null,
+    ).length;
+    return [id, waiting === 0 ? 0 : waiting - Math.max(cap - activeSessions, 0) - ending] as const;
+  });
+  return new Map(wanted.filter(([, count]) => count > 0));
+};
 
 /** Live sessions without any work left. */
 const workless = (tables: TableSet): readonly OwnerlessSession[] =>

@@ -151,7 +151,7 @@ export interface QueueRow {
   readonly fireId: string;
   readonly accountId: string;
   readonly projectId: string;
-  readonly triggerSlug: string;
+  readonly triggerSlug: string | null;
   readonly kind: PlannedFire["kind"];
   readonly session: NewSession;
   readonly template: CronTemplate | null;

@@ -35,7 +35,8 @@ const turnEnded = ({ data }: OutboundMessage): string => {
 /** What happened, as the rest of the line after the project's name. */
 const sentenceOf = (message: OutboundMessage): string => {
   const { type, data } = message;
-  const [number, slug] = [plain(data["number"]), plain(data["trigger_slug"])];
+  const [number, slug] = [plain(data["number"]), data["trigger_slug"]];
+  const run = slug == null ? "a session that a person asked for" : `a run of the trigger ${plain(slug)}`;
   const because = (field: string) => (data[field] == null ? "" : ` (${plain(data[field])})`);
   switch (type) {
     case "session.waiting":
@@ -59,9 +60,9 @@ const sentenceOf = (message: OutboundMessage): string => {
     case "change_request.closed":
       return `change request ${number} is closed`;
     case "fire.failed":
-      return `a run of the trigger ${slug} could not start${because("reason")}`;
+      return `${run} could not start${because("reason")}`;
     case "fire.expired":
-      return `a run of the trigger ${slug} waited too long`;
+      return `${run} waited too long`;
     case "queue.full":
       return `the queue is full${because("limit")}`;
     case "manifest.stale":

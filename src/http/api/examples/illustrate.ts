@@ -18,6 +18,9 @@ const withExample = (body: Node, example: unknown): Node => {
 
 const isSuccess = (status: string): boolean => status.startsWith("2");
 
+const bodyOf = (status: string, example: OperationExample | undefined): unknown =>
+  (status === "202" ? example?.accepted : undefined) ?? example?.response;
+
 const GIT_PASSWORD = "http://x:$TOKEN@127.0.0.1:8080";
 
 interface Called {
@@ -60,7 +63,7 @@ const illustrated = (called: Called): Node => {
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, response]) => [
         status,
-        isSuccess(status) ? withExample(response, example?.response) : response,
+        isSuccess(status) ? withExample(response, bodyOf(status, example)) : response,
       ]),
     ),
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: commandOf(called) }],

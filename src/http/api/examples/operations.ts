@@ -47,6 +47,8 @@ export interface OperationExample {
   readonly request?: Json;
   /** The body of a success. Absent if it has none. A string if the body is text. */
   readonly response?: Json | string;
+  /** The body of a 202, if that differs. */
+  readonly accepted?: Json;
 }
 
 /** By the operation's id in the OpenAPI document. */
@@ -131,6 +133,7 @@ export const OPERATION_EXAMPLES: Examples = {
     summary: "Start a session with its own branch, sandbox and agent.",
     request: { initial_prompt: session.initial_prompt, name: session.name },
     response: { ...session, warnings: [missingSecret] },
+    accepted: { status: "queued", queue_id: FIRE, position: 3, expires_at: "2026-11-21T12:00:00.000Z" },
   },
   "sessions.list": {
     summary: "List a project's sessions, newest first.",
@@ -317,21 +320,25 @@ export const OPERATION_EXAMPLES: Examples = {
         encoding: "utf8",
       },
       prompt: "Review the push to refs/heads/main.",
+      position: null,
     },
   },
   "fires.replay": {
     summary: "Replay a fire: fire again with its request and the current trigger.",
     response: fired,
   },
-  "fires.cancel": { summary: "Cancel a queued fire." },
+  "fires.cancel": { summary: "Cancel a queued fire, or a person's request that waits." },
   "fires.queue": {
-    summary: "List the account's queued fires in the order in which they will start.",
+    summary: "List the account's queued fires and requests in the order in which they will start.",
     response: {
       queue: [
         {
           fire_id: FIRE,
           project_id: PROJECT,
+          kind: "webhook",
           trigger_slug: "on-push",
+          title: "Review the push",
+          person: null,
           position: 1,
           queued_at: BEGAN,
           expires_at: "2026-11-21T12:00:00.000Z",
