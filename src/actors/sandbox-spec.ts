@@ -203,7 +203,7 @@ export const recipeOf = (spec: SandboxSpec): string => {
     Object.entries(variables ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1)),
     egressAllow,
     llmUpstream,
-    [runtime.adapter, runtime.command, Object.entries(runtime.variables)],
+    [runtime.adapter, runtime.command, Object.entries(runtime.variables), runtime.permissions],
     hasConnectors,
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");

@@ -158,8 +158,8 @@ export const startOf = (
   const used = model ?? own;
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {
-    runtime: { adapter, command, variables },
-    agent: hasTable ? { mode, permissions, instructions, variables: inVariable } : null,
+    runtime: { adapter, command, variables, permissions },
+    agent: hasTable ? { mode: mode ?? runtime.mode, instructions, variables: inVariable } : null,
     model: used,
   };
 };

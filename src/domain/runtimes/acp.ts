@@ -12,6 +12,7 @@ export const ACP: Runtime = {
   models: "own",
   modelVariable: null,
   modes: "any",
+  mode: null,
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

@@ -19,6 +19,8 @@ export const CLAUDE_CODE: Runtime = {
   models: "own",
   modelVariable: "ANTHROPIC_MODEL",
   modes: ["default", "acceptEdits", "plan", "auto"],
+  // By itself it is in the mode auto, in which a model decides what is allowed.
+  mode: "default",
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

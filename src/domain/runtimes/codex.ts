@@ -15,6 +15,7 @@ export const CODEX: Runtime = {
   models: "own",
   modelVariable: null,
   modes: ["agent-full-access"],
+  mode: null,
   permissions: ["allow"],
   instructions: true,
   conversation: true,

@@ -16,6 +16,7 @@ export const GEMINI: Runtime = {
   models: "own",
   modelVariable: "GEMINI_MODEL",
   modes: ["default", "autoEdit", "yolo", "plan"],
+  mode: null,
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

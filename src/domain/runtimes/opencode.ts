@@ -11,6 +11,7 @@ export const OPENCODE: Runtime = {
   models: "platform",
   modelVariable: null,
   modes: ["build", "plan"],
+  mode: null,
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

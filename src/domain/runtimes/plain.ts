@@ -11,6 +11,7 @@ export const PLAIN: Runtime = {
   models: null,
   modelVariable: null,
   modes: [],
+  mode: null,
   permissions: [],
   instructions: false,
   conversation: false,

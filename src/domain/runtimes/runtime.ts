@@ -23,6 +23,8 @@ export interface Runtime {
   readonly modelVariable: string | null;
   /** The modes that it has. `any`: they are known once it runs. */
   readonly modes: readonly string[] | "any";
+  /** The mode of agents that name none. Null: the runtime's own. */
+  readonly mode: string | null;
   readonly permissions: readonly Permissions[];
   /** Whether it can be given instructions. */
   readonly instructions: boolean;

@@ -5,7 +5,7 @@
  * carries them in its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
  */
 import * as Schema from "effect/Schema";
-import { PERMISSIONS } from "../runtimes/runtime.ts";
+import { PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
 import { History } from "../conversation/history.ts";
 
 /** The path of the launch settings inside every sandbox, for every provider. */
@@ -65,8 +65,6 @@ export type AgentAdapter = (typeof AGENT_ADAPTERS)[number];
 export const LaunchAgent = Schema.Struct({
   /** The runtime's way of working. Null: its own. */
   mode: Schema.NullOr(Schema.String),
-  /** Null: the runtime decides. */
-  permissions: Schema.NullOr(Schema.Literals(PERMISSIONS)),
   /** A file of the checkout. Null: the agent's own in the config directory, if there is one. */
   instructions: Schema.NullOr(Schema.String),
   /** Variables of the runtime that depend on the session. */
@@ -80,6 +78,8 @@ export interface LaunchRuntime {
   readonly command: readonly string[];
   /** Beyond those of the adapter. Secrets of the project with such a name win. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Whether a person is asked before commands and changes. Null: the runtime decides. */
+  readonly permissions: Permissions | null;
 }
 
 export const LaunchSettings = Schema.Struct({
@@ -93,6 +93,8 @@ export const LaunchSettings = Schema.Struct({
   adapter: Schema.Literals(AGENT_ADAPTERS),
   /** The runtime's variables (`LaunchRuntime`). Absent: none. */
   runtimeVariables: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** Whether a person is asked before commands and changes. Absent: the runtime decides. */
+  permissions: Schema.optionalKey(Schema.Literals(PERMISSIONS)),
   /** Absent: no table of the manifest defines the agent, or a claim brings it. */
   agent: Schema.optionalKey(LaunchAgent),
   /** Default models by provider (domain/sandbox/model.ts), including the managed gateway's. */
@@ -176,12 +178,13 @@ export type LaunchSettings = typeof LaunchSettings.Type;
 
 /** The launch settings of a runtime and its agent, for every provider. */
 export const launchedRuntime = (
-  { adapter, command, variables }: LaunchRuntime,
+  { adapter, command, variables, permissions }: LaunchRuntime,
   agent: LaunchAgent | null,
-): Pick<LaunchSettings, "agentCommand" | "adapter" | "runtimeVariables" | "agent"> => ({
+): Pick<LaunchSettings, "agentCommand" | "adapter" | "runtimeVariables" | "permissions" | "agent"> => ({
   agentCommand: command,
   adapter,
   ...(Object.keys(variables).length > 0 && { runtimeVariables: variables }),
+  ...(permissions !== null && { permissions }),
   ...(agent !== null && { agent }),
 });
 

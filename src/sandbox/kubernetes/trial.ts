@@ -79,6 +79,7 @@ export const specOf = (id: string, places: readonly ChannelPlace[]): SandboxSpec
     adapter: "plain",
     command: [`${BUNDLE_LIBRARY}/node`, "-e", readFileSync(PROBE, "utf8"), JSON.stringify(places)],
     variables: {},
+    permissions: null,
   },
   agent: null,
   wip: null,
