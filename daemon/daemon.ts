@@ -237,7 +237,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     // The runtime has started. It reads its settings with the first request, which comes after this.
     writeRuntimeDefaults(parts, configDir);
     logMissingSecrets(parts, checkout);
-    parts.instructions.text = yield* readInstructions(settings, checkout);
+    yield* instruct(parts, checkout);
     yield* noteFault(parts, checkout);
     yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
   }
@@ -295,6 +295,19 @@ const noteFault = Effect.fnUntraced(function* ({ feed, log }: Parts, { fault }: 
   const { file, message } = fault;
   log("manifest invalid", { message });
   const text = `The file ${file} of this session's commit has a mistake and has no effect here: ${message}`;
+  feed.item(noteItem("manifest", text, yield* Clock.currentTimeMillis));
+});
+
+/** Reads the agent's instructions. The conversation says if a file that its table names is not in this commit. */
+const instruct = Effect.fnUntraced(function* (
+  { settings, instructions, feed, log }: Parts,
+  checkout: Checkout,
+) {
+  instructions.text = yield* readInstructions(settings, checkout);
+  const file = settings.launch.agent?.instructions ?? null;
+  if (file === null || instructions.text !== null) return;
+  log("agent has no instructions", { file });
+  const text = `The agent ${settings.agentName} has no instructions here: this session's commit has no file ${file}.`;
   feed.item(noteItem("manifest", text, yield* Clock.currentTimeMillis));
 });
 

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
-import { agentFile } from "../../src/domain/sandbox/agent.ts";
+import { AGENT_FILE_LIMIT, agentFile } from "../../src/domain/sandbox/agent.ts";
 import { configDirOf, type ConfigDir } from "../config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
 import type { HttpFailure } from "../http-client.ts";
@@ -253,9 +253,6 @@ const fileAt = (settings: Settings, object: string, maxBytes: number) =>
     Effect.mapError(notStarted),
   );
 
-/** Instructions beyond it are cut off, in bytes. */
-const INSTRUCTIONS_MAX = 128 * 1024;
-
 /**
  * The instructions of an agent with a table in the manifest, without the head of settings that its file may have. Null: it has no
  * table or no file.
@@ -267,7 +264,7 @@ export const readInstructions = (
   const { launch, layout, agentName } = settings;
   if (launch.agent === undefined) return Effect.succeed(null);
   const own = relative(layout.workspace, agentFile(configDir.path, agentName));
-  return fileAt(settings, `${commit}:${launch.agent.instructions ?? own}`, INSTRUCTIONS_MAX).pipe(
+  return fileAt(settings, `${commit}:${launch.agent.instructions ?? own}`, AGENT_FILE_LIMIT).pipe(
     Effect.map((bytes) => (bytes === null ? null : withoutHead(new TextDecoder().decode(bytes)))),
     Effect.catch(() => Effect.succeed(null)),
   );

@@ -5,12 +5,12 @@
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { needsNoFile, type Agent, type Agents } from "../domain/agents/agents.ts";
-import { agentFile, DEFAULT_AGENT, isAgentName } from "../domain/sandbox/agent.ts";
+import { AGENT_FILE_LIMIT, agentFile, DEFAULT_AGENT, isAgentName } from "../domain/sandbox/agent.ts";
 import { MANIFEST_FILE, MANIFEST_LIMIT_BYTES, parseManifest } from "../domain/manifest/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import { knownAgent, knownAgents } from "./agents.ts";
 import type { Directory } from "./directory.ts";
-import type { BrokenAgent } from "./runtimes.ts";
+import { BrokenAgent } from "./runtimes.ts";
 
 /** The repository has no such branch, tag or commit (api.md 3: 422 `unknown_base_ref`). */
 export class UnknownBaseRef extends Schema.TaggedError<UnknownBaseRef>()("UnknownBaseRef", {
@@ -23,8 +23,6 @@ export class UnknownAgent extends Schema.TaggedError<UnknownAgent>()("UnknownAge
   message: Schema.String,
 }) {}
 
-/** An agent's definition is a page of text. A larger file does not count. */
-const AGENT_FILE_LIMIT = 1024 * 1024;
 /** How many agents with files are listed, and how many agents one sentence names. */
 const AGENTS_MAX = 200;
 const NAMED_MAX = 20;
@@ -132,5 +130,11 @@ export const requireAgent = Effect.fnUntraced(function* (
     if (!(yield* hasAgentFile({ projectId }, commit, path)))
       return yield* Effect.flatMap(unknownAgent(wanted, { path, agents }), Effect.fail);
   }
-  return yield* knownAgent(projectId, name);
+  const agent = yield* knownAgent(projectId, name);
+  const { instructions: path } = agent;
+  if (path !== null && !(yield* hasAgentFile({ projectId }, commit, path)))
+    return yield* new BrokenAgent({
+      message: `The agent ${name} has an error: the repository has no file ${path} at this ref.`,
+    });
+  return agent;
 });

@@ -168,8 +168,11 @@ const create = command({
     prompt: { value: "TEXT", about: "The first message to the agent" },
     "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
     base: { value: "REF", about: "Branch, tag or commit to start from (the default branch)" },
-    agent: { value: "NAME", about: "Name of the agent's file in the repository" },
-    model: { value: "PROVIDER/MODEL", about: "The agent's model" },
+    agent: { value: "NAME", about: "One of the project's agents (default)" },
+    model: {
+      value: "MODEL",
+      about: "provider/model, or the name that the agent's runtime has for it (the agent's own)",
+    },
     name: { value: "TEXT", about: "Display name" },
     watch: { about: "Follow the conversation until interrupted" },
   },

@@ -1,7 +1,8 @@
 /** Tables of agents in a manifest, on the runtimes of an installation. */
 import * as Result from "effect/Result";
 import { expect, it } from "vitest";
-import { agentNamed } from "../../../src/domain/agents/agents.ts";
+import { agentNamed, startOf, waitsAs } from "../../../src/domain/agents/agents.ts";
+import { offeredRuntimes } from "../../../src/domain/runtimes/runtimes.ts";
 import { AGENT_LIMIT, offeredAgents } from "../../../src/domain/manifest/manifest-agents.ts";
 import { withAgents, type Manifest } from "../../../src/domain/manifest/manifest.ts";
 import { cron, parse, slugs } from "../manifest/manifest-text.ts";
@@ -104,3 +105,41 @@ it("lets a trigger name an agent with a table, and refuses one whose table has a
     { slug: "two", path: "triggers[1].agent", message: expect.stringContaining("no mode yolo") as string },
   ]);
 });
+
+it("gives a runtime its model in the variable that it reads, and the mode that it should begin in", () => {
+  const offered = offeredRuntimes({ adapter: "plain", command: ["x"] }, ["claude-code"]);
+  const tables = offeredAgents(
+    parse(
+      '[agents.a]\nruntime = "claude-code"\nmodel = "opus"\n[agents.b]\nruntime = "claude-code"\nmode = "plan"',
+    ).agents,
+    offered,
+  ).agents;
+  const started = (name: string, model: string | null) =>
+    startOf(Result.getOrThrow(agentNamed(tables, name, offered)), model).agent;
+  expect(started("a", null)).toEqual({
+    mode: "default",
+    instructions: null,
+    variables: { ANTHROPIC_MODEL: "opus" },
+  });
+  expect(started("a", "sonnet")).toMatchObject({ variables: { ANTHROPIC_MODEL: "sonnet" } });
+  expect(started("b", null)).toEqual({ mode: "plan", instructions: null, variables: {} });
+});
+
+it.each([
+  ["", true],
+  ['[agents.a]\nmode = "plan"\nmodel = "openai/gpt-5.5"\ninstructions = "a.md"', true],
+  ['[agents.a]\npermissions = "ask"', false],
+  ['[agents.a]\nruntime = "acp"\ncommand = ["ours"]', false],
+  ['[agents.a]\nmode = "wrong"', false],
+  ['[agents.default]\nruntime = "acp"\ncommand = ["ours"]', false],
+  ['[agents.default]\nmode = "wrong"', false],
+  [
+    '[agents.a]\nruntime = "acp"\ncommand = ["ours"]\n[agents.default]\nruntime = "acp"\ncommand = ["ours"]',
+    true,
+  ],
+])(
+  "lets a sandbox that waits with the default agent's runtime be one of agent a with %j: %s",
+  (text, can) => {
+    expect(waitsAs(offeredAgents(parse(text).agents, OFFERED).agents, "a", OFFERED)).toBe(can);
+  },
+);
