@@ -205,6 +205,7 @@ export const actorLayers = <E>({
 }) => {
   const entity = { maxIdleMs: config.actorIdleMs };
   const { bootTimeoutMs } = config;
+  const offered = Layer.succeed(Runtimes, config.runtimes);
   const spec = { internalUrl: INTERNAL_URL, ...config, gateway: gateway(config) };
   const entities = Layer.mergeAll(
     sessionActors({ ...entity, nodeId }),
@@ -252,13 +253,12 @@ export const actorLayers = <E>({
         warmPoolLayer({ nodeId, ...config }),
         conversationHubLayer,
         modelPolicy(config),
-        Layer.succeed(Runtimes, config.runtimes),
       ),
     ),
     Layer.provideMerge(Doubts.layer),
     Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
     Layer.provideMerge(pausingLayer),
-    Layer.provideMerge(Layer.merge(callApprovalLayer, proposedWorkLayer)),
+    Layer.provideMerge(Layer.mergeAll(callApprovalLayer, proposedWorkLayer, offered)),
     Layer.provideMerge(ports),
   );
 };
