@@ -12,6 +12,7 @@ import { answer, giveCredentials, interrupt, NO_RESTORE, send } from "./messages
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionPage } from "./page.ts";
 import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
+import { agents } from "./agents.ts";
 import { saveCommands } from "./saves.ts";
 import { sessionOf } from "./session-argument.ts";
 import { shell } from "./shell.ts";
@@ -307,6 +308,7 @@ export const sessionCommands = [
   answer,
   stop,
   restart,
+  agents,
   ...saveCommands,
   remove,
   transcript,
