@@ -37,15 +37,12 @@ const ChipPick = ({ label, value, options, onChange }: Pick) => {
 const sameWords = (names: readonly string[]): readonly (readonly [string, string])[] =>
   names.map((name) => [name, name]);
 
-/** The default agent first, each with its runtime. */
-const agentOptions = (agents: readonly Agent[]): Pick["options"] => {
-  const own = agents.find(({ name }) => name === "default");
-  const others = agents.filter((agent) => agent !== own);
-  return [
-    ["", own === undefined ? "Default agent" : `Default agent (${runtimeWords(own)})`],
-    ...others.map((agent) => [agent.name, `${agent.name} (${runtimeWords(agent)})`] as const),
-  ];
-};
+/** Each with its runtime. The empty value is the default agent. */
+const agentOptions = (agents: readonly Agent[]): Pick["options"] =>
+  agents.map((agent) => {
+    const value = agent.name === "default" ? "" : agent.name;
+    return [value, `${agent.name} (${runtimeWords(agent)})`];
+  });
 
 interface Chips {
   readonly projects: readonly Project[];
@@ -80,7 +77,7 @@ export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: 
       <ChipPick
         label="Agent"
         value={choice.agent_name}
-        options={agentOptions(agents)}
+        options={agents.length === 0 ? [["", "Default agent"]] : agentOptions(agents)}
         onChange={(agent_name) => choose({ ...choice, agent_name })}
       />
       <ChipPick
