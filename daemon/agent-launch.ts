@@ -35,7 +35,9 @@ export const agentLaunch = (
   env: {
     ...packageVariables(settings),
     ...settings.launch.imageEnv,
+    ...settings.launch.runtimeVariables,
     ...agentEnv.secrets,
+    ...settings.launch.agent?.variables,
     ...settings.injected,
     ...agentEnv.variables,
     ...settings.launch.commonEnv,
@@ -45,6 +47,7 @@ export const agentLaunch = (
       configDir,
       defaults: settings.layout.runtimeDefaultsFile,
       hasConnectors: settings.launch.hasConnectors === true,
+      permissions: settings.launch.permissions ?? null,
     }),
     AGENT_CONFIG_DIR: configDir,
   },

@@ -26,7 +26,7 @@ import { AgentEnv } from "./agent-env.ts";
 import { agentLaunch, runtimeLaunch } from "./agent-launch.ts";
 import { adapterOf } from "./adapters/adapters.ts";
 import { Allowance } from "./allowance.ts";
-import { checkOut, type Checkout } from "./git/checkout.ts";
+import { checkOut, readInstructions, type Checkout } from "./git/checkout.ts";
 import { takeBackOwnEdit } from "./git/own-edit.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/manifest/config-dir.ts";
 import { ConversationFeed, type After } from "./conversation/feed.ts";
@@ -69,6 +69,8 @@ interface Parts {
   readonly ring: LogRing;
   readonly allowance: Allowance;
   readonly agentEnv: AgentEnv;
+  /** Of an agent with a table, once the repository is checked out. */
+  readonly instructions: { text: string | null };
   readonly ahead: StartedAhead | null;
   readonly claimed: Claimed | null;
   readonly delivery: Delivery;
@@ -117,13 +119,14 @@ export const runDaemon = ({
   // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
   const feed = new ConversationFeed({ redactor, now: () => Date.now(), after });
   const attachments = new Attachments(settings.layout.attachmentsDir);
+  const instructions: Parts["instructions"] = { text: null };
   const steering = new Steering({
     adapter,
     report,
     feed,
     log,
     attachments,
-    session: agentSession(settings),
+    session: agentSession({ settings, instructions }),
   });
   const parts: Parts = {
     settings,
@@ -137,6 +140,7 @@ export const runDaemon = ({
     ring,
     allowance,
     agentEnv,
+    instructions,
     controlled,
     ahead,
     claimed,
@@ -233,6 +237,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     // The runtime has started. It reads its settings with the first request, which comes after this.
     writeRuntimeDefaults(parts, configDir);
     logMissingSecrets(parts, checkout);
+    yield* instruct(parts, checkout);
     yield* noteFault(parts, checkout);
     yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
   }
@@ -293,6 +298,19 @@ const noteFault = Effect.fnUntraced(function* ({ feed, log }: Parts, { fault }: 
   feed.item(noteItem("manifest", text, yield* Clock.currentTimeMillis));
 });
 
+/** Reads the agent's instructions. The conversation says if a file that its table names is not in this commit. */
+const instruct = Effect.fnUntraced(function* (
+  { settings, instructions, feed, log }: Parts,
+  checkout: Checkout,
+) {
+  instructions.text = yield* readInstructions(settings, checkout);
+  const file = settings.launch.agent?.instructions ?? null;
+  if (file === null || instructions.text !== null) return;
+  log("agent has no instructions", { file });
+  const text = `The agent ${settings.agentName} has no instructions here: this session's commit has no file ${file}.`;
+  feed.item(noteItem("manifest", text, yield* Clock.currentTimeMillis));
+});
+
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */
 const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log, claimed }: Parts) {
   const fetch = fetchCredential(settings, redactor);
@@ -334,11 +352,22 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
 const promptFor = ({ initialPrompt }: Settings, checkout: Checkout | null): string | null =>
   checkout?.credential.bootstrap === "done" ? null : initialPrompt;
 
-const agentSession = ({ sessionId, agentName, agentModel: model }: Settings): AgentSession => ({
-  sessionId,
-  agentName,
-  model,
-});
+/** A mode takes the place of the agent's name. */
+const agentSession = ({ settings, instructions }: Pick<Parts, "settings" | "instructions">): AgentSession => {
+  const { sessionId, agentName, agentModel: model, launch } = settings;
+  const { agent } = launch;
+  if (agent === undefined) return { sessionId, agentName, model };
+  return {
+    sessionId,
+    agentName: agent.mode ?? agentName,
+    model,
+    table: {
+      isOptional: agent.mode === null,
+      isOwnFile: agent.instructions === null,
+      instructions: () => instructions.text,
+    },
+  };
+};
 
 /**
  * Waits until the runtime serves and the setup command has ended, then ensures that the runtime has the initial prompt
@@ -354,7 +383,7 @@ const bootstrap = Effect.fnUntraced(function* (
   if (prompt === null && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
   yield* report.whenServed;
   log("ready");
-  const session = agentSession(settings);
+  const session = agentSession(parts);
   const failed = yield* setup;
   const left = withSetup(yield* recallFormer(parts, session), failed, session);
   if (prompt !== null) {

@@ -4,7 +4,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as Result from "effect/Result";
-import { agentFile } from "../src/domain/sandbox/agent.ts";
+import { agentFile, DEFAULT_AGENT } from "../src/domain/sandbox/agent.ts";
 import {
   chooseModel,
   DEFAULT_GATEWAY_MODEL,
@@ -68,6 +68,23 @@ export interface RuntimeParts {
   readonly agentEnv: AgentEnv;
 }
 
+/** What a runtime that reads the agent's own file by itself cannot know. `configDir` is absolute. */
+const tableParts = (
+  { launch, layout, agentName }: Settings,
+  configDir: string,
+): Pick<RuntimeModels, "defined" | "instructions"> => {
+  const { agent } = launch;
+  if (agent === undefined) return { defined: null, instructions: null };
+  const own = agentFile(configDir, agentName);
+  const hasOwn = lstatSync(own, { throwIfNoEntry: false }) !== undefined;
+  // In a mode, the runtime is another agent, which does not read this file.
+  const file = agent.mode !== null && hasOwn ? own : null;
+  return {
+    defined: agent.mode === null && agentName !== DEFAULT_AGENT ? agentName : null,
+    instructions: agent.instructions === null ? file : join(layout.workspace, agent.instructions),
+  };
+};
+
 /** The present inputs of the defaults. `configDir` is the agent's config directory, absolute. */
 export const runtimeModels = (
   { settings, adapter, agentEnv }: RuntimeParts,
@@ -92,6 +109,7 @@ export const runtimeModels = (
         : null,
     model: Result.isSuccess(choice) ? choice.success : null,
     gateway: gateway ? [...new Set(offered)] : [],
+    ...tableParts(settings, configDir),
     hosted:
       (agentModel !== null && providerOf(agentModel) === HOSTED_PROVIDER) ||
       repositoryNamesHosted(settings, configDir),

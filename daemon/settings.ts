@@ -159,12 +159,13 @@ export const standbySettings = (
 
 /** The settings of a sandbox that has waited, once it has a session. */
 export const claimedSettings = (environment: Variables, waiting: Settings, claim: Claim): Settings => {
-  const { wip, restore, recap, boot_deadline_ms: bootDeadlineMs } = claim;
+  const { wip, restore, recap, agent, boot_deadline_ms: bootDeadlineMs } = claim;
   const launch = {
     ...waiting.launch,
     ...(wip !== undefined && { wip }),
     ...(restore !== undefined && { restore }),
     ...(recap !== undefined && { recap }),
+    ...(agent !== undefined && { agent }),
     bootDeadlineMs,
   };
   return settingsOf({ ...environment, ...claim.environment }, launch, waiting.layout);

@@ -21,7 +21,7 @@ import { lackedRole } from "./roles.js";
  * @property {boolean} [mono] for keys and addresses
  * @property {string} [placeholder]
  * @property {[string, string][]} [options] values and labels to choose from
- * @property {string[]} [suggestions]
+ * @property {(string | [string, string])[]} [suggestions] values, or values with what is said of them
  * @property {string} [path] the field's name in the API, if it differs: its issues are shown below the field
  */
 
@@ -220,7 +220,10 @@ const inputView = (id, spec, described) => {
     list: spec.suggestions && `${id}-list`,
   });
   if (spec.suggestions === undefined) return input;
-  const options = spec.suggestions.map((suggestion) => h("option", { value: suggestion }));
+  const options = spec.suggestions.map((suggestion) => {
+    const [offered, label] = typeof suggestion === "string" ? [suggestion] : suggestion;
+    return h("option", { value: offered, label });
+  });
   return h("div", {}, input, h("datalist", { id: `${id}-list` }, options));
 };
 

@@ -18,6 +18,12 @@ export const promptField = {
   lines: 6,
 };
 
+export const AGENT_HINT =
+  "Optional. An agent of the project: a table in `platform.toml`, or a file in `.platform/runtime/agents`.";
+
+/** Which program an agent is. @param {SessionOptions["agent_choices"][number]} agent */
+export const runtimeWords = ({ runtime }) => runtime ?? "cannot start";
+
 export const newSession = {
   /** @param {string[]} params @returns {Promise<NewSessionPage>} */
   load: async ([id = ""]) => {
@@ -67,15 +73,15 @@ export const newSession = {
                 {
                   name: "agent_name",
                   label: "Agent",
-                  hint: "Optional. An agent that the repository defines, in `.platform/runtime/agents`.",
+                  hint: AGENT_HINT,
                   placeholder: "default",
-                  suggestions: options?.agents,
+                  suggestions: options?.agent_choices.map((agent) => [agent.name, runtimeWords(agent)]),
                   mono: true,
                 },
                 {
                   name: "agent_model",
                   label: "Model",
-                  hint: "Optional. In the form `provider/model`.",
+                  hint: "Optional. In the form `provider/model`, or as the agent's runtime names it.",
                   placeholder: options?.default_model ?? "provider/model",
                   suggestions: options?.models,
                   mono: true,

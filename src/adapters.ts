@@ -286,8 +286,6 @@ const sandboxLimits = (config: Config): SandboxLimits => ({
 
 /** The options of every provider for the agent runtime of its sandboxes. */
 const launchOptions = (config: Config): LaunchOptions => ({
-  agentCommand: config.agentCommand,
-  agentAdapter: config.agentAdapter,
   turnLimits: config.turnLimits,
   models: config.defaultModels,
   orphanMs: config.sandboxOrphanMs,
@@ -306,7 +304,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     nodeId: installation.nodeId,
     nodePath: process.execPath,
     ...launchOptions(config),
-    agentBinaries: agentBinaries(config.agentCommand, config.path),
+    agentBinaries: agentBinaries(config.runtimes, config.path),
     limits: sandboxLimits(config),
     ...serviceAddresses(config, port),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),

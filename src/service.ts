@@ -1,6 +1,5 @@
 /** The service over its ports: actors, admission, endpoints. The caller, serve.ts or a test, chooses the adapters. */
 import { readFileSync } from "node:fs";
-import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import * as Deferred from "effect/Deferred";
@@ -36,6 +35,7 @@ import { watchGauges } from "./http/gauges.ts";
 import { firingLayer } from "./services/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
 import { directoryLayer } from "./services/directory.ts";
+import { Runtimes } from "./services/runtimes.ts";
 import { ModelPolicy } from "./services/models.ts";
 import { manifestsLayer } from "./services/manifests.ts";
 import { reconcileLayer } from "./duties/manifests.ts";
@@ -173,15 +173,12 @@ const gateway = ({ llm }: Config) => {
 export type AddressBook = Layer.Layer<Actors | Placement, never, Sharding.Sharding>;
 
 const clusterAddresses: AddressBook = Layer.mergeAll(actorsLayer, placementLayer);
-/** A runtime other than opencode brings its own model, and the simulated provider runs none. */
+/** The simulated provider runs no model. */
 const modelPolicy = (config: Config) =>
   Layer.effect(
     ModelPolicy,
     Effect.map(SandboxProvider, ({ name }) => ({
-      required:
-        name !== "simulated" &&
-        config.agentAdapter !== "plain" &&
-        path.basename(config.agentCommand[0] ?? "") === "opencode",
+      required: name !== "simulated",
       gatewayTiers: config.llm?.tiers ?? [],
       gatewayKey: config.llm?.apiKey ?? null,
       defaults: config.defaultModels,
@@ -209,6 +206,7 @@ export const actorLayers = <E>({
 }) => {
   const entity = { maxIdleMs: config.actorIdleMs };
   const { bootTimeoutMs } = config;
+  const offered = Layer.succeed(Runtimes, config.runtimes);
   const spec = { internalUrl: INTERNAL_URL, ...config, gateway: gateway(config) };
   const entities = Layer.mergeAll(
     sessionActors({ ...entity, nodeId }),
@@ -233,7 +231,7 @@ export const actorLayers = <E>({
     ),
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
-    Layer.merge(connectorsLayer, approvalsLayer({ takesMessages: config.agentAdapter !== "plain" })),
+    Layer.merge(connectorsLayer, approvalsLayer),
   );
   return duties.pipe(
     Layer.provideMerge(
@@ -261,7 +259,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(Layer.merge(Doubts.layer, RoomWishes.layer)),
     Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
     Layer.provideMerge(pausingLayer),
-    Layer.provideMerge(Layer.merge(callApprovalLayer, proposedWorkLayer)),
+    Layer.provideMerge(Layer.mergeAll(callApprovalLayer, proposedWorkLayer, offered)),
     Layer.provideMerge(ports),
   );
 };

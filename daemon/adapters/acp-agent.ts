@@ -18,7 +18,7 @@ import type { GatewayCalls, Refused } from "../gateway-calls.ts";
 import type { Pipes } from "../process.ts";
 import { AcpChoices } from "./acp-choices.ts";
 import { AcpConversation, type Sent } from "./acp-conversation.ts";
-import { AcpRequests } from "./acp-requests.ts";
+import { AcpRequests, allowed } from "./acp-requests.ts";
 import {
   costIn,
   endOf,
@@ -50,6 +50,8 @@ export interface OpenSession {
   readonly id: string;
   readonly choices: AcpChoices;
   readonly capabilities: Capabilities;
+  /** Whether it has had a message, and with it the instructions. */
+  isInstructed: boolean;
 }
 
 interface Turn {
@@ -74,6 +76,8 @@ export interface AcpAgentOptions {
   readonly limits: TurnLimits;
   /** The model's calls, as far as they are seen. Absent: none is. */
   readonly gateway?: Pick<GatewayCalls, "begin" | "refused" | "isCalling" | "pieces" | "passed">;
+  /** Whether every permission is given without a question. Absent: people are asked. */
+  readonly allowsAll?: boolean;
 }
 
 export class AcpAgent {
@@ -152,7 +156,13 @@ export class AcpAgent {
       if (former?.wire === wire) return;
       const again = former === null ? null : yield* this.#openAgain(wire, capabilities, former.id);
       const begun = again ?? (yield* this.#openNew(wire));
-      this.#session = { wire, capabilities, id: begun.id, choices: new AcpChoices(begun.answer) };
+      this.#session = {
+        wire,
+        capabilities,
+        id: begun.id,
+        choices: new AcpChoices(begun.answer),
+        isInstructed: again !== null && former?.isInstructed === true,
+      };
       if (again === null && this.#wasUsed) this.conversation.note(FORGOTTEN);
     }).pipe(
       Effect.timeoutOrElse({
@@ -286,6 +296,7 @@ export class AcpAgent {
   #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
     // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
+    if (this.#options.allowsAll === true) return Promise.resolve(allowed(request.options));
     return this.#requests.ask(request, cancelled);
   }
 

@@ -39,6 +39,9 @@ const decodeOffered = Schema.decodeUnknownOption(Offered);
 
 type Kind = "model" | "mode";
 
+/** How many models a message names. */
+const MODELS_NAMED = 20;
+
 /** One thing that can be chosen. */
 interface Choice {
   readonly current: string;
@@ -137,12 +140,16 @@ export class AcpChoices {
             : `Choose one of: ${names.join(", ")}.`),
       };
     }
-    if (model === null || this.has("model", model)) return null;
+    // The present one may have been set when the agent started, and not be listed.
+    if (model === null || this.model === model || this.has("model", model)) return null;
+    const ids = this.#choices.get("model")?.entries.map(({ id }) => id) ?? [];
+    const more = ids.length - MODELS_NAMED;
+    const listed = [...ids.slice(0, MODELS_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
     return {
       code: "unknown_model",
       message:
-        `There is no model "${model}" in this session. Choose another one, ` +
-        "or add its provider to the agent runtime's configuration.",
+        `There is no model "${model}" in this session. ` +
+        (ids.length === 0 ? "The agent runtime offers no choice of models." : `Choose one of: ${listed}.`),
     };
   }
 

@@ -103,6 +103,10 @@ export class AcpRequests {
 const ALLOWED_BEFORE =
   "Allowed without a question, because “Always allow” was answered to the same request before.";
 
+/** The option that permits a request without a person's answer. Null: the request has only others. */
+export const allowed = (options: readonly PermissionOption[]): string | null =>
+  (optionFor(options, "once") ?? optionFor(options, "always"))?.optionId ?? null;
+
 const KINDS: Readonly<Record<"once" | "always" | "reject", readonly string[]>> = {
   once: ["allow_once"],
   // An agent without a rule of its own asks again, and gets the answer from here.

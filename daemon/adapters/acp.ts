@@ -11,7 +11,7 @@ import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./acp-agent.ts
 import type { Wanted } from "./acp-choices.ts";
 import { blocksOf, contentOf } from "./acp-prompt.ts";
 import type { AdapterSteering, AgentSession, Briefing, Handover, RuntimeAdapter } from "./adapter.ts";
-import { opencodeSettings } from "./opencode.ts";
+import { opencodeDefaults, opencodeSettings } from "./opencode.ts";
 
 /** How long a message waits until the agent is followed. After that it is sent anyway. */
 const FOLLOWED_WITHIN = "10 seconds";
@@ -20,9 +20,6 @@ const TAKEN_KEPT = 256;
 /** spec.md 2.4: the agent that needs no choice. */
 const DEFAULT_AGENT = "default";
 
-/** Claude Code repeats a call for three minutes, even if its key is refused. */
-const FEW_RETRIES = { CLAUDE_CODE_MAX_RETRIES: "2" };
-
 export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
   const agent = new AcpAgent(options);
   const steering = new AcpSteering(agent);
@@ -30,7 +27,8 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
     steering,
     // opencode reads its settings here in both of its modes. Other agents do not look at them.
     ...opencodeSettings,
-    environment: (paths) => ({ ...opencodeSettings.environment(paths), ...FEW_RETRIES }),
+    // Every agent gets the instructions with its first message.
+    defaults: (models) => opencodeDefaults({ ...models, instructions: null }),
     ahead: null,
     talk: (pipes) => agent.connect(pipes),
     lost: agent.lost,
@@ -64,7 +62,8 @@ class AcpSteering implements AdapterSteering {
       const { sessionId: id, agentName } = wanted;
       if (this.#taken.has(id)) return "accepted" as const;
       const session = yield* this.#agent.session;
-      if (agentName !== DEFAULT_AGENT && !session.choices.has("mode", agentName))
+      const isNeeded = agentName !== DEFAULT_AGENT && wanted.table?.isOptional !== true;
+      if (isNeeded && !session.choices.has("mode", agentName))
         return { refused: `the agent runtime has no agent "${agentName}"` };
       yield* this.#followed;
       const message = { id, text, model: null, agent: null };
@@ -126,12 +125,13 @@ class AcpSteering implements AdapterSteering {
       const error = session.choices.fault(choice) ?? (yield* this.#choose(session, choice));
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
       const { id, text } = message;
-      const texts = this.#briefing === null ? [text] : [this.#briefing, text];
+      const texts = [this.#instructions(wanted, session), this.#briefing, text].filter((one) => one !== null);
       const blocks = yield* blocksOf(texts, files, session.capabilities);
       this.#chosen = choice;
       this.#briefing = null;
       this.#taken.set(id, true);
       const sent = { messageId: id, content: contentOf(text, files), model: session.choices.model };
+      session.isInstructed = true;
       this.#agent.prompt(session, sent, blocks);
       return { outcome: "accepted" } satisfies Handover;
     });
@@ -141,6 +141,13 @@ class AcpSteering implements AdapterSteering {
   #wanted({ model, agentName }: AgentSession, session?: OpenSession): Wanted {
     const own = session?.choices.has("mode", agentName) === true ? agentName : null;
     return { model: this.#chosen.model ?? model, agent: this.#chosen.agent ?? own };
+  }
+
+  /** The protocol has no place for them. So the agent gets them with its session's first message, unless it reads them by itself. */
+  #instructions({ table, agentName }: AgentSession, session: OpenSession): string | null {
+    if (table === undefined || session.isInstructed) return null;
+    const readsItself = table.isOptional && table.isOwnFile && session.choices.has("mode", agentName);
+    return readsItself ? null : table.instructions();
   }
 
   #choose(session: OpenSession, choice: Wanted): Effect.Effect<ItemError | null, HttpFailure> {

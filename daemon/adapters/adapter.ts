@@ -10,6 +10,7 @@ import type {
   TurnNow,
 } from "../../src/domain/conversation/conversation.ts";
 import type { History } from "../../src/domain/conversation/history.ts";
+import type { Permissions } from "../../src/domain/runtimes/runtime.ts";
 import type { LastTurn } from "../../src/domain/session/last-turn.ts";
 import type {
   OutgoingMessage,
@@ -25,8 +26,20 @@ export interface AgentSession {
   /** The title of the agent session: the session's id. A later daemon finds the agent session by it. */
   readonly sessionId: string;
   readonly agentName: string;
-  /** `provider/model`. Null: the runtime chooses. */
+  /** The runtime's name of a model. Null: the runtime chooses. */
   readonly model: string | null;
+  /** Absent: the agent has no table. */
+  readonly table?: AgentTable;
+}
+
+/** What a table of the manifest says of the session's agent. */
+export interface AgentTable {
+  /** A runtime without an agent or mode of the name does as it does by itself. */
+  readonly isOptional: boolean;
+  /** Whether its instructions are the file that a runtime with an agent of the name reads by itself. */
+  readonly isOwnFile: boolean;
+  /** Null: it has none. Known once the repository is checked out. */
+  readonly instructions: () => string | null;
 }
 
 /** The session's first prompt. */
@@ -62,6 +75,8 @@ export interface PromptRefused {
 export interface RuntimeTools {
   /** The runtime is told where the gateway to tools is: of connectors, and of the platform itself. */
   readonly hasConnectors: boolean;
+  /** Whether a person is asked before commands and changes. Null: the project's configuration says it. */
+  readonly permissions: Permissions | null;
 }
 
 export interface RuntimePaths {
@@ -81,6 +96,10 @@ export interface RuntimeModels {
   readonly gateway: readonly string[];
   /** Whether the session or the repository names the provider that the makers of the runtime host. */
   readonly hosted: boolean;
+  /** An agent that a table of the manifest defines under its own name, which the runtime may not know. Null: the agent has no table. */
+  readonly defined: string | null;
+  /** A file with instructions that the runtime does not find by itself, an absolute path. Null: it finds all of them. */
+  readonly instructions: string | null;
 }
 
 /** How long a failing model is tolerated before its turn is ended. */

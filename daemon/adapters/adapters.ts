@@ -6,13 +6,19 @@ import { TURN_LIMITS, type RuntimeAdapter, type TurnLimits } from "./adapter.ts"
 import { opencodeAdapter } from "./opencode.ts";
 import { plainAdapter } from "./plain.ts";
 
-type MakeAdapter = (layout: Settings["layout"], limits: TurnLimits) => RuntimeAdapter;
+type MakeAdapter = (settings: Pick<Settings, "launch" | "layout">, limits: TurnLimits) => RuntimeAdapter;
 
 const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
-  opencode: ({ runtimePort }, limits) => opencodeAdapter(runtimePort, limits, watchGateway()),
-  acp: ({ workspace }, limits) => acpAdapter({ workspace, limits, gateway: watchGateway() }),
-  plain: ({ runtimePort }) => plainAdapter(runtimePort),
+  opencode: ({ layout }, limits) => opencodeAdapter(layout.runtimePort, limits, watchGateway()),
+  acp: ({ layout, launch }, limits) =>
+    acpAdapter({
+      workspace: layout.workspace,
+      limits,
+      gateway: watchGateway(),
+      allowsAll: launch.permissions === "allow",
+    }),
+  plain: ({ layout }) => plainAdapter(layout.runtimePort),
 };
 
 export const adapterOf = ({ launch, layout }: Settings): RuntimeAdapter =>
-  ADAPTERS[launch.adapter](layout, { ...TURN_LIMITS, ...launch.turnLimits });
+  ADAPTERS[launch.adapter]({ launch, layout }, { ...TURN_LIMITS, ...launch.turnLimits });

@@ -18,6 +18,7 @@ import {
   type Observers,
   type RuntimeAdapter,
   type RuntimeModels,
+  type RuntimeTools,
   type TurnEnd,
   type TurnLimits,
 } from "./adapter.ts";
@@ -46,11 +47,12 @@ const CONNECTORS = {
 };
 
 /** Overrides the project's configuration. File snapshots cost seconds on a large repository. */
-const fixedOf = (hasConnectors: boolean): string =>
+const fixedOf = ({ hasConnectors, permissions }: RuntimeTools): string =>
   JSON.stringify({
     autoupdate: false,
     share: "disabled",
     snapshot: false,
+    ...(permissions !== null && { permission: { bash: permissions, edit: permissions } }),
     ...(hasConnectors && { mcp: { [GATEWAY]: CONNECTORS } }),
   });
 
@@ -66,7 +68,14 @@ const gatewayProvider = (models: readonly string[]) => ({
 });
 
 /** All permissions, because the sandbox is the boundary. The project can restrict them. */
-const defaultsOf = ({ model, plugin, gateway, hosted }: RuntimeModels): string =>
+export const opencodeDefaults = ({
+  model,
+  plugin,
+  gateway,
+  hosted,
+  defined,
+  instructions,
+}: RuntimeModels): string =>
   JSON.stringify({
     // See OWN_EDIT.
     $schema: "https://opencode.ai/config.json",
@@ -74,6 +83,9 @@ const defaultsOf = ({ model, plugin, gateway, hosted }: RuntimeModels): string =
     // opencode adds the project's own plugins to this list.
     ...(plugin !== null && { plugin: [pathToFileURL(plugin).href] }),
     ...(model !== null && { model }),
+    // The agent's own file adds to it, or overrides it.
+    ...(defined !== null && { agent: { [defined]: { mode: "primary" } } }),
+    ...(instructions !== null && { instructions: [instructions] }),
     provider: {
       ...(gateway.length > 0 && { [GATEWAY_PROVIDER]: gatewayProvider(gateway) }),
       // Without this, opencode falls back to its own hosted models, which no sandbox can reach.
@@ -102,12 +114,12 @@ const OWN_EDIT = {
 
 /** How opencode is set up, in each of its modes. */
 export const opencodeSettings: Pick<RuntimeAdapter, "defaults" | "ownEdit" | "environment"> = {
-  defaults: defaultsOf,
+  defaults: opencodeDefaults,
   ownEdit: OWN_EDIT,
-  environment: ({ configDir, defaults, hasConnectors }) => ({
+  environment: ({ configDir, defaults, ...tools }) => ({
     OPENCODE_CONFIG: defaults,
     OPENCODE_CONFIG_DIR: configDir,
-    OPENCODE_CONFIG_CONTENT: fixedOf(hasConnectors),
+    OPENCODE_CONFIG_CONTENT: fixedOf(tools),
     OPENCODE_DISABLE_AUTOUPDATE: "1",
     OPENCODE_DISABLE_MODELS_FETCH: "1",
   }),

@@ -7,12 +7,14 @@
  * restart the branch has moved on from its base, and a shallow branch could be neither merged nor compared with the
  * base.
  */
+import { relative } from "node:path";
 import type { Writable } from "node:stream";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
+import { AGENT_FILE_LIMIT, agentFile } from "../../src/domain/sandbox/agent.ts";
 import { configDirOf, type ConfigDir } from "../config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
 import type { HttpFailure } from "../http-client.ts";
@@ -250,6 +252,26 @@ const fileAt = (settings: Settings, object: string, maxBytes: number) =>
     Effect.map(({ code, stdout }) => (code === 0 ? new Uint8Array(stdout) : null)),
     Effect.mapError(notStarted),
   );
+
+/**
+ * The instructions of an agent with a table in the manifest, without the head of settings that its file may have. Null: it has no
+ * table or no file.
+ */
+export const readInstructions = (
+  settings: Settings,
+  { commit, configDir }: Pick<Prepared, "commit" | "configDir">,
+): Effect.Effect<string | null> => {
+  const { launch, layout, agentName } = settings;
+  if (launch.agent === undefined) return Effect.succeed(null);
+  const own = relative(layout.workspace, agentFile(configDir.path, agentName));
+  return fileAt(settings, `${commit}:${launch.agent.instructions ?? own}`, AGENT_FILE_LIMIT).pipe(
+    Effect.map((bytes) => (bytes === null ? null : withoutHead(new TextDecoder().decode(bytes)))),
+    Effect.catch(() => Effect.succeed(null)),
+  );
+};
+
+const withoutHead = (text: string): string =>
+  text.replace(/^---\r?\n[\s\S]*?\n---[ \t]*(?:\r?\n|$)/, "").trim();
 
 /** A command in the workspace, as the agent, with the platform's git settings and no secrets. */
 const gitLaunch = (settings: Settings, command: readonly string[]): Launch => ({

@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { keep, readKept } from "../kept.js";
+import { AGENT_HINT } from "../new-session.js";
 import { lackedRole } from "../roles.js";
 import { FieldGroup, Form, SelectField, TextField } from "../ui/form.tsx";
 import { CopyBlock, Tag } from "../ui/parts.tsx";
@@ -270,7 +271,7 @@ const NameFields = ({ typed, write }: Write) => (
     <TextField
       name="agent"
       label="Agent"
-      hint="Optional. An agent that the repository defines, in `.platform/runtime/agents`."
+      hint={AGENT_HINT}
       placeholder="default"
       mono
       value={typed.agent}

@@ -50,7 +50,7 @@ export const conflictCommands = ({ base_ref: base, head_ref: head }: Change): st
     `git push origin ${word(head)}`,
   ].join("\n");
 
-/** What an agent is asked to do about a conflict. */
+/** The message that asks an agent to solve a conflict. */
 export const conflictAsk = ({ base_ref: base, conflicts }: Change): string => {
   const files = conflicts.length === 0 ? "" : ` in ${conflicts.slice(0, 5).join(", ")}`;
   return `Run git fetch origin, merge origin/${base} into your branch, resolve the conflicts${files}, commit, and push.`;

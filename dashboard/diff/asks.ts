@@ -42,7 +42,7 @@ export const removeAsks = (session: string): void => store(session, []);
 const quoted = (quote: string): readonly string[] =>
   quote === "" ? [] : [...quote.split("\n").map((line) => `> ${line}`), ""];
 
-/** What the agent is told. */
+/** The message to the agent. */
 export const askMessage = (asks: readonly Ask[]): string =>
   [
     "Here are review comments on your changes. Address each of them, commit, and push.",

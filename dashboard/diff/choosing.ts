@@ -42,7 +42,7 @@ export const useChoosing = (chose: (range: Range) => void) => {
   const [range, setRange] = useState<Range | null>(null);
   /** Where the reader began: with a finger or a mouse, or at the last line that was chosen. */
   const anchor = useRef<number | null>(null);
-  /** What is being drawn. The state may be that of the last drawing of the page. */
+  /** The range that is being drawn. The state may be that of the last drawing of the page. */
   const drawn = useRef<Range | null>(null);
 
   const draw = (next: Range): void => {

@@ -32,7 +32,7 @@ export const isNumbered = ({ before, after }: DiffLine): boolean => before !== n
 /**
  * The lines that a reader chose. If some of them are in the file after the change, the comment is about those.
  *
- * @returns null: none of them is a line of the file
+ * @returns null: the choice has no line of the file
  */
 export const linesOf = (chosen: readonly DiffLine[]): Lines | null => {
   for (const [side, name] of [

@@ -1,7 +1,11 @@
 /** The choices of the next session, as a row of small menus. */
 import { useQuery } from "@tanstack/react-query";
+import type { SessionOptions } from "../wire.d.ts";
+import { runtimeWords } from "../new-session.js";
 import type { Draft, Project } from "./draft.ts";
 import { optionsQuery } from "./options.ts";
+
+type Agent = SessionOptions["agent_choices"][number];
 
 interface Pick {
   readonly label: string;
@@ -33,6 +37,13 @@ const ChipPick = ({ label, value, options, onChange }: Pick) => {
 const sameWords = (names: readonly string[]): readonly (readonly [string, string])[] =>
   names.map((name) => [name, name]);
 
+/** Each with its runtime. The empty value is the default agent. */
+const agentOptions = (agents: readonly Agent[]): Pick["options"] =>
+  agents.map((agent) => {
+    const value = agent.name === "default" ? "" : agent.name;
+    return [value, `${agent.name} (${runtimeWords(agent)})`];
+  });
+
 interface Chips {
   readonly projects: readonly Project[];
   readonly project: Project;
@@ -42,7 +53,12 @@ interface Chips {
 /** Where the next session works, as which agent, and with which model. */
 export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: Chips) => {
   const { data: options } = useQuery(optionsQuery(project.id));
-  const { branches = [], agents = [], models = [], default_model: model = null } = options ?? {};
+  const {
+    branches = [],
+    agent_choices: agents = [],
+    models = [],
+    default_model: model = null,
+  } = options ?? {};
   const branch = project.default_branch;
   return (
     <>
@@ -61,7 +77,7 @@ export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: 
       <ChipPick
         label="Agent"
         value={choice.agent_name}
-        options={[["", "Default agent"], ...sameWords(agents.filter((name) => name !== "default"))]}
+        options={agents.length === 0 ? [["", "Default agent"]] : agentOptions(agents)}
         onChange={(agent_name) => choose({ ...choice, agent_name })}
       />
       <ChipPick

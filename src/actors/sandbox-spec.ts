@@ -11,6 +11,9 @@ import {
 import { commitOfSaved } from "../domain/save/saved.ts";
 import type { Claim, GitCredential } from "../domain/sandbox/launch.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
+import { startOf } from "../domain/agents/agents.ts";
+import { DEFAULT_AGENT } from "../domain/sandbox/agent.ts";
+import { agentIn, Runtimes } from "../services/runtimes.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { type Sandbox, Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
@@ -70,19 +73,23 @@ interface Standing {
 const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const projects = yield* Projects;
   const keyring = yield* Keyring;
+  const offered = yield* Runtimes;
   const services = yield* Effect.context<Secrets | Keyring>();
   return Effect.fnUntraced(function* ({ sandboxId, projectId, environment, session }: Standing) {
     const [[state = null], { given, values }] = yield* Effect.all(
       [projects.states([projectId]), Effect.provideContext(openSecrets(projectId), services)],
       { concurrency: "unbounded" },
     );
-    const { project, tier } = yield* found(`project ${projectId}`, state);
+    const { project, tier, manifest } = yield* found(`project ${projectId}`, state);
+    const named = yield* Effect.provideService(agentIn(manifest, session.agentName), Runtimes, offered);
+    const { runtime, agent, model } = startOf(named, session.agentModel);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
     const spec = {
       id: sandboxId,
       environment: injectedEnvironment({
         ...session,
+        agentModel: model,
         projectId,
         baseUrl: options.internalUrl,
         defaultBranch: project.defaultBranch,
@@ -97,6 +104,8 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...(Object.keys(variables).length > 0 && { variables }),
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
+      runtime,
+      agent,
       // The platform has tools of its own, so every agent has some.
       hasConnectors: true,
     } satisfies Omit<SandboxSpec, keyof OfSession>;
@@ -148,7 +157,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
 const NO_SESSION: SessionInput = {
   sessionId: "",
   baseRef: "",
-  agentName: "",
+  agentName: DEFAULT_AGENT,
   agentModel: null,
   initialPrompt: null,
 };
@@ -167,6 +176,7 @@ export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...spec,
       environment: splitEnvironment(spec.environment).standing,
       sessionId: null,
+      agent: null,
       wip: null,
       restore: false,
       recap: null,
@@ -185,7 +195,7 @@ export const recipeOf = (spec: SandboxSpec): string => {
     ...standing
   } = splitEnvironment(spec.environment).standing;
   // Secrets are named by their revision, which is in the environment.
-  const { image, variables, egressAllow, llmUpstream, hasConnectors } = spec;
+  const { image, variables, egressAllow, llmUpstream, runtime, hasConnectors } = spec;
   const parts = [
     DAEMON_PROTOCOL,
     Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
@@ -193,6 +203,7 @@ export const recipeOf = (spec: SandboxSpec): string => {
     Object.entries(variables ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1)),
     egressAllow,
     llmUpstream,
+    [runtime.adapter, runtime.command, Object.entries(runtime.variables), runtime.permissions],
     hasConnectors,
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
@@ -213,6 +224,7 @@ export const claimOf = (spec: SandboxSpec, { sessionId, branchCommit, credential
   ...(spec.wip !== null && { wip: spec.wip }),
   ...(spec.restore && { restore: true }),
   ...(spec.recap !== null && { recap: spec.recap }),
+  ...(spec.agent !== null && { agent: spec.agent }),
   ...(branchCommit !== null && { branch_commit: branchCommit }),
   credential,
   boot_deadline_ms: spec.bootDeadlineMs,

@@ -78,9 +78,10 @@ const bootInTurn = Effect.fnUntraced(function* (
     const booting = Effect.flatMap(record, (newest) => boot(newest, environment));
     return yield* places.boot(projectId, booting);
   }).pipe(
-    Effect.catchTag("EnvironmentFailed", ({ message }) =>
-      Effect.succeed(bootFailed(failure("environment_failed", message))),
-    ),
+    Effect.catchTags({
+      EnvironmentFailed: ({ message }) => Effect.succeed(bootFailed(failure("environment_failed", message))),
+      BrokenAgent: ({ message }) => Effect.succeed(bootFailed(failure("runtime_failed", message))),
+    }),
   );
 });
 

@@ -27,6 +27,9 @@ import { GitBackend } from "../git/port.ts";
 import { CHECKOUT_PACK_BYTES, DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
 import { answeredInTime, linked } from "../services/answered.ts";
+import type { OfferedRuntimes } from "../domain/runtimes/runtimes.ts";
+import { waitsAs } from "../domain/agents/agents.ts";
+import { Runtimes } from "../services/runtimes.ts";
 import { BootPlaces } from "../services/boot-places.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
@@ -189,7 +192,7 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
         yield* remove(id, Effect.void);
       });
     const starting = start(id, projectId).pipe(
-      Effect.catchTags({ SandboxError: failed, EnvironmentFailed: failed }),
+      Effect.catchTags({ SandboxError: failed, EnvironmentFailed: failed, BrokenAgent: failed }),
       // Without this, a sandbox that never gets ready would keep its place.
       Effect.catchDefect(failed),
     );
@@ -228,7 +231,10 @@ const makeTidying = Effect.fnUntraced(function* (
     return yield* recipeNow(id, projectId).pipe(
       Effect.map((now) => now === recipe),
       Effect.timeoutOrElse({ duration: COMPARE_WITHIN, orElse: () => Effect.succeed(false) }),
-      Effect.catchTag("EnvironmentFailed", () => Effect.succeed(false)),
+      Effect.catchTags({
+        EnvironmentFailed: () => Effect.succeed(false),
+        BrokenAgent: () => Effect.succeed(false),
+      }),
     );
   });
 
@@ -251,23 +257,31 @@ const makeTidying = Effect.fnUntraced(function* (
   return { tidy, wanted };
 });
 
-/** Whether a trigger fires at an instant, and then not again soon. */
-const firesSeldom = ({ project, triggers }: KnownProject, id: string, at: number): boolean => {
+/** Whether a trigger fires at an instant, and then not again soon, with an agent that a waiting sandbox can have. */
+const firesSeldom = (known: KnownProject, id: string, { at, offered }: DueTimer): boolean => {
+  const { project, triggers, manifest } = known;
   const trigger = triggers.get(id.slice(project.id.length + 1));
   if (project.triggersPaused || trigger?.type !== "cron") return false;
+  if (!waitsAs(manifest.agents, trigger.agent, offered)) return false;
   return (nextDue(trigger, at) ?? Infinity) - at >= TRIGGER_PERIOD_MS;
 };
+
+interface DueTimer {
+  readonly at: number;
+  readonly offered: OfferedRuntimes;
+}
 
 /** @returns a function that says whose cron triggers fire soon and seldom enough (K7): the next instants, by project. */
 const dueProjects = Effect.gen(function* () {
   const directory = yield* Directory;
   const { schedules } = yield* Timers;
+  const offered = yield* Runtimes;
   return (now: number): ReadonlyMap<string, number> => {
     const projects = new Map<string, number>();
     for (const { id, due } of schedules.soon(now + TRIGGER_LEAD_MS, TIMERS_MAX)) {
       const projectId = projectOf(id);
       const known = directory.known(projectId);
-      if (known !== null && !projects.has(projectId) && firesSeldom(known, id, due))
+      if (known !== null && !projects.has(projectId) && firesSeldom(known, id, { at: due, offered }))
         projects.set(projectId, due);
     }
     return projects;

@@ -1,7 +1,6 @@
 /** Settings that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { AgentAdapter } from "../domain/sandbox/launch.ts";
 import type { SignInSettings } from "../domain/person/sign-in.ts";
 import type { PreviewAddress } from "../domain/session/preview.ts";
 import type { TerminalUsers } from "../domain/session/terminal.ts";
@@ -35,8 +34,6 @@ export class Limits extends Context.Service<
     readonly signIn: Pick<SignInSettings, "signUp">;
     /** PLATFORM_WEBHOOK_ALLOW_HOSTS, in lower case. */
     readonly webhookAllowHosts: readonly string[];
-    /** PLATFORM_AGENT_ADAPTER. */
-    readonly agentAdapter: AgentAdapter;
     /** PLATFORM_TERMINALS. */
     readonly terminals: TerminalUsers;
   }

@@ -64,10 +64,7 @@ export const projectInactive = () =>
 
 /** A session whose runtime has no conversation. */
 export const takesNoMessages = () =>
-  new Conflict({
-    error: "The agent runtime of this installation takes no messages (PLATFORM_AGENT_ADAPTER=plain).",
-    code: "not_supported",
-  });
+  new Conflict({ error: "The runtime of the session's agent takes no messages.", code: "not_supported" });
 
 export const promptTooLarge = (): Internal =>
   new Internal({

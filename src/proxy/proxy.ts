@@ -41,7 +41,7 @@ export interface Upstream extends HeaderRules {
   readonly headers: readonly string[];
   /** Called when the client sends something while its request is under way: an upload, an upgraded connection. */
   readonly heard?: () => void;
-  /** Called when the request is under way. What it returns is called once, at the end of its answer or upgraded connection. */
+  /** Called when the request is under way. The returned function is called once, at the end of its answer or upgraded connection. */
   readonly opened?: () => () => void;
 }
 

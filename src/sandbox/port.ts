@@ -17,7 +17,7 @@ import type { Duplex } from "node:stream";
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import type { Recap } from "../domain/sandbox/launch.ts";
+import type { LaunchAgent, LaunchRuntime, Recap } from "../domain/sandbox/launch.ts";
 
 /** Everything that a provider needs to start one sandbox. */
 export interface SandboxSpec {
@@ -45,6 +45,10 @@ export interface SandboxSpec {
    * Requests keep their path, which must be below this one. Null: unreachable.
    */
   readonly llmUpstream: string | null;
+  /** What starts the agent runtime. */
+  readonly runtime: LaunchRuntime;
+  /** What the manifest says of the session's agent. Null: nothing, or the claim brings it. */
+  readonly agent: LaunchAgent | null;
   /** The commit of a former sandbox's saved work. Empty: it is made when somebody fetches it. Null without saved work. */
   readonly wip: string | null;
   /** Whether the sandbox brings that work back into its checkout. */

@@ -19,7 +19,9 @@ import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { deliveredNames } from "../domain/manifest/required-secrets.ts";
 import type { ManifestError } from "../domain/manifest/manifest-error.ts";
-import { parseManifest, withAgentFiles, type Manifest } from "../domain/manifest/manifest.ts";
+import type { Agents } from "../domain/agents/agents.ts";
+import { offeredAgents } from "../domain/manifest/manifest-agents.ts";
+import { parseManifest, withAgents, type Manifest } from "../domain/manifest/manifest.ts";
 import { seenCharacters, unsealSecret, unseenCharacters } from "../domain/secret/secret.ts";
 import { signatureKey } from "../domain/trigger/signature.ts";
 import type { TriggerDefinition } from "../domain/trigger/trigger.ts";
@@ -27,6 +29,8 @@ import { StoreError } from "../store/ports/journal.ts";
 import { Projects, type GoodManifest, type Project, type ProjectState } from "../store/ports/projects.ts";
 import type { SealedSecret } from "../store/ports/secrets.ts";
 import { HeldTriggers, UnpackedTriggers } from "./held-triggers.ts";
+import type { OfferedRuntimes } from "../domain/runtimes/runtimes.ts";
+import { Runtimes } from "./runtimes.ts";
 import { Keyring } from "./keyring.ts";
 import { DUTIES } from "./duties.ts";
 import { dutyRound, runDuty } from "./duty.ts";
@@ -44,6 +48,8 @@ export interface ReadManifest {
   readonly triggers: readonly TriggerDefinition[];
   readonly errors: readonly ManifestError[];
   readonly env: Manifest["env"];
+  /** Those that its tables define. */
+  readonly agents: Agents;
   readonly executor: Manifest["executor"];
   /** How many sandboxes wait for a session. */
   readonly warm: number;
@@ -99,6 +105,7 @@ export class Directory extends Context.Service<
 /** The parts of a manifest that are read later. The rest is not held: a service may hold a million triggers. */
 interface HeldManifest extends Pick<Manifest, "env" | "executor" | "warm" | "errors"> {
   readonly triggers: HeldTriggers;
+  readonly agents: Agents;
   /** The secrets that sign webhooks. */
   readonly keyNames: ReadonlySet<string>;
 }
@@ -112,9 +119,10 @@ interface Parsed {
 }
 
 const heldParts = (
-  { triggers, env, executor, warm, errors }: Manifest,
-  unpacked: UnpackedTriggers,
+  { triggers, env, agents, executor, warm, errors }: Manifest,
+  { unpacked, offered }: Pick<Former, "unpacked" | "offered">,
 ): HeldManifest => ({
+  agents: offeredAgents(agents, offered).agents,
   triggers: new HeldTriggers(triggers, unpacked),
   keyNames: new Set(triggers.flatMap((trigger) => (trigger.type === "webhook" ? [trigger.secretEnv] : []))),
   env,
@@ -123,24 +131,25 @@ const heldParts = (
   errors,
 });
 
-const NO_MANIFEST = heldParts(parseManifest(new Uint8Array()), new UnpackedTriggers());
-
 interface Former {
   readonly reading: Parsed | undefined;
+  readonly offered: OfferedRuntimes;
   readonly unpacked: UnpackedTriggers;
 }
 
 /** Parses a good reading's text into triggers. The same reading is not parsed twice. */
-const parsed = (good: GoodManifest | null, { reading: former, unpacked }: Former): Parsed => {
-  if (good === null) return { commit: null, digest: "", manifest: NO_MANIFEST };
+const parsed = (good: GoodManifest | null, { reading: former, ...parts }: Former): Parsed => {
+  if (good === null)
+    return { commit: null, digest: "", manifest: heldParts(parseManifest(new Uint8Array()), parts) };
   const { commit, text, agents } = good;
   const digest = createHash("sha256")
     .update(JSON.stringify([commit, agents]))
     .update(text)
     .digest("hex");
   if (former?.digest === digest) return former;
-  const manifest = withAgentFiles(parseManifest(Buffer.from(text)), new Set(agents));
-  return { commit, digest, manifest: heldParts(manifest, unpacked) };
+  const { offered } = parts;
+  const manifest = withAgents(parseManifest(Buffer.from(text)), { files: new Set(agents), offered });
+  return { commit, digest, manifest: heldParts(manifest, parts) };
 };
 
 const readingOf = (
@@ -151,6 +160,7 @@ const readingOf = (
     return manifest.triggers.all;
   },
   env: manifest.env,
+  agents: manifest.agents,
   executor: manifest.executor,
   warm: manifest.warm,
   commit,
@@ -224,7 +234,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     const keyring = yield* Keyring;
     const held = new Map<string, KnownProject>();
     const readings = new Map<string, Parsed>();
-    const unpacked = new UnpackedTriggers();
+    const parts = { unpacked: new UnpackedTriggers(), offered: yield* Runtimes };
     const unread = new Set<string>();
     const isUnread = Latch.makeUnsafe(false);
     let since: string | null = null;
@@ -233,7 +243,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       const { project } = state;
       const former = held.get(project.id);
       if (former !== undefined && former.project.version > project.version) return;
-      const reading = parsed(state.manifest, { reading: readings.get(project.id), unpacked });
+      const reading = parsed(state.manifest, { reading: readings.get(project.id), ...parts });
       const manifest = readingOf(state, reading);
       readings.set(project.id, reading);
       held.set(project.id, {

@@ -25,6 +25,7 @@ import type { NewSession } from "../store/ports/sessions.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
 import { Directory } from "./directory.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
+import { Runtimes } from "./runtimes.ts";
 import { logMissingSecrets } from "./required-secrets.ts";
 import { missingModel, ModelPolicy } from "./models.ts";
 
@@ -84,10 +85,11 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
       const clock = yield* Clock.Clock;
       const entropy = yield* Entropy;
       const directory = yield* Directory;
-      const rules = yield* ModelPolicy;
+      const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
       const run = Effect.runForkWith(yield* Effect.context());
       const prompted = (request: FireRequest): FireRequest =>
-        request.prompt.is === "skipped" || missingModel(directory.known(request.project.id), rules) === null
+        request.prompt.is === "skipped" ||
+        missingModel(directory.known(request.project.id), request.trigger.agent, rules) === null
           ? request
           : { ...request, prompt: { is: "no_model" } };
       const wish = <By extends FireWish["kind"]>(

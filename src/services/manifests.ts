@@ -10,8 +10,10 @@ import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
 import * as Result from "effect/Result";
 import * as Semaphore from "effect/Semaphore";
-import { agentFile, DEFAULT_AGENT } from "../domain/sandbox/agent.ts";
+import { needsNoFile, needsPlatformModel } from "../domain/agents/agents.ts";
+import { agentFile } from "../domain/sandbox/agent.ts";
 import { NO_CONNECTORS } from "../domain/connector/connector.ts";
+import { offeredAgents } from "../domain/manifest/manifest-agents.ts";
 import { parseManifest } from "../domain/manifest/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import { Connectors } from "../store/ports/connectors.ts";
@@ -22,6 +24,7 @@ import { Directory, type ReadManifest } from "./directory.ts";
 import { sourceAt } from "./build-sources.ts";
 import { Environments } from "./environments.ts";
 import { ModelPolicy, repositoryBringsModel } from "./models.ts";
+import { Runtimes } from "./runtimes.ts";
 import { hasAgentFile, manifestText } from "./repository.ts";
 import { dutyPart } from "./duty.ts";
 
@@ -41,6 +44,7 @@ const NOTHING: ReadManifest = {
   triggers: [],
   errors: [],
   env: { required: [], optional: [] },
+  agents: new Map(),
   executor: NO_CONNECTORS,
   warm: 0,
   commit: null,
@@ -178,15 +182,16 @@ const readAt = Effect.fnUntraced(function* (
     const { message, path, line } = fault;
     return { commit, good: null, failure: { message, path, line } };
   }
-  const asked = new Set(manifest.triggers.map(({ agent }) => agent));
-  asked.delete(DEFAULT_AGENT);
+  const offered = yield* Runtimes;
+  const { agents: own } = offeredAgents(manifest.agents, offered);
   const agents: string[] = [];
-  for (const agent of asked) {
+  for (const agent of new Set(manifest.triggers.map((trigger) => trigger.agent))) {
+    if (needsNoFile(own, agent)) continue;
     if (yield* hasAgentFile(repository, commit, agentFile(manifest.configDir, agent))) agents.push(agent);
   }
   const text = Buffer.from(bytes).toString("utf8");
-  const { required } = yield* ModelPolicy;
-  const brings = required ? yield* repositoryBringsModel(repository, commit, manifest.configDir) : null;
+  const isNeeded = (yield* ModelPolicy).required && needsPlatformModel(own, offered);
+  const brings = isNeeded ? yield* repositoryBringsModel(repository, commit, manifest.configDir) : null;
   const source = yield* sourceAt(repository, commit, manifest.environment);
   if (Result.isFailure(source)) {
     const failure = { message: source.failure, path: "environment.devcontainer", line: null };

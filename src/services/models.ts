@@ -4,8 +4,13 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { agentNamed, type Agent } from "../domain/agents/agents.ts";
+import type { OfferedRuntimes } from "../domain/runtimes/runtimes.ts";
+import { DEFAULT_AGENT } from "../domain/sandbox/agent.ts";
+import { knownAgent } from "./agents.ts";
 import { deliveredNames } from "../domain/manifest/required-secrets.ts";
 import { parseManifest } from "../domain/manifest/manifest.ts";
 import { bringsModel, chooseModel, runtimeConfigFiles, type DefaultModels } from "../domain/sandbox/model.ts";
@@ -17,7 +22,7 @@ import type { KnownProject } from "./directory.ts";
 import { fileText, manifestText } from "./repository.ts";
 
 export interface ModelRules {
-  /** False if the agent runtime brings its own model, or if the sandboxes are simulated. */
+  /** False if the sandboxes are simulated. Else a runtime whose models the platform sets up must have one. */
   readonly required: boolean;
   /** The tiers that have the managed gateway. */
   readonly gatewayTiers: readonly string[];
@@ -50,7 +55,7 @@ export const repositoryBringsModel = Effect.fnUntraced(function* (
   return false;
 });
 
-/** The model of a session that names none itself, and what provides it. */
+/** The model of a session that names neither a model nor an agent, and what provides it. */
 export interface ProjectModel {
   /** False: the agent runtime brings its own model. */
   readonly required: boolean;
@@ -65,7 +70,11 @@ export const projectModel = Effect.fnUntraced(function* (
   secretNames: readonly string[],
   commit: string | null,
 ) {
-  const { required, gatewayTiers, defaults } = yield* ModelPolicy;
+  const { required: isRequired, gatewayTiers, defaults } = yield* ModelPolicy;
+  const agent = yield* Effect.option(knownAgent(project.id, DEFAULT_AGENT));
+  const { runtime = null, model: own = null } = Option.getOrNull(agent) ?? {};
+  const required = isRequired && runtime?.models === "platform";
+  if (own !== null) return { required, model: own, source: "repository" } satisfies ProjectModel;
   const gateway = yield* hasGateway(project, gatewayTiers);
   const choice = chooseModel({ gateway, secretNames, agentModel: null, defaults });
   // The repository's own configuration wins over both (domain/sandbox/model.ts, M2).
@@ -87,21 +96,28 @@ const configuresModel = Effect.fnUntraced(function* (repository: Repository, com
   return yield* repositoryBringsModel(repository, commit, manifest.configDir);
 });
 
+export interface ModelRequest {
+  readonly commit: string;
+  readonly agent: Agent;
+  /** The session's own choice. */
+  readonly agentModel: string | null;
+}
+
 /**
  * Refuses a session that would have no model. The repository is checked last, since that takes one process for each
  * file.
  */
 export const requireModel = Effect.fnUntraced(function* (
   project: Project,
-  { commit, agentModel }: { readonly commit: string; readonly agentModel: string | null },
+  { commit, agent, agentModel }: ModelRequest,
 ) {
   const { required, gatewayTiers, defaults } = yield* ModelPolicy;
-  if (!required) return;
+  if (!required || agent.runtime.models !== "platform") return;
   const { secrets } = yield* (yield* Secrets).list(project.id);
   const choice = chooseModel({
     gateway: yield* hasGateway(project, gatewayTiers),
     secretNames: deliveredNames(secrets),
-    agentModel,
+    agentModel: agentModel ?? agent.model,
     defaults,
   });
   if (Result.isSuccess(choice)) return;
@@ -112,15 +128,18 @@ export const requireModel = Effect.fnUntraced(function* (
 /** The same for a fire, from memory: a sentence that names what is missing. Null if nothing is. */
 export const missingModel = (
   known: KnownProject | null,
-  { required, gatewayTiers, defaults }: ModelRules,
+  agentName: string,
+  { required, gatewayTiers, defaults, offered }: ModelRules & { readonly offered: OfferedRuntimes },
 ): string | null => {
   // Unknown counts as present: the daemon checks again, and reports it.
   if (!required || known === null || known.bringsModel !== false) return null;
+  const agent = Result.getOrNull(agentNamed(known.manifest.agents, agentName, offered));
+  if (agent?.runtime.models !== "platform") return null;
   const { deliveredNames: secretNames, tier } = known;
   const choice = chooseModel({
     gateway: gatewayTiers.includes(tier),
     secretNames,
-    agentModel: null,
+    agentModel: agent.model,
     defaults,
   });
   return Result.isFailure(choice) ? choice.failure : null;

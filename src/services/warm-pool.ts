@@ -7,11 +7,15 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
+import { waitsAs } from "../domain/agents/agents.ts";
+import { DEFAULT_AGENT } from "../domain/sandbox/agent.ts";
 import { isLive } from "../domain/session/session.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import type { Session } from "../store/ports/sessions.ts";
+import { Projects } from "../store/ports/projects.ts";
 import { WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
 import { newUuid } from "./entropy.ts";
+import { agentsIn, Runtimes } from "./runtimes.ts";
 
 /** How long a sandbox waits for a person who is about to start a session, ms. */
 export const WISH_MS = 5 * 60_000;
@@ -23,9 +27,12 @@ const WISHES_MAX = 1000;
 interface Pool {
   /** How many sandboxes may wait on this node. */
   readonly places: number;
-  /** A waiting sandbox for a session that is about to boot. Null: it starts one of its own. May be repeated. */
+  /**
+   * A waiting sandbox for a session that is about to boot. Null: it starts one of its own, because none is ready, or because all
+   * wait with another runtime than its agent has. May be repeated.
+   */
   readonly claim: (
-    session: Pick<Session, "id" | "projectId" | "origin">,
+    session: Pick<Session, "id" | "projectId" | "origin" | "agentName">,
   ) => Effect.Effect<string | null, StoreError>;
   /** A person is about to start a session of the project. False: nothing waits on this node. */
   readonly wish: (projectId: string) => Effect.Effect<boolean>;
@@ -52,7 +59,7 @@ export const WarmPool = Context.Reference<Pool>("platform/services/WarmPool", {
  * @returns the sandbox's id
  */
 export const sandboxToGoOn = Effect.fnUntraced(function* (
-  session: Pick<Session, "id" | "projectId" | "origin" | "status">,
+  session: Pick<Session, "id" | "projectId" | "origin" | "agentName" | "status">,
 ) {
   const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
   return waiting ?? (yield* newUuid);
@@ -66,11 +73,20 @@ export interface WarmPoolOptions {
 
 const make = Effect.fnUntraced(function* (nodeId: string, places: number) {
   const warm = yield* WarmSandboxes;
+  const projects = yield* Projects;
+  const offered = yield* Runtimes;
+  /** Sandboxes wait with the runtime of the default agent. */
+  const fits = Effect.fnUntraced(function* (projectId: string, agentName: string) {
+    if (agentName === DEFAULT_AGENT) return true;
+    const [state = null] = yield* projects.states([projectId]);
+    return waitsAs(agentsIn(state?.manifest ?? null, offered), agentName, offered);
+  });
   const changed = Latch.makeUnsafe(false);
   let wishes = new Map<string, number>();
   return {
     places,
-    claim: Effect.fnUntraced(function* ({ id: sessionId, projectId, origin }) {
+    claim: Effect.fnUntraced(function* ({ id: sessionId, projectId, origin, agentName }) {
+      if (!(yield* fits(projectId, agentName))) return null;
       const isPersons = origin !== "trigger";
       const now = yield* Clock.currentTimeMillis;
       return yield* warm.claim({ projectId, sessionId, nodeId, isPersons, now });
@@ -94,7 +110,7 @@ const make = Effect.fnUntraced(function* (nodeId: string, places: number) {
 export const warmPoolLayer = ({
   nodeId,
   warmMemoryMb,
-}: WarmPoolOptions): Layer.Layer<never, never, WarmSandboxes> => {
+}: WarmPoolOptions): Layer.Layer<never, never, WarmSandboxes | Projects> => {
   const places = Math.floor(warmMemoryMb / WARM_MB);
   return places === 0 ? Layer.empty : Layer.effect(WarmPool, make(nodeId, places));
 };

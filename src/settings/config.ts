@@ -6,10 +6,10 @@ import { homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { offeredRuntimes, parseInstallable, type OfferedRuntimes } from "../domain/runtimes/runtimes.ts";
 import { parseTrustedProxies, type TrustedProxies } from "../domain/person/client-address.ts";
 import { tokenKind } from "../domain/ids.ts";
 import type { KubernetesSettings } from "../domain/sandbox/kubernetes.ts";
-import type { AgentAdapter } from "../domain/sandbox/launch.ts";
 import type { DefaultModels } from "../domain/sandbox/model.ts";
 import { parseNodeHost, parseNodeUrl } from "../domain/service/node.ts";
 import { sourceHosts, wrongSource } from "../domain/environment/packages.ts";
@@ -90,8 +90,8 @@ export interface Config extends TurnSettings, SavingSettings {
     /** The hosts of both, which the operator trusts by naming them. In lower case, IPv6 addresses without brackets. */
     readonly allowHosts: readonly string[];
   };
-  readonly agentCommand: readonly string[];
-  readonly agentAdapter: AgentAdapter;
+  /** What projects may choose. The first one is PLATFORM_AGENT_ADAPTER's. */
+  readonly runtimes: OfferedRuntimes;
   readonly terminals: TerminalUsers;
   readonly egressAllow: readonly string[];
   readonly importRoots: readonly string[];
@@ -188,7 +188,6 @@ const readIdle = (read: SettingReader): Pick<Config, "idleTimeoutMs" | "makeRoom
  */
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
-  const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
   const located = (file: string | null) => (file === null ? null : path.resolve(workingDirectory, file));
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
@@ -216,8 +215,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
     imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
     ...environmentsOf(read, located),
-    agentCommand: read.agentCommand(agentAdapter),
-    agentAdapter,
+    runtimes: read.runtimes(),
     terminals: read.choice("PLATFORM_TERMINALS"),
     egressAllow: read.hostList("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
@@ -264,11 +262,13 @@ const untilde = (file: string): string =>
 const ACP_COMMAND = "opencode acp";
 
 class Reader extends SettingReader {
-  /** The program that starts the agent runtime, and its arguments. */
-  agentCommand(adapter: AgentAdapter): readonly string[] {
+  /** The installation's own runtime, and those that projects may choose as well. */
+  runtimes(): OfferedRuntimes {
+    const adapter = this.choice("PLATFORM_AGENT_ADAPTER");
     const given = this.given("PLATFORM_AGENT_COMMAND");
     const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
-    return command.split(/\s+/);
+    const installed = this.parsed("PLATFORM_AGENT_RUNTIMES", parseInstallable);
+    return offeredRuntimes({ adapter, command: command.split(/\s+/) }, installed);
   }
 
   /** What isolates sandboxes. */

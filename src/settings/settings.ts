@@ -3,6 +3,7 @@
  * definitions, and `npm run docs` writes docs/operate/settings.md from them, so a setting is defined and documented once.
  */
 import { availableParallelism } from "node:os";
+import { INSTALLABLE_EXPECTED } from "../domain/runtimes/runtimes.ts";
 import { AGENT_ADAPTERS } from "../domain/sandbox/launch.ts";
 import { DEFAULT_GATEWAY_MODEL } from "../domain/sandbox/model.ts";
 import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
@@ -131,6 +132,16 @@ export const SETTINGS = define({
     about:
       "How the daemon controls the agent runtime. `opencode` uses opencode's own API. `acp` works with any agent that speaks the " +
       "Agent Client Protocol over its standard input and output. `plain` works with any HTTP server, and has no conversation.",
+  },
+  PLATFORM_AGENT_RUNTIMES: {
+    group: "Sandboxes",
+    kind: "structured",
+    fallback: "",
+    expects: INSTALLABLE_EXPECTED,
+    shown: "none",
+    about:
+      "Further [agent runtimes](runtimes.md) that projects may choose, whose programs you have installed: `opencode`, `claude-code`, `codex`, `gemini`, " +
+      "separated by commas.",
   },
   PLATFORM_EGRESS_ALLOW: {
     group: "Sandboxes",

@@ -10,10 +10,13 @@ import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import type { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Keyring } from "../../src/services/keyring.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
 import { openActorsWorld, SPEC_OPTIONS, until } from "../support/world/actors.ts";
+import { manifestOf } from "../support/world/environments.ts";
+import { admitSession } from "../support/world/sessions.ts";
 import { NOON } from "../support/world/world.ts";
 import { rounds } from "../support/vitest/rings.ts";
 
@@ -151,6 +154,37 @@ describe("a session that finds a waiting sandbox", () => {
         expect(untold).toEqual([]);
       }),
     60_000,
+  );
+
+  it.effect(
+    "leaves it to others if its agent has another runtime, and takes it if only the mode differs",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* openActorsWorld({ isWarm: true });
+        const { projectId } = world.world;
+        const text = '[agents.ours]\nruntime = "acp"\ncommand = ["ours"]\n[agents.planner]\nmode = "plan"';
+        const reading = { commit: "c1", good: manifestOf(null, text), failure: null, now: NOON };
+        yield* world.inPorts(
+          Effect.flatMap(Projects, (projects) => projects.recordManifest(projectId, reading)),
+        );
+        const claims: Claim[] = [];
+        world.script.claim = (claim) => Effect.sync(() => void claims.push(claim));
+        const id = yield* world.inPorts(plantWaiting(world.sandboxes, projectId));
+        const { actors } = yield* world.begin;
+        const run = Effect.fnUntraced(function* (agentName: string) {
+          const sessionId = yield* world.inPorts(admitSession(world.world, { agentName }));
+          yield* actors.wake("session", sessionId);
+          yield* world.untilSession(sessionId, "running");
+          return yield* world.newestSandbox(sessionId);
+        });
+        const ours = yield* run("ours");
+        expect(ours?.id).not.toBe(id);
+        expect(claims).toEqual([]);
+        const specs = yield* world.sandboxes.all;
+        expect(specs.get(ours?.id ?? "")?.spec.runtime).toMatchObject({ adapter: "acp", command: ["ours"] });
+        expect((yield* run("planner"))?.id).toBe(id);
+        expect(claims).toMatchObject([{ agent: { mode: "plan" } }]);
+      }),
   );
 
   it.effect("starts one under the same id if it has ended", () =>

@@ -149,6 +149,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { status: "provisioning" },
     refused: [["../projects"], 4, /^No such session: give its id, /],
   },
+  "sessions agents": {
+    args: () => [],
+    human: /^AGENT +RUNTIME +MODEL +MODE +PERMISSIONS +PROBLEM\ndefault +opencode +- +- +-/,
+    json: "/session-options",
+    refused: [["--project", NOWHERE], 4, notFound("Project")],
+  },
   "sessions saves": {
     args: () => [],
     human: /^No saved work\.\n$|^SESSION +SIZE +STATUS +NAME\n/,

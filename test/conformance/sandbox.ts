@@ -11,6 +11,7 @@ import type * as Layer from "effect/Layer";
 import type { SandboxError, SandboxSpec } from "../../src/sandbox/port.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { countStart } from "../support/vitest/starts.ts";
+import { PLAIN_RUNTIME } from "../support/machine/plain-runtime.ts";
 
 /** A secret value in every spec. It must not appear anywhere. */
 export const CANARY = "canary-7f3d9a51";
@@ -44,6 +45,8 @@ export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxS
     image: null,
     egressAllow: [],
     llmUpstream: null,
+    runtime: PLAIN_RUNTIME,
+    agent: null,
     wip: null,
     restore: false,
     recap: null,

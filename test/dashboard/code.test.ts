@@ -67,7 +67,7 @@ describe("colours", () => {
     expect(await looks("typescript", `"${"a".repeat(2000)}"\nrun()`)).toEqual(["", "function(run)"]);
   });
 
-  it("end when nobody waits for them any more", async () => {
+  it("end when they are not needed any more", async () => {
     expect(await colourLines("toml", ["a = 1"], () => false)).toBeNull();
   });
 

@@ -96,10 +96,18 @@ const changeSecret = (world: FakeSettings, method: string, name: string): Answer
 };
 
 /** What each project offers to a new session. */
+const AGENT = { runtime: "opencode", model: null, mode: null, permissions: null, problem: null };
 const OPTIONS = {
   default_branch: "main",
   branches: ["main", "release"],
-  agents: ["release-notes"],
+  agents: ["broken", "ours", "release-notes"],
+  agent_choices: [
+    { ...AGENT, name: "default" },
+    { ...AGENT, name: "broken", runtime: null, problem: "There is no runtime codex." },
+    { ...AGENT, name: "ours", runtime: "acp", mode: "careful" },
+    { ...AGENT, name: "release-notes" },
+  ],
+  runtimes: [],
   default_model: "anthropic/claude-large",
   models: ["anthropic/claude-large", "openai/gpt-small"],
 };

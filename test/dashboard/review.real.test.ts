@@ -191,7 +191,7 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.emit("change_request.merged");
     await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
     expect(await page.getByRole("button", { name: /^Ask the agent/ }).count()).toBe(0);
-    // What was not sent before the merge can still be sent.
+    // A comment that was not sent before the merge can still be sent.
     await page.getByRole("button", { name: /send 1 comment/ }).click();
     await page.getByText("The agent has your comments.").waitFor();
     expect(fake.writes.at(-1)).toContain("Next time with a test.");

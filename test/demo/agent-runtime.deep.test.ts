@@ -24,6 +24,8 @@ const GATEWAY: RuntimeModels = {
   gateway: ["default"],
   hosted: false,
   plugin: null,
+  defined: null,
+  instructions: null,
 };
 
 const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8" }).trim();
@@ -101,6 +103,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
           configDir: path.join(workspace, ".platform/runtime"),
           defaults: file,
           hasConnectors: false,
+          permissions: null,
         }),
         // Else it asks the registry for its plugin package, for the directory under HOME too.
         npm_config_offline: "true",
@@ -185,7 +188,14 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
   });
 
   it("uses a model whose key is among the project's secrets if there is no managed gateway", async () => {
-    const models = { model: "anthropic/claude-sonnet-4-6", gateway: [], hosted: false, plugin: null };
+    const models = {
+      model: "anthropic/claude-sonnet-4-6",
+      gateway: [],
+      hosted: false,
+      plugin: null,
+      defined: null,
+      instructions: null,
+    };
     const keyed = await startRuntime(models, { ANTHROPIC_API_KEY: "a-key" });
     try {
       const tunnel = proxy.nextTunnel();

@@ -5,6 +5,7 @@ import { describe, expect } from "vitest";
 import { removeOrphans } from "../../src/duties/orphans.ts";
 import type { SandboxSpec } from "../../src/sandbox/port.ts";
 import { answered, openActorsWorld } from "../support/world/actors.ts";
+import { PLAIN_RUNTIME } from "../support/machine/plain-runtime.ts";
 
 const spec = (id: string): SandboxSpec => ({
   id,
@@ -14,6 +15,8 @@ const spec = (id: string): SandboxSpec => ({
   image: null,
   egressAllow: [],
   llmUpstream: null,
+  runtime: PLAIN_RUNTIME,
+  agent: null,
   wip: null,
   restore: false,
   recap: null,

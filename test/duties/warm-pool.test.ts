@@ -44,7 +44,12 @@ describe("sandboxes that wait for a session", () => {
       yield* rounds(3);
       const [first] = yield* ready;
       const sessionId = yield* inStore(admitSession(world));
-      const session = { id: sessionId, projectId: world.projectId, origin: "session" } as const;
+      const session = {
+        id: sessionId,
+        projectId: world.projectId,
+        origin: "session",
+        agentName: "default",
+      } as const;
       expect(yield* pool.claim(session)).toBe(first);
       yield* inStore(openSandbox(sessionId, NOON, first));
       yield* rounds(3);
@@ -71,7 +76,12 @@ describe("sandboxes that wait for a session", () => {
       yield* TestClock.adjust(WISH_MS);
       yield* rounds(3);
       expect(yield* ready).toHaveLength(2);
-      const inStoreSession = { id: world.userId, projectId: other, origin: "session" } as const;
+      const inStoreSession = {
+        id: world.userId,
+        projectId: other,
+        origin: "session",
+        agentName: "default",
+      } as const;
       expect(yield* pool.claim(inStoreSession)).toBe(null);
     }),
   );
@@ -217,7 +227,11 @@ describe("sandboxes that wait for a trigger", () => {
       yield* rounds(3);
       const [first = ""] = yield* ready;
       expect(yield* rows).toMatchObject([{ wantedBy: "trigger", wantedUntil: due + TRIGGER_GRACE_MS }]);
-      const session = { id: yield* inStore(admitSession(world)), projectId: world.projectId };
+      const session = {
+        id: yield* inStore(admitSession(world)),
+        projectId: world.projectId,
+        agentName: "default",
+      };
       expect(yield* pool.claim({ ...session, origin: "trigger" })).toBe(first);
       yield* inStore(openSandbox(session.id, NOON, first));
       yield* rounds(3);

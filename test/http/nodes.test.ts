@@ -15,6 +15,7 @@ import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { NODE, type Answer, type TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import { expectStatus, fields, makeProject, runSession, type Fields } from "../support/service/requests.ts";
+import { PLAIN_RUNTIME } from "../support/machine/plain-runtime.ts";
 
 const CALL = "/v1/nodes/call";
 
@@ -82,6 +83,8 @@ const spec = (id: string): SandboxSpec => ({
   image: null,
   egressAllow: [],
   llmUpstream: null,
+  runtime: PLAIN_RUNTIME,
+  agent: null,
   wip: null,
   restore: false,
   recap: null,

@@ -15,12 +15,49 @@ afterAll(() => service.close());
 const optionsOf = async (pid: string) =>
   fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/session-options`), 200));
 
+const choice = (name: string, changes: object = {}) => ({
+  name,
+  runtime: "opencode",
+  model: null,
+  mode: null,
+  permissions: null,
+  problem: null,
+  ...changes,
+});
+
 describe("the options of a session", () => {
+  it("name agents of tables with their runtimes, why one cannot start, and what each runtime can", async () => {
+    const pid = await makeProject(service, {
+      files: {
+        "platform.toml": [
+          '[agents.reviewer]\nmodel = "openai/gpt-5.5"\nmode = "plan"\npermissions = "ask"',
+          '[agents.ours]\nruntime = "acp"\ncommand = ["our-agent"]',
+          '[agents.broken]\nruntime = "codex"',
+        ].join("\n"),
+      },
+    });
+    const { agents, agent_choices: choices, runtimes } = await optionsOf(pid);
+    expect(agents).toEqual(["broken", "ours", "reviewer"]);
+    expect(choices).toEqual([
+      choice("default"),
+      choice("broken", { runtime: null, problem: expect.stringContaining("no runtime codex") as string }),
+      choice("ours", { runtime: "acp" }),
+      choice("reviewer", { model: "openai/gpt-5.5", mode: "plan", permissions: "ask" }),
+    ]);
+    expect(runtimes).toMatchObject([
+      { name: "opencode", models: "platform", modes: ["build", "plan"] },
+      { name: "acp", takes_command: true, models: "own", modes: null },
+      { name: "plain", conversation: false, models: null, permissions: [] },
+    ]);
+  });
+
   it("are only the default branch in a new project", async () => {
     expect(await optionsOf(await makeProject(service))).toEqual({
       default_branch: "main",
       branches: ["main"],
       agents: [],
+      agent_choices: [choice("default")],
+      runtimes: expect.arrayContaining([]) as unknown,
       default_model: null,
       models: [],
     });
@@ -51,6 +88,8 @@ describe("the options of a session", () => {
       default_branch: "main",
       branches: ["feature", "main", "release/2"],
       agents: ["reviewer"],
+      agent_choices: [choice("default"), choice("reviewer")],
+      runtimes: expect.arrayContaining([]) as unknown,
       default_model: "openai/gpt-5.5",
       models: ["openai/gpt-5.5", "openai/gpt-6-mini"],
     });

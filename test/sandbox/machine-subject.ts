@@ -55,8 +55,6 @@ export const machineOptions = (
   daemonCodeCache: null,
   // Any file: no case here runs it.
   commandLine: setup.daemon,
-  agentCommand: ["node"],
-  agentAdapter: "plain",
   agentBinaries: [],
   orphanMs: 86_400_000,
   setupTimeoutMs: 600_000,

@@ -12,7 +12,13 @@ it.effect.each([
   { status: "running", takes: "a new sandbox" },
 ] as const)("a session that is $status goes on in $takes", ({ status, takes }) =>
   Effect.gen(function* () {
-    const session = { id: "session", projectId: "project", origin: "session", status } as const;
+    const session = {
+      id: "session",
+      projectId: "project",
+      origin: "session",
+      agentName: "default",
+      status,
+    } as const;
     const pool = { ...(yield* WarmPool), claim: () => Effect.succeed("waiting") };
     const taken = yield* Effect.provideService(sandboxToGoOn(session), WarmPool, pool);
     expect(taken === "waiting").toBe(takes === "a waiting sandbox");

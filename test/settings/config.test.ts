@@ -128,6 +128,11 @@ test.each([
   ["PLATFORM_NODE_URL", "https://node-1", "an http URL with only a host and a port"],
   ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, acp, plain"],
   [
+    "PLATFORM_AGENT_RUNTIMES",
+    "codex,acp",
+    "some of opencode, claude-code, codex, gemini, separated by commas",
+  ],
+  [
     "PLATFORM_DEFAULT_MODELS",
     "claude",
     'a JSON object from provider to model id, such as {"anthropic": "claude-sonnet-4-6"}',
@@ -245,10 +250,17 @@ test("refuses the address of another database, and does not show its password", 
 });
 
 test("starts opencode in the mode of its adapter, or the given command", () => {
-  expect(read({}).agentCommand.slice(0, 2)).toEqual(["opencode", "serve"]);
-  expect(read({ PLATFORM_AGENT_ADAPTER: "acp" }).agentCommand).toEqual(["opencode", "acp"]);
+  expect(read({}).runtimes[0].command.slice(0, 2)).toEqual(["opencode", "serve"]);
+  expect(read({ PLATFORM_AGENT_ADAPTER: "acp" }).runtimes[0].command).toEqual(["opencode", "acp"]);
   const given = { PLATFORM_AGENT_ADAPTER: "acp", PLATFORM_AGENT_COMMAND: "our-agent --acp" };
-  expect(read(given).agentCommand).toEqual(["our-agent", "--acp"]);
+  expect(read(given).runtimes[0].command).toEqual(["our-agent", "--acp"]);
+  expect(read({ PLATFORM_AGENT_RUNTIMES: "codex, gemini" }).runtimes.map(({ name }) => name)).toEqual([
+    "opencode",
+    "codex",
+    "gemini",
+    "acp",
+    "plain",
+  ]);
 });
 
 test("names every wrong setting at once", () => {

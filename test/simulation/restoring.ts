@@ -8,6 +8,7 @@ import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import type { AccountRow } from "../twins/store/tables.ts";
 import { ACCOUNTS, USERS } from "./settled.ts";
 import type { World } from "./world.ts";
+import { PLAIN_RUNTIME } from "../support/machine/plain-runtime.ts";
 
 const query = (world: World, text: string, values: readonly unknown[]): void => {
   world.bridge?.order({ do: "query", text, values });
@@ -90,6 +91,8 @@ export const plantOrphan = (world: World): void => {
     image: null,
     egressAllow: [],
     llmUpstream: null,
+    runtime: PLAIN_RUNTIME,
+    agent: null,
     wip: null,
     restore: false,
     recap: null,

@@ -13,6 +13,7 @@ import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionPage } from "./page.ts";
 import { isQueued, queuedNotes, untilStarted } from "./queued.ts";
 import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
+import { agents } from "./agents.ts";
 import { saveCommands } from "./saves.ts";
 import { sessionOf } from "./session-argument.ts";
 import { shell } from "./shell.ts";
@@ -170,8 +171,11 @@ const create = command({
     prompt: { value: "TEXT", about: "The first message to the agent" },
     "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
     base: { value: "REF", about: "Branch, tag or commit to start from (the default branch)" },
-    agent: { value: "NAME", about: "Name of the agent's file in the repository" },
-    model: { value: "PROVIDER/MODEL", about: "The agent's model" },
+    agent: { value: "NAME", about: "One of the project's agents (default)" },
+    model: {
+      value: "MODEL",
+      about: "provider/model, or the name that the agent's runtime has for it (the agent's own)",
+    },
     name: { value: "TEXT", about: "Display name" },
     watch: {
       about: "Follow the conversation until interrupted, also if the session has to wait for a free one",
@@ -316,6 +320,7 @@ export const sessionCommands = [
   answer,
   stop,
   restart,
+  agents,
   ...saveCommands,
   remove,
   transcript,

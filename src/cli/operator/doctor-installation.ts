@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { agentBinaries } from "../../sandbox/bundle/agent-binaries.ts";
+import { agentBinary } from "../../sandbox/bundle/agent-binaries.ts";
 import type { BuilderReport } from "../../builder/port.ts";
 import type { Config } from "../../settings/config.ts";
 import { parseMasterKey } from "../../domain/secret/secret.ts";
@@ -222,10 +222,10 @@ const gitFinding = requireGit.pipe(
   Effect.catch(({ message }) => Effect.succeed(fail("git", message, "Install a newer git."))),
 );
 
-const agentFinding = async ({ agentCommand, path: searchPath }: Config): Promise<Finding> => {
-  const [program = ""] = agentCommand;
-  const [file] = agentBinaries(agentCommand, searchPath);
-  if (file === undefined)
+const agentFinding = async ({ runtimes: [own], path: searchPath }: Config): Promise<Finding> => {
+  const [program = ""] = own.command;
+  const file = agentBinary(own.command, searchPath);
+  if (file === null)
     return fail("agent", `${program} is not installed`, "Install it, or set PLATFORM_AGENT_COMMAND.");
   const text = await readFile(path.join(path.dirname(file), "../package.json"), "utf8").catch(() => "");
   const version = /"version":\s*"([^"]+)"/.exec(text)?.[1];

@@ -54,7 +54,7 @@ export const importArchive = (
       const bundle = await bundleOf({
         runDir,
         nodePath: process.execPath,
-        agentBinaries: agentBinaries(config.agentCommand, config.path),
+        agentBinaries: agentBinaries(config.runtimes, config.path),
         path: config.path,
       });
       return importImage(

@@ -63,7 +63,7 @@ export const writeRuntimeContext = Effect.fnUntraced(function* (environment: Env
       defect instanceof NotBuilt ? Effect.fail(refused(defect)) : Effect.die(defect),
     ),
   );
-  const binaries = agentBinaries(config.agentCommand, config.path);
+  const binaries = agentBinaries(config.runtimes, config.path);
   return yield* Effect.tryPromise({
     try: async () => {
       const bundle = await makeBundle({

@@ -3,12 +3,13 @@
  * directory and the names of the secrets that a project uses. Reading it never throws: an unreadable file is one fatal error with its
  * line, and a bad part is an error beside the good parts.
  *
- * This file cannot check whether an agent's file exists. The caller that reads the repository looks up
- * `agentFile(configDir, agent)` for each trigger's agent except `default`, and passes the agents that have files to
- * `withAgentFiles`.
+ * This file knows neither which agents have a file nor which runtimes the installation offers. The caller that reads the
+ * repository looks up `agentFile(configDir, agent)` for each trigger's agent that needs one, and `withAgents` completes the errors.
  */
 import * as Result from "effect/Result";
-import { DEFAULT_AGENT, agentFile } from "../sandbox/agent.ts";
+import { agentNamed, needsNoFile } from "../agents/agents.ts";
+import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
+import { agentFile } from "../sandbox/agent.ts";
 import { DEFAULT_CONFIG_DIR, parseConfigDir } from "./config-dir.ts";
 import {
   DEFAULT_ENVIRONMENT,
@@ -19,6 +20,7 @@ import {
   type ManifestEnvironment,
 } from "../environment/environment-source.ts";
 import { NO_CONNECTORS, type Executor } from "../connector/connector.ts";
+import { NO_AGENTS, offeredAgents, readAgents, type ManifestAgents } from "./manifest-agents.ts";
 import { readExecutor } from "./manifest-connectors.ts";
 import { headerLines, lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import { withFilters } from "./manifest-filters.ts";
@@ -45,6 +47,8 @@ export interface Manifest {
   readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /** The root file system of the project's sandboxes. A wrong `[environment]` is fatal. */
   readonly environment: ManifestEnvironment;
+  /** The tables of agents. */
+  readonly agents: ManifestAgents;
   /** The remote servers whose tools the agents may use. */
   readonly executor: Executor;
   /** The shell command that prepares the checkout in each new sandbox. Null: none. */
@@ -92,6 +96,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
   const configDir = readConfigDir(document.success, text);
   const env = readEnv(document.success, text);
+  const agents = readAgents(fieldOf(document.success, "agents"), text);
   const { executor, errors: executorErrors } = readExecutor(
     { executor: fieldOf(document.success, "executor"), connectors: fieldOf(document.success, "connectors") },
     text,
@@ -99,9 +104,12 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   return {
     triggers: filtered.triggers,
     places: read.places,
-    errors: [...configDir.errors, ...env.errors, ...executorErrors, ...read.errors, ...filtered.errors],
+    errors: [configDir, env, agents, { errors: executorErrors }, read, filtered].flatMap(
+      ({ errors }) => errors,
+    ),
     env: { required: env.required, optional: env.optional },
     environment: environment.success,
+    agents: agents.agents,
     executor,
     setup: setup.success,
     warm: warm.success,
@@ -110,18 +118,37 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   };
 };
 
-/** Moves triggers whose agent has no file to the errors. `default` needs no file (api.md 3). */
-export const withAgentFiles = (manifest: Manifest, found: ReadonlySet<string>): Manifest => {
-  const exists = ({ agent }: TriggerDefinition): boolean => agent === DEFAULT_AGENT || found.has(agent);
-  const missing = manifest.triggers.filter((trigger) => !exists(trigger));
+/**
+ * Adds the errors of agents that this installation cannot start, and moves triggers whose agent does not exist or has an error
+ * to the errors.
+ *
+ * @param known the names of agents that have files, and the runtimes
+ */
+export const withAgents = (
+  manifest: Manifest,
+  { files, offered }: { readonly files: ReadonlySet<string>; readonly offered: OfferedRuntimes },
+): Manifest => {
+  const { agents, errors } = offeredAgents(manifest.agents, offered);
+  const problemOf = ({ agent }: TriggerDefinition): string | null => {
+    if (!needsNoFile(agents, agent) && !files.has(agent))
+      return `The agent ${agent} has no table [agents.${agent}] and no file ${agentFile(manifest.configDir, agent)}.`;
+    const found = agentNamed(agents, agent, offered);
+    return Result.isSuccess(found) ? null : `The agent ${agent} has an error: ${found.failure}`;
+  };
+  const problems = new Map(
+    manifest.triggers.flatMap((trigger) => {
+      const problem = problemOf(trigger);
+      return problem === null ? [] : [[trigger, problem] as const];
+    }),
+  );
   return {
     ...manifest,
-    triggers: manifest.triggers.filter(exists),
+    triggers: manifest.triggers.filter((trigger) => !problems.has(trigger)),
     errors: [
       ...manifest.errors,
-      ...missing.map(({ slug, agent }) => {
+      ...errors,
+      ...[...problems].map(([{ slug }, message]) => {
         const { index = null, line = null } = manifest.places.get(slug) ?? {};
-        const message = `The agent ${agent} has no file ${agentFile(manifest.configDir, agent)}.`;
         return { slug, index, path: `triggers[${index}].agent`, message, line };
       }),
     ],
@@ -137,6 +164,7 @@ const unreadable = (
   errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
   env: { required: [], optional: [] },
   environment: DEFAULT_ENVIRONMENT,
+  agents: NO_AGENTS,
   executor: NO_CONNECTORS,
   setup: null,
   warm: 0,

@@ -21,5 +21,12 @@ export const AgentModel = Schema.String.check(
 );
 export const isAgentModel = Schema.is(AgentModel);
 
+/** A model's name as some runtime has it, such as `opus` or `provider/model`. Only that runtime knows whether it exists. */
+const ModelName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9@][^\s\p{Cc}]{0,199}$/u));
+export const isModelName = Schema.is(ModelName);
+
+/** An agent's definition is a page of text. A larger file does not count, bytes. */
+export const AGENT_FILE_LIMIT = 1024 * 1024;
+
 /** The repository file that defines an agent (spec.md 2.4). */
 export const agentFile = (configDir: string, name: string): string => `${configDir}/agents/${name}.md`;

@@ -5,6 +5,7 @@
  * carries them in its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
  */
 import * as Schema from "effect/Schema";
+import { PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
 import { History } from "../conversation/history.ts";
 
 /** The path of the launch settings inside every sandbox, for every provider. */
@@ -54,11 +55,32 @@ export const RUNTIME_PORT = 4096;
 export const SERVICE_PORT = 8000;
 
 /**
- * How the daemon drives the agent runtime (PLATFORM_AGENT_ADAPTER). `acp`: by the Agent Client Protocol over its standard
+ * How the daemon drives an agent runtime. `acp`: by the Agent Client Protocol over its standard
  * input and output.
  */
 export const AGENT_ADAPTERS = ["opencode", "acp", "plain"] as const;
 export type AgentAdapter = (typeof AGENT_ADAPTERS)[number];
+
+/** What the manifest says of a session's agent, for its runtime. */
+export const LaunchAgent = Schema.Struct({
+  /** The runtime's way of working. Null: its own. */
+  mode: Schema.NullOr(Schema.String),
+  /** A file of the checkout. Null: the agent's own in the config directory, if there is one. */
+  instructions: Schema.NullOr(Schema.String),
+  /** Variables of the runtime that depend on the session. */
+  variables: Schema.Record(Schema.String, Schema.String),
+});
+export type LaunchAgent = typeof LaunchAgent.Type;
+
+/** What starts an agent runtime. It is the same for all sessions of an agent. */
+export interface LaunchRuntime {
+  readonly adapter: AgentAdapter;
+  readonly command: readonly string[];
+  /** Beyond those of the adapter. Secrets of the project win over those of the same name. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Whether a person is asked before commands and changes. Null: the runtime decides. */
+  readonly permissions: Permissions | null;
+}
 
 export const LaunchSettings = Schema.Struct({
   /**
@@ -68,8 +90,13 @@ export const LaunchSettings = Schema.Struct({
   prefix: Schema.Array(Schema.String),
   /** Starts the agent runtime, e.g. `["opencode", "serve", "--hostname", "127.0.0.1", "--port", "4096"]`. */
   agentCommand: Schema.Array(Schema.String),
-  /** Which adapter drives the runtime (PLATFORM_AGENT_ADAPTER). */
   adapter: Schema.Literals(AGENT_ADAPTERS),
+  /** The runtime's variables (`LaunchRuntime`). Absent: none. */
+  runtimeVariables: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** Whether a person is asked before commands and changes. Absent: the runtime decides. */
+  permissions: Schema.optionalKey(Schema.Literals(PERMISSIONS)),
+  /** Absent: no table of the manifest defines the agent, or a claim brings it. */
+  agent: Schema.optionalKey(LaunchAgent),
   /** Default models by provider (domain/sandbox/model.ts), including the managed gateway's. */
   models: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** Limits on a turn whose model keeps failing, if they differ from the daemon's own (daemon/adapters/adapter.ts). */
@@ -149,6 +176,18 @@ export const LaunchSettings = Schema.Struct({
 });
 export type LaunchSettings = typeof LaunchSettings.Type;
 
+/** The launch settings of a runtime and its agent, for every provider. */
+export const launchedRuntime = (
+  { adapter, command, variables, permissions }: LaunchRuntime,
+  agent: LaunchAgent | null,
+): Pick<LaunchSettings, "agentCommand" | "adapter" | "runtimeVariables" | "permissions" | "agent"> => ({
+  agentCommand: command,
+  adapter,
+  ...(Object.keys(variables).length > 0 && { runtimeVariables: variables }),
+  ...(permissions !== null && { permissions }),
+  ...(agent !== null && { agent }),
+});
+
 /** The limits on a turn that an operator sets. */
 export type OperatorTurnLimits = Required<
   Pick<NonNullable<LaunchSettings["turnLimits"]>, "turnMs" | "modelSilenceMs">
@@ -176,6 +215,7 @@ export const Claim = Schema.Struct({
   wip: LaunchSettings.fields.wip,
   restore: LaunchSettings.fields.restore,
   recap: LaunchSettings.fields.recap,
+  agent: LaunchSettings.fields.agent,
   /** Where the session branch is. A sandbox that was prepared with this commit does not fetch. Absent: unknown. */
   branch_commit: Schema.optionalKey(Schema.String),
   /** The first credential. Absent: the sandbox asks for one. */

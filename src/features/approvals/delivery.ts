@@ -17,12 +17,8 @@ import type { AgentResult } from "../../services/executor-decision.ts";
 import { Approvals, type Approval } from "./ports/approvals.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
 import { Sessions, type Session } from "../../store/ports/sessions.ts";
+import { takesMessages } from "../../services/agents.ts";
 import { projectRedactor } from "../../services/project-secrets.ts";
-
-export interface DeliveryOptions {
-  /** Whether the agent runtime takes messages. If not, agents ask with call_result. */
-  readonly takesMessages: boolean;
-}
 
 /** How much of a result a message has, in characters. The agent reads the rest with call_result. */
 const TEXT_MAX = 64 * 1024;
@@ -63,13 +59,17 @@ const post = Effect.fnUntraced(function* (approval: Approval, session: Session) 
 
 /** Hands one settled call over. */
 export const deliver = Effect.fnUntraced(
-  function* (id: string, { takesMessages }: DeliveryOptions) {
+  function* (id: string) {
     const approvals = yield* Approvals;
     const approval = yield* approvals.get(id);
     const now = yield* Clock.currentTimeMillis;
     if (approval === null || approval.deliveredAt !== null || approval.attendedUntil > now) return;
     const session = yield* (yield* Sessions).get(approval.call.sessionId);
-    const isThere = session !== null && session.deletedAt === null && takesMessages;
+    // An agent that takes no messages asks with call_result.
+    const isThere =
+      session !== null &&
+      session.deletedAt === null &&
+      (yield* takesMessages(session.projectId, session.agentName));
     if (isThere && (yield* (yield* Conversations).open(session.id, now)) !== null)
       if (!(yield* post(approval, session))) return;
     yield* approvals.move(id, { type: "result.delivered", now });

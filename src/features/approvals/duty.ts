@@ -23,7 +23,7 @@ import { Events } from "../../store/ports/events.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { People } from "../../store/ports/people.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
-import { deliver, type DeliveryOptions } from "./delivery.ts";
+import { deliver } from "./delivery.ts";
 import { DUTIES } from "../../services/duties.ts";
 import { dutyPart, runDuty } from "../../services/duty.ts";
 
@@ -119,7 +119,7 @@ type Due = Pick<Approval, "id" | "status">;
 type Work = Effect.Services<ReturnType<typeof perform> | ReturnType<typeof deliver>>;
 
 /** The next step of an approval in this state. */
-const work = ({ id, status }: Due, options: DeliveryOptions): Effect.Effect<void, StoreError, Work> => {
+const work = ({ id, status }: Due): Effect.Effect<void, StoreError, Work> => {
   switch (status) {
     case "approved":
       return perform(id);
@@ -128,12 +128,12 @@ const work = ({ id, status }: Due, options: DeliveryOptions): Effect.Effect<void
     case "pending":
       return Effect.asVoid(move(id, { type: "deadline.passed" }));
     default:
-      return deliver(id, options);
+      return deliver(id);
   }
 };
 
 /** One round: begins what is due, up to the places that are free (A4). `busy` has the ids that are under way here. */
-export const makeRound = (busy: Set<string>, options: DeliveryOptions) =>
+export const makeRound = (busy: Set<string>) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope;
     return Effect.gen(function* () {
@@ -142,7 +142,7 @@ export const makeRound = (busy: Set<string>, options: DeliveryOptions) =>
       for (const one of due.filter(({ id }) => !busy.has(id)).slice(0, AT_ONCE - busy.size)) {
         busy.add(one.id);
         const done = Effect.sync(() => busy.delete(one.id));
-        yield* Effect.forkIn(Effect.ensuring(dutyPart(NAME, work(one, options)), done), scope);
+        yield* Effect.forkIn(Effect.ensuring(dutyPart(NAME, work(one)), done), scope);
       }
     });
   });
@@ -152,15 +152,14 @@ export const pruneResults = Effect.fnUntraced(function* (now: number) {
   return yield* (yield* Approvals).pruneResults(now - RESULT_KEPT_MS);
 });
 
-export const approvalsLayer = (options: DeliveryOptions) =>
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      const events = yield* Events;
-      const round = yield* makeRound(new Set(), options);
-      yield* runDuty("approvals", {
-        round,
-        periodMs: DUTIES.approvals.periodMs,
-        signal: Effect.andThen(events.changed(null), Effect.sleep(GATHER)),
-      });
-    }),
-  );
+export const approvalsLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const events = yield* Events;
+    const round = yield* makeRound(new Set());
+    yield* runDuty("approvals", {
+      round,
+      periodMs: DUTIES.approvals.periodMs,
+      signal: Effect.andThen(events.changed(null), Effect.sleep(GATHER)),
+    });
+  }),
+);

@@ -126,6 +126,9 @@ const mergedOrOpen = (opened: ChangeRequest) =>
     () => Effect.succeed(opened),
   );
 
+const refuseAgent = ({ message }: { readonly message: string }) =>
+  Effect.fail(refusedWish([{ path: "agent", message }]));
+
 /** A commit that changes the manifest on a branch of its own, and the change request for it. */
 const proposeChange = Effect.fnUntraced(function* (pid: string, wanted: Wanted) {
   const { change, slug, verb, description, merge } = wanted;
@@ -139,8 +142,8 @@ const proposeChange = Effect.fnUntraced(function* (pid: string, wanted: Wanted) 
   const made = changeManifest(bytes ?? new Uint8Array(), change);
   if (Result.isFailure(made)) return yield* refused(made.failure);
   const agent = "wish" in change ? (change.wish.agent ?? DEFAULT_AGENT) : DEFAULT_AGENT;
-  yield* Effect.catchTag(requireAgent(repository, parent, agent), "UnknownAgent", ({ path }) =>
-    Effect.fail(refusedWish([{ path: "agent", message: `The repository has no file ${path}.` }])),
+  yield* requireAgent({ projectId: pid, commit: parent, name: agent }).pipe(
+    Effect.catchTags({ UnknownAgent: refuseAgent, BrokenAgent: refuseAgent }),
   );
   const title = `${verb} the trigger ${slug}`;
   // The id's end makes the name new: an earlier proposal may have been closed, and its branch stays.

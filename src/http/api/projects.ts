@@ -5,6 +5,7 @@ import {
   RepositoryRequest,
   RepositorySource,
 } from "../../domain/repository/repository.ts";
+import { PERMISSIONS } from "../../domain/runtimes/runtime.ts";
 import { Usage } from "../../domain/conversation/conversation.ts";
 import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
 import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
@@ -112,6 +113,31 @@ const SetupWire = Schema.Struct({
   ),
 }).annotate({ identifier: "ProjectSetup" });
 
+const AgentChoice = Schema.Struct({
+  name: Schema.String,
+  runtime: Schema.NullOr(Schema.String).annotate({ description: "Null if the agent cannot start." }),
+  model: Schema.NullOr(Schema.String).annotate({ description: "Null: the project's, or the runtime's own." }),
+  mode: Schema.NullOr(Schema.String),
+  permissions: Schema.NullOr(Schema.Literals(PERMISSIONS)).annotate({
+    description: "Null: the runtime decides.",
+  }),
+  problem: Schema.NullOr(Schema.String).annotate({ description: "Why the agent cannot start." }),
+}).annotate({ identifier: "AgentChoice" });
+
+const RuntimeWire = Schema.Struct({
+  name: Schema.String,
+  takes_command: Schema.Boolean.annotate({ description: "Whether an agent of it names its program." }),
+  models: Schema.NullOr(Schema.Literals(["platform", "own"])).annotate({
+    description: "`platform`: `provider/model`. `own`: its own names. Null: no model can be chosen.",
+  }),
+  modes: Schema.NullOr(Schema.Array(Schema.String)).annotate({
+    description: "Null: they are known when it runs.",
+  }),
+  permissions: Schema.Array(Schema.Literals(PERMISSIONS)),
+  instructions: Schema.Boolean,
+  conversation: Schema.Boolean.annotate({ description: "Whether people can talk to it." }),
+}).annotate({ identifier: "Runtime" });
+
 const SessionOptionsWire = Schema.Struct({
   default_branch: Schema.String,
   branches: Schema.Array(Schema.String).annotate({
@@ -119,6 +145,12 @@ const SessionOptionsWire = Schema.Struct({
   }),
   agents: Schema.Array(Schema.String).annotate({
     description: "The agents that the default branch defines, at most 200. `default` needs no definition.",
+  }),
+  agent_choices: Schema.Array(AgentChoice).annotate({
+    description: "`default`, and the agents that the default branch defines, with their runtimes.",
+  }),
+  runtimes: Schema.Array(RuntimeWire).annotate({
+    description: "What the installation offers. The first one is that of agents that name none.",
   }),
   default_model: Schema.NullOr(Schema.String).annotate({
     description: "The model of a session that names none. Null if the repository chooses it, or without any.",

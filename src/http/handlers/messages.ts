@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../services/actors.ts";
-import { isAgentModel, isAgentName } from "../../domain/sandbox/agent.ts";
+import { isAgentName } from "../../domain/sandbox/agent.ts";
 import { MESSAGE_ATTACHMENTS_MAX } from "../../domain/conversation/attachment.ts";
 import {
   attachmentsOf,
@@ -18,6 +18,7 @@ import { QUEUE_MAX, type RequestAnswer } from "../../domain/conversation/steerin
 import type { ConversationEvent } from "../../machines/conversation.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
+import { knownAgent, takesMessages } from "../../services/agents.ts";
 import { linked } from "../../services/answered.ts";
 import { serviceContext } from "../../services/service-context.ts";
 import { Conversations, type Item } from "../../store/ports/conversations.ts";
@@ -26,12 +27,12 @@ import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import { Sessions, type Session } from "../../store/ports/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
-import { Limits } from "../limits.ts";
 import { noteSteering } from "../steering.ts";
 import { refuseSecrets } from "../steps/message-secrets.ts";
 import { takesNoMessages } from "../refusals.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
 import { answerWire, itemWire } from "../steps/conversation-wire.ts";
+import { checkModelName } from "../steps/model-names.ts";
 import { restarted, type RestartWish } from "../steps/restarting.ts";
 import { MessagesGroup } from "../api/messages.ts";
 import { Platform } from "../api/platform.ts";
@@ -50,7 +51,7 @@ type ItemPath = SessionPath & { readonly id: string };
 /** The session of the path, whose runtime takes messages. */
 const conversing = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
-  if ((yield* Limits).agentAdapter === "plain") return yield* takesNoMessages();
+  if (!(yield* takesMessages(session.projectId, session.agentName))) return yield* takesNoMessages();
   yield* opened(session.id);
   return session;
 });
@@ -72,13 +73,18 @@ const authorOf = ({ user }: Principal): Author => ({
 const refuseSecretsIn = (projectId: string, texts: readonly string[]) =>
   refuseSecrets(projectId, "The text", (value) => texts.some((text) => text.includes(value)));
 
-const checkWish = Effect.fnUntraced(function* ({ text, attachments = [], model, agent }: MessageWish) {
+const checkWish = Effect.fnUntraced(function* (
+  session: Session,
+  { text, attachments = [], model, agent }: MessageWish,
+) {
   if (text === undefined && attachments.length === 0)
     return yield* badRequest("text", "must be given, unless the message has attachments");
   if (new Set(attachments).size < attachments.length)
     return yield* badRequest("attachments", "must name each attachment once");
-  if (model !== undefined && !isAgentModel(model))
-    return yield* badRequest("model", "must have the form provider/model");
+  if (model !== undefined) {
+    const own = yield* Effect.option(knownAgent(session.projectId, session.agentName));
+    if (own._tag === "Some") yield* checkModelName(own.value, "model", model);
+  }
   if (agent !== undefined && !isAgentName(agent))
     return yield* badRequest(
       "agent",
@@ -157,7 +163,7 @@ const awakened = Effect.fnUntraced(function* (session: Session, params: SessionP
 export const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish) {
   const caller = yield* Caller;
   const session = yield* conversing(params);
-  yield* checkWish(wish);
+  yield* checkWish(session, wish);
   const { item } = yield* Conversations;
   const former = yield* item(session.id, wish.id);
   if (former !== null)

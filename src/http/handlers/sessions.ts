@@ -12,7 +12,7 @@ import { newUuid } from "../../services/entropy.ts";
 import { requireModel } from "../../services/models.ts";
 import { logMissingSecrets } from "../../services/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/repository.ts";
-import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/sandbox/agent.ts";
+import { DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation/conversation.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
@@ -42,6 +42,7 @@ import { Limits } from "../limits.ts";
 import { queuedWire, queueFull, requestFor } from "../steps/queued-session.ts";
 import { makePreview } from "../relay/preview.ts";
 import { terminalOf } from "../relay/terminal.ts";
+import { checkModelName } from "../steps/model-names.ts";
 import { restarted, type RestartWish } from "../steps/restarting.ts";
 import { deleteSave, savesOf } from "../steps/saves.ts";
 import { stopped } from "../steps/stopping.ts";
@@ -76,13 +77,11 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed) {
       "agent_name",
       "must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
     );
-  if (wish.agent_model !== undefined && !isAgentModel(wish.agent_model)) {
-    return yield* badRequest("agent_model", "must have the form provider/model");
-  }
-  const repository = { projectId: project.id };
-  const commit = yield* baseCommit(repository, baseRef);
-  yield* requireAgent(repository, commit, agentName);
-  yield* requireModel(project, { commit, agentModel: wish.agent_model ?? null });
+  const commit = yield* baseCommit({ projectId: project.id }, baseRef);
+  const agent = yield* requireAgent({ projectId: project.id, commit, name: agentName });
+  const agentModel = wish.agent_model ?? null;
+  if (agentModel !== null) yield* checkModelName(agent, "agent_model", agentModel);
+  yield* requireModel(project, { commit, agent, agentModel });
   const caller = yield* Caller;
   const { bootTimeoutMs } = yield* Limits;
   const now = yield* Clock.currentTimeMillis;
@@ -94,7 +93,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed) {
     baseCommit: commit,
     name: wish.name ?? null,
     agentName,
-    agentModel: wish.agent_model ?? null,
+    agentModel,
     initialPrompt: wish.initial_prompt ?? null,
     metadata: wish.metadata ?? {},
     triggerSlug: null,
@@ -122,11 +121,8 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Type
   const session = yield* draft(project, wish).pipe(
     Effect.catchTags({
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
-      UnknownAgent: ({ path }) =>
-        new Unprocessable({
-          error: `The repository has no file ${path} at this ref.`,
-          code: "unknown_agent",
-        }),
+      UnknownAgent: ({ message }) => new Unprocessable({ error: message, code: "unknown_agent" }),
+      BrokenAgent: ({ message }) => new Unprocessable({ error: message, code: "invalid_agent" }),
       NoModel: ({ message }) => new Unprocessable({ error: message, code: "no_model" }),
       GitError: (error) => gitFailed(error),
     }),

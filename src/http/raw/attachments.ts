@@ -16,11 +16,11 @@ import {
   type AttachmentHead,
 } from "../../domain/conversation/attachment.ts";
 import { parseUuid } from "../../domain/ids.ts";
+import { takesMessages } from "../../services/agents.ts";
 import { Conversations, CONVERSATION_KEPT_MAX, type Attachment } from "../../store/ports/conversations.ts";
 import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
 import { awaitBody, BodyTime } from "../body.ts";
 import { opened, sessionFor } from "../steps/answers.ts";
-import { Limits } from "../limits.ts";
 import { refuseSecrets } from "../steps/message-secrets.ts";
 import { answered, calledWith, endOf } from "./raw-route.ts";
 import { takesNoMessages } from "../refusals.ts";
@@ -50,7 +50,7 @@ const headOf = ({ id, name, mediaType, sha256, content }: Attachment): Attachmen
 const attach = calledWith("manage_messages", (caller, { pid, sid }) =>
   Effect.gen(function* () {
     const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
-    if ((yield* Limits).agentAdapter === "plain") return yield* takesNoMessages();
+    if (!(yield* takesMessages(session.projectId, session.agentName))) return yield* takesNoMessages();
     const request = yield* HttpServerRequest.HttpServerRequest;
     const name = new URL(request.url, "http://service").searchParams.get("name");
     if (name === null || name === "") return yield* badRequest("name", "must be the file's name");

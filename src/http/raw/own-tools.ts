@@ -97,7 +97,7 @@ export const SESSION_TOOLS: readonly OwnTool[] = [
       prompt: string("The first message to its agent. It does not know this conversation."),
       name: string("A name for people."),
       base_ref: string("The branch, tag or commit from which it starts. Absent: the default branch."),
-      agent_name: string("The name of the agent's file in the repository."),
+      agent_name: string("One of the project's agents. Absent: default."),
     },
     required: ["prompt"],
     request: (given) => ({

@@ -1,7 +1,8 @@
-/** Finds the agent runtime's program on this machine: the one from the npm packages, otherwise one on the PATH. */
+/** Finds the programs of agent runtimes on this machine: the one from the npm packages, otherwise one on the PATH. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -9,12 +10,18 @@ const require = createRequire(import.meta.url);
 const PACKAGED: Readonly<Record<string, readonly string[]>> = { opencode: ["opencode-linux-x64"] };
 
 /**
- * @param command the agent command; its first word is the program.
  * @param searchPath the service's PATH.
- * @returns the files to put on the sandbox's PATH. Empty if the program is in the sandbox anyway.
+ * @returns the files to put on the sandbox's PATH: the program of the installation's own runtime, and of others whose program is one
+ * file. Without those that are not on this machine: they may be in the sandbox anyway.
  */
-export function agentBinaries(command: readonly string[], searchPath: string): readonly string[] {
-  const [program = ""] = command;
+export const agentBinaries = ([own, ...others]: OfferedRuntimes, searchPath: string): readonly string[] => {
+  const commands = [own, ...others.filter(({ isOneFile }) => isOneFile)].map(({ command }) => command ?? []);
+  const files = commands.flatMap((command) => agentBinary(command, searchPath) ?? []);
+  return [...new Set(files)];
+};
+
+/** @returns the file of a command's program on this machine. Null: it is missing. */
+export function agentBinary([program = ""]: readonly string[], searchPath: string): string | null {
   const packaged = (PACKAGED[program] ?? []).flatMap((name) => {
     try {
       return [path.join(path.dirname(require.resolve(`${name}/package.json`)), "bin", program)];
@@ -24,6 +31,5 @@ export function agentBinaries(command: readonly string[], searchPath: string): r
     }
   });
   const onPath = searchPath.split(path.delimiter).map((directory) => path.join(directory, program));
-  const found = [...packaged, ...onPath].find((file) => existsSync(file));
-  return found === undefined ? [] : [found];
+  return [...packaged, ...onPath].find((file) => existsSync(file)) ?? null;
 }

@@ -49,7 +49,7 @@ const rightsPart = async (cluster: Cluster): Promise<Part> => {
 
 const admissionPart = async (cluster: Cluster, options: PodOptions): Promise<Part> => {
   try {
-    await cluster.tryPod(podOf(options, specOf("doctor")));
+    await cluster.tryPod(podOf(options, specOf("doctor", [])));
     return held(
       "admission",
       "the namespace, its Pod Security level, quotas and runtime class accept a sandbox's Pod",

@@ -1,6 +1,6 @@
 /** The launch file of a sandbox in a cluster (domain/sandbox/launch.ts). It also has the injected environment, with PLATFORM_TOKEN. */
-import type { AgentAdapter, LaunchSettings, OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
-import { PROXY_VARIABLES } from "../../domain/sandbox/launch.ts";
+import type { LaunchSettings, OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
+import { launchedRuntime, PROXY_VARIABLES } from "../../domain/sandbox/launch.ts";
 import type { DefaultModels } from "../../domain/sandbox/model.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import { type SandboxPackages, launchPackages } from "../packages/of-sandbox.ts";
@@ -8,8 +8,6 @@ import type { SandboxSpec } from "../port.ts";
 import { AGENT_UID, IMAGE_ENVIRONMENT } from "./pod.ts";
 
 export interface LaunchOptions {
-  readonly agentCommand: readonly string[];
-  readonly agentAdapter: AgentAdapter;
   /** Absent: the daemon's own. */
   readonly turnLimits?: OperatorTurnLimits;
   readonly models?: DefaultModels;
@@ -41,8 +39,7 @@ export const launchText =
   (spec: SandboxSpec, packages: SandboxPackages | undefined): string =>
     JSON.stringify({
       prefix: AGENT_PREFIX,
-      agentCommand: options.agentCommand,
-      adapter: options.agentAdapter,
+      ...launchedRuntime(spec.runtime, spec.agent),
       ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),
       // The image's programs come before the bundle's.
       agentPath: `${AGENT_BINARIES}:${USUAL_PATH}:${BUNDLE_TOOLS}`,

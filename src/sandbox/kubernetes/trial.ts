@@ -56,7 +56,7 @@ const sightingIn = (log: string): Sighting | null => {
 };
 
 /** The daemon starts without a clone, because the sandbox has no project. */
-export const specOf = (id: string): SandboxSpec => ({
+export const specOf = (id: string, places: readonly ChannelPlace[]): SandboxSpec => ({
   id,
   sessionId: id,
   environment: {
@@ -75,6 +75,13 @@ export const specOf = (id: string): SandboxSpec => ({
   image: null,
   egressAllow: [],
   llmUpstream: null,
+  runtime: {
+    adapter: "plain",
+    command: [`${BUNDLE_LIBRARY}/node`, "-e", readFileSync(PROBE, "utf8"), JSON.stringify(places)],
+    variables: {},
+    permissions: null,
+  },
+  agent: null,
   wip: null,
   restore: false,
   recap: null,
@@ -82,12 +89,10 @@ export const specOf = (id: string): SandboxSpec => ({
   bootDeadlineMs: START_MS,
 });
 
-const launchOf = (places: readonly ChannelPlace[]): LaunchOptions => ({
-  agentCommand: [`${BUNDLE_LIBRARY}/node`, "-e", readFileSync(PROBE, "utf8"), JSON.stringify(places)],
-  agentAdapter: "plain",
+const LAUNCH: LaunchOptions = {
   orphanMs: START_MS + PROBE_MS,
   setupTimeoutMs: PROBE_MS,
-});
+};
 
 /** The owner of trial sandboxes in their labels, so that no service takes them over. */
 const DOCTOR = "doctor";
@@ -103,13 +108,12 @@ export const trySandbox = async (
   places: readonly ChannelPlace[],
 ): Promise<Sighting> => {
   const id = randomUUID();
-  const launch = launchText(launchOf(places));
-  const own = { ...options, installationId: DOCTOR, nodeId: DOCTOR, launchOf: launch };
+  const own = { ...options, installationId: DOCTOR, nodeId: DOCTOR, launchOf: launchText(LAUNCH) };
   const sandboxes = await KubernetesSandboxes.open(own, () => undefined);
   try {
     const ended = (await sandboxes.list()).filter(({ state }) => state === "exited");
     await Promise.all(ended.map((former) => sandboxes.destroy(former.id)));
-    await sandboxes.create(specOf(id));
+    await sandboxes.create(specOf(id, places));
     return await sightingOf(sandboxes, id);
   } finally {
     await sandboxes.destroy(id).finally(() => sandboxes.close());

@@ -9,7 +9,7 @@
  */
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { type LaunchSettings, PROXY_VARIABLES } from "../../domain/sandbox/launch.ts";
+import { launchedRuntime, type LaunchSettings, PROXY_VARIABLES } from "../../domain/sandbox/launch.ts";
 import { type Program, startProgram } from "../../starter/starter.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import { bootContainer, reportContainer } from "./container-boot.ts";
@@ -47,8 +47,7 @@ export const launchSettings = (
   const { uidBase, packages } = record;
   return {
     prefix: installation.isolation.agentPrefix({ uidBase, image }),
-    agentCommand: installation.options.agentCommand,
-    adapter: installation.options.agentAdapter,
+    ...launchedRuntime(spec.runtime, spec.agent),
     ...(installation.options.turnLimits !== undefined && { turnLimits: installation.options.turnLimits }),
     agentPath: agentPath(image, image?.path ?? null),
     ...((image !== null || spec.variables !== undefined) && {

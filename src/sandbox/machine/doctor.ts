@@ -142,6 +142,9 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
       image: null,
       egressAllow: [],
       llmUpstream: null,
+      // The doctor's program takes the daemon's place, so nothing starts it.
+      runtime: { adapter: "plain", command: ["true"], variables: {}, permissions: null },
+      agent: null,
       wip: null,
       restore: false,
       recap: null,

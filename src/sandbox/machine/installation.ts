@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AgentAdapter, OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
+import type { OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
 import type { DefaultModels } from "../../domain/sandbox/model.ts";
 import type { PackageSources } from "../../domain/environment/packages.ts";
 import { makeBundle } from "../bundle/bundle.ts";
@@ -72,8 +72,6 @@ export interface MachineOptions {
   readonly daemonCodeCache: string | null;
   /** The `platform` command as one executable JavaScript file. */
   readonly commandLine: string;
-  readonly agentCommand: readonly string[];
-  readonly agentAdapter: AgentAdapter;
   /** Absent: the daemon's own. */
   readonly turnLimits?: OperatorTurnLimits;
   /** Default models by provider. Absent: those of domain/sandbox/model.ts. */

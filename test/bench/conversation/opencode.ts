@@ -50,6 +50,8 @@ class Bare {
         gateway: [MODEL],
         hosted: false,
         plugin: null,
+        defined: null,
+        instructions: null,
       }) ?? "{}",
     );
     const port = await freePort();
@@ -60,7 +62,12 @@ class Bare {
         HOME: directory,
         PLATFORM_LLM_BASE_URL: modelUrl,
         PLATFORM_LLM_API_KEY: "timed",
-        ...opencodeSettings.environment({ configDir: directory, defaults, hasConnectors: false }),
+        ...opencodeSettings.environment({
+          configDir: directory,
+          defaults,
+          hasConnectors: false,
+          permissions: null,
+        }),
       },
       stdio: "ignore",
     });

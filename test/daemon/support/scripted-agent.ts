@@ -13,7 +13,12 @@ import * as Fiber from "effect/Fiber";
 import { expect, onTestFinished } from "vitest";
 import type { AcpAgentOptions } from "../../../daemon/adapters/acp-agent.ts";
 import { acpAdapter } from "../../../daemon/adapters/acp.ts";
-import { TURN_LIMITS, type TurnEnd, type TurnLimits } from "../../../daemon/adapters/adapter.ts";
+import {
+  TURN_LIMITS,
+  type AgentSession,
+  type TurnEnd,
+  type TurnLimits,
+} from "../../../daemon/adapters/adapter.ts";
 import { startFeed } from "./feed.ts";
 import { POLL } from "./steered.ts";
 
@@ -34,6 +39,10 @@ export interface Script {
   readonly capabilities?: InitializeResponse["agentCapabilities"];
   /** Its answer to `session/new` beside the id. */
   readonly offers?: object;
+  /** What the daemon knows of the session, if it differs. */
+  readonly session?: Partial<AgentSession>;
+  /** Whether permissions are given without a question. */
+  readonly allowsAll?: boolean;
   /** Why it opens no session. */
   readonly refusal?: string;
   readonly turn: (stage: Stage) => Promise<object>;
@@ -58,7 +67,12 @@ export class ScriptedAgent {
       workspace: WORKSPACE,
       limits: { ...TURN_LIMITS, ...limits },
       ...(gateway !== undefined && { gateway }),
+      ...(script.allowsAll !== undefined && { allowsAll: script.allowsAll }),
     });
+  }
+
+  get session(): AgentSession {
+    return { ...SESSION, ...this.#script.session };
   }
 
   /** Starts a process, and brings it to where it takes messages. */
@@ -118,11 +132,11 @@ export class ScriptedAgent {
 
   send(id: string, text: string, choice: { readonly model?: string; readonly agent?: string } = {}) {
     const message = { id, sent_at: 1, text, model: null, agent: null, ...choice };
-    return Effect.runPromise(this.steering.hand(SESSION, message, []));
+    return Effect.runPromise(this.steering.hand(this.session, message, []));
   }
 
   offers() {
-    return Effect.runPromise(this.steering.offers(SESSION));
+    return Effect.runPromise(this.steering.offers(this.session));
   }
 
   get items() {

@@ -8,9 +8,11 @@ import {
   MANIFEST_LIMIT_BYTES,
   TRIGGER_LIMIT,
   parseManifest,
-  withAgentFiles,
+  withAgents,
 } from "../../../src/domain/manifest/manifest.ts";
 import type { Manifest } from "../../../src/domain/manifest/manifest.ts";
+import { NO_AGENTS } from "../../../src/domain/manifest/manifest-agents.ts";
+import { OFFERED } from "../runtimes/offered.ts";
 import { cron, onlyError, parse, slugs, webhook } from "./manifest-text.ts";
 
 test("reads triggers of both types and fills the defaults in", () => {
@@ -73,6 +75,7 @@ prompt = "Look at {{ body.after }}"
     errors: [],
     env: { required: ["ANTHROPIC_API_KEY"], optional: ["HOOK_SECRET"] },
     environment: DEFAULT_ENVIRONMENT,
+    agents: NO_AGENTS,
     executor: NO_CONNECTORS,
     setup: null,
     warm: 0,
@@ -85,6 +88,7 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
   const nothing: Manifest = {
     triggers: [],
     environment: DEFAULT_ENVIRONMENT,
+    agents: NO_AGENTS,
     executor: NO_CONNECTORS,
     setup: null,
     warm: 0,
@@ -101,6 +105,7 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
 test("[environment] may have a setup command, and a wrong one is an error with its line", () => {
   expect(parse('[environment]\nsetup = "npm ci"\n')).toMatchObject({
     environment: DEFAULT_ENVIRONMENT,
+    agents: NO_AGENTS,
     executor: NO_CONNECTORS,
     setup: "npm ci",
     errors: [],
@@ -252,7 +257,7 @@ test("an agent without a file is an error of its triggers; default needs none [M
   const manifest = parse(
     [webhook({ agent: '"review"' }), cron({ agent: '"ghost"' }), cron({ slug: '"plain"' })].join("\n"),
   );
-  const checked = withAgentFiles(manifest, new Set(["review"]));
+  const checked = withAgents(manifest, { files: new Set(["review"]), offered: OFFERED });
   expect(slugs(checked)).toEqual(["hook", "plain"]);
   expect(onlyError(checked)).toMatchObject({ slug: "nightly", index: 1, path: "triggers[1].agent", line: 8 });
   expect(onlyError(checked).message).toContain(".platform/runtime/agents/ghost.md");

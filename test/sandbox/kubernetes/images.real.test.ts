@@ -147,13 +147,6 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
       const { path } = await bundleDaemon(join(cluster.directory, "daemon.cjs"));
       await cluster.setDaemon(path);
       const launchOf = launchText({
-        agentCommand: [
-          "/bin/sh",
-          "-c",
-          "hello > /workspace/said; env > /workspace/environment; exec sleep 1000",
-        ],
-        // It starts before there is a session.
-        agentAdapter: "opencode",
         orphanMs: 600_000,
         setupTimeoutMs: 60_000,
       });
@@ -162,6 +155,17 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
           Effect.gen(function* () {
             const spec = specOf(randomUUID(), {
               image: name,
+              runtime: {
+                // It starts before there is a session.
+                adapter: "opencode",
+                command: [
+                  "/bin/sh",
+                  "-c",
+                  "hello > /workspace/said; env > /workspace/environment; exec sleep 1000",
+                ],
+                variables: {},
+                permissions: null,
+              },
               sessionId: null,
               variables: { OF_THE_PROJECT: "1" },
               environment: {

@@ -42,8 +42,6 @@ const subject: Subject = {
     runtimeClass: process.env["PLATFORM_TEST_KUBERNETES_RUNTIME_CLASS"] ?? null,
     limits: { memoryBytes: 1024 * MIB, cpus: 1, diskBytes: 2048 * MIB },
     launchOf: launchText({
-      agentCommand: ["true"],
-      agentAdapter: "plain",
       orphanMs: 600_000,
       setupTimeoutMs: 60_000,
     }),

@@ -98,8 +98,6 @@ export class TestCluster {
       runtimeClass: null,
       limits: { memoryBytes: 2048 * MIB, cpus: 4, diskBytes: 8192 * MIB },
       launchOf: launchText({
-        agentCommand: ["true"],
-        agentAdapter: "plain",
         orphanMs: 600_000,
         setupTimeoutMs: 60_000,
       }),

@@ -109,6 +109,28 @@ export const OPERATION_EXAMPLES: Examples = {
       default_branch: "main",
       branches: ["main", "release/2"],
       agents: ["reviewer"],
+      agent_choices: [
+        { name: "default", runtime: "opencode", model: null, mode: null, permissions: null, problem: null },
+        {
+          name: "reviewer",
+          runtime: "opencode",
+          model: "anthropic/claude-sonnet-4-6",
+          mode: "plan",
+          permissions: "ask",
+          problem: null,
+        },
+      ],
+      runtimes: [
+        {
+          name: "opencode",
+          takes_command: false,
+          models: "platform",
+          modes: ["build", "plan"],
+          permissions: ["ask", "allow"],
+          instructions: true,
+          conversation: true,
+        },
+      ],
       default_model: "anthropic/claude-sonnet-4-6",
       models: ["anthropic/claude-sonnet-4-6", "openai/gpt-5.5"],
     },

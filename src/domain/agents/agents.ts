@@ -1,0 +1,173 @@
+/**
+ * The agents that a project's tables define, on the runtimes that the installation offers.
+ *
+ *  A1 A name without a table is an agent of the installation's own runtime, which reads the agent's file by itself.
+ *  A2 A field that the runtime cannot use is an error by name. No field is left out silently.
+ *  A3 A table with an error makes no agent: a session or trigger that names it gets the error's words.
+ */
+import { isDeepStrictEqual } from "node:util";
+import * as Result from "effect/Result";
+import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
+import { withCommand } from "../runtimes/runtimes.ts";
+import type { Permissions, Runtime, StartableRuntime } from "../runtimes/runtime.ts";
+import { DEFAULT_AGENT, isAgentModel } from "../sandbox/agent.ts";
+import type { LaunchAgent, LaunchRuntime } from "../sandbox/launch.ts";
+import type { EntryFault } from "../trigger/trigger.ts";
+import type { AgentTable } from "./table.ts";
+
+export interface Agent {
+  readonly name: string;
+  readonly runtime: StartableRuntime;
+  /** Null: the project's, or the runtime's own. */
+  readonly model: string | null;
+  readonly mode: string | null;
+  /** Null: the runtime decides. */
+  readonly permissions: Permissions | null;
+  /** A file of the checkout. Null: `<config_dir>/agents/<name>.md`, if it exists. */
+  readonly instructions: string | null;
+  /** Whether a table defines it. Without one, it has a file or is the default. */
+  readonly hasTable: boolean;
+}
+
+/** The agents of tables by name, or why a table makes none. */
+export type Agents = ReadonlyMap<string, Result.Result<Agent, readonly EntryFault[]>>;
+
+const listed = (names: readonly string[]): string => names.join(", ");
+
+/** The table's runtime with its command, or what is wrong with either. */
+const startable = (
+  { runtime: wanted, command }: AgentTable,
+  offered: OfferedRuntimes,
+): Result.Result<StartableRuntime, EntryFault> => {
+  const runtime: Runtime | undefined =
+    wanted === null ? offered[0] : offered.find(({ name }) => name === wanted);
+  if (runtime === undefined)
+    return Result.fail({
+      field: "runtime",
+      message: `There is no runtime ${wanted}. This installation offers: ${listed(offered.map(({ name }) => name))}.`,
+    });
+  if (command !== null && !runtime.takesCommand)
+    return Result.fail({
+      field: "command",
+      message: `The runtime ${runtime.name} has its own command. Remove command, or choose another runtime.`,
+    });
+  const words = command ?? runtime.command;
+  return words === null
+    ? Result.fail({
+        field: null,
+        message: `The runtime ${runtime.name} needs command, such as command = ["our-agent", "--acp"].`,
+      })
+    : Result.succeed(withCommand(runtime, words));
+};
+
+/** What the runtime cannot use of the table (A2). */
+const unusable = (table: AgentTable, runtime: StartableRuntime): readonly EntryFault[] => {
+  const { name, models, modes, permissions, instructions } = runtime;
+  const faults: EntryFault[] = [];
+  const refuse = (field: keyof AgentTable, message: string) => faults.push({ field, message });
+  const nothing = (field: keyof AgentTable) => refuse(field, `The runtime ${name} takes no ${field}.`);
+  if (table.model !== null) {
+    if (models === null) nothing("model");
+    else if (models === "platform" && !isAgentModel(table.model))
+      refuse("model", "model must have the form provider/model, such as anthropic/claude-sonnet-4-6.");
+  }
+  if (table.mode !== null && modes !== "any" && !modes.includes(table.mode)) {
+    if (modes.length === 0) nothing("mode");
+    else refuse("mode", `The runtime ${name} has no mode ${table.mode}. Choose one of: ${listed(modes)}.`);
+  }
+  if (table.permissions !== null && !permissions.includes(table.permissions)) {
+    if (permissions.length === 0) nothing("permissions");
+    else refuse("permissions", `The runtime ${name} can only have permissions = "${listed(permissions)}".`);
+  }
+  if (table.instructions !== null && !instructions) nothing("instructions");
+  return faults;
+};
+
+const agentOfTable = (
+  table: AgentTable,
+  offered: OfferedRuntimes,
+): Result.Result<Agent, readonly EntryFault[]> => {
+  const runtime = startable(table, offered);
+  if (Result.isFailure(runtime)) return Result.fail([runtime.failure]);
+  const faults = unusable(table, runtime.success);
+  if (faults.length > 0) return Result.fail(faults);
+  const { name, model, mode, permissions, instructions } = table;
+  return Result.succeed({
+    name,
+    runtime: runtime.success,
+    model,
+    mode,
+    permissions,
+    instructions,
+    hasTable: true,
+  });
+};
+
+/** @param tables as the manifest has them, each name once; a failure has the faults that its reading found */
+export const agentsOf = (
+  tables: ReadonlyMap<string, Result.Result<AgentTable, readonly EntryFault[]>>,
+  offered: OfferedRuntimes,
+): Agents =>
+  new Map(
+    [...tables].map(([name, table]) => [
+      name,
+      Result.isFailure(table) ? Result.fail(table.failure) : agentOfTable(table.success, offered),
+    ]),
+  );
+
+/** The agent of a name, or why it does not exist, as sentences (A1, A3). Whether a name without a table has a file is not known here. */
+export const agentNamed = (
+  agents: Agents,
+  name: string,
+  offered: OfferedRuntimes,
+): Result.Result<Agent, string> => {
+  const own = agents.get(name);
+  if (own !== undefined)
+    return Result.mapError(own, (faults) => faults.map(({ message }) => message).join(" "));
+  return Result.succeed({
+    name,
+    runtime: offered[0],
+    model: null,
+    mode: null,
+    permissions: null,
+    instructions: null,
+    hasTable: false,
+  });
+};
+
+/** Whether a name needs no file (spec.md 2.4). */
+export const needsNoFile = (agents: Pick<Agents, "has">, name: string): boolean =>
+  name === DEFAULT_AGENT || agents.has(name);
+
+/** Whether any agent of the project has a model that the platform sets up. */
+export const needsPlatformModel = (agents: Agents, offered: OfferedRuntimes): boolean =>
+  [offered[0], ...[...agents.values()].map((agent) => Result.getOrNull(agent)?.runtime)].some(
+    (runtime) => runtime?.models === "platform",
+  );
+
+/**
+ * What starts the agent in a sandbox.
+ *
+ * @param model the session's choice. Null: the agent's own holds
+ */
+export const startOf = (
+  { runtime, model: own, mode, permissions, instructions, hasTable }: Agent,
+  model: string | null,
+): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
+  const { adapter, command, variables, modelVariable } = runtime;
+  const used = model ?? own;
+  const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
+  return {
+    runtime: { adapter, command, variables, permissions },
+    agent: hasTable ? { mode: mode ?? runtime.mode, instructions, variables: inVariable } : null,
+    model: used,
+  };
+};
+
+/** Whether a sandbox that waits for a session can get one of this agent: it waits with the runtime of the default agent. */
+export const waitsAs = (agents: Agents, name: string, offered: OfferedRuntimes): boolean => {
+  const [waiting, wanted] = [DEFAULT_AGENT, name].map((one) => agentNamed(agents, one, offered));
+  if (waiting === undefined || wanted === undefined) return false;
+  if (Result.isFailure(waiting) || Result.isFailure(wanted)) return false;
+  return isDeepStrictEqual(startOf(waiting.success, null).runtime, startOf(wanted.success, null).runtime);
+};

@@ -1,0 +1,19 @@
+import type { Runtime } from "./runtime.ts";
+
+/** Any program that speaks the Agent Client Protocol. */
+export const ACP: Runtime = {
+  name: "acp",
+  adapter: "acp",
+  command: null,
+  isOneFile: false,
+  takesCommand: true,
+  // The program may be Claude Code, which repeats a call for three minutes even if its key is refused.
+  variables: { CLAUDE_CODE_MAX_RETRIES: "2" },
+  models: "own",
+  modelVariable: null,
+  modes: "any",
+  mode: null,
+  permissions: ["ask", "allow"],
+  instructions: true,
+  conversation: true,
+};

@@ -1,0 +1,27 @@
+import type { Runtime } from "./runtime.ts";
+
+/** Claude Code, by the adapter `@agentclientprotocol/claude-agent-acp`. */
+export const CLAUDE_CODE: Runtime = {
+  name: "claude-code",
+  adapter: "acp",
+  command: ["claude-agent-acp"],
+  isOneFile: false,
+  takesCommand: false,
+  variables: {
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    // Without this, tools of MCP servers are hidden behind a search.
+    ENABLE_TOOL_SEARCH: "false",
+    // By itself it repeats a call for three minutes, even if its key is refused.
+    CLAUDE_CODE_MAX_RETRIES: "2",
+    // A suggestion costs the whole context after each turn, and is not shown.
+    CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: "false",
+  },
+  models: "own",
+  modelVariable: "ANTHROPIC_MODEL",
+  modes: ["default", "acceptEdits", "plan", "auto"],
+  // By itself it is in the mode auto, in which a model decides what is allowed.
+  mode: "default",
+  permissions: ["ask", "allow"],
+  instructions: true,
+  conversation: true,
+};

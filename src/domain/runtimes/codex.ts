@@ -1,0 +1,22 @@
+import type { Runtime } from "./runtime.ts";
+
+/** Codex, by the adapter `@agentclientprotocol/codex-acp`. */
+export const CODEX: Runtime = {
+  name: "codex",
+  adapter: "acp",
+  command: ["codex-acp"],
+  isOneFile: false,
+  takesCommand: false,
+  variables: {
+    NO_BROWSER: "1",
+    // In each other mode it starts a sandbox of its own for a command, which our sandboxes forbid. So it cannot ask either.
+    INITIAL_AGENT_MODE: "agent-full-access",
+  },
+  models: "own",
+  modelVariable: null,
+  modes: ["agent-full-access"],
+  mode: null,
+  permissions: ["allow"],
+  instructions: true,
+  conversation: true,
+};

@@ -1,0 +1,23 @@
+import type { Runtime } from "./runtime.ts";
+
+/** Gemini CLI. */
+export const GEMINI: Runtime = {
+  name: "gemini",
+  adapter: "acp",
+  command: ["gemini", "--acp"],
+  isOneFile: false,
+  takesCommand: false,
+  variables: {
+    // In a folder that it does not trust, it has no tools of MCP servers.
+    GEMINI_CLI_TRUST_WORKSPACE: "true",
+    // Its second process would outlive the first.
+    GEMINI_CLI_NO_RELAUNCH: "true",
+  },
+  models: "own",
+  modelVariable: "GEMINI_MODEL",
+  modes: ["default", "autoEdit", "yolo", "plan"],
+  mode: null,
+  permissions: ["ask", "allow"],
+  instructions: true,
+  conversation: true,
+};

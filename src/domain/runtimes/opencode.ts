@@ -1,0 +1,18 @@
+import type { Runtime } from "./runtime.ts";
+
+/** opencode, by its own HTTP API. It reads `<config_dir>/agents/<name>.md` by itself. */
+export const OPENCODE: Runtime = {
+  name: "opencode",
+  adapter: "opencode",
+  command: ["opencode", "serve", "--hostname", "127.0.0.1", "--port", "4096"],
+  isOneFile: true,
+  takesCommand: false,
+  variables: {},
+  models: "platform",
+  modelVariable: null,
+  modes: ["build", "plan"],
+  mode: null,
+  permissions: ["ask", "allow"],
+  instructions: true,
+  conversation: true,
+};

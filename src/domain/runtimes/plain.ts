@@ -1,0 +1,18 @@
+import type { Runtime } from "./runtime.ts";
+
+/** Any HTTP server on the runtime's port. */
+export const PLAIN: Runtime = {
+  name: "plain",
+  adapter: "plain",
+  command: null,
+  isOneFile: false,
+  takesCommand: true,
+  variables: {},
+  models: null,
+  modelVariable: null,
+  modes: [],
+  mode: null,
+  permissions: [],
+  instructions: false,
+  conversation: false,
+};

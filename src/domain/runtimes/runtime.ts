@@ -1,0 +1,38 @@
+/** What a record of a runtime says. A runtime is a program that is an agent. Records are pure data; nothing else asks for a runtime's name. */
+import type { AgentAdapter } from "../sandbox/launch.ts";
+
+/** Whether a person is asked before the agent acts. */
+export const PERMISSIONS = ["ask", "allow"] as const;
+export type Permissions = (typeof PERMISSIONS)[number];
+
+export interface Runtime {
+  readonly name: string;
+  /** How the daemon drives it. */
+  readonly adapter: AgentAdapter;
+  /** The program and its arguments. Null: the agent's table names them. */
+  readonly command: readonly string[] | null;
+  /** Whether its program is one file, which the service puts into sandboxes. */
+  readonly isOneFile: boolean;
+  /** Whether a project may name the command. */
+  readonly takesCommand: boolean;
+  /** Its variables beyond those of the adapter. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Whose models it has: `provider/model` that the platform sets up, or its own. Null: none can be chosen. */
+  readonly models: "platform" | "own" | null;
+  /** The variable in which it finds the model when it starts. Null: it is told later. */
+  readonly modelVariable: string | null;
+  /** The modes that it has. `any`: they are known once it runs. */
+  readonly modes: readonly string[] | "any";
+  /** The mode of agents that name none. Null: the runtime's own. */
+  readonly mode: string | null;
+  readonly permissions: readonly Permissions[];
+  /** Whether it can be given instructions. */
+  readonly instructions: boolean;
+  /** Whether people can talk to it. */
+  readonly conversation: boolean;
+}
+
+/** A runtime that can be started. */
+export interface StartableRuntime extends Runtime {
+  readonly command: readonly string[];
+}

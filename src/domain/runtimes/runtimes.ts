@@ -1,0 +1,58 @@
+/** The runtimes that an installation offers. */
+import { basename } from "node:path";
+import * as Result from "effect/Result";
+import type { AgentAdapter } from "../sandbox/launch.ts";
+import { ACP } from "./acp.ts";
+import { CLAUDE_CODE } from "./claude-code.ts";
+import { CODEX } from "./codex.ts";
+import { GEMINI } from "./gemini.ts";
+import { OPENCODE } from "./opencode.ts";
+import { PLAIN } from "./plain.ts";
+import type { Runtime, StartableRuntime } from "./runtime.ts";
+
+/** Those whose program the operator installs (PLATFORM_AGENT_RUNTIMES). */
+const INSTALLED: readonly Runtime[] = [OPENCODE, CLAUDE_CODE, CODEX, GEMINI];
+/** Those whose program a project may bring. */
+const BROUGHT: readonly Runtime[] = [ACP, PLAIN];
+
+const INSTALLABLE_NAMES: readonly string[] = INSTALLED.map(({ name }) => name);
+
+/** What PLATFORM_AGENT_RUNTIMES may be, as it stands after "expected". */
+export const INSTALLABLE_EXPECTED = `some of ${INSTALLABLE_NAMES.join(", ")}, separated by commas`;
+
+/** Reads PLATFORM_AGENT_RUNTIMES. @returns the names, or what is expected. */
+export const parseInstallable = (text: string): Result.Result<readonly string[], string> => {
+  const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
+  return names.every((name) => INSTALLABLE_NAMES.includes(name))
+    ? Result.succeed(names)
+    : Result.fail(INSTALLABLE_EXPECTED);
+};
+
+/** The record of each value of PLATFORM_AGENT_ADAPTER. */
+const BY_ADAPTER: Readonly<Record<AgentAdapter, Runtime>> = { opencode: OPENCODE, acp: ACP, plain: PLAIN };
+
+/** What an installation offers. The first one is its own. */
+export type OfferedRuntimes = readonly [StartableRuntime, ...Runtime[]];
+
+/**
+ * A runtime with the command that starts it. opencode reads the platform's settings whatever drives it, so its models are the
+ * platform's. Every other program brings its own.
+ */
+export const withCommand = (runtime: Runtime, command: readonly string[]): StartableRuntime => {
+  const isOpencode = basename(command[0] ?? "") === OPENCODE.name;
+  const models = runtime.models === null ? null : isOpencode ? OPENCODE.models : "own";
+  return { ...runtime, command, models };
+};
+
+/**
+ * @param own PLATFORM_AGENT_ADAPTER and PLATFORM_AGENT_COMMAND
+ * @param installed PLATFORM_AGENT_RUNTIMES: the names of further runtimes whose program is in sandboxes
+ */
+export const offeredRuntimes = (
+  own: { readonly adapter: AgentAdapter; readonly command: readonly string[] },
+  installed: readonly string[],
+): OfferedRuntimes => {
+  const first = withCommand(BY_ADAPTER[own.adapter], own.command);
+  const others = [...INSTALLED.filter(({ name }) => installed.includes(name)), ...BROUGHT];
+  return [first, ...others.filter(({ name }) => name !== first.name)];
+};

@@ -1,0 +1,135 @@
+/** What a table of the manifest changes for an agent that speaks the Agent Client Protocol. */
+import * as Effect from "effect/Effect";
+import { describe, expect, test } from "vitest";
+import { POLL } from "./support/steered.ts";
+import { chunk, started, turnOf, type Script, type ScriptedAgent } from "./support/scripted-agent.ts";
+
+const MODES = {
+  modes: {
+    currentModeId: "auto",
+    availableModes: [{ id: "auto" }, { id: "plan" }, { id: "reviewer" }],
+  },
+};
+
+/** An agent that says how many blocks a prompt has, and its first one. */
+const COUNTS: Script["turn"] = async ({ tell, prompt }) => {
+  const [first] = prompt;
+  await tell(chunk(`${prompt.length}: ${first?.type === "text" ? first.text : ""}`));
+  return {};
+};
+
+const table = (isOptional: boolean, instructions: string | null = null) => ({
+  isOptional,
+  isOwnFile: true,
+  instructions: () => instructions,
+});
+
+const saidBy = ({ items }: ScriptedAgent) =>
+  items.flatMap(({ role, content }) => (role === "agent" ? content : [])).map((part) => JSON.stringify(part));
+
+const deliver = (scripted: ScriptedAgent) =>
+  Effect.runPromise(scripted.adapter.deliverPrompt({ ...scripted.session, text: "Begin." }));
+
+describe("instructions", () => {
+  test("come with the first message, and are not shown as a person's words", async () => {
+    const scripted = await started({ turn: COUNTS, session: { table: table(true, "Be brief.") } });
+    await turnOf(scripted, "m1");
+    await turnOf(scripted, "m2");
+    expect(saidBy(scripted).join()).toMatch(/2: Be brief\..*1: text of m2/);
+    const own = scripted.items.filter(({ role }) => role === "user");
+    expect(JSON.stringify(own)).not.toContain("Be brief.");
+  });
+
+  test("come again if the next process forgot the session, and not if it remembers", async () => {
+    const forgets = await started({ turn: COUNTS, session: { table: table(true, "Be brief.") } });
+    const remembers = await started({
+      turn: COUNTS,
+      session: { table: table(true, "Be brief.") },
+      capabilities: { loadSession: true },
+    });
+    for (const scripted of [forgets, remembers]) {
+      await turnOf(scripted, "m1");
+      await scripted.end();
+      await scripted.start();
+      await turnOf(scripted, "m2");
+    }
+    expect(saidBy(forgets).join()).toMatch(/2: .*2: /);
+    expect(saidBy(remembers).join()).toMatch(/2: .*1: /);
+  });
+
+  test("are left to an agent that has a mode of the agent's own name", async () => {
+    const session = { agentName: "reviewer", table: table(true, "Be brief.") };
+    const scripted = await started({ turn: COUNTS, offers: MODES, session });
+    await turnOf(scripted, "m1");
+    expect(saidBy(scripted).join()).toContain("1: text of m1");
+    expect(scripted.calls).toContain("session/set_mode");
+  });
+
+  test("of another file come to that agent too", async () => {
+    const session = { agentName: "reviewer", table: { ...table(true, "Be brief."), isOwnFile: false } };
+    const scripted = await started({ turn: COUNTS, offers: MODES, session });
+    await turnOf(scripted, "m1");
+    expect(saidBy(scripted).join()).toContain("2: Be brief.");
+  });
+});
+
+describe("a mode", () => {
+  test("of a table is chosen before the prompt", async () => {
+    const session = { agentName: "plan", table: table(false) };
+    const scripted = await started({ turn: COUNTS, offers: MODES, session });
+    expect(await deliver(scripted)).toBe("accepted");
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    expect(scripted.calls.slice(1)).toEqual(["session/set_mode", "session/prompt"]);
+  });
+
+  test("that the agent does not have is refused by name", async () => {
+    const session = { agentName: "careful", table: table(false) };
+    const scripted = await started({ turn: COUNTS, offers: MODES, session });
+    expect(await deliver(scripted)).toEqual({ refused: expect.stringContaining('"careful"') as string });
+  });
+
+  test("is not needed by an agent whose table names none", async () => {
+    const session = { agentName: "ours", table: table(true) };
+    const scripted = await started({ turn: COUNTS, offers: MODES, session });
+    expect(await deliver(scripted)).toBe("accepted");
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    expect(scripted.calls.slice(1)).toEqual(["session/prompt"]);
+  });
+});
+
+describe("a model", () => {
+  const offers = {
+    models: { currentModelId: "hidden", availableModels: [{ modelId: "opus", name: "Opus" }] },
+  };
+
+  test("that was set at the start need not be listed, and another one must", async () => {
+    const hidden = await started({ turn: COUNTS, offers, session: { model: "hidden" } });
+    await turnOf(hidden, "m1");
+    const unknown = await started({ turn: COUNTS, offers, session: { model: "sonnet" } });
+    expect(await unknown.send("m1", "x")).toMatchObject({
+      outcome: "refused",
+      error: { code: "unknown_model", message: expect.stringContaining("Choose one of: opus.") as string },
+    });
+  });
+});
+
+test("allows every request without a question if the table says so", async () => {
+  const answers: unknown[] = [];
+  const scripted = await started({
+    allowsAll: true,
+    turn: async ({ client }) => {
+      const toolCall = { toolCallId: "t", title: "rm" };
+      const options = [
+        { optionId: "no", name: "No", kind: "reject_once" as const },
+        { optionId: "yes", name: "Yes", kind: "allow_once" as const },
+      ];
+      answers.push(
+        await client.request("session/request_permission", { sessionId: "session-1", toolCall, options }),
+      );
+      return {};
+    },
+  });
+  await turnOf(scripted, "m1");
+  expect(answers).toEqual([{ outcome: { outcome: "selected", optionId: "yes" } }]);
+  expect(scripted.items.filter(({ kind }) => kind === "request")).toEqual([]);
+});

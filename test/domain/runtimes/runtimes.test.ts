@@ -1,0 +1,33 @@
+import { expect, it } from "vitest";
+import { offeredRuntimes, withCommand } from "../../../src/domain/runtimes/runtimes.ts";
+import { ACP } from "../../../src/domain/runtimes/acp.ts";
+import { PLAIN } from "../../../src/domain/runtimes/plain.ts";
+
+const namesOf = (...given: Parameters<typeof offeredRuntimes>) =>
+  offeredRuntimes(...given).map(({ name }) => name);
+
+it("offers the installation's own runtime first, and those whose program a project may bring", () => {
+  expect(namesOf({ adapter: "opencode", command: ["opencode", "serve"] }, [])).toEqual([
+    "opencode",
+    "acp",
+    "plain",
+  ]);
+  expect(namesOf({ adapter: "plain", command: ["ours"] }, [])).toEqual(["plain", "acp"]);
+});
+
+it("offers further runtimes only if the operator names them", () => {
+  expect(
+    namesOf({ adapter: "acp", command: ["ours"] }, ["gemini", "codex", "claude-code", "opencode"]),
+  ).toEqual(["acp", "opencode", "claude-code", "codex", "gemini", "plain"]);
+});
+
+it("gives the installation's own runtime the operator's command", () => {
+  const [own] = offeredRuntimes({ adapter: "acp", command: ["ours", "--acp"] }, []);
+  expect(own).toMatchObject({ name: "acp", command: ["ours", "--acp"], takesCommand: true });
+});
+
+it("sets up the models of opencode, whatever drives it, and of no other program", () => {
+  expect(withCommand(ACP, ["/usr/bin/opencode", "acp"]).models).toBe("platform");
+  expect(withCommand(ACP, ["ours"]).models).toBe("own");
+  expect(withCommand(PLAIN, ["opencode", "serve"]).models).toBeNull();
+});
