@@ -351,7 +351,7 @@ module.exports = {
         "The service makes the daemon's bundle and starts it elsewhere; it never runs the daemon's code.",
       severity: "error",
       from: { path: "^src/" },
-      to: { path: "^daemon/", pathNot: "^daemon/(bundle|code-cache)\\.ts$" },
+      to: { path: "^daemon/", pathNot: "^daemon/bundle/(bundle|code-cache)\\.ts$" },
     },
     {
       name: "command-line-is-a-client",
@@ -441,8 +441,8 @@ module.exports = {
           "^src/store/postgres/embedded/(embedded|user)\\.ts$",
           // The limits of an agent are tried with real programs; pushes refused for their credential are
           // told by a hook's process.
-          "^daemon/(process|git/rejections|code-cache|saving/repository)\\.ts$",
-          "^daemon/doctor\\.mjs$",
+          "^daemon/(agent/process|git/rejections|bundle/code-cache|saving/repository)\\.ts$",
+          "^daemon/programs/doctor\\.mjs$",
         ],
       },
       to: { path: "^child_process$" },

@@ -4,10 +4,10 @@ import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import metadata from "../package.json" with { type: "json" };
-import { Allowance } from "./allowance.ts";
+import { Allowance } from "./logs/allowance.ts";
 import { adapterOf } from "./adapters/adapters.ts";
 import { runDaemon, type DaemonOptions } from "./daemon.ts";
-import { writePackageSettings } from "./packages.ts";
+import { writePackageSettings } from "./boot/packages.ts";
 import { installWorkspaceProgram } from "./saving/workspace-program.ts";
 import { LogRing, RING_BYTES } from "./logs/log-ring.ts";
 import { makeLog, type Log } from "./logs/log.ts";
@@ -21,7 +21,7 @@ import {
   type Layout,
   type Settings,
 } from "./settings.ts";
-import { standBy } from "./standby.ts";
+import { standBy } from "./boot/standby.ts";
 
 const STDOUT = 1;
 /** How large an output file may grow. The service trims it much earlier, but the service may be away. */

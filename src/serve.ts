@@ -30,7 +30,7 @@ import {
   withDoor,
 } from "./adapters.ts";
 import { NotBuilt } from "./ground/build-cache.ts";
-import { upstreamsLayer } from "./services/upstreams.ts";
+import { upstreamsLayer } from "./services/projects/upstreams.ts";
 import { readConfig, type Config } from "./settings/config.ts";
 import { databaseRefusal } from "./installation/database-refusal.ts";
 import { dialAddress } from "./domain/service/address.ts";

@@ -159,7 +159,7 @@ test("uses one name for one noun: definition and handler, machine and interprete
   const shared = new Set(["platform", "access", "errors", "examples", "illustrate", "openapi", "schemas"]);
   const definitions = names("src/http/api").filter((name) => !shared.has(name));
   expect(names("src/http/handlers")).toEqual(expect.arrayContaining(definitions));
-  // The agent runtime's machine is interpreted in the sandbox, by daemon/runtime.ts. The others are no machines.
+  // The agent runtime's machine is interpreted in the sandbox, by daemon/agent/runtime.ts. The others are no machines.
   const apart = new Set([
     "step",
     "agent-runtime",
@@ -188,7 +188,7 @@ const ENVIRONMENT_READERS = new Set([
   "src/starter/short.ts",
   "daemon/start.ts",
   "daemon/saving/repository.ts",
-  "daemon/adapters/opencode.ts",
+  "daemon/adapters/opencode/opencode.ts",
 ]);
 
 test("reads the environment in one place for each program", () => {

@@ -17,9 +17,9 @@ import type {
   RequestAnswer,
   RuntimeOffers,
 } from "../../src/domain/conversation/steering.ts";
-import type { AttachedFile } from "../attachments.ts";
-import type { HttpFailure } from "../http-client.ts";
-import type { Pipes } from "../process.ts";
+import type { AttachedFile } from "../agent/attachments.ts";
+import type { HttpFailure } from "../http/client.ts";
+import type { Pipes } from "../agent/process.ts";
 
 /** The agent session, with the agent and model for its first message. */
 export interface AgentSession {

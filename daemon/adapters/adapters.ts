@@ -1,9 +1,9 @@
 /** The adapter of each agent runtime. */
-import { watchGateway } from "../gateway-calls.ts";
+import { watchGateway } from "../agent/gateway-calls.ts";
 import type { Settings } from "../settings.ts";
-import { acpAdapter } from "./acp.ts";
+import { acpAdapter } from "./acp/acp.ts";
 import { TURN_LIMITS, type RuntimeAdapter, type TurnLimits } from "./adapter.ts";
-import { opencodeAdapter } from "./opencode.ts";
+import { opencodeAdapter } from "./opencode/opencode.ts";
 import { plainAdapter } from "./plain.ts";
 
 type MakeAdapter = (settings: Pick<Settings, "launch" | "layout">, limits: TurnLimits) => RuntimeAdapter;

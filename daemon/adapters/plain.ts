@@ -1,6 +1,6 @@
 /** Any HTTP server as agent runtime. It takes the prompt from PLATFORM_INITIAL_PROMPT, and its turns are unknown. */
 import * as Effect from "effect/Effect";
-import { callHttp } from "../http-client.ts";
+import { callHttp } from "../http/client.ts";
 import { PROBE_TIMEOUT_MS, type RuntimeAdapter } from "./adapter.ts";
 
 export const plainAdapter = (port: number): RuntimeAdapter => ({

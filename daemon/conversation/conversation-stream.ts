@@ -4,7 +4,7 @@
  * takes nothing, its deltas are dropped, and of each item it gets the newest version later.
  */
 import type { ServerResponse } from "node:http";
-import { answerError } from "../answer.ts";
+import { answerError } from "../http/answer.ts";
 import type { ConversationFeed } from "./feed.ts";
 
 /** A blank line this often keeps the connection open. */

@@ -4,7 +4,7 @@
  * daemon's environment, and its output is untrusted.
  */
 import { gitEnvironment } from "./checkout.ts";
-import type { Launch } from "../process.ts";
+import type { Launch } from "../agent/process.ts";
 import type { Settings } from "../settings.ts";
 
 export interface AgentScript {

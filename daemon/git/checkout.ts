@@ -15,9 +15,9 @@ import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import { AGENT_FILE_LIMIT, agentFile } from "../../src/domain/sandbox/agent.ts";
-import { configDirOf, type ConfigDir } from "../config-dir.ts";
+import { configDirOf, type ConfigDir } from "../boot/config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
-import type { HttpFailure } from "../http-client.ts";
+import type { HttpFailure } from "../http/client.ts";
 import {
   ProcessGroup,
   runForBytes,
@@ -25,8 +25,8 @@ import {
   type Launch,
   type Finished,
   type LaunchFailure,
-} from "../process.ts";
-import { manifestParts, type ManifestParts } from "../manifest.ts";
+} from "../agent/process.ts";
+import { manifestParts, type ManifestParts } from "../boot/manifest.ts";
 import type { Settings } from "../settings.ts";
 
 /** One attempt failed. `message` is git's own, complete and not yet redacted. */

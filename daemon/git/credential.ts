@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { writeForAgent } from "../files.ts";
-import { callJson, type HttpFailure } from "../http-client.ts";
+import { callJson, type HttpFailure } from "../http/client.ts";
 import { GitCredential } from "../../src/domain/sandbox/launch.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import type { Settings } from "../settings.ts";

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import * as Effect from "effect/Effect";
 import type { OwnEdit } from "../adapters/adapter.ts";
-import { runToEnd } from "../process.ts";
+import { runToEnd } from "../agent/process.ts";
 import type { Settings } from "../settings.ts";
 import { agentScript } from "./agent-git.ts";
 

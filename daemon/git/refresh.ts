@@ -4,8 +4,8 @@
  */
 import * as Effect from "effect/Effect";
 import { agentScript, lastWords } from "./agent-git.ts";
-import { configDirOf, type ConfigDir } from "../config-dir.ts";
-import { runToEnd } from "../process.ts";
+import { configDirOf, type ConfigDir } from "../boot/config-dir.ts";
+import { runToEnd } from "../agent/process.ts";
 import type { Settings } from "../settings.ts";
 
 /** `failed`: git failed. `message` is its own, not yet redacted. */

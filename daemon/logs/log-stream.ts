@@ -4,7 +4,7 @@
  * the lines that are dropped before it reads them, and the line numbers show the gap.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { answerError } from "../answer.ts";
+import { answerError } from "../http/answer.ts";
 import type { LogRing } from "./log-ring.ts";
 
 /** A comment this often keeps the connection open (api.md 1 "Live data"). */

@@ -3,7 +3,7 @@
  * provider collects it. Every text in it is redacted. It never gets prompts.
  */
 import * as Logger from "effect/Logger";
-import type { Allowance } from "../allowance.ts";
+import type { Allowance } from "./allowance.ts";
 import type { LogRing } from "./log-ring.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 

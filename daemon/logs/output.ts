@@ -8,7 +8,7 @@
  */
 import { StringDecoder } from "node:string_decoder";
 import { storableText } from "../../src/domain/text.ts";
-import type { Allowance } from "../allowance.ts";
+import type { Allowance } from "./allowance.ts";
 import type { Log } from "./log.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 

@@ -5,10 +5,10 @@
  */
 import type { WorkspaceCommand } from "./command.ts";
 import { FrameSource } from "./frame-source.ts";
-import { listingText, listWorkspace } from "./list.ts";
+import { listingText, listWorkspace } from "./listing/list.ts";
 import { write } from "./output.ts";
 import { readWorkspace } from "./read.ts";
-import { restoreWorkspace } from "./restore.ts";
+import { restoreWorkspace } from "./restoring/restore.ts";
 
 /** Ends all other processes of this user. The kernel spares the caller. */
 const endOthers = (daemonUid: number): void => {

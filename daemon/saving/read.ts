@@ -6,12 +6,12 @@ import { CHUNK_BYTES, type FrameEnd } from "../../src/domain/save/frames.ts";
 import type { ReadRequest } from "../../src/domain/save/listing.ts";
 import type { ReadCommand } from "./command.ts";
 import { objectHash, stampOf, Tree, whyUnread } from "./content.ts";
-import { isStatePath } from "./operation.ts";
+import { isStatePath } from "./listing/operation.ts";
 import { writeChunk, writeEnd } from "./output.ts";
 import { Pace } from "./pace.ts";
-import { existing } from "./queries.ts";
+import { existing } from "./listing/queries.ts";
 import { gitDirectory, Repository, type GitProcess } from "./repository.ts";
-import { BlobReader } from "./blobs.ts";
+import { BlobReader } from "./listing/blobs.ts";
 import { join } from "node:path";
 
 type Item = ReadRequest["items"][number];

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { existing } from "./queries.ts";
+import { existing } from "./listing/queries.ts";
 import { Repository } from "./repository.ts";
 
 const PLACES = [tmpdir(), "/dev/shm"];

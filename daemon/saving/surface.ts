@@ -25,8 +25,8 @@ import {
 import type { Restored } from "../../src/domain/save/saved.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
-import { answerError, answerJson, ENDING, invalid, refusal, type Refused } from "../answer.ts";
-import { BODY_LIMIT_BYTES, readJson } from "../body.ts";
+import { answerError, answerJson, ENDING, invalid, refusal, type Refused } from "../http/answer.ts";
+import { BODY_LIMIT_BYTES, readJson } from "../http/body.ts";
 import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
 import type { Settings } from "../settings.ts";

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import { wholeFrame } from "../../src/domain/save/frames.ts";
 import { writeForAgent } from "../files.ts";
 import { agentGitEnvironment } from "../git/agent-git.ts";
-import { ProcessGroup } from "../process.ts";
+import { ProcessGroup } from "../agent/process.ts";
 import type { Layout, Settings } from "../settings.ts";
 import type { WorkspaceCommand } from "./command.ts";
 

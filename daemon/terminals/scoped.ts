@@ -3,7 +3,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import type { After } from "../conversation/feed.ts";
-import type { Controlled } from "../control.ts";
+import type { Controlled } from "../http/control.ts";
 import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
 import { Terminals } from "./terminals.ts";

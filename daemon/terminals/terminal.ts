@@ -12,7 +12,7 @@ import { constants } from "node:os";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { TERMINAL_OUTPUT_KEPT, type TerminalSize } from "../../src/domain/session/terminal.ts";
-import { ProcessGroup, type Exit, type Launch, type LaunchFailure, type Pipes } from "../process.ts";
+import { ProcessGroup, type Exit, type Launch, type LaunchFailure, type Pipes } from "../agent/process.ts";
 
 /** The connection of the person who uses a terminal. */
 export interface Peer {

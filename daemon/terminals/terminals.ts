@@ -17,7 +17,7 @@ import {
 } from "../../src/domain/session/terminal.ts";
 import type { After } from "../conversation/feed.ts";
 import type { Log } from "../logs/log.ts";
-import type { Launch } from "../process.ts";
+import type { Launch } from "../agent/process.ts";
 import { Terminal, type Peer } from "./terminal.ts";
 
 export interface TerminalsOptions {

@@ -10,7 +10,7 @@ import {
 import { Pause } from "../ground/pause.ts";
 import { ROOT } from "../domain/service/span.ts";
 import { Faults } from "../store/ports/faults.ts";
-import { Admissions } from "../store/ports/admissions.ts";
+import { Admissions } from "../store/ports/triggers/admissions.ts";
 import { Traces } from "../telemetry/port.ts";
 import { Actors } from "../services/actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";

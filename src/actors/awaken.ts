@@ -5,10 +5,10 @@
 import * as Effect from "effect/Effect";
 import { isPause } from "../domain/session/session.ts";
 import { Saves } from "../saves/port.ts";
-import { sandboxToGoOn } from "../services/warm-pool.ts";
-import { People } from "../store/ports/people.ts";
-import { Projects } from "../store/ports/projects.ts";
-import type { Session } from "../store/ports/sessions.ts";
+import { sandboxToGoOn } from "../services/sessions/warm-pool.ts";
+import { People } from "../store/ports/people/people.ts";
+import { Projects } from "../store/ports/projects/projects.ts";
+import type { Session } from "../store/ports/sessions/sessions.ts";
 import { Actors } from "../services/actors.ts";
 
 /** Without its saved work a session does not go on. It waits for the next start. */

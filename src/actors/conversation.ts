@@ -1,6 +1,6 @@
 /**
  * Makes happen what the conversation machine decides: messages, interrupts and answers go to the daemon of the session's
- * sandbox. The actor's id is the session's. Reports of the runtime come back through actors/conversation-follower.ts.
+ * sandbox. The actor's id is the session's. Reports of the runtime come back through actors/conversations/follower.ts.
  *
  *  A call is repeated until the daemon answers or the sandbox has ended. Each may be repeated: the runtime has a message
  *  once, an interrupt names its turn, and a request is answered once.
@@ -14,10 +14,10 @@ import { conversation, type ConversationCommand, type ConversationEvent } from "
 import { DaemonClient, DaemonUnreachable, type NoConversation } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink, type SandboxError } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
-import { serviceContext } from "../services/service-context.ts";
-import { Conversations, type Item } from "../store/ports/conversations.ts";
+import { serviceContext } from "../services/sessions/service-context.ts";
+import { Conversations, type Item } from "../store/ports/sessions/conversations.ts";
 import type { StoreError } from "../store/ports/journal.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { backoff } from "../ground/backoff.ts";

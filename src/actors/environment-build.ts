@@ -5,8 +5,8 @@ import {
   type EnvironmentBuildCommand,
   type EnvironmentBuildEvent,
 } from "../machines/environment-build.ts";
-import { Building } from "../services/building.ts";
-import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
+import { Building } from "../services/environments/building.ts";
+import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 
@@ -18,7 +18,7 @@ export const ENVIRONMENT_BUILD_LIMITS: ActorLimits = {
 /** How often a build is begun. A build during which the service ends that often is given up. */
 export const TRIES_MAX = 3;
 
-/** The entities of builds. Their rows are opened by services/environments.ts. */
+/** The entities of builds. Their rows are opened by services/environments/environments.ts. */
 export const environmentBuildActors = (options: EntityOptions) =>
   actorLayer(
     "environmentBuild",

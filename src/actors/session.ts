@@ -12,17 +12,17 @@ import { session, type SessionCommand, type SessionEvent } from "../machines/ses
 import { SandboxProvider } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { type SavePlace, Saves } from "../saves/port.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
-import { Sessions, type Session } from "../store/ports/sessions.ts";
+import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
+import { Sessions, type Session } from "../store/ports/sessions/sessions.ts";
 import { Measures } from "../telemetry/port.ts";
 import { Actors } from "../services/actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
-import { BootPlaces } from "../services/boot-places.ts";
+import { BootPlaces } from "../services/sessions/boot-places.ts";
 import { told } from "./delivery.ts";
 import { newUuid } from "../services/entropy.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Keyring } from "../services/keyring.ts";
-import { WarmPool } from "../services/warm-pool.ts";
+import { WarmPool } from "../services/sessions/warm-pool.ts";
 import { givenUp } from "./supervisor.ts";
 import { backoff } from "../ground/backoff.ts";
 
@@ -33,7 +33,7 @@ export interface SessionActorOptions extends EntityOptions {
   readonly nodeId: string;
 }
 
-/** The session entities. Admission creates their rows (services/admission.ts). */
+/** The session entities. Admission creates their rows (services/triggers/admission.ts). */
 export const sessionActors = (options: SessionActorOptions) =>
   actorLayer(
     "session",

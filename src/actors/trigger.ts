@@ -19,12 +19,12 @@ import {
 import { Faults } from "../store/ports/faults.ts";
 import { StoreError } from "../store/ports/journal.ts";
 import { Measures } from "../telemetry/port.ts";
-import { Admissions } from "../store/ports/admissions.ts";
+import { Admissions } from "../store/ports/triggers/admissions.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
-import { CursorReads } from "../services/cursors.ts";
+import { CursorReads } from "../services/triggers/cursors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
-import { Firing } from "../services/firing.ts";
+import { Firing } from "../services/triggers/firing.ts";
 import { TransitionRecord } from "../services/transition-record.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { nextDue, scheduleOf } from "./schedules.ts";

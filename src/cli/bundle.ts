@@ -16,7 +16,7 @@ export const bundleCommandLine = async (outFile: string): Promise<readonly strin
     bundle: true,
     minify: true,
     platform: "node",
-    // As in daemon/bundle.ts: Node treats a file without an extension as CommonJS.
+    // As in daemon/bundle/bundle.ts: Node treats a file without an extension as CommonJS.
     format: "cjs",
     target: "node24",
     legalComments: "none",

@@ -11,7 +11,7 @@ import { open } from "./commands/page.ts";
 import { peopleCommands } from "./commands/people.ts";
 import { projectCommands } from "./commands/projects.ts";
 import { secretCommands } from "./commands/secrets.ts";
-import { sessionCommands } from "./commands/sessions.ts";
+import { sessionCommands } from "./commands/sessions/sessions.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 import { triggerCommands } from "./commands/triggers.ts";
 import { webhookCommands } from "../features/notifications/commands.ts";

@@ -13,7 +13,7 @@ import { whyOf } from "./wire.ts";
 
 const DOCUMENT_MS = 30_000;
 /**
- * How much of an error's body is read. It is cut after its secrets are masked (services/executor-outcome.ts), so that no part of
+ * How much of an error's body is read. It is cut after its secrets are masked (services/connectors/executor-outcome.ts), so that no part of
  * one is left at the cut.
  */
 const ERROR_MAX_BYTES = 64 * 1024;

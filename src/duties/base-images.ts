@@ -11,10 +11,10 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { BuildSite } from "../builder/site/port.ts";
 import { hasNewerBase } from "../domain/environment/base-image.ts";
-import { Environments } from "../services/environments.ts";
-import { type EnvironmentBase, EnvironmentBases } from "../store/ports/environment-bases.ts";
-import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
-import { Projects } from "../store/ports/projects.ts";
+import { Environments } from "../services/environments/environments.ts";
+import { type EnvironmentBase, EnvironmentBases } from "../store/ports/projects/environment-bases.ts";
+import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
+import { Projects } from "../store/ports/projects/projects.ts";
 import { DUTIES } from "../services/duties.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 

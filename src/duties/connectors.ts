@@ -5,10 +5,10 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { followRepository, hasRepositoryTools, refreshCatalogue } from "../services/connector-catalogues.ts";
-import { executorOf } from "../services/connectors.ts";
+import { followRepository, hasRepositoryTools, refreshCatalogue } from "../services/connectors/catalogues.ts";
+import { executorOf } from "../services/connectors/connectors.ts";
 import { Directory } from "../services/directory.ts";
-import { Connectors } from "../store/ports/connectors.ts";
+import { Connectors } from "../store/ports/connectors/connectors.ts";
 import { DUTIES } from "../services/duties.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { waitOutOutage } from "../store/ports/outage.ts";
 import { BuildSite } from "../builder/site/port.ts";
-import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
+import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
 import { DUTIES } from "../services/duties.ts";
 import { runDuty } from "../services/duty.ts";
 

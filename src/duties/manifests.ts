@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { runDuty } from "../services/duty.ts";
-import { Manifests } from "../services/manifests.ts";
+import { Manifests } from "../services/projects/manifests.ts";
 
 export interface ReconcileOptions {
   /** PLATFORM_MANIFEST_SYNC_MS. */

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { parseUuid } from "../domain/ids.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
 import { answeredInTime } from "../services/answered.ts";
 import { DUTIES } from "../services/duties.ts";
 import { runDuty } from "../services/duty.ts";

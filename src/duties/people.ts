@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Actors } from "../services/actors.ts";
 import { told } from "../actors/delivery.ts";
-import { forgetLeft } from "../services/left-credentials.ts";
-import { People } from "../store/ports/people.ts";
+import { forgetLeft } from "../services/connectors/left-credentials.ts";
+import { People } from "../store/ports/people/people.ts";
 import { DUTIES } from "../services/duties.ts";
 import { runDuty } from "../services/duty.ts";
 

@@ -19,18 +19,18 @@ import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Queue from "effect/Queue";
 import { failure } from "../domain/session/failure.ts";
-import { Conversations } from "../store/ports/conversations.ts";
-import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
-import { Counters } from "../store/ports/counters.ts";
-import { Admissions } from "../store/ports/admissions.ts";
+import { Conversations } from "../store/ports/sessions/conversations.ts";
+import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
+import { Counters } from "../store/ports/triggers/counters.ts";
+import { Admissions } from "../store/ports/triggers/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
 import type { Unsettled } from "../store/ports/journal.ts";
-import { Sessions, type OwnerlessSession } from "../store/ports/sessions.ts";
+import { Sessions, type OwnerlessSession } from "../store/ports/sessions/sessions.ts";
 import { Actors, type ActorKind } from "../services/actors.ts";
 import { Doubts } from "../services/doubt.ts";
 import { runDuty } from "../services/duty.ts";
-import { ProposedWork } from "../services/proposed-work.ts";
+import { ProposedWork } from "../services/sessions/proposed-work.ts";
 
 export interface RecoveryOptions {
   /** Pause between two looks, ms (PLATFORM_RECOVERY_INTERVAL_MS). */

@@ -18,7 +18,7 @@ import * as Layer from "effect/Layer";
 import * as Semaphore from "effect/Semaphore";
 import type { CronTriggerDefinition } from "../domain/trigger/trigger.ts";
 import { Pause } from "../ground/pause.ts";
-import { Projects } from "../store/ports/projects.ts";
+import { Projects } from "../store/ports/projects/projects.ts";
 import { Placement } from "../services/actors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { type Counted, nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";

@@ -16,13 +16,13 @@ import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
-import { Projects } from "../store/ports/projects.ts";
-import { Sandboxes, type GivenSecrets, type OutdatedSandbox } from "../store/ports/sandboxes.ts";
-import type { Secrets } from "../store/ports/secrets.ts";
+import { Projects } from "../store/ports/projects/projects.ts";
+import { Sandboxes, type GivenSecrets, type OutdatedSandbox } from "../store/ports/sessions/sandboxes.ts";
+import type { Secrets } from "../store/ports/projects/secrets.ts";
 import { answeredInTime, linked } from "../services/answered.ts";
 import type { Keyring } from "../services/keyring.ts";
-import { openSecrets, type OpenedSecrets } from "../services/project-secrets.ts";
-import { serviceContext } from "../services/service-context.ts";
+import { openSecrets, type OpenedSecrets } from "../services/projects/project-secrets.ts";
+import { serviceContext } from "../services/sessions/service-context.ts";
 import { DUTIES } from "../services/duties.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 
@@ -134,7 +134,7 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
       Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
       Effect.catchTags({
         DaemonUnreachable: () => Effect.void,
-        // Its session is about to stop (actors/outdated-daemon.ts). The next sandbox starts with the new values.
+        // Its session is about to stop (actors/sandboxes/outdated-daemon.ts). The next sandbox starts with the new values.
         DaemonOutdated: () => Effect.void,
         SandboxError: () => Effect.void,
       }),

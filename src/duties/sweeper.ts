@@ -22,15 +22,15 @@ import * as Queue from "effect/Queue";
 import { Pause } from "../ground/pause.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
-import { Conversations } from "../store/ports/conversations.ts";
+import { Conversations } from "../store/ports/sessions/conversations.ts";
 import { UNSAVED_MAX_MS } from "../domain/save/order.ts";
-import { Sessions, type RunningSession } from "../store/ports/sessions.ts";
-import { Activity } from "../services/activity.ts";
+import { Sessions, type RunningSession } from "../store/ports/sessions/sessions.ts";
+import { Activity } from "../services/sessions/activity.ts";
 import { Actors } from "../services/actors.ts";
 import { linked } from "../services/answered.ts";
 import { told } from "../actors/delivery.ts";
 import { DUTIES } from "../services/duties.ts";
-import { RoomWishes } from "../services/room-wishes.ts";
+import { RoomWishes } from "../services/triggers/room-wishes.ts";
 import { runDuty } from "../services/duty.ts";
 
 export interface SweeperOptions {
@@ -154,7 +154,7 @@ export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
   });
   const makeRoom = Effect.fnUntraced(function* (accountId: string, ms: number) {
     for (const { id, since } of yield* resting(accountId, ms)) {
-      // Each one that stops counts, also one of another node (ports/sessions.ts, `roomWanted`).
+      // Each one that stops counts, also one of another node (ports/sessions/sessions.ts, `roomWanted`).
       if (!(yield* sessions.roomWanted).has(accountId)) return;
       if (activity.isOpen(id) || !(yield* restsFor(id, since, ms))) continue;
       yield* Effect.logInfo("a resting session makes room", { session: id });

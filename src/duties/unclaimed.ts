@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { type KeptHere, KeptRepositories } from "../git/kept.ts";
 import type { GitError } from "../git/port.ts";
-import { Projects } from "../store/ports/projects.ts";
+import { Projects } from "../store/ports/projects/projects.ts";
 import { DUTIES } from "../services/duties.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Keeps sandboxes that wait for a session (services/warm-pool.ts): as many as the manifest of each project asks for, one for each
+ * Keeps sandboxes that wait for a session (services/sessions/warm-pool.ts): as many as the manifest of each project asks for, one for each
  * person who is about to start a session, and one for each project whose cron trigger fires soon.
  *
  *  K1 A row is written before its sandbox is started, and deleted before its sandbox is destroyed. A sandbox without a row is
@@ -9,7 +9,7 @@
  *  K3 All together have the places of their budget. A person who is about to start a session comes first, then projects that
  *     keep some ready, then triggers. Where there is no place, the oldest one of the last kind goes.
  *  K4 A waiting sandbox that the project would start differently now is replaced. A session does not rely on that: it
- *     compares again (actors/sandbox-boot.ts).
+ *     compares again (actors/sandboxes/boot.ts).
  *  K5 After a failure, the project waits `PAUSE_MS` before its next try.
  *  K6 A round waits for no build: a project whose image is not ready now has none that waits.
  *  K7 When a trigger fires is known from the timers of this node (actors/schedules.ts). The instant is not stored again.
@@ -19,7 +19,7 @@ import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
-import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandbox-spec.ts";
+import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandboxes/spec.ts";
 import { nextDue, projectOf } from "../actors/schedules.ts";
 import { waitOutOutage } from "../store/ports/outage.ts";
 import { Timers } from "../actors/timers.ts";
@@ -29,20 +29,20 @@ import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
 import { answeredInTime, linked } from "../services/answered.ts";
 import type { OfferedRuntimes } from "../domain/runtimes/runtimes.ts";
 import { waitsAs } from "../domain/agents/agents.ts";
-import { Runtimes } from "../services/runtimes.ts";
-import { BootPlaces } from "../services/boot-places.ts";
+import { Runtimes } from "../services/projects/runtimes.ts";
+import { BootPlaces } from "../services/sessions/boot-places.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
-import { Environments } from "../services/environments.ts";
-import { serviceContext } from "../services/service-context.ts";
-import { WarmPool } from "../services/warm-pool.ts";
-import { Projects } from "../store/ports/projects.ts";
+import { Environments } from "../services/environments/environments.ts";
+import { serviceContext } from "../services/sessions/service-context.ts";
+import { WarmPool } from "../services/sessions/warm-pool.ts";
+import { Projects } from "../store/ports/projects/projects.ts";
 import {
   type NewWarmSandbox,
   type WantedBy,
   type WarmSandbox,
   WarmSandboxes,
-} from "../store/ports/warm-sandboxes.ts";
+} from "../store/ports/sessions/warm-sandboxes.ts";
 import { Measures } from "../telemetry/port.ts";
 import { DUTIES } from "../services/duties.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";

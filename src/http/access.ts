@@ -1,7 +1,7 @@
 /** Which callers have a privilege (domain/person/privileges.ts). test/http/access.test.ts checks every cell. */
 import { ruleOf, standingOf, type CallerKind, type Privilege } from "../domain/person/privileges.ts";
 import { includesRole, type MergeRole, type ProjectRole } from "../domain/person/role.ts";
-import type { Principal, Reached } from "../store/ports/identity.ts";
+import type { Principal, Reached } from "../store/ports/people/identity.ts";
 
 export const callerKind = ({ kind, origin }: Principal): CallerKind => (kind === "sandbox" ? kind : origin);
 

@@ -8,7 +8,7 @@ import { AUDIT_TEXT_MAX } from "../domain/person/audit.ts";
 import { clientAddress, NO_PROXIES, type TrustedProxies } from "../domain/person/client-address.ts";
 import { Acting, actOf, type Act } from "../services/audit.ts";
 import type { AuditActor } from "../store/ports/audit.ts";
-import type { Principal } from "../store/ports/identity.ts";
+import type { Principal } from "../store/ports/people/identity.ts";
 import type { Arrived } from "./api/access.ts";
 import { RequestId } from "./respond.ts";
 

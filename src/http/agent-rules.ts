@@ -7,9 +7,9 @@
  */
 import * as Effect from "effect/Effect";
 import type { GuardedTool } from "../domain/connector/connector.ts";
-import { executorOf } from "../services/connectors.ts";
-import type { Principal } from "../store/ports/identity.ts";
-import { Sessions } from "../store/ports/sessions.ts";
+import { executorOf } from "../services/connectors/connectors.ts";
+import type { Principal } from "../store/ports/people/identity.ts";
+import { Sessions } from "../store/ports/sessions/sessions.ts";
 import { PARENTS_MAX } from "../domain/session/session.ts";
 import { Conflict, Forbidden } from "./api/errors.ts";
 

@@ -12,7 +12,7 @@ import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/h
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
 import { Directory } from "../services/directory.ts";
-import { Identity, type Path, type Principal } from "../store/ports/identity.ts";
+import { Identity, type Path, type Principal } from "../store/ports/people/identity.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./access.ts";
 import { actingAs } from "./acting.ts";

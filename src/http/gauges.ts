@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import { Scheduler } from "../duties/scheduler.ts";
 import { Operations, type Watch } from "../store/ports/operations.ts";
 import { Measures } from "../telemetry/port.ts";
-import { BootPlaces } from "../services/boot-places.ts";
+import { BootPlaces } from "../services/sessions/boot-places.ts";
 
 /** Q1. */
 const PERIOD_MS = 5_000;

@@ -15,8 +15,8 @@ import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
-import type { Grant } from "../store/ports/grants.ts";
-import { Identity, type Principal } from "../store/ports/identity.ts";
+import type { Grant } from "../store/ports/people/grants.ts";
+import { Identity, type Principal } from "../store/ports/people/identity.ts";
 import { DUTIES } from "../services/duties.ts";
 import { runDuty } from "../services/duty.ts";
 

@@ -1,6 +1,6 @@
 /** The operator is the account of the first start. Any other account is a guest of the installation (api.md 9). */
 import * as Effect from "effect/Effect";
-import type { Principal } from "../store/ports/identity.ts";
+import type { Principal } from "../store/ports/people/identity.ts";
 import { Operations } from "../store/ports/operations.ts";
 import { lackOf } from "./access.ts";
 import { Forbidden } from "./api/errors.ts";

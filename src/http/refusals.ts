@@ -2,7 +2,7 @@
 import { NO_MODEL } from "../domain/sandbox/model.ts";
 import { PROMPT_LIMIT_BYTES } from "../domain/trigger/prompt.ts";
 import type { GitError } from "../git/port.ts";
-import type { PromptFailure } from "../store/ports/admissions.ts";
+import type { PromptFailure } from "../store/ports/triggers/admissions.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Conflict, Internal, TooMany, Unavailable, Unprocessable } from "./api/errors.ts";
 

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect";
 import { HttpServerRequest } from "effect/http";
 import { Acting, refusedRequest, type Act } from "../services/audit.ts";
 import { SignInProviders } from "../sign-in/port.ts";
-import { Identity, type EndedToken, type Principal } from "../store/ports/identity.ts";
+import { Identity, type EndedToken, type Principal } from "../store/ports/people/identity.ts";
 import { actorOf, rawAct, unknownAct } from "./acting.ts";
 import { Forbidden, Unauthorized } from "./api/errors.ts";
 import { Addresses } from "./limits.ts";

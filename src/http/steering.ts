@@ -3,9 +3,9 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { steersForAnother } from "../domain/connector/own-credential.ts";
 import { PRIVILEGES, type SteeringPrivilege } from "../domain/person/privileges.ts";
-import type { Principal } from "../store/ports/identity.ts";
-import type { Session } from "../store/ports/sessions.ts";
-import { Suspensions } from "../store/ports/suspensions.ts";
+import type { Principal } from "../store/ports/people/identity.ts";
+import type { Session } from "../store/ports/sessions/sessions.ts";
+import { Suspensions } from "../store/ports/connectors/suspensions.ts";
 
 export const noteSteering = Effect.fnUntraced(function* (
   { user }: Principal,

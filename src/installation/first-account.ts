@@ -6,7 +6,7 @@ import { newAccessToken, newUuid } from "../services/entropy.ts";
 import type { Config } from "../settings/config.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { neededSignInMs } from "../domain/person/sign-in.ts";
-import { Identity } from "../store/ports/identity.ts";
+import { Identity } from "../store/ports/people/identity.ts";
 
 /**
  * Creates the first account in an empty database, applies the configured caps, and begins the time in which people must sign in at a

@@ -16,7 +16,7 @@ import {
   readKey,
   settleKey,
 } from "./identity.ts";
-import { Secrets } from "../store/ports/secrets.ts";
+import { Secrets } from "../store/ports/projects/secrets.ts";
 
 type Settings = Pick<Config, "masterKey" | "databaseUrl">;
 

@@ -4,8 +4,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { bundleDaemon } from "../../daemon/bundle.ts";
-import { writeCodeCache } from "../../daemon/code-cache.ts";
+import { bundleDaemon } from "../../daemon/bundle/bundle.ts";
+import { writeCodeCache } from "../../daemon/bundle/code-cache.ts";
 import { keptFile, madeOnce } from "../ground/build-cache.ts";
 import { bundleCommandLine } from "../cli/bundle.ts";
 

@@ -7,9 +7,9 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { backoff } from "../ground/backoff.ts";
 import { BuildFailure } from "../domain/environment/build-failure.ts";
-import { BuildingElsewhere, type BuildOutcome } from "../services/building.ts";
+import { BuildingElsewhere, type BuildOutcome } from "../services/environments/building.ts";
 import { Keyring } from "../services/keyring.ts";
-import type { EnvironmentBuild } from "../store/ports/environment-builds.ts";
+import type { EnvironmentBuild } from "../store/ports/projects/environment-builds.ts";
 import { nodeCaller } from "./call.ts";
 import { NodeMap } from "./map.ts";
 
@@ -59,7 +59,7 @@ const make = Effect.gen(function* () {
         Effect.repeat({ until: (outcome) => outcome !== null }),
         Effect.map((outcome) => outcome ?? LOST),
       ),
-    // Without its last caller, the build ends (services/building.ts U3). This ends it sooner.
+    // Without its last caller, the build ends (services/environments/building.ts U3). This ends it sooner.
     end: ({ id, nodeId }) => {
       const place = map.placeOf(nodeId);
       if (place.is !== "there") return Effect.void;

@@ -15,8 +15,8 @@ import * as Effect from "effect/Effect";
 import * as FiberSet from "effect/FiberSet";
 import * as Schema from "effect/Schema";
 import { waitOutOutage } from "../store/ports/outage.ts";
-import { Activity } from "../services/activity.ts";
-import { Building } from "../services/building.ts";
+import { Activity } from "../services/sessions/activity.ts";
+import { Building } from "../services/environments/building.ts";
 import { Keyring } from "../services/keyring.ts";
 import {
   NODE_HEADER,
@@ -38,8 +38,8 @@ import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxError, type SandboxSpec } from "../sandbox/port.ts";
 import { LocalSaves } from "../saves/layer.ts";
-import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
+import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
 import { LOST, OUTCOME_WAIT_MS } from "./building.ts";
 import { CALL_PATH, MESSAGE_LIMIT_BYTES, NodeQuestion, SEAL_IV_BYTES, type NodeAnswer } from "./call.ts";
 import { LocalParts } from "./local.ts";

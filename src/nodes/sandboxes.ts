@@ -12,7 +12,7 @@ import { Keyring } from "../services/keyring.ts";
 import { backoff } from "../ground/backoff.ts";
 import { NODE_HEADER, signNodeRequest } from "../domain/service/node-credential.ts";
 import { SandboxError, SandboxProvider, type DaemonLink, type SandboxExit } from "../sandbox/port.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
 import { nodeCaller } from "./call.ts";
 import { LocalParts } from "./local.ts";
 import { NodeMap, remembering, type Place } from "./map.ts";

@@ -14,7 +14,7 @@ import { Upstreams } from "../git/upstream/upstreams.ts";
 import { LocalSaves } from "../saves/layer.ts";
 import { Saves, type ProjectSizes, type RestoreRequest, type SavePlace } from "../saves/port.ts";
 import { Keyring } from "../services/keyring.ts";
-import { Sessions } from "../store/ports/sessions.ts";
+import { Sessions } from "../store/ports/sessions/sessions.ts";
 import { nodeCaller } from "./call.ts";
 import { NodeMap, type Place } from "./map.ts";
 

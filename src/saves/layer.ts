@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { projectRedactor } from "../services/project-secrets.ts";
+import { projectRedactor } from "../services/projects/project-secrets.ts";
 import { filesystem } from "../git/repository/building.ts";
 import { compareCommits, diffCommits } from "../git/repository/compare.ts";
 import { existingRepository, unknownRepository } from "../git/repository/repository-path.ts";
@@ -15,20 +15,20 @@ import { GitBackend } from "../git/port.ts";
 import { installHooks } from "../git/server/hooks.ts";
 import { smartHttp, type SmartHttp } from "../git/server/smart-http.ts";
 import { DaemonClient, DaemonUnreachable } from "../sandbox/daemon.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
-import { Sessions } from "../store/ports/sessions.ts";
+import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
+import { Sessions } from "../store/ports/sessions/sessions.ts";
 import { savesIn, viewsIn } from "./directories.ts";
-import { withSavedWork } from "./git-door.ts";
+import { withSavedWork } from "./views/git-door.ts";
 import { gitSaveStore } from "./git-store.ts";
-import { makeLeftovers } from "./leftovers.ts";
-import { makeOldPushes } from "./old-pushes.ts";
-import { takeOldSave } from "./old-saves.ts";
+import { makeLeftovers } from "./old/leftovers.ts";
+import { makeOldPushes } from "./old/old-pushes.ts";
+import { takeOldSave } from "./old/old-saves.ts";
 import { SaveCollection, type SavePlace, type SaveRequest, type Saves, type WhichSave } from "./port.ts";
 import { makeSaver } from "./saver.ts";
 import type { SaverOptions } from "./saving.ts";
 import { gitError } from "./saves-repository.ts";
 import { SaveStore } from "./store.ts";
-import { makeViews, type Views } from "./view.ts";
+import { makeViews, type Views } from "./views/view.ts";
 
 /** The saves of this node, below the code that dispatches between nodes (nodes/saves.ts). */
 export class LocalSaves extends Context.Service<

@@ -60,7 +60,7 @@ export class Saves extends Context.Service<
   {
     /**
      * Saves what a running sandbox has and its save lacks. Two calls for one session follow each other. The session's row
-     * has the result after each part (store/ports/sessions.ts `noteSaved`). Never fails: `error` and `pending` say what is
+     * has the result after each part (store/ports/sessions/sessions.ts `noteSaved`). Never fails: `error` and `pending` say what is
      * missing.
      */
     readonly save: (request: SaveRequest) => Effect.Effect<Saved>;

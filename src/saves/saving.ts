@@ -24,11 +24,11 @@ import type { LeftOut, Listing, ReadRequest } from "../domain/save/listing.ts";
 import { isWhole, savesElsewhere, unfinished, type Saved } from "../domain/save/saved.ts";
 import type { GitBackend, GitError } from "../git/port.ts";
 import { linked } from "../services/answered.ts";
-import type { serviceContext } from "../services/service-context.ts";
+import type { serviceContext } from "../services/sessions/service-context.ts";
 import type { DaemonClient, DaemonUnreachable } from "../sandbox/daemon.ts";
 import type { DaemonLink, SandboxProvider } from "../sandbox/port.ts";
 import { BACKGROUND_SHARE } from "../domain/save/order.ts";
-import type { Sessions } from "../store/ports/sessions.ts";
+import type { Sessions } from "../store/ports/sessions/sessions.ts";
 import { arrivingFrames, nextFrame, type ArrivedFrame } from "./arriving.ts";
 import type { SavePlace, SaveRequest } from "./port.ts";
 import type { PartWriter, Save, SaveStore, SaveStoreError, SessionSaves } from "./store.ts";
@@ -39,7 +39,7 @@ const ROUNDS = 3;
 /** How many single paths may fail before the rest waits for the next save. */
 const FAILURES_MAX = 50;
 const LIST_TIMEOUT_MS = 120_000;
-/** A stop waits at most so long for the commit that people fetch. It has ten seconds for its answer (actors/work-saver.ts). */
+/** A stop waits at most so long for the commit that people fetch. It has ten seconds for its answer (actors/sandboxes/work-saver.ts). */
 const VIEW_MS = 8_000;
 /** Reading takes at least so many times as long as the description of what was read, unless nothing is left to read. */
 const READ_SHARE = 4;

@@ -26,11 +26,16 @@ import { seenCharacters, unsealSecret, unseenCharacters } from "../domain/secret
 import { signatureKey } from "../domain/trigger/signature.ts";
 import type { TriggerDefinition } from "../domain/trigger/trigger.ts";
 import { StoreError } from "../store/ports/journal.ts";
-import { Projects, type GoodManifest, type Project, type ProjectState } from "../store/ports/projects.ts";
-import type { SealedSecret } from "../store/ports/secrets.ts";
-import { HeldTriggers, UnpackedTriggers } from "./held-triggers.ts";
+import {
+  Projects,
+  type GoodManifest,
+  type Project,
+  type ProjectState,
+} from "../store/ports/projects/projects.ts";
+import type { SealedSecret } from "../store/ports/projects/secrets.ts";
+import { HeldTriggers, UnpackedTriggers } from "./triggers/held-triggers.ts";
 import type { OfferedRuntimes } from "../domain/runtimes/runtimes.ts";
-import { Runtimes } from "./runtimes.ts";
+import { Runtimes } from "./projects/runtimes.ts";
 import { Keyring } from "./keyring.ts";
 import { DUTIES } from "./duties.ts";
 import { dutyRound, runDuty } from "./duty.ts";

@@ -6,7 +6,7 @@ import {
   type EnvironmentBuildSnapshot,
   isLiveBuildState,
 } from "../machines/environment-build.ts";
-import { BUILD_LOG_BYTES, type EnvironmentBuild } from "./ports/environment-builds.ts";
+import { BUILD_LOG_BYTES, type EnvironmentBuild } from "./ports/projects/environment-builds.ts";
 import type { Change } from "./ports/journal.ts";
 import type { NewEvent } from "./ports/events.ts";
 

@@ -6,8 +6,8 @@ import { countLeft, type Saved } from "../domain/save/saved.ts";
 import type { StopReason } from "../domain/session/session.ts";
 import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan.ts";
 import type { NewEvent } from "./ports/events.ts";
-import type { Fire } from "./ports/fires.ts";
-import type { NotedTurn } from "./ports/sessions.ts";
+import type { Fire } from "./ports/triggers/fires.ts";
+import type { NotedTurn } from "./ports/sessions/sessions.ts";
 
 interface Place {
   readonly projectId: string;

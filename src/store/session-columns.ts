@@ -12,7 +12,7 @@ import { countLeft, isSafe, type Saved } from "../domain/save/saved.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { NewAuditEvent } from "./ports/audit.ts";
-import type { Session } from "./ports/sessions.ts";
+import type { Session } from "./ports/sessions/sessions.ts";
 
 /** The part of a `Change` that decides the columns. */
 interface Step<Snapshot, Event> {

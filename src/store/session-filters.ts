@@ -1,7 +1,7 @@
 /** Which sessions a filter can fit at all, so that a list looks at few. Both adapters use it. */
 import type { Activity } from "../domain/session/session-activity.ts";
 import { isLive, SESSION_STATUSES } from "../domain/session/session.ts";
-import type { SessionFilter } from "./ports/sessions.ts";
+import type { SessionFilter } from "./ports/sessions/sessions.ts";
 
 /** Activities of live sessions, and of those with a call that waits for an approval. */
 const OPEN_ACTIVITIES: ReadonlySet<Activity> = new Set(["queued", "starting", "working", "needs_you"]);

@@ -8,8 +8,8 @@
  *  R3 A queue that a person holds is at rest: nothing goes on by itself.
  */
 import type { ConversationSnapshot } from "../machines/conversation.ts";
-import type { ConversationStep } from "./conversation-steps.ts";
-import type { NotedTurn } from "./ports/sessions.ts";
+import type { ConversationStep } from "./conversations/steps.ts";
+import type { NotedTurn } from "./ports/sessions/sessions.ts";
 
 /** What becomes of a turn that ended: people are told, it waits, or another turn has followed. */
 export type TurnFate = "told" | "waits" | "passed";

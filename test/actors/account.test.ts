@@ -11,8 +11,8 @@ import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { Doubt } from "../../src/services/doubt.ts";
 import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { admitOne, fired } from "../support/world/sessions.ts";
 import { answered, openActorsWorld, opened, until } from "../support/world/actors.ts";
 

@@ -1,4 +1,4 @@
-/** A running session is saved when a turn ends, and at intervals while one runs (actors/continuous-saves.ts). */
+/** A running session is saved when a turn ends, and at intervals while one runs (actors/sandboxes/continuous-saves.ts). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";

@@ -6,8 +6,8 @@ import * as Stream from "effect/Stream";
 import { describe, expect } from "vitest";
 import type { ConversationReport, NativeItem } from "../../src/domain/conversation/conversation.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
-import { ConversationHub, type ItemDelta } from "../../src/services/conversation-hub.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { ConversationHub, type ItemDelta } from "../../src/services/sessions/conversation-hub.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { openActorsWorld, until } from "../support/world/actors.ts";
 import { nativeItem, nativeTool } from "../support/world/conversations.ts";
 

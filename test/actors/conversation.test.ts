@@ -12,8 +12,8 @@ import type {
   RequestAnswer,
 } from "../../src/domain/conversation/steering.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { openActorsWorld, REQUEST_TTL_MS, until } from "../support/world/actors.ts";
 import { unsteered } from "../support/service/scripted-steering.ts";
 import { nativeItem } from "../support/world/conversations.ts";

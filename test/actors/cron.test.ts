@@ -1,9 +1,9 @@
 /** Cron triggers from manifest to session, on every port's twin and a test clock (spec 6 "Cron fires"). */
 import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
-import { Fires } from "../../src/store/ports/fires.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Fires } from "../../src/store/ports/triggers/fires.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import {
   PROJECT,
   everything,

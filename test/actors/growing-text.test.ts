@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { GrowingTexts } from "../../src/actors/growing-text.ts";
+import { GrowingTexts } from "../../src/actors/conversations/growing-text.ts";
 import type { NativeItem } from "../../src/domain/conversation/conversation.ts";
-import type { ItemDelta } from "../../src/services/conversation-hub.ts";
-import type { ChangedConversation, Item } from "../../src/store/ports/conversations.ts";
+import type { ItemDelta } from "../../src/services/sessions/conversation-hub.ts";
+import type { ChangedConversation, Item } from "../../src/store/ports/sessions/conversations.ts";
 import { nativeItem } from "../support/world/conversations.ts";
 
 const version = (rev: number, text: string, status: NativeItem["status"] = "running"): NativeItem =>

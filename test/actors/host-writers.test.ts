@@ -14,8 +14,8 @@ import {
 import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Fenced, StoreError, type Memory } from "../../src/store/ports/journal.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";

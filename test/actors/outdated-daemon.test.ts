@@ -1,11 +1,11 @@
-/** A sandbox with a daemon that is too old for an upgraded service (actors/outdated-daemon.ts). */
+/** A sandbox with a daemon that is too old for an upgraded service (actors/sandboxes/outdated-daemon.ts). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { textOf } from "../../src/domain/conversation/conversation.ts";
 import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { answered, openActorsWorld, READY, until } from "../support/world/actors.ts";
 import { posted } from "../support/world/conversation-steps.ts";
 import { NOON } from "../support/world/world.ts";

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers } from "../../src/actors/timers.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import {
   begin,
   isTimer,

@@ -1,4 +1,4 @@
-/** A booting sandbox gets its session's saved work (actors/restoring.ts). */
+/** A booting sandbox gets its session's saved work (actors/sandboxes/restoring.ts). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";

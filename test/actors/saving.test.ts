@@ -13,7 +13,7 @@ import {
   until,
   type WorldOptions,
 } from "../support/world/actors.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
 
 const STOP = { type: "stop.requested" } as const;

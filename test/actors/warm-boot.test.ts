@@ -1,19 +1,19 @@
-/** A session's boot in a sandbox that waited for it (actors/sandbox-boot.ts). */
+/** A session's boot in a sandbox that waited for it (actors/sandboxes/boot.ts). */
 import { randomUUID } from "node:crypto";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { recipeOf, waitingSpec } from "../../src/actors/sandbox-spec.ts";
+import { recipeOf, waitingSpec } from "../../src/actors/sandboxes/spec.ts";
 import type { Claim } from "../../src/domain/sandbox/launch.ts";
 import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import type { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
-import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
+import { WarmSandboxes } from "../../src/store/ports/sessions/warm-sandboxes.ts";
 import { openActorsWorld, SPEC_OPTIONS, until } from "../support/world/actors.ts";
 import { manifestOf } from "../support/world/environments.ts";
 import { admitSession } from "../support/world/sessions.ts";

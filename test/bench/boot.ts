@@ -16,7 +16,7 @@
 import { availableParallelism, loadavg } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { WARM_MB } from "../../src/services/warm-pool.ts";
+import { WARM_MB } from "../../src/services/sessions/warm-pool.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { Installation } from "../support/service/process-service.ts";
 import { bareClone, bareRuntime } from "./boot/bare.ts";

@@ -9,8 +9,8 @@ import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundleDaemon } from "../../daemon/bundle.ts";
-import { writeCodeCache } from "../../daemon/code-cache.ts";
+import { bundleDaemon } from "../../daemon/bundle/bundle.ts";
+import { writeCodeCache } from "../../daemon/bundle/code-cache.ts";
 import type { Layout } from "../../daemon/settings.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
 
@@ -18,7 +18,7 @@ const given = process.argv.indexOf("--starts");
 const STARTS = given === -1 ? 50 : Number(process.argv[given + 1]);
 /** The aim over the bare Node, ms. */
 const AIM_MS = 60;
-const IN_DAEMON = fileURLToPath(new URL("../../daemon/", import.meta.url));
+const IN_DAEMON = fileURLToPath(new URL("../../daemon/programs/", import.meta.url));
 const ENTRY = fileURLToPath(new URL("daemon-start/entry.ts", import.meta.url));
 
 const { directory, remove } = guardedDirectory("platform-bench-");

@@ -13,7 +13,7 @@ import * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
-import { EventLog, layer as eventLog } from "../../src/store/postgres/event-log.ts";
+import { EventLog, layer as eventLog } from "../../src/store/postgres/events/event-log.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
 import { answering, ReceiverServer } from "../support/servers/receiver.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";

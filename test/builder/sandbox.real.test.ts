@@ -89,7 +89,7 @@ ls /proc | grep -c '^[0-9]'; cat /proc/net/dev; ls -l /proc/self/fd; unshare --u
           { name: "layers", source: layers },
           { name: "scratch", source: places.scratch },
           { name: "node", source: options.nodePath },
-          { name: "forwarder.cjs", source: join(import.meta.dirname, "../../daemon/forwarder.cjs") },
+          { name: "forwarder.cjs", source: join(import.meta.dirname, "../../daemon/programs/forwarder.cjs") },
           { name: "programs", source: programs },
         ],
         limits: LIMITS,

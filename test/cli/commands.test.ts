@@ -9,8 +9,8 @@ import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ReceiverServer } from "../support/servers/receiver.ts";
 import { commands } from "../../src/cli/commands.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { gitOk } from "../git/git-client.ts";
 import {
   commitFiles,

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Accounts } from "../../src/store/ports/accounts.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Accounts } from "../../src/store/ports/people/accounts.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { type Check } from "./store-fixture.ts";
 import { hash, makeWorld, NOON } from "../support/world/world.ts";
 

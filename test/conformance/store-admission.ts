@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Fires, type NewFire } from "../../src/store/ports/fires.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
+import { Fires, type NewFire } from "../../src/store/ports/triggers/fires.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { activeSessions, type Check } from "./store-fixture.ts";
 import { admitOne, admitSession, fired, tellSession, wish } from "../support/world/sessions.ts";
 import { addProject, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";

@@ -2,10 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Accounts } from "../../src/store/ports/accounts.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Accounts } from "../../src/store/ports/people/accounts.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
 import { addProject, hash, makeWorld, NOON } from "../support/world/world.ts";

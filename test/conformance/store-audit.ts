@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { Accounts } from "../../src/store/ports/accounts.ts";
+import { Accounts } from "../../src/store/ports/people/accounts.ts";
 import { Audit, type AuditRequest, type NewAuditEvent } from "../../src/store/ports/audit.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { type Check } from "./store-fixture.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
 

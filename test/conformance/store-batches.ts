@@ -1,9 +1,9 @@
 /** Conformance: how requests of one batch affect each other, and how a waiting fire affects the next one. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Fires, type FirePrompt, type NewFire } from "../../src/store/ports/fires.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
+import { Fires, type FirePrompt, type NewFire } from "../../src/store/ports/triggers/fires.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { type Check } from "./store-fixture.ts";
 import { fired, tellSession } from "../support/world/sessions.ts";
 import { BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";

@@ -8,8 +8,8 @@ import {
   LIFE_MS,
   LINKS_MAX,
   SESSIONS_MAX,
-} from "../../src/store/ports/browser-sessions.ts";
-import { Identity, type NewToken } from "../../src/store/ports/identity.ts";
+} from "../../src/store/ports/people/browser-sessions.ts";
+import { Identity, type NewToken } from "../../src/store/ports/people/identity.ts";
 import { type Check } from "./store-fixture.ts";
 import { hash, makeWorld, NOON, type World } from "../support/world/world.ts";
 

@@ -2,10 +2,14 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { ConnectorGrants, type NewFlow, type NewGrant } from "../../src/store/ports/connector-grants.ts";
-import { People } from "../../src/store/ports/people.ts";
+import {
+  ConnectorGrants,
+  type NewFlow,
+  type NewGrant,
+} from "../../src/store/ports/connectors/connector-grants.ts";
+import { People } from "../../src/store/ports/people/people.ts";
 import { addPerson, makeWorld, NOON, type World } from "../support/world/world.ts";
-import { BrowserSessions } from "../../src/store/ports/browser-sessions.ts";
+import { BrowserSessions } from "../../src/store/ports/people/browser-sessions.ts";
 import { addToken, browser } from "./store-browsers.ts";
 import { type Check } from "./store-fixture.ts";
 

@@ -4,9 +4,9 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { cataloguePin, readCatalogue } from "../../src/domain/connector/catalogue.ts";
-import { Connectors, type SeenCatalogue } from "../../src/store/ports/connectors.ts";
-import { ABANDONED, ExecutorCalls, type NewCall } from "../../src/store/ports/executor-calls.ts";
-import { People } from "../../src/store/ports/people.ts";
+import { Connectors, type SeenCatalogue } from "../../src/store/ports/connectors/connectors.ts";
+import { ABANDONED, ExecutorCalls, type NewCall } from "../../src/store/ports/connectors/executor-calls.ts";
+import { People } from "../../src/store/ports/people/people.ts";
 import { addPerson, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 import { type Check } from "./store-fixture.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { type Check } from "./store-fixture.ts";
 import { converse, nativeItem, itemsOf, report, tokens } from "../support/world/conversations.ts";
 import { makeWorld } from "../support/world/world.ts";

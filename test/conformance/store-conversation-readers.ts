@@ -10,7 +10,7 @@ import {
   Conversations,
   CONVERSATION_KEPT_MAX,
   CONVERSATION_ROOM,
-} from "../../src/store/ports/conversations.ts";
+} from "../../src/store/ports/sessions/conversations.ts";
 import { type Check } from "./store-fixture.ts";
 import { tellSession } from "../support/world/sessions.ts";
 import {

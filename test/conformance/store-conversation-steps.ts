@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { isClosed } from "../../src/domain/conversation/conversation.ts";
-import { Conversations, type Item } from "../../src/store/ports/conversations.ts";
+import { Conversations, type Item } from "../../src/store/ports/sessions/conversations.ts";
 import { type Check } from "./store-fixture.ts";
 import { ADA, posted, reported, step } from "../support/world/conversation-steps.ts";
 import { converse, nativeItem, report } from "../support/world/conversations.ts";

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { NO_USAGE, type NativeItem } from "../../src/domain/conversation/conversation.ts";
-import { Conversations, type Item } from "../../src/store/ports/conversations.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Conversations, type Item } from "../../src/store/ports/sessions/conversations.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
 import {
   admitOne,

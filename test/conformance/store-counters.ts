@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Counters } from "../../src/store/ports/counters.ts";
-import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Counters } from "../../src/store/ports/triggers/counters.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
 import { admitOne, admitSession, fired, tellSession } from "../support/world/sessions.ts";
 import { accountOf, makeWorld, NOON } from "../support/world/world.ts";
 import type { Store } from "./store-fixture.ts";

@@ -1,4 +1,4 @@
-/** Programs that wait for a person to sign them in: ports/device-logins.ts D1 to D5. */
+/** Programs that wait for a person to sign them in: ports/people/device-logins.ts D1 to D5. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { expect } from "vitest";
@@ -10,9 +10,9 @@ import {
   POLL_MS,
   SLOWER_MS,
 } from "../../src/domain/person/device-login.ts";
-import { DeviceLogins } from "../../src/store/ports/device-logins.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { People } from "../../src/store/ports/people.ts";
+import { DeviceLogins } from "../../src/store/ports/people/device-logins.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { People } from "../../src/store/ports/people/people.ts";
 import { hash, makeWorld, NOON } from "../support/world/world.ts";
 import { addToken } from "./store-browsers.ts";
 import { type Check } from "./store-fixture.ts";

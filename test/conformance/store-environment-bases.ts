@@ -1,8 +1,8 @@
 /** Conformance: what the tags of base images stand for, and which of them are due. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { EnvironmentBases } from "../../src/store/ports/environment-bases.ts";
-import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
+import { EnvironmentBases } from "../../src/store/ports/projects/environment-bases.ts";
+import { EnvironmentBuilds } from "../../src/store/ports/projects/environment-builds.ts";
 import { BUILT, endedBuild, newBuild, NOT_BUILT, stepBuild } from "../support/world/environment-builds.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";
 import { type Check } from "./store-fixture.ts";

@@ -4,7 +4,7 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type { EnvironmentBuildEvent } from "../../src/machines/environment-build.ts";
-import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
+import { EnvironmentBuilds } from "../../src/store/ports/projects/environment-builds.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import type { Page } from "../../src/store/ports/page.ts";
 import { Transitions } from "../../src/store/ports/transitions.ts";

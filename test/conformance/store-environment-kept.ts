@@ -2,8 +2,12 @@
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import type { EnvironmentBuildEvent } from "../../src/machines/environment-build.ts";
-import { BUILDS_KEPT, EnvironmentBuilds, type NewBuild } from "../../src/store/ports/environment-builds.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import {
+  BUILDS_KEPT,
+  EnvironmentBuilds,
+  type NewBuild,
+} from "../../src/store/ports/projects/environment-builds.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import {
   BUILT,
   CANCELLED,

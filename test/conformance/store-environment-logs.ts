@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { BUILD_LOG_BYTES, EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
+import { BUILD_LOG_BYTES, EnvironmentBuilds } from "../../src/store/ports/projects/environment-builds.ts";
 import { openBuild, sourceOf } from "../support/world/environment-builds.ts";
 import { makeWorld } from "../support/world/world.ts";
 import { type Check } from "./store-fixture.ts";

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Schedule from "effect/Schedule";
 import { Events, EVENTS_KEPT_MS } from "../../src/store/ports/events.ts";
-import { Sessions, type Session } from "../../src/store/ports/sessions.ts";
+import { Sessions, type Session } from "../../src/store/ports/sessions/sessions.ts";
 import type { Page } from "../../src/store/ports/page.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitOne, admitSession, fired, tellSession } from "../support/world/sessions.ts";

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Events } from "../../src/store/ports/events.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import type { Store } from "../../src/database.ts";
 import type { World } from "../support/world/world.ts";
 

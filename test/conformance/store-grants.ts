@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import type { Grant } from "../../src/store/ports/grants.ts";
-import { Accounts } from "../../src/store/ports/accounts.ts";
-import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { People } from "../../src/store/ports/people.ts";
+import type { Grant } from "../../src/store/ports/people/grants.ts";
+import { Accounts } from "../../src/store/ports/people/accounts.ts";
+import { CloneCredentials } from "../../src/store/ports/sessions/clone-credentials.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { People } from "../../src/store/ports/people/people.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { addProject, hash, makeWorld, NOON } from "../support/world/world.ts";

@@ -2,10 +2,10 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { BrowserSessions } from "../../src/store/ports/browser-sessions.ts";
-import { Identities, IDENTITIES_MAX, type Entry } from "../../src/store/ports/identities.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { People } from "../../src/store/ports/people.ts";
+import { BrowserSessions } from "../../src/store/ports/people/browser-sessions.ts";
+import { Identities, IDENTITIES_MAX, type Entry } from "../../src/store/ports/people/identities.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { People } from "../../src/store/ports/people/people.ts";
 import { hash, NOON } from "../support/world/world.ts";
 import { addToken, browser, PAGE, scene } from "./store-browsers.ts";
 import { type Check } from "./store-fixture.ts";
@@ -241,7 +241,7 @@ export const checkIdentities = (check: Check): void => {
 /** How long tokens need no sign-in in the checks below. */
 export const SIGN_IN_MS = 1000;
 
-/** For a store whose tokens need a sign-in (ports/identity.ts, TokenSignIn). */
+/** For a store whose tokens need a sign-in (ports/people/identity.ts, TokenSignIn). */
 export const checkTokenSignIn = (check: Check): void => {
   check(
     "a token ends some time after its person's last sign-in, and works again after the next one [T18]",

@@ -1,8 +1,8 @@
 /** Conformance: logs that outlive their sandboxes. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { LOG_KEPT_BYTES, SessionLogs } from "../../src/store/ports/session-logs.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
+import { LOG_KEPT_BYTES, SessionLogs } from "../../src/store/ports/sessions/session-logs.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";

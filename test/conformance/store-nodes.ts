@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { Nodes } from "../../src/store/ports/nodes.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { type Check } from "./store-fixture.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 

@@ -2,9 +2,9 @@
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { Events } from "../../src/store/ports/events.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import type { Check } from "./store-fixture.ts";
 import { converse, itemsOf, nativeItem, report } from "../support/world/conversations.ts";
 import { endOf } from "../support/world/outbound.ts";

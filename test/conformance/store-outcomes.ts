@@ -1,8 +1,8 @@
 /** Conformance: what became of the sessions that fires started. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Fires } from "../../src/store/ports/fires.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Fires } from "../../src/store/ports/triggers/fires.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { admitOne, fired, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
 import { type Check } from "./store-fixture.ts";

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Previews, PREVIEWS_PER_SESSION } from "../../src/store/ports/previews.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Previews, PREVIEWS_PER_SESSION } from "../../src/store/ports/sessions/previews.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { hash, makeWorld, NOON } from "../support/world/world.ts";

@@ -2,13 +2,13 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Fires } from "../../src/store/ports/fires.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { People } from "../../src/store/ports/people.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
-import { Accounts } from "../../src/store/ports/accounts.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
+import { Fires } from "../../src/store/ports/triggers/fires.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { People } from "../../src/store/ports/people/people.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
+import { Accounts } from "../../src/store/ports/people/accounts.ts";
 import { type Check } from "./store-fixture.ts";
 import {
   admitOne,

@@ -1,9 +1,9 @@
 /** Conformance: deliveries that come again (api.md 4 "Duplicates"). */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
-import { Fires } from "../../src/store/ports/fires.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Fires } from "../../src/store/ports/triggers/fires.ts";
 import { nativeItem, report } from "../support/world/conversations.ts";
 import { admitOne, fired, openSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";

@@ -1,8 +1,8 @@
 /** Conformance: stored requests of fires, and how long they and the ledger are kept. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Fires, type StoredRequest } from "../../src/store/ports/fires.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
+import { Fires, type StoredRequest } from "../../src/store/ports/triggers/fires.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitOne, fired } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";

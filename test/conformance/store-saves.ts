@@ -5,7 +5,7 @@ import { describe, expect } from "vitest";
 import { NOTHING_TO_SAVE, notRestored, notSaved, type Saved } from "../../src/domain/save/saved.ts";
 import { Audit } from "../../src/store/ports/audit.ts";
 import { Operations } from "../../src/store/ports/operations.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { type Check, followSession } from "./store-fixture.ts";

@@ -1,9 +1,9 @@
 /** Conformance: a project's secrets, and which of them each sandbox received. */
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitSession, openSandbox, tellSandbox } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";

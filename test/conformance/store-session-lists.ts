@@ -4,17 +4,17 @@ import { describe, expect } from "vitest";
 import type { Activity } from "../../src/domain/session/session-activity.ts";
 import { notSaved } from "../../src/domain/save/saved.ts";
 import * as Effect from "effect/Effect";
-import { Accounts } from "../../src/store/ports/accounts.ts";
+import { Accounts } from "../../src/store/ports/people/accounts.ts";
 import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import {
   type NewSession,
   Sessions,
   type Session,
   type SessionFilter,
-} from "../../src/store/ports/sessions.ts";
-import { People } from "../../src/store/ports/people.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+} from "../../src/store/ports/sessions/sessions.ts";
+import { People } from "../../src/store/ports/people/people.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import type { Page } from "../../src/store/ports/page.ts";
 import { type Check } from "./store-fixture.ts";
 import { asked } from "../support/world/approvals.ts";

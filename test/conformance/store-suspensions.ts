@@ -1,7 +1,7 @@
 /** Suspended own credentials: domain/connector/own-credential.ts O1 to O3. */
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { Suspensions } from "../../src/store/ports/suspensions.ts";
+import { Suspensions } from "../../src/store/ports/connectors/suspensions.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { addPerson, makeWorld, NOON } from "../support/world/world.ts";

@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions, type Skip } from "../../src/store/ports/admissions.ts";
-import { Fires } from "../../src/store/ports/fires.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Admissions, type Skip } from "../../src/store/ports/triggers/admissions.ts";
+import { Fires } from "../../src/store/ports/triggers/fires.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitOne, due, fired } from "../support/world/sessions.ts";
 import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";

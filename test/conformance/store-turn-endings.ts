@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Sessions, type NotedTurn } from "../../src/store/ports/sessions.ts";
+import { Sessions, type NotedTurn } from "../../src/store/ports/sessions/sessions.ts";
 import { followSession, type Check } from "./store-fixture.ts";
 import { posted, reported, step } from "../support/world/conversation-steps.ts";
 import { converse, replaceSandbox } from "../support/world/conversations.ts";

@@ -1,12 +1,12 @@
-/** Conformance: sandboxes that wait for a session (W1 to W3 of store/ports/warm-sandboxes.ts). */
+/** Conformance: sandboxes that wait for a session (W1 to W3 of store/ports/sessions/warm-sandboxes.ts). */
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import type { StoreError } from "../../src/store/ports/journal.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
-import { ABANDONED_MS, type WantedBy, WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
+import { ABANDONED_MS, type WantedBy, WarmSandboxes } from "../../src/store/ports/sessions/warm-sandboxes.ts";
 import { admitSession, openSandbox, tellSession } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 import type { Check } from "./store-fixture.ts";

@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { OutboundWebhooks } from "../../src/features/notifications/ports/outbound-webhooks.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { Operations } from "../../src/store/ports/operations.ts";
 import type { Check } from "./store-fixture.ts";
 import { converse, report } from "../support/world/conversations.ts";

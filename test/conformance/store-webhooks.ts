@@ -3,16 +3,16 @@ import { randomBytes } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { uuidV7 } from "../../src/domain/ids.ts";
-import { Admissions, DELIVERY_WINDOW_MS } from "../../src/store/ports/admissions.ts";
-import { Fires } from "../../src/store/ports/fires.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Admissions, DELIVERY_WINDOW_MS } from "../../src/store/ports/triggers/admissions.ts";
+import { Fires } from "../../src/store/ports/triggers/fires.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
 import {
   REFUSALS_KEPT_PER_PROJECT,
   WebhookRefusals,
   type WebhookRefusal,
-} from "../../src/store/ports/webhook-refusals.ts";
+} from "../../src/store/ports/triggers/webhook-refusals.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitOne, fired } from "../support/world/sessions.ts";
 import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";

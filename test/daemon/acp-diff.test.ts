@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { patchOf } from "../../daemon/adapters/acp-diff.ts";
+import { patchOf } from "../../daemon/adapters/acp/diff.ts";
 
 let directory: string;
 beforeAll(() => {

@@ -1,7 +1,7 @@
 /** The processes of an agent of the Agent Client Protocol: how another one goes on, and how one that hears nothing is given up. */
 import * as Effect from "effect/Effect";
 import { describe, expect, test, vi } from "vitest";
-import { GatewayCalls } from "../../daemon/gateway-calls.ts";
+import { GatewayCalls } from "../../daemon/agent/gateway-calls.ts";
 import { POLL } from "./support/steered.ts";
 import { agentItems, chunk, ScriptedAgent, started, turnOf, type Stage } from "./support/scripted-agent.ts";
 

@@ -2,8 +2,8 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
-import { GatewayCalls } from "../../daemon/gateway-calls.ts";
-import { PassedCalls } from "../../daemon/passed-calls.ts";
+import { GatewayCalls } from "../../daemon/agent/gateway-calls.ts";
+import { PassedCalls } from "../../daemon/agent/passed-calls.ts";
 import { TEXT_KEPT_MAX } from "../../src/domain/conversation/conversation.ts";
 import { POLL } from "./support/steered.ts";
 import { agentItems, chunk, started, turnOf, WORKSPACE, type Script } from "./support/scripted-agent.ts";

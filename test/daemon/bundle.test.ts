@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Script } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bundleDaemon, type Bundle } from "../../daemon/bundle.ts";
-import { writeCodeCache } from "../../daemon/code-cache.ts";
+import { bundleDaemon, type Bundle } from "../../daemon/bundle/bundle.ts";
+import { writeCodeCache } from "../../daemon/bundle/code-cache.ts";
 
-const LAUNCHER = resolve(import.meta.dirname, "../../daemon/launcher.cjs");
+const LAUNCHER = resolve(import.meta.dirname, "../../daemon/programs/launcher.cjs");
 const { compile } = createRequire(import.meta.url)(LAUNCHER) as {
   compile: (path: string, cachedData?: Buffer) => Script;
 };

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { checkOut } from "../../daemon/git/checkout.ts";
-import { HttpFailure } from "../../daemon/http-client.ts";
+import { HttpFailure } from "../../daemon/http/client.ts";
 import { SANDBOX_LAYOUT, type Settings } from "../../daemon/settings.ts";
 
 const settings: Settings = {

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { configDirOf } from "../../daemon/config-dir.ts";
-import { configuresRuntime } from "../../daemon/models.ts";
+import { configDirOf } from "../../daemon/boot/config-dir.ts";
+import { configuresRuntime } from "../../daemon/agent/models.ts";
 
 let workspace: string;
 beforeAll(() => {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { renewCredential, type CloneCredential } from "../../daemon/git/credential.ts";
-import { HttpFailure } from "../../daemon/http-client.ts";
+import { HttpFailure } from "../../daemon/http/client.ts";
 
 const LIFE_MS = 3_600_000;
 const credential = (expiresAtMs: number): CloneCredential => ({

@@ -2,7 +2,7 @@
 import { channel } from "node:diagnostics_channel";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { GatewayCalls, watchGateway } from "../../daemon/gateway-calls.ts";
+import { GatewayCalls, watchGateway } from "../../daemon/agent/gateway-calls.ts";
 
 const ask = (host = "llm.platform.internal") =>
   Buffer.from(`POST http://${host}/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\n\r\n{}`);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { Report, type HealthReport } from "../../daemon/report.ts";
-import { DaemonServer } from "../../daemon/server.ts";
+import { DaemonServer } from "../../daemon/http/server.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { answerOf, SESSION_ID, TOKEN } from "./support/served.ts";
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { callHttp, callJson, type HttpCall } from "../../daemon/http-client.ts";
+import { callHttp, callJson, type HttpCall } from "../../daemon/http/client.ts";
 import { freePort } from "../support/machine/free-port.ts";
 
 let server: Server;

@@ -1,8 +1,8 @@
-/** Bodies that break off are joined to one stream (daemon/saving/joined.ts). */
+/** Bodies that break off are joined to one stream (daemon/saving/restoring/joined.ts). */
 import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { JoinedBodies, type Passed } from "../../daemon/saving/joined.ts";
+import { JoinedBodies, type Passed } from "../../daemon/saving/restoring/joined.ts";
 import { chunkHead, frameEnd, FrameReader, wholeFrame, type FrameEnd } from "../../src/domain/save/frames.ts";
 
 const chunk = (text: string): Buffer => Buffer.concat([chunkHead(text.length), Buffer.from(text)]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Allowance } from "../../daemon/allowance.ts";
+import { Allowance } from "../../daemon/logs/allowance.ts";
 import { LogRing, RING_BYTES } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";

@@ -2,10 +2,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
-import { PassedCalls } from "../../daemon/passed-calls.ts";
-import { OpencodeConversation } from "../../daemon/adapters/opencode-conversation.ts";
-import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
-import { readMessage, type Recorded } from "../../daemon/adapters/opencode-records.ts";
+import { PassedCalls } from "../../daemon/agent/passed-calls.ts";
+import { OpencodeConversation } from "../../daemon/adapters/opencode/conversation.ts";
+import { itemsOf, TOP } from "../../daemon/adapters/opencode/items.ts";
+import { readMessage, type Recorded } from "../../daemon/adapters/opencode/records.ts";
 import { ConversationFeed } from "../../daemon/conversation/feed.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { isClosed, type NativeItem, type TurnNow } from "../../src/domain/conversation/conversation.ts";

@@ -6,11 +6,11 @@ import {
   messagesOf,
   type Place,
   type Restored,
-} from "../../daemon/adapters/opencode-history.ts";
-import { isRestored, timeIn } from "../../daemon/adapters/opencode-ids.ts";
-import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
-import { nativeMessageId } from "../../daemon/adapters/opencode-messages.ts";
-import { readMessage } from "../../daemon/adapters/opencode-records.ts";
+} from "../../daemon/adapters/opencode/history.ts";
+import { isRestored, timeIn } from "../../daemon/adapters/opencode/ids.ts";
+import { itemsOf, TOP } from "../../daemon/adapters/opencode/items.ts";
+import { nativeMessageId } from "../../daemon/adapters/opencode/messages.ts";
+import { readMessage } from "../../daemon/adapters/opencode/records.ts";
 import type { History, PastItem } from "../../src/domain/conversation/history.ts";
 import { historyOf } from "../../src/domain/conversation/history.ts";
 import { PAST_MS, pastItem } from "./support/past-items.ts";

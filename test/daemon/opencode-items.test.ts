@@ -2,15 +2,15 @@
 import * as Schema from "effect/Schema";
 import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
-import { itemsOf, TOP } from "../../daemon/adapters/opencode-items.ts";
-import { requestItem } from "../../daemon/adapters/opencode-requests.ts";
+import { itemsOf, TOP } from "../../daemon/adapters/opencode/items.ts";
+import { requestItem } from "../../daemon/adapters/opencode/requests.ts";
 import {
   Asked,
   longer,
   readMessage,
   readPart,
   type Recorded,
-} from "../../daemon/adapters/opencode-records.ts";
+} from "../../daemon/adapters/opencode/records.ts";
 import { isClosed, NativeItem, NO_USAGE, TEXT_KEPT_MAX } from "../../src/domain/conversation/conversation.ts";
 import { addUsage } from "../../src/domain/conversation/usage.ts";
 import { LISTING, openRequests, SESSION, snapshot } from "./support/recorded.ts";

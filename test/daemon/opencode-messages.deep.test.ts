@@ -12,8 +12,8 @@ import {
   nativeMessageId,
   type MessageCalls,
   type Prompt,
-} from "../../daemon/adapters/opencode-messages.ts";
-import { callHttp, callJson } from "../../daemon/http-client.ts";
+} from "../../daemon/adapters/opencode/messages.ts";
+import { callHttp, callJson } from "../../daemon/http/client.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { WAIT_MS } from "../support/patience.ts";
 import { Running } from "./support/running.ts";

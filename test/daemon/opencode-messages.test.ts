@@ -1,7 +1,7 @@
-/** The choice of a person's last message, from what opencode lists (daemon/adapters/opencode-messages.ts). */
+/** The choice of a person's last message, from what opencode lists (daemon/adapters/opencode/messages.ts). */
 import * as Effect from "effect/Effect";
 import { expect, test } from "vitest";
-import { lastChoice } from "../../daemon/adapters/opencode-messages.ts";
+import { lastChoice } from "../../daemon/adapters/opencode/messages.ts";
 
 const message = (role: string, model: string) => {
   const [providerID, modelID] = model.split("/");

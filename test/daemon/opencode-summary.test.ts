@@ -1,8 +1,8 @@
 /** A conversation that is longer than the model can read, by events as opencode sends them. */
 import { expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
-import { PassedCalls } from "../../daemon/passed-calls.ts";
-import { OpencodeConversation } from "../../daemon/adapters/opencode-conversation.ts";
+import { PassedCalls } from "../../daemon/agent/passed-calls.ts";
+import { OpencodeConversation } from "../../daemon/adapters/opencode/conversation.ts";
 
 const SESSION = "ses_1";
 const idOf = (number: number): string => `msg_22349c5c${number}001AAAAAAAAAAAAAA`;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
+import { opencodeAdapter } from "../../daemon/adapters/opencode/opencode.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { Running, type RunOptions } from "./support/running.ts";
 import { signal } from "./support/served.ts";

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { leftAlone } from "../../daemon/orphan.ts";
+import { leftAlone } from "../../daemon/boot/orphan.ts";
 
 const HOUR = 3_600_000;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Allowance } from "../../daemon/allowance.ts";
+import { Allowance } from "../../daemon/logs/allowance.ts";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
 import { RuntimeOutput } from "../../daemon/logs/output.ts";

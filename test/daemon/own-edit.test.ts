@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { expect, test } from "vitest";
-import { opencodeSettings } from "../../daemon/adapters/opencode.ts";
+import { opencodeSettings } from "../../daemon/adapters/opencode/opencode.ts";
 import { takeBackOwnEdit } from "../../daemon/git/own-edit.ts";
 import type { Settings } from "../../daemon/settings.ts";
 import { daemonPerTest } from "./support/per-test.ts";

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { packageVariables, writePackageSettings } from "../../daemon/packages.ts";
+import { packageVariables, writePackageSettings } from "../../daemon/boot/packages.ts";
 import { SANDBOX_LAYOUT, settingsOf } from "../../daemon/settings.ts";
 import type { LaunchSettings } from "../../src/domain/sandbox/launch.ts";
 

@@ -1,6 +1,6 @@
 /** The tokens of model calls, as the gateway's answers name them. */
 import { expect, test } from "vitest";
-import { PassedCalls, TokensReader, type Tokens, usageIn } from "../../daemon/passed-calls.ts";
+import { PassedCalls, TokensReader, type Tokens, usageIn } from "../../daemon/agent/passed-calls.ts";
 
 const tokens = (input: number, output: number, cached = 0): Tokens => ({
   input: input - cached,

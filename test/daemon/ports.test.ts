@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { listeningPorts, portsIn } from "../../daemon/ports.ts";
+import { listeningPorts, portsIn } from "../../daemon/http/ports.ts";
 
 const HEAD =
   "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";

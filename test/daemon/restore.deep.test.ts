@@ -1,9 +1,9 @@
 /** A conversation in a fresh sandbox: the real opencode takes over a history, or the agent gets a summary. */
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { OpencodeApi } from "../../daemon/adapters/opencode-api.ts";
-import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
-import { restoreHistory } from "../../daemon/adapters/opencode-restore.ts";
+import { OpencodeApi } from "../../daemon/adapters/opencode/api.ts";
+import { opencodeAdapter } from "../../daemon/adapters/opencode/opencode.ts";
+import { restoreHistory } from "../../daemon/adapters/opencode/restore.ts";
 import type { History, PastItem } from "../../src/domain/conversation/history.ts";
 import type { Recap } from "../../src/domain/sandbox/launch.ts";
 import { freePort } from "../support/machine/free-port.ts";

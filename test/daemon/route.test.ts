@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideRoute } from "../../daemon/route.ts";
+import { decideRoute } from "../../daemon/http/route.ts";
 
 const BLOCKED = [8000, 4096, 3128];
 const routed = (url: string, method = "GET") => decideRoute({ method, url }, BLOCKED);

@@ -1,14 +1,14 @@
 /** What the workspace program reads from git's output. */
 import { describe, expect, test } from "vitest";
-import { withWithin } from "../../daemon/saving/commits.ts";
-import { withoutRuntimes } from "../../daemon/saving/list.ts";
-import { isStatePath } from "../../daemon/saving/operation.ts";
+import { withWithin } from "../../daemon/saving/listing/commits.ts";
+import { withoutRuntimes } from "../../daemon/saving/listing/list.ts";
+import { isStatePath } from "../../daemon/saving/listing/operation.ts";
 import {
   listedMode,
   readDifferences,
   readStatus,
   unreadableDirectories,
-} from "../../daemon/saving/status.ts";
+} from "../../daemon/saving/listing/status.ts";
 
 const [ONE, TWO, ABSENT] = ["1".repeat(40), "2".repeat(40), "0".repeat(40)];
 const statusOf = (...records: readonly string[]) =>

@@ -3,11 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
-import { Allowance } from "../../daemon/allowance.ts";
+import { Allowance } from "../../daemon/logs/allowance.ts";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import type { LogFields } from "../../daemon/logs/log.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
-import { runSetup } from "../../daemon/setup.ts";
+import { runSetup } from "../../daemon/boot/setup.ts";
 import { isThere } from "./support/running.ts";
 import { daemonPerTest } from "./support/per-test.ts";
 

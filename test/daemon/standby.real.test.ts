@@ -1,4 +1,4 @@
-/** A daemon that waits for its session (W1 to W3 of daemon/standby.ts). */
+/** A daemon that waits for its session (W1 to W3 of daemon/boot/standby.ts). */
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";

@@ -2,12 +2,12 @@
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Attachments } from "../../daemon/attachments.ts";
-import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
-import { makeSteering, Steering } from "../../daemon/steering.ts";
+import { Attachments } from "../../daemon/agent/attachments.ts";
+import { opencodeAdapter } from "../../daemon/adapters/opencode/opencode.ts";
+import { makeSteering, Steering } from "../../daemon/agent/steering.ts";
 import { startFeed } from "./support/feed.ts";
 import { freePort } from "../support/machine/free-port.ts";
-import type { SteeringName } from "../../daemon/route.ts";
+import type { SteeringName } from "../../daemon/http/route.ts";
 import { hasOpencode, POLL, Steered } from "./support/steered.ts";
 
 /** For messages without attachments. */

@@ -1,6 +1,6 @@
 /** Which processes hold the output of a command that has ended. */
 import { expect, test } from "vitest";
-import { descriptorsIn, factIn, leadsTo, leftBehind, type ProcessFact } from "../../daemon/strays.ts";
+import { descriptorsIn, factIn, leadsTo, leftBehind, type ProcessFact } from "../../daemon/agent/strays.ts";
 
 const RUNTIME = 10;
 const SINCE = 100_000;

@@ -1,7 +1,7 @@
 /** The numbers of turns, for any order of handovers, sightings and restarts. */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { BEGIN_WITHIN_MS, TurnBook } from "../../daemon/turn-book.ts";
+import { BEGIN_WITHIN_MS, TurnBook } from "../../daemon/agent/turn-book.ts";
 import type { TurnNow } from "../../src/domain/conversation/conversation.ts";
 
 const IDLE: TurnNow = { state: "idle", waiting_for: null };

@@ -1,6 +1,6 @@
 /** The names of a failed turn's error, by what each runtime tells of it. */
 import { expect, test } from "vitest";
-import { endOfRefusal } from "../../daemon/adapters/acp-turns.ts";
+import { endOfRefusal } from "../../daemon/adapters/acp/turns.ts";
 import { turnError } from "../../daemon/adapters/turn-errors.ts";
 
 /** What an agent of the Agent Client Protocol answers to a prompt. */

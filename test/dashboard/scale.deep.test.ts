@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectBare, type Bare } from "../support/postgres/bare.ts";
-import { SESSIONS_LOOKED_AT } from "../../src/store/ports/sessions.ts";
+import { SESSIONS_LOOKED_AT } from "../../src/store/ports/sessions/sessions.ts";
 import { expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { followLink, hasChromium, launch, newPage } from "./browser.ts";

@@ -13,7 +13,7 @@ import * as readline from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { request } from "undici";
 import type { RuntimeModels } from "../../daemon/adapters/adapter.ts";
-import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
+import { opencodeAdapter } from "../../daemon/adapters/opencode/opencode.ts";
 import { type ScriptedModel, startScriptedModel } from "../../demo/scripted-model.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");

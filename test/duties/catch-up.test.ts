@@ -9,7 +9,7 @@ import * as Scope from "effect/Scope";
 import { TestClock } from "effect/testing";
 import { simulatedBackend } from "../twins/git/repositories.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import {
   PROJECT,
   inLife,

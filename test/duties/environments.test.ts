@@ -10,9 +10,13 @@ import { SimulatedSite } from "../../src/builder/site/simulated.ts";
 import { DUTIES } from "../../src/services/duties.ts";
 import { environmentsLayer } from "../../src/duties/environments.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { BUILDS_KEPT, EnvironmentBuilds, type NewBuild } from "../../src/store/ports/environment-builds.ts";
+import {
+  BUILDS_KEPT,
+  EnvironmentBuilds,
+  type NewBuild,
+} from "../../src/store/ports/projects/environment-builds.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import { BUILT, endedBuild, NOT_BUILT } from "../support/world/environment-builds.ts";
 import { admitSession, openSandbox, tellSandbox } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";

@@ -6,13 +6,13 @@ import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
-import { Manifests, manifestsLayer } from "../../src/services/manifests.ts";
+import { Manifests, manifestsLayer } from "../../src/services/projects/manifests.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend } from "../twins/git/repositories.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Environments } from "../../src/services/environments.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Environments } from "../../src/services/environments/environments.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { commitManifest, makeRepository, newProject, NUMBERED } from "../support/world/world.ts";
 
 const id = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;

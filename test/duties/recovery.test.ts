@@ -13,12 +13,12 @@ import { recover, recoveryLayer } from "../../src/duties/recovery.ts";
 import { Doubt, Doubts } from "../../src/services/doubt.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session/session.ts";
 import { sandbox } from "../../src/machines/sandbox.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
-import { Counters } from "../../src/store/ports/counters.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Counters } from "../../src/store/ports/triggers/counters.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { StoreHealth } from "../../src/store/ports/health.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { answered, openActorsWorld, READY } from "../support/world/actors.ts";
 import { nativeItem } from "../support/world/conversations.ts";
 

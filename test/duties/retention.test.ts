@@ -5,7 +5,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { prune } from "../../src/duties/retention.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { ATTACHMENT_UNUSED_MS, Conversations } from "../../src/store/ports/conversations.ts";
+import { ATTACHMENT_UNUSED_MS, Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { converse } from "../support/world/conversations.ts";
 import { makeWorld, NOON, numbered } from "../support/world/world.ts";
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import {
   begin,
   isTimer,

@@ -6,10 +6,10 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect, test } from "vitest";
 import { Keyring } from "../../src/services/keyring.ts";
 import { changesFrom, secretsLayer } from "../../src/duties/secrets.ts";
-import type { OpenedSecrets } from "../../src/services/project-secrets.ts";
+import type { OpenedSecrets } from "../../src/services/projects/project-secrets.ts";
 import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { CONTROL_BODY_BYTES, type EnvironmentChange } from "../../src/sandbox/daemon.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
 import { openActorsWorld } from "../support/world/actors.ts";
 import { NOON } from "../support/world/world.ts";
 

@@ -22,7 +22,7 @@ import { type KeptHere, KeptRepositories } from "../../src/git/kept.ts";
 import { keptHosted, keptMirrors } from "../../src/git/repository/kept-here.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { makeExternalWorld } from "../git/external-setup.ts";
 

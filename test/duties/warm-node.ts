@@ -14,14 +14,18 @@ import { simulatedBackend } from "../twins/git/repositories.ts";
 import { DaemonClient, type DaemonHealth } from "../../src/sandbox/daemon.ts";
 import { simulatedDaemon } from "../../src/sandbox/daemon-simulated.ts";
 import { SimulatedSandboxes, simulatedProvider } from "../../src/sandbox/simulated.ts";
-import { type BootEnvironment, EnvironmentFailed, Environments } from "../../src/services/environments.ts";
+import {
+  type BootEnvironment,
+  EnvironmentFailed,
+  Environments,
+} from "../../src/services/environments/environments.ts";
 import { directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
-import { WARM_MB, WarmPool, warmPoolLayer } from "../../src/services/warm-pool.ts";
+import { WARM_MB, WarmPool, warmPoolLayer } from "../../src/services/sessions/warm-pool.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { WarmSandboxes } from "../../src/store/ports/sessions/warm-sandboxes.ts";
 import { makeRepository, makeWorld, NOON } from "../support/world/world.ts";
 
 export const NODE = "node-1";

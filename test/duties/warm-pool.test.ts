@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { TRIGGER_GRACE_MS, TRIGGER_LEAD_MS } from "../../src/duties/warm-pool.ts";
-import { WISH_MS } from "../../src/services/warm-pool.ts";
-import { ABANDONED_MS } from "../../src/store/ports/warm-sandboxes.ts";
+import { WISH_MS } from "../../src/services/sessions/warm-pool.ts";
+import { ABANDONED_MS } from "../../src/store/ports/sessions/warm-sandboxes.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { addProject, NOON } from "../support/world/world.ts";
 

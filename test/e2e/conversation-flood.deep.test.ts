@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectBare } from "../support/postgres/bare.ts";
-import { CONVERSATION_KEPT_MAX, ITEM_KEPT_MAX } from "../../src/store/ports/conversations.ts";
+import { CONVERSATION_KEPT_MAX, ITEM_KEPT_MAX } from "../../src/store/ports/sessions/conversations.ts";
 import { DaemonFarm } from "../support/servers/daemon-farm.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectBare, type Bare } from "../support/postgres/bare.ts";
-import { ABANDONED } from "../../src/store/ports/executor-calls.ts";
+import { ABANDONED } from "../../src/store/ports/connectors/executor-calls.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 import { DaemonFarm } from "../support/servers/daemon-farm.ts";

@@ -7,7 +7,7 @@ import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/person/priv
 import type { Arrived } from "../../src/http/api/access.ts";
 import { forbidden, requireRole } from "../../src/http/authorize.ts";
 import type { MergeRole, ProjectRole } from "../../src/domain/person/role.ts";
-import type { Principal } from "../../src/store/ports/identity.ts";
+import type { Principal } from "../../src/store/ports/people/identity.ts";
 import type { Fate } from "./call.ts";
 import { FATES, GOOD } from "./fates.ts";
 

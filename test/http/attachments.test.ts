@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ATTACHMENT_MAX } from "../../src/domain/conversation/attachment.ts";
-import { CONVERSATION_KEPT_MAX } from "../../src/store/ports/conversations.ts";
+import { CONVERSATION_KEPT_MAX } from "../../src/store/ports/sessions/conversations.ts";
 import {
   errorCode,
   eventually,

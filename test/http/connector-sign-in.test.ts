@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret/secret.ts";
 import { grantPlace, readGrant } from "../../src/domain/connector/connector-grant.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { ConnectorGrants } from "../../src/store/ports/connector-grants.ts";
+import { ConnectorGrants } from "../../src/store/ports/connectors/connector-grants.ts";
 import { resealDatabase } from "../../src/database.ts";
 import { textResult } from "../support/servers/mcp-server.ts";
 import { errorCode, expectStatus, fields, listOf, mergeFiles } from "../support/service/requests.ts";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import type { NativeItem } from "../../src/domain/conversation/conversation.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";
 import {
   eventually,

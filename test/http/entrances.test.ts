@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/person/privileges.ts";
 import { lackInto } from "../../src/http/access.ts";
-import type { Principal } from "../../src/store/ports/identity.ts";
+import type { Principal } from "../../src/store/ports/people/identity.ts";
 
 const CALLER: Principal = {
   tokenId: "token",

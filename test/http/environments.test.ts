@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/site/simulated.ts";
-import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
+import { EnvironmentBuilds } from "../../src/store/ports/projects/environment-builds.ts";
 import { readEvents } from "../support/service/event-stream.ts";
 import {
   eventually,

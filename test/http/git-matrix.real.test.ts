@@ -11,8 +11,8 @@ import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tokenHash } from "../../src/domain/ids.ts";
 import { absent } from "../../src/git/server/ref-policy.ts";
-import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { CloneCredentials } from "../../src/store/ports/sessions/clone-credentials.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { gitOk } from "../git/git-client.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import {

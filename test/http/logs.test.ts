@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readLine, type LogLine } from "../../src/domain/session/log-line.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";

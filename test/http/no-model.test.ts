@@ -1,7 +1,7 @@
 /** A session that would have no model is refused, and a fire fails with the reason, before anything is started. */
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,

@@ -10,10 +10,10 @@ import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
 import { describe, expect } from "vitest";
 import { Openings, openingsLayer, type Held } from "../../src/http/openings.ts";
-import type { Grant } from "../../src/store/ports/grants.ts";
+import type { Grant } from "../../src/store/ports/people/grants.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { makeAccount, NUMBERED, numbered } from "../support/world/world.ts";
 
 /** Beside those of the account. */

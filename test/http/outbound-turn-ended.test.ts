@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import {
   eventually,
   expectStatus,

@@ -7,7 +7,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { credentialPlace } from "../../src/domain/connector/connector-credential.ts";
 import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret/secret.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { Connectors } from "../../src/store/ports/connectors.ts";
+import { Connectors } from "../../src/store/ports/connectors/connectors.ts";
 import { resealDatabase } from "../../src/database.ts";
 import {
   deliver,

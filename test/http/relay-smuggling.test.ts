@@ -10,7 +10,7 @@ import { HttpServerResponse } from "effect/http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { routeTable } from "../../src/api.ts";
 import { openListener } from "../../src/http/server.ts";
-import { Activity } from "../../src/services/activity.ts";
+import { Activity } from "../../src/services/sessions/activity.ts";
 import { makeRelay } from "../../src/http/relay/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { BROKEN_BODIES, bytesOf, REFRAMED, REFUSED } from "../proxy/smuggling-cases.ts";

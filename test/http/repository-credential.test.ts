@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import type { Answer, TestService } from "../support/service/service.ts";

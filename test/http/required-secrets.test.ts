@@ -1,7 +1,7 @@
 /** Required secrets without a value (`[env] required`): sessions start all the same, with a warning. */
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import {

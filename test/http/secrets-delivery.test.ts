@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { verifyUserContext } from "../../src/domain/sandbox/user-context.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import type { AskedEnv } from "../support/service/scripted-daemon.ts";
 import {

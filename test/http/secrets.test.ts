@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Keyring } from "../../src/services/keyring.ts";
 import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
 import { readEvents } from "../support/service/event-stream.ts";
 import type { Answer, TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";

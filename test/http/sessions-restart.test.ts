@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   eventually,

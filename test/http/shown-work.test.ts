@@ -1,12 +1,12 @@
-/** Pushed work as people see it who may not read secrets (src/http/steps/shown-work.ts). */
+/** Pushed work as people see it who may not read secrets (src/http/steps/sessions/shown-work.ts). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { expect } from "vitest";
 import { Caller } from "../../src/http/api/access.ts";
-import { shownWork } from "../../src/http/steps/shown-work.ts";
+import { shownWork } from "../../src/http/steps/sessions/shown-work.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
-import { ModelPolicy } from "../../src/services/models.ts";
+import { ModelPolicy } from "../../src/services/projects/models.ts";
 import type { ProjectRole } from "../../src/domain/person/role.ts";
 import { NUMBERED } from "../support/world/world.ts";
 import { memoryStore } from "../twins/store/layer.ts";

@@ -11,7 +11,7 @@ import { expect } from "vitest";
 import { WebSocket } from "ws";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { Report } from "../../daemon/report.ts";
-import { DaemonServer } from "../../daemon/server.ts";
+import { DaemonServer } from "../../daemon/http/server.ts";
 import { Terminals } from "../../daemon/terminals/terminals.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../../src/domain/sandbox/user-context.ts";

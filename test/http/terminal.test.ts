@@ -15,7 +15,7 @@ import { TEST_MS } from "../support/patience.ts";
 import { Limits } from "../../src/http/limits.ts";
 import { makeTerminals } from "../../src/http/relay/terminal.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
-import { Activity } from "../../src/services/activity.ts";
+import { Activity } from "../../src/services/sessions/activity.ts";
 import { startCast, type Cast, type TokenKind } from "./cast.ts";
 import { relayParts } from "./relay-parts.ts";
 import { TerminalWorld, type Opened } from "./terminal-world.ts";

@@ -9,7 +9,7 @@ import {
   type EnvironmentBuildSnapshot,
 } from "../../src/machines/environment-build.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
+import { EnvironmentBuilds } from "../../src/store/ports/projects/environment-builds.ts";
 import { sourceOf } from "../support/world/environment-builds.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { describeModel, everyStep } from "./model.ts";

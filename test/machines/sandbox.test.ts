@@ -12,7 +12,7 @@ import {
 import { isMoreUrgent, isRequired, type SaveOrder } from "../../src/domain/save/order.ts";
 import { NOTHING_TO_SAVE, notSaved } from "../../src/domain/save/saved.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";
 import { describeModel, everyStep } from "./model.ts";

@@ -11,7 +11,7 @@ import {
 import { isMoreUrgent, type SaveOrder } from "../../src/domain/save/order.ts";
 import { NOTHING_TO_SAVE, notSaved } from "../../src/domain/save/saved.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";
 import { describeModel, everyStep } from "./model.ts";

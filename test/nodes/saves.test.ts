@@ -16,7 +16,7 @@ import { nodeSaves } from "../../src/nodes/saves.ts";
 import { LocalSaves } from "../../src/saves/layer.ts";
 import { Saves } from "../../src/saves/port.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 
 const place = { projectId: "project", sessionId: "session" };
 const REQUEST = {

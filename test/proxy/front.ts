@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
-import { answerFailure } from "../../daemon/answer.ts";
+import { answerFailure } from "../../daemon/http/answer.ts";
 import { Proxy, type Upstream } from "../../src/proxy/proxy.ts";
 import { responseOn } from "../../src/proxy/tunnel.ts";
 import { LIMITS, type Limits } from "../../src/proxy/watch.ts";

@@ -3,10 +3,10 @@ import { describe, expect } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
-import { makeLeftovers } from "../../src/saves/leftovers.ts";
+import { makeLeftovers } from "../../src/saves/old/leftovers.ts";
 import { SaveStore } from "../../src/saves/store.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { live, newPlace, saveOf, store } from "./store-setup.ts";
 
 describe("saves without a row", () => {

@@ -18,7 +18,7 @@ import type { SaveRequest } from "../../src/saves/port.ts";
 import { makeSaver } from "../../src/saves/saver.ts";
 import { SaveStore } from "../../src/saves/store.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { Measures, SILENT, type MeasuresApi } from "../../src/telemetry/port.ts";
 import { objectId, SaveStoreTwin } from "../twins/save-store.ts";
 import { TIP, Workspace } from "./memory-workspace.ts";

@@ -6,10 +6,14 @@ import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import { describe, expect } from "vitest";
 import { Actors } from "../../src/services/actors.ts";
-import { AdmissionBusy, Admitter, admitterLayer } from "../../src/services/admission.ts";
+import { AdmissionBusy, Admitter, admitterLayer } from "../../src/services/triggers/admission.ts";
 import { Doubt } from "../../src/services/doubt.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { Admissions, type Admission, type AdmissionRequest } from "../../src/store/ports/admissions.ts";
+import {
+  Admissions,
+  type Admission,
+  type AdmissionRequest,
+} from "../../src/store/ports/triggers/admissions.ts";
 import { wish } from "../support/world/sessions.ts";
 import { type World } from "../support/world/world.ts";
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { BootPlaces, bootPlacesLayer } from "../../src/services/boot-places.ts";
+import { BootPlaces, bootPlacesLayer } from "../../src/services/sessions/boot-places.ts";
 import { openActorsWorld } from "../support/world/actors.ts";
 
 const BOOT_TIMEOUT_MS = 120_000;

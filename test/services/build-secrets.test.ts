@@ -1,11 +1,11 @@
-/** Builds that have secrets of their project (services/building.ts). */
+/** Builds that have secrets of their project (services/environments/building.ts). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { describe, expect } from "vitest";
 import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
 import { answered } from "../support/world/actors.ts";
 import { openBuildingNode } from "../support/world/building-node.ts";
 import { NOON, type World } from "../support/world/world.ts";

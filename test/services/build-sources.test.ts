@@ -1,4 +1,4 @@
-/** The source of a commit's environment, and which files the build sees (services/build-sources.ts). */
+/** The source of a commit's environment, and which files the build sees (services/environments/build-sources.ts). */
 import { randomUUID } from "node:crypto";
 import { describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
@@ -8,7 +8,7 @@ import { DEVCONTAINER_LIMIT_BYTES } from "../../src/domain/environment/devcontai
 import { readEnvironment, type BuildSource } from "../../src/domain/environment/environment-source.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend, type SimulatedEntry, SimulatedRepositories } from "../twins/git/repositories.ts";
-import { buildFiles, sourceAt, unusedDevcontainer } from "../../src/services/build-sources.ts";
+import { buildFiles, sourceAt, unusedDevcontainer } from "../../src/services/environments/build-sources.ts";
 
 type Files = Readonly<Record<string, SimulatedEntry>>;
 

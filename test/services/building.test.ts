@@ -1,4 +1,4 @@
-/** Builds in their turn, with their progress and log in the ledger (services/building.ts U1 to U3). */
+/** Builds in their turn, with their progress and log in the ledger (services/environments/building.ts U1 to U3). */
 import { randomUUID } from "node:crypto";
 import { describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { type BuildFailure } from "../../src/domain/environment/build-failure.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../twins/git/repositories.ts";
-import { UNWATCHED_MS } from "../../src/services/building.ts";
+import { UNWATCHED_MS } from "../../src/services/environments/building.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { answered, until } from "../support/world/actors.ts";
 import { openBuildingNode } from "../support/world/building-node.ts";

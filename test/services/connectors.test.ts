@@ -1,6 +1,6 @@
 /** A connector's catalogue as it is stored, and as it is used. */
 import { expect, test } from "vitest";
-import { catalogueFor, catalogueKey, toolsOf } from "../../src/services/connectors.ts";
+import { catalogueFor, catalogueKey, toolsOf } from "../../src/services/connectors/connectors.ts";
 import type { Connector } from "../../src/domain/connector/connector.ts";
 
 const connector = { slug: "docs", kind: "mcp", url: "https://mcp.example.com/mcp" } as Connector;

@@ -188,7 +188,8 @@ describe("the table of duties", () => {
 
 const FIBERS: Readonly<Record<string, string>> = {
   "services/duty.ts": "the runner itself",
-  "actors/long-outputs.ts": "the outputs that a watched sandbox still has to give; ends with the watch",
+  "actors/conversations/long-outputs.ts":
+    "the outputs that a watched sandbox still has to give; ends with the watch",
   "actors/timers.ts": "the timers of cron triggers; in the supervision tree",
   "sandbox/machine/provider.ts": "the watch of sandboxes; in the supervision tree",
   "sandbox/packages/cache.ts": "the size of the package cache, for /metrics",
@@ -206,6 +207,6 @@ const FIBERS: Readonly<Record<string, string>> = {
   "http/raw/executor.ts": "one answer; it ends with its request",
   "features/change-requests/merging.ts": "one call; it ends",
   "services/pausing.ts": "waits for the end of a restored copy's pause",
-  "services/building.ts": "one build and the writer of its log; they end",
-  "services/environments.ts": "one look for all who wait for a build; it ends",
+  "services/environments/building.ts": "one build and the writer of its log; they end",
+  "services/environments/environments.ts": "one look for all who wait for a build; it ends",
 };

@@ -1,11 +1,11 @@
-/** The images on which sandboxes boot while a base image has changed (services/environments.ts W2). */
+/** The images on which sandboxes boot while a base image has changed (services/environments/environments.ts W2). */
 import { describe, it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { buildImageName } from "../../src/domain/environment/image.ts";
-import { EnvironmentBases } from "../../src/store/ports/environment-bases.ts";
+import { EnvironmentBases } from "../../src/store/ports/projects/environment-bases.ts";
 import { openEnvironments, REFRESH_MS } from "../support/world/environments.ts";
 
 const A = "images.example.com/a:1";

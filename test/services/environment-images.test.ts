@@ -1,4 +1,4 @@
-/** Images of builds that were removed, or that are old, and the sandboxes that boot on them (services/environments.ts W1, W2). */
+/** Images of builds that were removed, or that are old, and the sandboxes that boot on them (services/environments/environments.ts W1, W2). */
 import { describe, it } from "@effect/vitest";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";

@@ -1,4 +1,4 @@
-/** What sandboxes boot on, and which builds that begins (services/environments.ts W1 to W3). */
+/** What sandboxes boot on, and which builds that begins (services/environments/environments.ts W1 to W3). */
 import { randomUUID } from "node:crypto";
 import { describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { buildImageName } from "../../src/domain/environment/image.ts";
 import type { BuildFailure } from "../../src/domain/environment/build-failure.ts";
 import { TRIES_MAX } from "../../src/actors/environment-build.ts";
-import { RETRY_PAUSE_MS } from "../../src/services/environments.ts";
+import { RETRY_PAUSE_MS } from "../../src/services/environments/environments.ts";
 import { BUILT, endedBuild } from "../support/world/environment-builds.ts";
 import { manifestOf, openEnvironments, REFRESH_MS } from "../support/world/environments.ts";
 import { answered, until } from "../support/world/actors.ts";

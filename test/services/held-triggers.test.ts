@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EVENT_SKIPS } from "../../src/domain/trigger/event-skip.ts";
 import type { TriggerDefinition } from "../../src/domain/trigger/trigger.ts";
-import { HeldTriggers, UnpackedTriggers } from "../../src/services/held-triggers.ts";
+import { HeldTriggers, UnpackedTriggers } from "../../src/services/triggers/held-triggers.ts";
 
 const cron = (slug: string, prompt = "Look around."): TriggerDefinition => ({
   slug,

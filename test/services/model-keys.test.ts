@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { MODEL_PROVIDERS } from "../../src/domain/sandbox/model.ts";
 import { makeWire } from "../../src/git/github/wire.ts";
-import { Providers, tryKey } from "../../src/services/model-keys.ts";
+import { Providers, tryKey } from "../../src/services/projects/model-keys.ts";
 
 const GOOD = "sk-good-canary";
 const [anthropic] = MODEL_PROVIDERS;

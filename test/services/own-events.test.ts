@@ -4,7 +4,7 @@ import { expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { RequestClue } from "../../src/domain/trigger/event-skip.ts";
-import { confirmedSkip } from "../../src/services/own-events.ts";
+import { confirmedSkip } from "../../src/services/triggers/own-events.ts";
 import { proposedWorkLayer } from "../../src/features/change-requests/proposed-work.ts";
 import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { admitSession } from "../support/world/sessions.ts";

@@ -4,12 +4,12 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import { randomBytes, randomUUID } from "node:crypto";
 import { keyringLayer } from "../../src/services/keyring.ts";
-import { upstreamsLayer } from "../../src/services/upstreams.ts";
+import { upstreamsLayer } from "../../src/services/projects/upstreams.ts";
 import { credentialPlace, encodeCredential } from "../../src/domain/repository/repository-credential.ts";
 import { NONCE_BYTES, sealSecret } from "../../src/domain/secret/secret.ts";
 import { Upstreams } from "../../src/git/upstream/upstreams.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const keys = { current: { version: 1, bytes: new Uint8Array(randomBytes(32)) }, former: [] };

@@ -1,8 +1,8 @@
-/** Which sandbox a session goes on in (src/services/warm-pool.ts). */
+/** Which sandbox a session goes on in (src/services/sessions/warm-pool.ts). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { expect } from "vitest";
-import { sandboxToGoOn, WarmPool } from "../../src/services/warm-pool.ts";
+import { sandboxToGoOn, WarmPool } from "../../src/services/sessions/warm-pool.ts";
 
 it.effect.each([
   { status: "stopped", takes: "a waiting sandbox" },

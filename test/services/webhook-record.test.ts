@@ -7,10 +7,14 @@ import { TestClock } from "effect/testing";
 import { describe, expect } from "vitest";
 import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
-import { WebhookRecord, webhookRecordLayer, type NewRefusal } from "../../src/services/webhook-record.ts";
+import {
+  WebhookRecord,
+  webhookRecordLayer,
+  type NewRefusal,
+} from "../../src/services/triggers/webhook-record.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../twins/store/layer.ts";
-import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
+import { WebhookRefusals } from "../../src/store/ports/triggers/webhook-refusals.ts";
 import { addProject, makeWorld } from "../support/world/world.ts";
 
 const refusal = (projectId: string, slug = "push"): NewRefusal => ({

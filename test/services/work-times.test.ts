@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { NativeItem, TurnNow } from "../../src/domain/conversation/conversation.ts";
 import type { SpanReport } from "../../src/domain/service/span.ts";
-import { reportBoot } from "../../src/services/boot-times.ts";
-import { WorkTimes } from "../../src/services/work-times.ts";
+import { reportBoot } from "../../src/services/sessions/boot-times.ts";
+import { WorkTimes } from "../../src/services/sessions/work-times.ts";
 import { makeRegistry, type Registry } from "../../src/telemetry/registry.ts";
 
 let registry: Registry;

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { decide } from "../../src/features/approvals/handlers.ts";
-import { callTool } from "../../src/services/executor.ts";
-import type { Session } from "../../src/store/ports/sessions.ts";
+import { callTool } from "../../src/services/connectors/executor.ts";
+import type { Session } from "../../src/store/ports/sessions/sessions.ts";
 import { accountOf, type Ask } from "./asking.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Node } from "./nodes.ts";

@@ -3,7 +3,7 @@ import * as Cause from "effect/Cause";
 import type * as Effect from "effect/Effect";
 import type { Caller } from "../../src/http/api/access.ts";
 import { Internal, Unavailable } from "../../src/http/api/errors.ts";
-import type { Principal } from "../../src/store/ports/identity.ts";
+import type { Principal } from "../../src/store/ports/people/identity.ts";
 import type { Asked } from "./ledger.ts";
 import type { Node } from "./nodes.ts";
 import { ACCOUNTS, USERS } from "./settled.ts";

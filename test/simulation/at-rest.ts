@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import type { TableSet } from "../twins/store/tables.ts";
 import {
   answerFaults,

@@ -1,6 +1,6 @@
 /** The configuration of simulated services. */
 import { readConfig } from "../../src/settings/config.ts";
-import { WARM_MB } from "../../src/services/warm-pool.ts";
+import { WARM_MB } from "../../src/services/sessions/warm-pool.ts";
 
 export const BOOT_TIMEOUT_MS = 4_000;
 const IDLE_TIMEOUT_MS = 45_000;

@@ -1,9 +1,9 @@
-/** The invariants of conversations (src/store/ports/conversations.ts N1 to N4). */
+/** The invariants of conversations (src/store/ports/sessions/conversations.ts N1 to N4). */
 import { isDeepStrictEqual } from "node:util";
 import { isClosed, type ItemStatus } from "../../src/domain/conversation/conversation.ts";
 import type { ConversationRow, TableSet } from "../twins/store/tables.ts";
 import type { NewApproval } from "../../src/features/approvals/ports/approvals.ts";
-import type { Item, NotedReport } from "../../src/store/ports/conversations.ts";
+import type { Item, NotedReport } from "../../src/store/ports/sessions/conversations.ts";
 import type { Call } from "./boundary.ts";
 import { isLiveSandbox } from "./owners.ts";
 import type { Talks } from "./talks.ts";

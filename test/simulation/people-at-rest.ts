@@ -4,8 +4,8 @@
  */
 import { isClosed } from "../../src/domain/conversation/conversation.ts";
 import { derivedUuid } from "../../src/domain/ids.ts";
-import type { Session } from "../../src/store/ports/sessions.ts";
-import type { Item } from "../../src/store/ports/conversations.ts";
+import type { Session } from "../../src/store/ports/sessions/sessions.ts";
+import type { Item } from "../../src/store/ports/sessions/conversations.ts";
 import type { ConversationRow } from "../twins/store/tables.ts";
 import { isSameAnswer } from "./runtimes.ts";
 import type { Ledger, SaidMessage } from "./ledger.ts";
@@ -136,7 +136,7 @@ const answerFaults = (world: World, ledger: Ledger, watch: PeopleWatch): readonl
   return [...heard, ...told];
 };
 
-/** L4 of src/actors/conversation-follower.ts: what the conversation says of the turn is what the runtime does. */
+/** L4 of src/actors/conversations/follower.ts: what the conversation says of the turn is what the runtime does. */
 const turnFaults = (world: World): readonly string[] =>
   talking(world).flatMap(({ session, row, runtime }) => {
     const rests = runtime.restsSince !== null && world.time.elapsed - runtime.restsSince > SENT_WITHIN_MS;

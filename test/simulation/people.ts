@@ -2,7 +2,7 @@
 import { derivedUuid } from "../../src/domain/ids.ts";
 import type { RequestAnswer } from "../../src/domain/conversation/steering.ts";
 import * as Messages from "../../src/http/handlers/messages.ts";
-import type { Session } from "../../src/store/ports/sessions.ts";
+import type { Session } from "../../src/store/ports/sessions/sessions.ts";
 import { accountOf, type Ask, type Endpoint } from "./asking.ts";
 import type { Asked, Ledger, SaidMessage } from "./ledger.ts";
 import type { Step } from "./steps.ts";

@@ -18,19 +18,19 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
   },
   {
     name: "reports-passed-over",
-    file: "src/actors/conversation-follower.ts",
+    file: "src/actors/conversations/follower.ts",
     find: "written = { after: portion.rev,",
     put: "written = { after: portion.rev + 1,",
     seed: 5,
   },
   {
     name: "items-stand-as-they-arrive",
-    file: "src/store/conversation-notes.ts",
+    file: "src/store/conversations/notes.ts",
     find: "  if (late !== null) draft.arrange(sandboxId, late);\n",
     put: "",
     more: [
       {
-        file: "src/store/conversation-reports.ts",
+        file: "src/store/conversations/reports.ts",
         find: "(a.order ?? a.rev) - (b.order ?? b.rev)",
         put: "a.rev - b.rev",
       },
@@ -39,7 +39,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
   },
   {
     name: "closed-items-reopened",
-    file: "src/store/conversation-notes.ts",
+    file: "src/store/conversations/notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
     seed: 3,

@@ -79,7 +79,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "log-read-at-every-start",
-    file: "src/actors/sandbox-watch.ts",
+    file: "src/actors/sandboxes/watch.ts",
     find: "    const look = Effect.gen(function* () {",
     put: "    yield* Effect.ignore(provider.logs(id));\n    const look = Effect.gen(function* () {",
     seed: 3,

@@ -88,21 +88,21 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   },
   {
     name: "closed-requests-kept-open",
-    file: "src/actors/runtime-reports.ts",
+    file: "src/actors/conversations/runtime-reports.ts",
     find: "        if (isClosed(change.item.status)) requests.delete(change.item.id);\n        else if",
     put: "        if",
     seed: 1_000_006,
   },
   {
     name: "later-turns-not-told",
-    file: "src/actors/runtime-reports.ts",
+    file: "src/actors/conversations/runtime-reports.ts",
     find: "      if (turn !== null && ended !== null) state =",
     put: "      if (turn !== null && ended !== null) state ??=",
     seed: 1_000_004,
   },
   {
     name: "requests-wait-for-ever",
-    file: "src/actors/runtime-reports.ts",
+    file: "src/actors/conversations/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "",
     seed: 1_000_058,
@@ -123,7 +123,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   },
   {
     name: "requests-of-a-repeated-report-missed",
-    file: "src/actors/runtime-reports.ts",
+    file: "src/actors/conversations/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
     seed: 1_000_012,

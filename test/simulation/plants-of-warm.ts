@@ -11,14 +11,14 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
   },
   {
     name: "outdated-waiting-sandbox-taken",
-    file: "src/actors/sandbox-boot.ts",
+    file: "src/actors/sandboxes/boot.ts",
     find: "warmRecipe === recipeOf(spec)",
     put: "warmRecipe.length === recipeOf(spec).length",
     seed: 3_000_000_023,
   },
   {
     name: "secrets-missing-in-the-digest",
-    file: "src/actors/sandbox-spec.ts",
+    file: "src/actors/sandboxes/spec.ts",
     find: "    PLATFORM_EXECUTOR_TOKEN: _executor,\n",
     put: "    PLATFORM_EXECUTOR_TOKEN: _executor,\n    PLATFORM_PROJECT_SECRETS_REVISION: _revision,\n",
     seed: 3_000_000_039,

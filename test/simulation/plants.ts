@@ -126,7 +126,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "boot-without-deadline",
-    file: "src/actors/sandbox-boot.ts",
+    file: "src/actors/sandboxes/boot.ts",
     find: "restoring.deadline(options.bootTimeoutMs)",
     put: "restoring.deadline(options.bootTimeoutMs + 86_400_000)",
     seed: 1,
@@ -315,7 +315,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "stop-taken-for-idleness",
-    file: "src/http/steps/stopping.ts",
+    file: "src/http/steps/sessions/stopping.ts",
     find: '{ type: "stop.requested", save }',
     put: '{ type: "idle.elapsed" }',
     seed: 28,

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { isLive } from "../../src/domain/session/session.ts";
-import { stopped } from "../../src/http/steps/stopping.ts";
+import { stopped } from "../../src/http/steps/sessions/stopping.ts";
 import * as SessionEndpoints from "../../src/http/handlers/sessions.ts";
 import { accountOf, type Ask } from "./asking.ts";
 import type { Node } from "./nodes.ts";

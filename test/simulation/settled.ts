@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect";
 import { cataloguePin } from "../../src/domain/connector/catalogue.ts";
 import { sealSecret } from "../../src/domain/secret/secret.ts";
-import { Connectors } from "../../src/store/ports/connectors.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Secrets } from "../../src/store/ports/secrets.ts";
+import { Connectors } from "../../src/store/ports/connectors/connectors.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Secrets } from "../../src/store/ports/projects/secrets.ts";
 import { commitManifest, makeAccount, makeRepository, newProject, numbered } from "../support/world/world.ts";
 import { HOOK_SECRET, HOOK_VALUE, manifestOf, warmManifestOf } from "./manifests.ts";
 import { CATALOGUE, CONNECTOR, SLUG, UPSTREAM_URL } from "./upstream.ts";

@@ -1,6 +1,6 @@
 /** Instants of cron triggers that are skipped (threats.md C13). */
 import type { TableSet } from "../twins/store/tables.ts";
-import type { Admissions } from "../../src/store/ports/admissions.ts";
+import type { Admissions } from "../../src/store/ports/triggers/admissions.ts";
 
 /** The argument of `skip`. */
 export type Skipped = Parameters<(typeof Admissions)["Service"]["skip"]>[0];

@@ -1,7 +1,7 @@
 /** The tokens and credentials of a sandbox, and whether they are still valid (threats.md I15). */
 import * as Effect from "effect/Effect";
-import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
+import { CloneCredentials } from "../../src/store/ports/sessions/clone-credentials.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import type { World } from "./world.ts";
 
 /** Longer than any simulated day. */

@@ -1,11 +1,11 @@
 /**
- * What must hold of sandboxes that wait for a session (src/duties/warm-pool.ts K1 to K3, src/store/ports/warm-sandboxes.ts W1 and W3,
+ * What must hold of sandboxes that wait for a session (src/duties/warm-pool.ts K1 to K3, src/store/ports/sessions/warm-sandboxes.ts W1 and W3,
  * threats.md E17 and E18): at each claim, at each row, and in the end.
  */
 import * as Effect from "effect/Effect";
 import { isLive } from "../../src/domain/session/session.ts";
-import { WarmPool } from "../../src/services/warm-pool.ts";
-import { ABANDONED_MS } from "../../src/store/ports/warm-sandboxes.ts";
+import { WarmPool } from "../../src/services/sessions/warm-pool.ts";
+import { ABANDONED_MS } from "../../src/store/ports/sessions/warm-sandboxes.ts";
 import { PLACES } from "./config.ts";
 import { PROJECTS } from "./settled.ts";
 import type { Node } from "./nodes.ts";

@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import * as Effect from "effect/Effect";
-import { Admissions } from "../../src/store/ports/admissions.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type StoreLayer } from "../conformance/store-fixture.ts";
 import { admitOne, admitSession, fired, tellSession, wish } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Catalogue } from "../../src/domain/connector/catalogue.ts";
-import { CatalogueTexts } from "../../src/store/postgres/catalogue-texts.ts";
+import { CatalogueTexts } from "../../src/store/postgres/connectors/catalogue-texts.ts";
 
 const none = { pin: null, at: null, text: null };
 

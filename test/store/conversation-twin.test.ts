@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { memoryStore } from "../twins/store/layer.ts";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { nativeItem, replaceSandbox, report, tokens } from "../support/world/conversations.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";

@@ -8,14 +8,14 @@ import type * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import { describe, expect } from "vitest";
-import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import {
   laterItems,
   namedItems,
   newestItems,
   openItems,
-} from "../../src/store/postgres/conversation-rows.ts";
+} from "../../src/store/postgres/conversations/rows.ts";
 import { fillTables, openSnapshot } from "../../src/store/postgres/rows.ts";
 import { postgresStore } from "../../src/database.ts";
 import { converse, nativeItem, nativeTool, replaceSandbox, report } from "../support/world/conversations.ts";

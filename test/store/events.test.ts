@@ -8,7 +8,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { Events, EVENTS_KEPT_PER_PROJECT } from "../../src/store/ports/events.ts";
 import { OutboundWebhooks } from "../../src/features/notifications/ports/outbound-webhooks.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/database.ts";
 import { addReceiver } from "../support/world/outbound.ts";

@@ -4,7 +4,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { it } from "@effect/vitest";
 import { ACTIVITIES, sessionActivity, type Activity } from "../../src/domain/session/session-activity.ts";
-import { Sessions, type ShownSession } from "../../src/store/ports/sessions.ts";
+import { Sessions, type ShownSession } from "../../src/store/ports/sessions/sessions.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
 

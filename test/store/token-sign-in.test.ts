@@ -2,7 +2,7 @@
 import * as Layer from "effect/Layer";
 import { describe } from "vitest";
 import { memoryStore } from "../twins/store/layer.ts";
-import { TokenSignIn } from "../../src/store/ports/identity.ts";
+import { TokenSignIn } from "../../src/store/ports/people/identity.ts";
 import { checkWith } from "../conformance/store-fixture.ts";
 import { checkTokenSignIn, SIGN_IN_MS } from "../conformance/store-identities.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";

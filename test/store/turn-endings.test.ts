@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { followSession, type Store } from "../conformance/store-fixture.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
 import { converse } from "../support/world/conversations.ts";

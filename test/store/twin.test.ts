@@ -10,11 +10,11 @@ import {
   isAnswerTo,
   type AdmissionRequest,
   type FireWish,
-} from "../../src/store/ports/admissions.ts";
-import { Fires } from "../../src/store/ports/fires.ts";
-import { Identity } from "../../src/store/ports/identity.ts";
-import { Projects } from "../../src/store/ports/projects.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+} from "../../src/store/ports/triggers/admissions.ts";
+import { Fires } from "../../src/store/ports/triggers/fires.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Store } from "../conformance/store-fixture.ts";
 import { tellSession } from "../support/world/sessions.ts";
 import { makeAccount, newProject, NOON } from "../support/world/world.ts";

@@ -7,7 +7,7 @@ import { accountActors } from "../../src/actors/account.ts";
 import { Actors } from "../../src/services/actors.ts";
 import { actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { Inspector, type InspectedStep } from "../../src/actors/inspector.ts";
-import { Admissions } from "../../src/store/ports/admissions.ts";
+import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
 import { answered, opened, until } from "../support/world/actors.ts";
 
 it.effect("an inspector given with the ports sees the service's actors", () =>

@@ -17,7 +17,7 @@ import {
 } from "../../src/domain/save/saved.ts";
 import { GitError } from "../../src/git/port.ts";
 import { Saves, type SavePlace, type SaveRequest } from "../../src/saves/port.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 
 export type Files = ReadonlyMap<string, string>;
 

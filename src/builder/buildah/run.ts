@@ -220,7 +220,7 @@ export class BuildRun {
         { name: "layers", source: store.layers },
         { name: "scratch", source: phase === "build" ? this.#places.scratch : this.#places.exportScratch },
         { name: "node", source: installation.nodePath },
-        { name: "forwarder.cjs", source: here("../../../daemon/forwarder.cjs") },
+        { name: "forwarder.cjs", source: here("../../../daemon/programs/forwarder.cjs") },
         { name: "programs", source: here("inside") },
         ...(phase === "export" ? [{ name: "output", source: request.output } as const] : []),
       ],

@@ -5,7 +5,7 @@ import { usage } from "../failure.ts";
 import { table, time, timeOrDash, visible, visibleLines } from "../terminal.ts";
 import { anyId, oneOf, segment } from "../words.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
-import { accountWhy, triggersWhy } from "./why.ts";
+import { accountWhy, triggersWhy } from "./sessions/why.ts";
 
 type Listing = Answer<"GET /v1/projects/:pid/triggers">;
 type Fire = Answer<"GET /v1/projects/:pid/fires">["fires"][number];

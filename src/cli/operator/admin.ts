@@ -253,7 +253,7 @@ const resume = command({
   notes: `A restored installation begins with a pause, because its original may still run. ${NOTES}`,
   run: async ({ environment }) => {
     const { perform } = await import("./perform.ts");
-    const work = await import("./resume.ts");
+    const work = await import("./backup/resume.ts");
     const wasPaused = await perform(work.resume(environment));
     const text = wasPaused ? "The pause has ended." : "The installation was not paused.";
     return { json: JSON.stringify({ was_paused: wasPaused }), text };

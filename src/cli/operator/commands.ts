@@ -8,8 +8,8 @@ import { EXIT, usage } from "../failure.ts";
 import { localTable as table } from "../terminal.ts";
 import { anyId } from "../words.ts";
 import { adminCommands } from "./admin.ts";
-import { backupCommands } from "./backup-commands.ts";
-import { imageCommands } from "./image-commands.ts";
+import { backupCommands } from "./backup/backup-commands.ts";
+import { imageCommands } from "./images/image-commands.ts";
 import type { Orphan } from "./orphans.ts";
 
 const orphanTable = (found: readonly Orphan[], done: string): string => {

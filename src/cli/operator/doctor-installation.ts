@@ -24,8 +24,8 @@ import { hasEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import { examineDatabase, type DatabaseState } from "../../store/postgres/examine.ts";
 import { Pauses as PausesPort } from "../../store/ports/pauses.ts";
 import * as Pauses from "../../store/postgres/pauses.ts";
-import * as ProjectChanges from "../../store/postgres/project-changes.ts";
-import * as Secrets from "../../store/postgres/secrets.ts";
+import * as ProjectChanges from "../../store/postgres/projects/project-changes.ts";
+import * as Secrets from "../../store/postgres/projects/secrets.ts";
 import { installedDatabase } from "./database.ts";
 
 export interface Finding {

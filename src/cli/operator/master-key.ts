@@ -27,7 +27,7 @@ import { draftKey, readKey, settleKey } from "../../installation/identity.ts";
 import { openMasterKeys } from "../../installation/master-keys.ts";
 import { claimDataDirectory } from "../../store/data-directory.ts";
 import { Faults } from "../../store/ports/faults.ts";
-import { Secrets } from "../../store/ports/secrets.ts";
+import { Secrets } from "../../store/ports/projects/secrets.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
 import { resealDatabase } from "../../database.ts";

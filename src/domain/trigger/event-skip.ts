@@ -1,7 +1,7 @@
 /**
  * Deliveries that start nothing unless the trigger's filter asks for them: deletions of branches and tags, and acts of
  * the service itself that its code host reports back. Without this, one session would start the next one without end.
- * A delivery's own words are a suspicion here; services/own-events.ts compares them with the project's rows.
+ * A delivery's own words are a suspicion here; services/triggers/own-events.ts compares them with the project's rows.
  *
  *  K1 A merge fires, and so does every end of a pull request: a person ordered it.
  *  K2 An act of a person on the service's pull request (a label, a review, a comment) fires.

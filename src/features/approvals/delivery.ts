@@ -13,12 +13,12 @@ import { awaken } from "../../actors/awaken.ts";
 import { SERVICE } from "../../domain/conversation/conversation.ts";
 import { derivedUuid } from "../../domain/ids.ts";
 import { resultOf } from "./waiting-calls.ts";
-import type { AgentResult } from "../../services/executor-decision.ts";
+import type { AgentResult } from "../../services/connectors/executor-decision.ts";
 import { Approvals, type Approval } from "./ports/approvals.ts";
-import { Conversations } from "../../store/ports/conversations.ts";
-import { Sessions, type Session } from "../../store/ports/sessions.ts";
-import { takesMessages } from "../../services/agents.ts";
-import { projectRedactor } from "../../services/project-secrets.ts";
+import { Conversations } from "../../store/ports/sessions/conversations.ts";
+import { Sessions, type Session } from "../../store/ports/sessions/sessions.ts";
+import { takesMessages } from "../../services/projects/agents.ts";
+import { projectRedactor } from "../../services/projects/project-secrets.ts";
 
 /** How much of a result a message has, in characters. The agent reads the rest with call_result. */
 const TEXT_MAX = 64 * 1024;

@@ -15,14 +15,19 @@ import { waitOutOutage } from "../../store/ports/outage.ts";
 import { originOf } from "../../domain/connector/connector-credential.ts";
 import { shownName } from "../../domain/connector/tool-name.ts";
 import { openPart, sealPart } from "./waiting-calls.ts";
-import { executorOf } from "../../services/connectors.ts";
-import { CALL_LIMITS, decide, type Arguments, type Asked } from "../../services/executor-decision.ts";
-import { callServer, outcomeOf, type Outcome } from "../../services/executor-outcome.ts";
+import { executorOf } from "../../services/connectors/connectors.ts";
+import {
+  CALL_LIMITS,
+  decide,
+  type Arguments,
+  type Asked,
+} from "../../services/connectors/executor-decision.ts";
+import { callServer, outcomeOf, type Outcome } from "../../services/connectors/executor-outcome.ts";
 import { Approvals, RESULT_KEPT_MS, type Approval, type ApprovalMove } from "./ports/approvals.ts";
 import { Events } from "../../store/ports/events.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
-import { People } from "../../store/ports/people.ts";
-import { Sessions } from "../../store/ports/sessions.ts";
+import { People } from "../../store/ports/people/people.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { deliver } from "./delivery.ts";
 import { DUTIES } from "../../services/duties.ts";
 import { dutyPart, runDuty } from "../../services/duty.ts";

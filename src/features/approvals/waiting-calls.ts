@@ -16,8 +16,8 @@ import { APPROVAL_MS, approvalPlace, isSettled } from "./rules/approval.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secret.ts";
 import { Approvals, type Approval, type ApprovalLimits } from "./ports/approvals.ts";
 import { Events } from "../../store/ports/events.ts";
-import type { NewCall } from "../../store/ports/executor-calls.ts";
-import { CallApproval, type TellProgress } from "../../services/call-approval.ts";
+import type { NewCall } from "../../store/ports/connectors/executor-calls.ts";
+import { CallApproval, type TellProgress } from "../../services/connectors/call-approval.ts";
 import { Entropy } from "../../services/entropy.ts";
 import {
   CALL_LIMITS,
@@ -26,7 +26,7 @@ import {
   type AgentCaller,
   type AgentResult,
   type Arguments,
-} from "../../services/executor-decision.ts";
+} from "../../services/connectors/executor-decision.ts";
 import { Keyring } from "../../services/keyring.ts";
 
 /** How long a caller waits. */

@@ -2,8 +2,8 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import type { MergeRefusal, MergeSides } from "../../domain/repository/merge.ts";
-import { RequestBranches } from "../../services/request-branches.ts";
-import { Manifests } from "../../services/manifests.ts";
+import { RequestBranches } from "../../services/triggers/request-branches.ts";
+import { Manifests } from "../../services/projects/manifests.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import {
   changeRequest,
@@ -16,7 +16,7 @@ import { Remarks } from "./ports/remarks.ts";
 import { isApproval } from "./rules/verdicts.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { Faults } from "../../store/ports/faults.ts";
-import { Projects } from "../../store/ports/projects.ts";
+import { Projects } from "../../store/ports/projects/projects.ts";
 import { actorLayer, type EntityOptions } from "../../actors/cluster.ts";
 import { startActor, type ActorLimits, type Handlers } from "../../actors/host.ts";
 import { backoff } from "../../ground/backoff.ts";

@@ -12,7 +12,7 @@ import { Actors } from "../../services/actors.ts";
 import { GitBackend } from "../../git/port.ts";
 import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
 import { dutyPart, runDuty } from "../../services/duty.ts";
-import { RequestBranches } from "../../services/request-branches.ts";
+import { RequestBranches } from "../../services/triggers/request-branches.ts";
 
 export interface RequestBranchesOptions {
   /** How long a lost signal, or a branch that was moved from outside, may go untold (PLATFORM_MANIFEST_SYNC_MS). */

@@ -6,7 +6,7 @@ import { GitBackend } from "../../git/port.ts";
 import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { ChangeRequests } from "./ports/change-requests.ts";
-import type { Project } from "../../store/ports/projects.ts";
+import type { Project } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../../http/api/access.ts";
 import { Conflict, Unprocessable } from "../../http/api/errors.ts";
 

@@ -1,7 +1,7 @@
-/** What the core hears about change requests (src/services/proposed-work.ts). */
+/** What the core hears about change requests (src/services/sessions/proposed-work.ts). */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { ProposedWork } from "../../services/proposed-work.ts";
+import { ProposedWork } from "../../services/sessions/proposed-work.ts";
 import { ChangeRequests } from "./ports/change-requests.ts";
 
 /** Another repository may have a pull request of the same number. A delivery without an address is not compared. */

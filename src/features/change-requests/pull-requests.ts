@@ -28,7 +28,7 @@ import { type PullRequest, PullRequests, type PullRequestsPort } from "../../git
 import type { ChangeRequestEvent } from "../../machines/change-request.ts";
 import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
-import { type Project, Projects } from "../../store/ports/projects.ts";
+import { type Project, Projects } from "../../store/ports/projects/projects.ts";
 
 export interface PullMirrorOptions {
   /** `{base_url}` as people see it. */

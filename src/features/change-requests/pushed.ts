@@ -4,15 +4,15 @@
  */
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import { noteWork } from "../../services/session-work.ts";
-import { RequestBranches } from "../../services/request-branches.ts";
+import { noteWork } from "../../services/sessions/session-work.ts";
+import { RequestBranches } from "../../services/triggers/request-branches.ts";
 import { initialCommit, isSessionBranch } from "../../domain/repository/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
 import { isDeleted, type PushHeard } from "../../git/server/pushed.ts";
 import type { WritePolicy } from "../../git/server/ref-policy.ts";
 import { ChangeRequests } from "./ports/change-requests.ts";
 import { Faults } from "../../store/ports/faults.ts";
-import { Sessions } from "../../store/ports/sessions.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Addresses, repositoryUrl } from "../../http/limits.ts";
 
 /** How many branches of one push get a message. The pusher of more branches gets none for the others. */

@@ -11,10 +11,10 @@ import { triggerLines, type TriggerWish, type WishFault } from "../../domain/man
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
 import { isTriggerSlug } from "../../domain/trigger/trigger.ts";
 import { isZoneName } from "../../domain/trigger/zone.ts";
-import { Manifests } from "../../services/manifests.ts";
+import { Manifests } from "../../services/projects/manifests.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { manifestText, requireAgent } from "../../services/repository.ts";
+import { manifestText, requireAgent } from "../../services/projects/repository.ts";
 import { Caller } from "../../http/api/access.ts";
 import {
   BadRequest,
@@ -26,8 +26,8 @@ import {
 } from "../../http/api/errors.ts";
 import { requireRole } from "../../http/authorize.ts";
 import { Addresses } from "../../http/limits.ts";
-import type { TriggerPath } from "../../http/steps/hand-fires.ts";
-import { webhookAddress } from "../../http/steps/trigger-listing.ts";
+import type { TriggerPath } from "../../http/steps/projects/hand-fires.ts";
+import { webhookAddress } from "../../http/steps/projects/trigger-listing.ts";
 import { mergeRequest } from "./merging.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
 import { gitFailed } from "../../http/refusals.ts";

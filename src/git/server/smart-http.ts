@@ -45,7 +45,7 @@ export interface GitCall {
   readonly repository: Repository;
   readonly service: GitService;
   readonly policy: WritePolicy;
-  /** Whether the caller may fetch saved work (saves/git-door.ts). Absent: she may not. */
+  /** Whether the caller may fetch saved work (saves/views/git-door.ts). Absent: she may not. */
   readonly mayFetchSaves?: boolean;
   /** Receives the refs that a push has written, and may return messages for the pusher. */
   readonly pushed?: PushHeard;

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import { HttpApiMiddleware } from "effect/http-api";
 import type { Privilege } from "../../domain/person/privileges.ts";
-import type { Principal, Reached } from "../../store/ports/identity.ts";
+import type { Principal, Reached } from "../../store/ports/people/identity.ts";
 import {
   BadRequest,
   Forbidden,

@@ -2,12 +2,12 @@
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { textOf } from "../../domain/conversation/conversation.ts";
-import { Conversations } from "../../store/ports/conversations.ts";
+import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
-import { conversationWire } from "../steps/conversation-wire.ts";
+import { conversationWire } from "../steps/sessions/conversation-wire.ts";
 import { ConversationGroup } from "../api/conversation.ts";
 import { Platform } from "../api/platform.ts";
 

@@ -6,7 +6,7 @@ import type { AuditAction } from "../../domain/person/audit.ts";
 import { readCode, MISSES_MAX, MISSES_MS } from "../../domain/person/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
-import { DeviceLogins, type DeviceGrant, type DeviceLogin } from "../../store/ports/device-logins.ts";
+import { DeviceLogins, type DeviceGrant, type DeviceLogin } from "../../store/ports/people/device-logins.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, NotFound, TooMany } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";

@@ -5,15 +5,15 @@ import { Actors } from "../../services/actors.ts";
 import { type BuildFailure, describeBuildFailure } from "../../domain/environment/build-failure.ts";
 import type { BuildSource, DevcontainerSource } from "../../domain/environment/environment-source.ts";
 import { parseManifest } from "../../domain/manifest/manifest.ts";
-import { Manifests } from "../../services/manifests.ts";
+import { Manifests } from "../../services/projects/manifests.ts";
 import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
-import { unusedDevcontainer } from "../../services/build-sources.ts";
-import { Environments, planOf } from "../../services/environments.ts";
-import { WarmPool } from "../../services/warm-pool.ts";
-import { EnvironmentBases } from "../../store/ports/environment-bases.ts";
-import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/environment-builds.ts";
-import { WarmSandboxes } from "../../store/ports/warm-sandboxes.ts";
-import { Projects, type Project } from "../../store/ports/projects.ts";
+import { unusedDevcontainer } from "../../services/environments/build-sources.ts";
+import { Environments, planOf } from "../../services/environments/environments.ts";
+import { WarmPool } from "../../services/sessions/warm-pool.ts";
+import { EnvironmentBases } from "../../store/ports/projects/environment-bases.ts";
+import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/projects/environment-builds.ts";
+import { WarmSandboxes } from "../../store/ports/sessions/warm-sandboxes.ts";
+import { Projects, type Project } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
 import { LOG_PIECES_DEFAULT, EnvironmentsGroup } from "../api/environments.ts";
 import { Conflict, notFound } from "../api/errors.ts";
@@ -23,7 +23,7 @@ import { answering, projectFor, requireProject } from "../steps/answers.ts";
 import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
-/** How many images of a project are looked at for one of the Dockerfile in force (services/environments.ts). */
+/** How many images of a project are looked at for one of the Dockerfile in force (services/environments/environments.ts). */
 const READY_LOOKED_AT = 5;
 
 const LIVE: ReadonlySet<string> = new Set(LIVE_BUILD_STATES);

@@ -7,7 +7,7 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { Manifests } from "../../services/manifests.ts";
+import { Manifests } from "../../services/projects/manifests.ts";
 import { Creations } from "../../duties/unclaimed.ts";
 import { parseDefaultBranch } from "../../domain/repository/git-ref.ts";
 import {
@@ -18,19 +18,23 @@ import {
 import type { DefaultRole, MergeRole } from "../../domain/person/role.ts";
 import { requestedCredential } from "../../domain/repository/repository-credential.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
-import { Projects, type Project } from "../../store/ports/projects.ts";
+import { Projects, type Project } from "../../store/ports/projects/projects.ts";
 import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";
 import { ImportPolicy } from "../limits.ts";
-import { setupOf } from "../steps/project-setup.ts";
-import { sessionOptionsOf } from "../steps/session-options.ts";
-import { usageOf } from "../steps/project-usage.ts";
-import { checkConnection, checkRepository } from "../steps/repository-check.ts";
-import { removeCredential, replaceCredential, sealedCredential } from "../steps/repository-credential.ts";
+import { setupOf } from "../steps/projects/project-setup.ts";
+import { sessionOptionsOf } from "../steps/sessions/session-options.ts";
+import { usageOf } from "../steps/projects/project-usage.ts";
+import { checkConnection, checkRepository } from "../steps/projects/repository-check.ts";
+import {
+  removeCredential,
+  replaceCredential,
+  sealedCredential,
+} from "../steps/projects/repository-credential.ts";
 import { gitFailed } from "../refusals.ts";
-import { triggerListing } from "../steps/trigger-listing.ts";
+import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { pageOf, projectWire } from "../steps/wire.ts";
 import { ProjectsGroup } from "../api/projects.ts";
 import { Platform } from "../api/platform.ts";

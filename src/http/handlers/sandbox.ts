@@ -1,8 +1,8 @@
 /** Handlers of api/sandbox.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { mintCredential } from "../../services/clone-credential.ts";
-import { Sessions } from "../../store/ports/sessions.ts";
+import { mintCredential } from "../../services/sessions/clone-credential.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { answering } from "../steps/answers.ts";
 import { forbidden } from "../authorize.ts";

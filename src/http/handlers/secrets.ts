@@ -8,8 +8,8 @@ import { Directory } from "../../services/directory.ts";
 import { audited } from "../../services/audit.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
-import { tryKey } from "../../services/model-keys.ts";
-import { Manifests } from "../../services/manifests.ts";
+import { tryKey } from "../../services/projects/model-keys.ts";
+import { Manifests } from "../../services/projects/manifests.ts";
 import { triedProvider } from "../../domain/sandbox/model-key.ts";
 import { missingSecrets } from "../../domain/manifest/required-secrets.ts";
 import {
@@ -24,7 +24,7 @@ import {
   unsealSecret,
   unseenCharacters,
 } from "../../domain/secret/secret.ts";
-import { Secrets, type StoredSecret } from "../../store/ports/secrets.ts";
+import { Secrets, type StoredSecret } from "../../store/ports/projects/secrets.ts";
 import { Caller } from "../api/access.ts";
 import { BadRequest, Conflict, notFound } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";

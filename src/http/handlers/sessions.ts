@@ -5,20 +5,20 @@ import * as Result from "effect/Result";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { askedFor, auditedChange, unlessSame } from "../../services/audit.ts";
-import { Admitter } from "../../services/admission.ts";
+import { Admitter } from "../../services/triggers/admission.ts";
 import { Actors } from "../../services/actors.ts";
 import { Directory } from "../../services/directory.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { requireModel } from "../../services/models.ts";
-import { logMissingSecrets } from "../../services/required-secrets.ts";
-import { baseCommit, requireAgent } from "../../services/repository.ts";
+import { requireModel } from "../../services/projects/models.ts";
+import { logMissingSecrets } from "../../services/projects/required-secrets.ts";
+import { baseCommit, requireAgent } from "../../services/projects/repository.ts";
 import { DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation/conversation.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
 import type { SessionStatus } from "../../domain/session/session.ts";
-import type { RequestWish, SessionWish } from "../../store/ports/admissions.ts";
-import { Sandboxes } from "../../store/ports/sandboxes.ts";
+import type { RequestWish, SessionWish } from "../../store/ports/triggers/admissions.ts";
+import { Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
 import {
   Sessions,
@@ -26,8 +26,8 @@ import {
   type Session,
   type SessionRequest,
   type ShownSession,
-} from "../../store/ports/sessions.ts";
-import type { Project } from "../../store/ports/projects.ts";
+} from "../../store/ports/sessions/sessions.ts";
+import type { Project } from "../../store/ports/projects/projects.ts";
 import { lackAt, lackOf, readerOf } from "../access.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import { parentOf } from "../agent-rules.ts";
@@ -39,18 +39,22 @@ import { capReached, childrenFull, gitFailed, projectInactive } from "../refusal
 import { giveOwnCredentials, ownCredentialsOf } from "../steps/own-credentials.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";
-import { queuedWire, queueFull, requestFor } from "../steps/queued-session.ts";
+import { queuedWire, queueFull, requestFor } from "../steps/sessions/queued-session.ts";
 import { makePreview } from "../relay/preview.ts";
 import { terminalOf } from "../relay/terminal.ts";
-import { checkModelName } from "../steps/model-names.ts";
-import { restarted, type RestartWish } from "../steps/restarting.ts";
-import { deleteSave, savesOf } from "../steps/saves.ts";
-import { stopped } from "../steps/stopping.ts";
-import { changesOf, diffOf } from "../steps/session-changes.ts";
-import { portsOf } from "../steps/session-ports.ts";
-import { workspaceChangesOf, workspaceDiffOf, workspaceFilesOf } from "../steps/session-workspace.ts";
+import { checkModelName } from "../steps/sessions/model-names.ts";
+import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
+import { deleteSave, savesOf } from "../steps/sessions/saves.ts";
+import { stopped } from "../steps/sessions/stopping.ts";
+import { changesOf, diffOf } from "../steps/sessions/session-changes.ts";
+import { portsOf } from "../steps/sessions/session-ports.ts";
+import {
+  workspaceChangesOf,
+  workspaceDiffOf,
+  workspaceFilesOf,
+} from "../steps/sessions/session-workspace.ts";
 import { warningsOf } from "../steps/warnings.ts";
-import { conversationStateWire } from "../steps/conversation-wire.ts";
+import { conversationStateWire } from "../steps/sessions/conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 

@@ -16,8 +16,8 @@ import {
 import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { isPing } from "../../domain/trigger/webhook-event.ts";
 import { isFiltered } from "../../domain/trigger/webhook-filter.ts";
-import { confirmedSkip, skipSuspicions } from "../../services/own-events.ts";
-import { Projects } from "../../store/ports/projects.ts";
+import { confirmedSkip, skipSuspicions } from "../../services/triggers/own-events.ts";
+import { Projects } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest } from "../api/errors.ts";
 import { promptTooLarge } from "../refusals.ts";
@@ -28,8 +28,8 @@ import {
   triggerFor,
   type HandMessage,
   type TriggerPath,
-} from "../steps/hand-fires.ts";
-import { triggerListing } from "../steps/trigger-listing.ts";
+} from "../steps/projects/hand-fires.ts";
+import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { TriggersGroup } from "../api/triggers.ts";
 import { Platform } from "../api/platform.ts";
 

@@ -1,7 +1,7 @@
 /** Handlers of api/webhook-refusals.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { WebhookRefusals, type WebhookRefusal } from "../../store/ports/webhook-refusals.ts";
+import { WebhookRefusals, type WebhookRefusal } from "../../store/ports/triggers/webhook-refusals.ts";
 import { Caller } from "../api/access.ts";
 import { answering, requireProject } from "../steps/answers.ts";
 import { instant, pageOf } from "../steps/wire.ts";

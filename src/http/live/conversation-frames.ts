@@ -1,5 +1,5 @@
 /** Items as data of an event, which has a limit. A longer item is sent with its texts cut. */
-import type { ItemWire } from "../steps/conversation-wire.ts";
+import type { ItemWire } from "../steps/sessions/conversation-wire.ts";
 
 /** The longest event, in bytes. */
 const FRAME_MAX = 96 * 1024;

@@ -10,12 +10,16 @@
  */
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
-import { ConversationHub, type ItemDelta, type WaitingDeltas } from "../../services/conversation-hub.ts";
-import { Conversations, type ConversationChange } from "../../store/ports/conversations.ts";
-import { Identity } from "../../store/ports/identity.ts";
+import {
+  ConversationHub,
+  type ItemDelta,
+  type WaitingDeltas,
+} from "../../services/sessions/conversation-hub.ts";
+import { Conversations, type ConversationChange } from "../../store/ports/sessions/conversations.ts";
+import { Identity } from "../../store/ports/people/identity.ts";
 import { badRequest } from "../api/errors.ts";
 import { opened } from "../steps/answers.ts";
-import { itemWire, turnWire } from "../steps/conversation-wire.ts";
+import { itemWire, turnWire } from "../steps/sessions/conversation-wire.ts";
 import { fitted } from "./conversation-frames.ts";
 import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
 

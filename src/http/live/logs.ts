@@ -29,7 +29,7 @@ import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { Events } from "../../store/ports/events.ts";
-import { SessionLogs, type LoggedBoot } from "../../store/ports/session-logs.ts";
+import { SessionLogs, type LoggedBoot } from "../../store/ports/sessions/session-logs.ts";
 import { nodeAway } from "../relay/relay.ts";
 import { POLL } from "./events.ts";
 

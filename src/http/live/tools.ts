@@ -10,9 +10,9 @@ import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
 import { SESSION_KINDS, type SessionKind } from "../../domain/connector/connector.ts";
 import { Directory } from "../../services/directory.ts";
-import { directTools } from "../../services/executor.ts";
-import { Connectors } from "../../store/ports/connectors.ts";
-import { Projects } from "../../store/ports/projects.ts";
+import { directTools } from "../../services/connectors/executor.ts";
+import { Connectors } from "../../store/ports/connectors/connectors.ts";
+import { Projects } from "../../store/ports/projects/projects.ts";
 import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
 
 /** Changes that come together are looked at together. */

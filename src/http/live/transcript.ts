@@ -11,9 +11,9 @@ import {
   type Conversation,
   type ConversationPage,
   type Item,
-} from "../../store/ports/conversations.ts";
-import type { Session } from "../../store/ports/sessions.ts";
-import { itemWire, turnWire } from "../steps/conversation-wire.ts";
+} from "../../store/ports/sessions/conversations.ts";
+import type { Session } from "../../store/ports/sessions/sessions.ts";
+import { itemWire, turnWire } from "../steps/sessions/conversation-wire.ts";
 import { instant } from "../steps/wire.ts";
 
 /** How many items are in memory at once. */

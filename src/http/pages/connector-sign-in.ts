@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import type { SignInFault } from "../../connectors/sign-in/port.ts";
-import { finishSignIn, FLOW_LIFE_MS, openSignIn } from "../../services/connector-sign-in.ts";
+import { finishSignIn, FLOW_LIFE_MS, openSignIn } from "../../services/connectors/sign-in.ts";
 import { newPassword } from "../../services/entropy.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import { actingUnknown } from "../acting.ts";

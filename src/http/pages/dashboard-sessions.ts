@@ -1,6 +1,6 @@
 /**
  * The dashboard's cookie (api.md 3): the secret of a browser's session, of which the store has the hash
- * (store/ports/browser-sessions.ts). Host-only, HttpOnly, SameSite=Strict. Unsafe requests must also carry a CSRF token
+ * (store/ports/people/browser-sessions.ts). Host-only, HttpOnly, SameSite=Strict. Unsafe requests must also carry a CSRF token
  * that only the page knows. It follows from the cookie, so every node accepts it.
  *
  * Over https its name has the prefix `__Host-`, so no other host, not even a preview's, can plant one. Without https a sibling host can:
@@ -12,7 +12,11 @@ import * as Effect from "effect/Effect";
 import { HttpServerRequest } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
-import { BrowserSessions, LIFE_MS, type NewBrowserSession } from "../../store/ports/browser-sessions.ts";
+import {
+  BrowserSessions,
+  LIFE_MS,
+  type NewBrowserSession,
+} from "../../store/ports/people/browser-sessions.ts";
 import { senderOf } from "../acting.ts";
 import { Forbidden } from "../api/errors.ts";
 

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
 import { audited, refusedEntry } from "../../services/audit.ts";
-import { BrowserSessions, type SignedInPerson } from "../../store/ports/browser-sessions.ts";
+import { BrowserSessions, type SignedInPerson } from "../../store/ports/people/browser-sessions.ts";
 import { Forbidden } from "../api/errors.ts";
 import { actingAs, signedInActor } from "../acting.ts";
 import { authenticator, unauthorized } from "../authorize.ts";

@@ -27,7 +27,7 @@ import {
   type Entry,
   type NewIdentity,
   type SignInResult,
-} from "../../store/ports/identities.ts";
+} from "../../store/ports/people/identities.ts";
 import { Operations } from "../../store/ports/operations.ts";
 import { signedInActor } from "../acting.ts";
 import { Measures } from "../../telemetry/port.ts";

@@ -16,12 +16,16 @@ import {
   type AttachmentHead,
 } from "../../domain/conversation/attachment.ts";
 import { parseUuid } from "../../domain/ids.ts";
-import { takesMessages } from "../../services/agents.ts";
-import { Conversations, CONVERSATION_KEPT_MAX, type Attachment } from "../../store/ports/conversations.ts";
+import { takesMessages } from "../../services/projects/agents.ts";
+import {
+  Conversations,
+  CONVERSATION_KEPT_MAX,
+  type Attachment,
+} from "../../store/ports/sessions/conversations.ts";
 import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
 import { awaitBody, BodyTime } from "../body.ts";
 import { opened, sessionFor } from "../steps/answers.ts";
-import { refuseSecrets } from "../steps/message-secrets.ts";
+import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
 import { answered, calledWith, endOf } from "./raw-route.ts";
 import { takesNoMessages } from "../refusals.ts";
 

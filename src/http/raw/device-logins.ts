@@ -18,7 +18,7 @@ import {
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
-import { DeviceLogins, type Claimed } from "../../store/ports/device-logins.ts";
+import { DeviceLogins, type Claimed } from "../../store/ports/people/device-logins.ts";
 import { actingUnknown, senderOf } from "../acting.ts";
 import { text } from "../api/schemas.ts";
 import { awaitBody } from "../body.ts";

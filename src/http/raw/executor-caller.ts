@@ -1,8 +1,8 @@
 /** Who uses the gateway, for both of its methods (executor.ts G1, G3). */
 import * as Effect from "effect/Effect";
 import { HttpServerRequest } from "effect/http";
-import type { AgentCaller } from "../../services/executor-decision.ts";
-import type { Principal } from "../../store/ports/identity.ts";
+import type { AgentCaller } from "../../services/connectors/executor-decision.ts";
+import type { Principal } from "../../store/ports/people/identity.ts";
 import type { Arrived } from "../api/access.ts";
 import { Forbidden } from "../api/errors.ts";
 import { forbidden } from "../authorize.ts";

@@ -15,14 +15,14 @@ import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
 import { isRecord } from "../../ground/record.ts";
-import { CallApproval, type TellProgress } from "../../services/call-approval.ts";
-import { callTool, directTools, findTools } from "../../services/executor.ts";
+import { CallApproval, type TellProgress } from "../../services/connectors/call-approval.ts";
+import { callTool, directTools, findTools } from "../../services/connectors/executor.ts";
 import {
   said,
   type AgentCaller,
   type AgentResult,
   type Arguments,
-} from "../../services/executor-decision.ts";
+} from "../../services/connectors/executor-decision.ts";
 import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import { badRequest, Unauthorized, UnsupportedMedia } from "../api/errors.ts";

@@ -1,6 +1,6 @@
 /** The gateway's tools that every agent sees by name, and how they lead to all others. */
 import { schemaOf, type OwnTool } from "./own-tools.ts";
-import type { FindableTool } from "../../services/executor.ts";
+import type { FindableTool } from "../../services/connectors/executor.ts";
 import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 
 export const INSTRUCTIONS =

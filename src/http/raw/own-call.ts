@@ -1,7 +1,7 @@
 /** A call of one of the platform's own tools: its arguments are checked, the API is asked, and both are on record. */
 import * as Effect from "effect/Effect";
-import { said, type AgentCaller, type Arguments } from "../../services/executor-decision.ts";
-import { recordOwnCall, refuseOwnCall } from "../../services/own-calls.ts";
+import { said, type AgentCaller, type Arguments } from "../../services/connectors/executor-decision.ts";
+import { recordOwnCall, refuseOwnCall } from "../../services/connectors/own-calls.ts";
 import { Addresses } from "../limits.ts";
 import { askOwn, type OwnAnswer, type Router } from "./own-api.ts";
 import type { Pages } from "./own-shapes.ts";

@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context";
 import { parseUuid } from "../../domain/ids.ts";
-import type { Arguments } from "../../services/executor-decision.ts";
+import type { Arguments } from "../../services/connectors/executor-decision.ts";
 import type { OwnRequest } from "./own-api.ts";
 import {
   conversationShape,

@@ -5,7 +5,7 @@ import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/h
 import { parseUuid } from "../../domain/ids.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import type { ProjectRole } from "../../domain/person/role.ts";
-import type { Principal } from "../../store/ports/identity.ts";
+import type { Principal } from "../../store/ports/people/identity.ts";
 import { lackOf } from "../access.ts";
 import type { Arrived } from "../api/access.ts";
 import { badRequest, isApiError, type ApiError } from "../api/errors.ts";

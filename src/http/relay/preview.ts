@@ -53,8 +53,8 @@ import {
 } from "../../domain/session/preview.ts";
 import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
-import { Identity } from "../../store/ports/identity.ts";
-import { Previews } from "../../store/ports/previews.ts";
+import { Identity } from "../../store/ports/people/identity.ts";
+import { Previews } from "../../store/ports/sessions/previews.ts";
 import { addressOf, Proxies } from "../acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";

@@ -14,14 +14,14 @@ import * as Effect from "effect/Effect";
 import { isSteeringRequest } from "../../domain/connector/own-credential.ts";
 import { tokenHash, tokenKind, parseUuid } from "../../domain/ids.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../../domain/sandbox/user-context.ts";
-import { Activity } from "../../services/activity.ts";
+import { Activity } from "../../services/sessions/activity.ts";
 import { linked } from "../../services/answered.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Proxy, type AnswerFailure, type Cut, type Failure, type Upstream } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
-import { Identity, type Principal } from "../../store/ports/identity.ts";
-import type { Session } from "../../store/ports/sessions.ts";
+import { Identity, type Principal } from "../../store/ports/people/identity.ts";
+import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { isSteering, type Privilege } from "../../domain/person/privileges.ts";
 import { lackInto } from "../access.ts";
 import { noteSteering } from "../steering.ts";
@@ -51,7 +51,7 @@ interface Target {
 
 const RELAY =
   /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/(?:(abort|refresh)$|runtime(?=[/?]|$)|ports\/([^/?]+))(.*)$/s;
-/** The daemon's own routes, as its router recognises them (daemon/route.ts). They are not part of the agent runtime. */
+/** The daemon's own routes, as its router recognises them (daemon/http/route.ts). They are not part of the agent runtime. */
 const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
 
 /** Where a request goes, and the credential that it ends with. */

@@ -27,7 +27,7 @@ import {
 import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Acting, audited } from "../../services/audit.ts";
-import { Identity } from "../../store/ports/identity.ts";
+import { Identity } from "../../store/ports/people/identity.ts";
 import { neededRole } from "../access.ts";
 import { actorOf } from "../acting.ts";
 import { Caller, type Arrived } from "../api/access.ts";

@@ -2,15 +2,15 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
-import { AdmissionBusy } from "../../services/admission.ts";
+import { AdmissionBusy } from "../../services/triggers/admission.ts";
 import { ActorUnavailable } from "../../services/actors.ts";
 import { ActorNotFound, MailboxFull } from "../../ground/mailbox.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
-import { Conversations } from "../../store/ports/conversations.ts";
-import { Projects, type Project } from "../../store/ports/projects.ts";
-import { Sessions, type Session, type ShownSession } from "../../store/ports/sessions.ts";
-import type { Reached } from "../../store/ports/identity.ts";
+import { Conversations } from "../../store/ports/sessions/conversations.ts";
+import { Projects, type Project } from "../../store/ports/projects/projects.ts";
+import { Sessions, type Session, type ShownSession } from "../../store/ports/sessions/sessions.ts";
+import type { Reached } from "../../store/ports/people/identity.ts";
 import type { Arrived } from "../api/access.ts";
 import {
   badRequest,

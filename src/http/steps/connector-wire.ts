@@ -3,11 +3,15 @@ import * as Effect from "effect/Effect";
 import { changesOf } from "../../domain/connector/catalogue.ts";
 import { isConnectorSlug, type Connector } from "../../domain/connector/connector.ts";
 import { credentialKind, boundTo } from "../../domain/connector/connector-credential.ts";
-import { Manifests } from "../../services/manifests.ts";
-import { holderOf, lackOf } from "../../services/connector-credentials.ts";
-import { catalogueFor, toolsOf } from "../../services/connectors.ts";
-import { ConnectorGrants, type StoredGrant } from "../../store/ports/connector-grants.ts";
-import { Connectors, type StoredCatalogue, type StoredCredential } from "../../store/ports/connectors.ts";
+import { Manifests } from "../../services/projects/manifests.ts";
+import { holderOf, lackOf } from "../../services/connectors/credentials.ts";
+import { catalogueFor, toolsOf } from "../../services/connectors/connectors.ts";
+import { ConnectorGrants, type StoredGrant } from "../../store/ports/connectors/connector-grants.ts";
+import {
+  Connectors,
+  type StoredCatalogue,
+  type StoredCredential,
+} from "../../store/ports/connectors/connectors.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 import { projectFor } from "./answers.ts";

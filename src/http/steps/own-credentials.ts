@@ -1,9 +1,9 @@
 /** Handlers of `…/own-credentials` in api/sessions.ts: whether the own credentials of a session's person work there. */
 import * as Effect from "effect/Effect";
 import { STEERING_ACTS } from "../../domain/connector/own-credential.ts";
-import { Manifests } from "../../services/manifests.ts";
+import { Manifests } from "../../services/projects/manifests.ts";
 import { audited } from "../../services/audit.ts";
-import { Suspensions } from "../../store/ports/suspensions.ts";
+import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden } from "../api/errors.ts";
 import { projectFor, sessionFor } from "./answers.ts";

@@ -1,6 +1,6 @@
 /** Warnings in answers: the request succeeded, but may not work as its project intends. */
 import type { KnownProject } from "../../services/directory.ts";
-import { missingSecretsOf } from "../../services/required-secrets.ts";
+import { missingSecretsOf } from "../../services/projects/required-secrets.ts";
 import { deliveredKeyMessage, missingSecretsMessage } from "../../domain/manifest/required-secrets.ts";
 
 /** Webhook triggers whose senders sign with a secret that agents have. */

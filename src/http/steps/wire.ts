@@ -1,12 +1,12 @@
 /** Records in wire format: snake_case, instants as ISO 8601 UTC with milliseconds */
 import type { Comparison } from "../../git/port.ts";
 import type { StoredEvent } from "../../store/ports/events.ts";
-import type { QueuedFire, ShownFire } from "../../store/ports/fires.ts";
-import type { Token } from "../../store/ports/identity.ts";
+import type { QueuedFire, ShownFire } from "../../store/ports/triggers/fires.ts";
+import type { Token } from "../../store/ports/people/identity.ts";
 import type { PageRequest } from "../../store/ports/page.ts";
-import type { Project } from "../../store/ports/projects.ts";
-import type { Sandbox } from "../../store/ports/sandboxes.ts";
-import type { Session } from "../../store/ports/sessions.ts";
+import type { Project } from "../../store/ports/projects/projects.ts";
+import type { Sandbox } from "../../store/ports/sessions/sandboxes.ts";
+import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
 
 const DAY_MS = 86_400_000;

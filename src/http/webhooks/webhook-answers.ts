@@ -4,7 +4,7 @@ import type { Directory } from "../../services/directory.ts";
 import type { SignatureRefusal } from "../../domain/trigger/signature.ts";
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { StoreError } from "../../store/ports/journal.ts";
-import type { AdmissionOf } from "../../store/ports/admissions.ts";
+import type { AdmissionOf } from "../../store/ports/triggers/admissions.ts";
 import {
   BadRequest,
   Conflict,

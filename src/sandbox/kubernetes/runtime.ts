@@ -16,7 +16,8 @@ export interface RuntimeParts {
   readonly commandLine: string;
 }
 
-const inDaemon = (name: string): string => fileURLToPath(new URL(`../../../daemon/${name}`, import.meta.url));
+const inDaemon = (name: string): string =>
+  fileURLToPath(new URL(`../../../daemon/programs/${name}`, import.meta.url));
 
 /** The users of a sandbox, for programs that ask for a name. */
 const USERS = {

@@ -17,9 +17,9 @@ const START_MS = 90_000;
 const PROBE_MS = 30_000;
 const LOOK_MS = 500;
 
-const PROBE = fileURLToPath(new URL("../../../daemon/cluster-probe.cjs", import.meta.url));
+const PROBE = fileURLToPath(new URL("../../../daemon/programs/cluster-probe.cjs", import.meta.url));
 
-/** What the probe prints (daemon/cluster-probe.cjs). */
+/** What the probe prints (daemon/programs/cluster-probe.cjs). */
 const Sighting = Schema.Struct({
   reached: Schema.Array(Schema.String),
   kernel: Schema.String,

@@ -20,7 +20,7 @@ import { sandboxPaths } from "./run-directory.ts";
 /** Time limit for the sandbox to start, run its checks and end, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-const PROBE = fileURLToPath(new URL("../../../daemon/doctor.mjs", import.meta.url));
+const PROBE = fileURLToPath(new URL("../../../daemon/programs/doctor.mjs", import.meta.url));
 
 const decodeSighting = Schema.decodeUnknownSync(Schema.fromJsonString(Sighting));
 

@@ -68,7 +68,7 @@ export interface MachineOptions {
   readonly nodePath: string;
   /** The daemon's program as one JavaScript file. */
   readonly daemonBundle: string;
-  /** Node's compiled form of the daemon (daemon/code-cache.ts). Null: every start compiles it again. */
+  /** Node's compiled form of the daemon (daemon/bundle/code-cache.ts). Null: every start compiles it again. */
   readonly daemonCodeCache: string | null;
   /** The `platform` command as one executable JavaScript file. */
   readonly commandLine: string;
@@ -115,7 +115,8 @@ export interface Installation {
 const groupName = (installationId: string): string =>
   `platform-${createHash("sha256").update(installationId).digest("hex").slice(0, 12)}`;
 
-const inDaemon = (name: string): string => fileURLToPath(new URL(`../../../daemon/${name}`, import.meta.url));
+const inDaemon = (name: string): string =>
+  fileURLToPath(new URL(`../../../daemon/programs/${name}`, import.meta.url));
 
 const installParts = async (options: MachineOptions, library: Isolation["library"]): Promise<Parts> => {
   const { runDir } = options;

@@ -1,4 +1,4 @@
-/** What the program of `doctor` saw in a sandbox (daemon/doctor.mjs), and how findings are read from it. */
+/** What the program of `doctor` saw in a sandbox (daemon/programs/doctor.mjs), and how findings are read from it. */
 import * as Schema from "effect/Schema";
 import type { DoctorFinding } from "../port.ts";
 

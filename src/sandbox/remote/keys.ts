@@ -7,7 +7,7 @@ import type { ChannelKey } from "./channel.ts";
 
 const KEY_BYTES = 32;
 
-/** The identities of the service at a sandbox's link (daemon/link.cjs). */
+/** The identities of the service at a sandbox's link (daemon/programs/link.cjs). */
 export const START_IDENTITY = "start";
 export const LINK_IDENTITY = "link";
 

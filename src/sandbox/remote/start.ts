@@ -1,5 +1,5 @@
 /**
- * Starts a sandbox over its link: hands it the keys and the launch file that the cluster must not know (daemon/link.cjs, L1).
+ * Starts a sandbox over its link: hands it the keys and the launch file that the cluster must not know (daemon/programs/link.cjs, L1).
  */
 import { request } from "node:http";
 import * as Schema from "effect/Schema";

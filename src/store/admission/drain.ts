@@ -2,8 +2,8 @@
 import * as Result from "effect/Result";
 import { requireWaits } from "../../domain/trigger/fire.ts";
 import type { CronTemplate } from "../../domain/trigger/prompt.ts";
-import type { Fire } from "../ports/fires.ts";
-import type { NewSession } from "../ports/sessions.ts";
+import type { Fire } from "../ports/triggers/fires.ts";
+import type { NewSession } from "../ports/sessions/sessions.ts";
 import { promptedSession, triggerKey, type PlannedFire, type PlannedSession } from "./plan.ts";
 
 /** A waiting fire that a slot is free for. */

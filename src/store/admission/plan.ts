@@ -20,9 +20,9 @@ import {
   type FireWish,
   type RequestWish,
   type PromptFailure,
-} from "../ports/admissions.ts";
-import type { DeliverySkip, Fire, FirePrompt, NewFire, StoredRequest } from "../ports/fires.ts";
-import type { NewSession } from "../ports/sessions.ts";
+} from "../ports/triggers/admissions.ts";
+import type { DeliverySkip, Fire, FirePrompt, NewFire, StoredRequest } from "../ports/triggers/fires.ts";
+import type { NewSession } from "../ports/sessions/sessions.ts";
 
 export interface AdmissionFacts {
   readonly cap: number;

@@ -13,7 +13,7 @@ import type { PlacelessEvent } from "../event-rows.ts";
 import { Fenced, type CapReached, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
 import { json, stored } from "./connection/statement.ts";
-import { EventLog } from "./event-log.ts";
+import { EventLog } from "./events/event-log.ts";
 import {
   noteCrash,
   outboxParts,
@@ -22,7 +22,7 @@ import {
   removeCommands,
   unsettledActors,
 } from "./outbox.ts";
-import { keeping } from "./transition-rows.ts";
+import { keeping } from "./events/transition-rows.ts";
 
 /** What a step writes beside its snapshot, its commands and the history. */
 export interface StepWrites<Row> {

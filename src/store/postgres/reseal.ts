@@ -14,9 +14,9 @@ import {
   type CredentialKind,
 } from "../../domain/connector/connector-credential.ts";
 import { flowPlace, grantPlace, type GrantKind } from "../../domain/connector/connector-grant.ts";
-import { heldBy } from "./connectors.ts";
+import { heldBy } from "./connectors/connectors.ts";
 import { stored } from "./connection/statement.ts";
-import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
+import { FORMER_KEYS, KEY_CHECK } from "./projects/secrets.ts";
 
 /** The columns with sealed values of the core. */
 export const SEALED_COLUMNS = [

@@ -16,7 +16,7 @@ import { thrownText } from "../../ground/thrown.ts";
 import { open } from "./connection/connection.ts";
 import { sqlErrorOf } from "./connection/errors.ts";
 import { parameter } from "./connection/values.ts";
-import { KEY_CHECK } from "./secrets.ts";
+import { KEY_CHECK } from "./projects/secrets.ts";
 
 /** The database cannot be read or filled. */
 export class RowsFailed extends Schema.TaggedError<RowsFailed>()("RowsFailed", {

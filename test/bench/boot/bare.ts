@@ -15,7 +15,7 @@ const OPENCODE = path.join(
   "bin/opencode",
 );
 
-/** As the daemon probes its runtime (daemon/runtime.ts): soon after each output, and otherwise after the longer pause. */
+/** As the daemon probes its runtime (daemon/agent/runtime.ts): soon after each output, and otherwise after the longer pause. */
 const PROBE_PAUSE_MS = { shortest: 5, longest: 40 };
 const PROBE_TIMEOUT_MS = 250;
 /** Of the runtime's output, for the error of one that ends. */

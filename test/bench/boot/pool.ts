@@ -1,7 +1,7 @@
 /** Many sessions at once on a pool of waiting sandboxes. */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { WARM_MB } from "../../../src/services/warm-pool.ts";
+import { WARM_MB } from "../../../src/services/sessions/warm-pool.ts";
 import type { Installation, Life } from "../../support/service/process-service.ts";
 import { type Spread, spreadOf } from "./figures.ts";
 import { placeOf, stopWhole } from "./places.ts";

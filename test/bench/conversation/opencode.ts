@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { opencodeSettings } from "../../../daemon/adapters/opencode.ts";
+import { opencodeSettings } from "../../../daemon/adapters/opencode/opencode.ts";
 import { GATEWAY_PROVIDER } from "../../../src/domain/sandbox/model.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 import { freePort } from "../../support/machine/free-port.ts";

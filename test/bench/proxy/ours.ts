@@ -2,7 +2,7 @@
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
 import { Redactor } from "../../../src/domain/secret/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
-import { DaemonServer } from "../../../daemon/server.ts";
+import { DaemonServer } from "../../../daemon/http/server.ts";
 import { freePort } from "../../support/machine/free-port.ts";
 import { SESSION_ID, tellPort, TOKEN, upstreamPort } from "./listening.ts";
 

@@ -14,7 +14,7 @@ import { Directory, directoryLayer } from "../../../src/services/directory.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { Scheduler, schedulerLayer } from "../../../src/duties/scheduler.ts";
 import { Timers, timersLayer } from "../../../src/actors/timers.ts";
-import { Projects, type Project, type ProjectState } from "../../../src/store/ports/projects.ts";
+import { Projects, type Project, type ProjectState } from "../../../src/store/ports/projects/projects.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
 import { median, rounded } from "./figures.ts";
 import { manifestOf, spread, uuid } from "./manifests.ts";

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { backup } from "../../../src/cli/operator/backup.ts";
-import { importArchive } from "../../../src/cli/operator/images.ts";
-import { restore } from "../../../src/cli/operator/restore.ts";
+import { backup } from "../../../src/cli/operator/backup/backup.ts";
+import { importArchive } from "../../../src/cli/operator/images/images.ts";
+import { restore } from "../../../src/cli/operator/backup/restore.ts";
 import { claimDataDirectory } from "../../../src/store/data-directory.ts";
 
 let directory: string;

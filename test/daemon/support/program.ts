@@ -8,8 +8,8 @@ import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundleDaemon } from "../../../daemon/bundle.ts";
-import { writeCodeCache } from "../../../daemon/code-cache.ts";
+import { bundleDaemon } from "../../../daemon/bundle/bundle.ts";
+import { writeCodeCache } from "../../../daemon/bundle/code-cache.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 
 const source = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
@@ -24,7 +24,7 @@ const write = async (directory: string): Promise<void> => {
   const program = join(directory, "daemon");
   await bundleDaemon(program, source("entry.ts"));
   await writeCodeCache(process.execPath, program, `${program}.cache`);
-  copyFileSync(source("../../../daemon/launcher.cjs"), join(directory, "launcher.cjs"));
+  copyFileSync(source("../../../daemon/programs/launcher.cjs"), join(directory, "launcher.cjs"));
   await build({
     entryPoints: [source("runtime.ts")],
     outfile: join(directory, "runtime.mjs"),

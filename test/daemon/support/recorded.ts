@@ -3,7 +3,7 @@
  * They are as opencode sent them, with shorter prompts and the workspace at /workspace.
  */
 import { readFileSync } from "node:fs";
-import { readMessage, type Recorded } from "../../../daemon/adapters/opencode-records.ts";
+import { readMessage, type Recorded } from "../../../daemon/adapters/opencode/records.ts";
 
 interface Line {
   readonly kind: "session" | "child" | "message" | "snapshot" | "open" | "event";

@@ -11,8 +11,8 @@ import {
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { expect, onTestFinished } from "vitest";
-import type { AcpAgentOptions } from "../../../daemon/adapters/acp-agent.ts";
-import { acpAdapter } from "../../../daemon/adapters/acp.ts";
+import type { AcpAgentOptions } from "../../../daemon/adapters/acp/agent.ts";
+import { acpAdapter } from "../../../daemon/adapters/acp/acp.ts";
 import {
   TURN_LIMITS,
   type AgentSession,

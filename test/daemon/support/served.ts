@@ -14,7 +14,7 @@ import type { ConversationFeed } from "../../../daemon/conversation/feed.ts";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
 import { Redactor } from "../../../src/domain/secret/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
-import { DaemonServer } from "../../../daemon/server.ts";
+import { DaemonServer } from "../../../daemon/http/server.ts";
 import { signUserContext } from "../../../src/domain/sandbox/user-context.ts";
 
 export const SESSION_ID = "0192d3a4-0000-7000-8000-0000000000aa";

@@ -12,7 +12,7 @@ import { simulatedPulls } from "../../twins/git/pulls.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../twins/git/repositories.ts";
 import { ChangeRequests } from "../../../src/features/change-requests/ports/change-requests.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
-import { Projects, type Project } from "../../../src/store/ports/projects.ts";
+import { Projects, type Project } from "../../../src/store/ports/projects/projects.ts";
 import { tellRequest } from "../../support/world/change-requests.ts";
 import { makeWorld, NOON } from "../../support/world/world.ts";
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bundleDaemon } from "../../../daemon/bundle.ts";
+import { bundleDaemon } from "../../../daemon/bundle/bundle.ts";
 import { type KubernetesOptions, kubernetesDoctor } from "../../../src/sandbox/kubernetes/provider.ts";
 import { SandboxProvider } from "../../../src/sandbox/port.ts";
 import { rightsOf } from "../../support/cluster/api-server.ts";

@@ -6,7 +6,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { bundleDaemon } from "../../../daemon/bundle.ts";
+import { bundleDaemon } from "../../../daemon/bundle/bundle.ts";
 import { buildImageName } from "../../../src/domain/environment/image.ts";
 import { ImageStore } from "../../../src/sandbox/images/store.ts";
 import { RegistryImages } from "../../../src/sandbox/images/registry/images.ts";

@@ -24,7 +24,7 @@ import { Front } from "./front.ts";
 import { WAIT_MS } from "../../support/patience.ts";
 import { freePort } from "../../support/machine/free-port.ts";
 
-const LINK = fileURLToPath(new URL("../../../daemon/link.cjs", import.meta.url));
+const LINK = fileURLToPath(new URL("../../../daemon/programs/link.cjs", import.meta.url));
 const HOST = "127.0.0.1";
 const SECRET = randomBytes(32);
 

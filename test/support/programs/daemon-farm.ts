@@ -14,7 +14,7 @@ import { ConversationFeed, REPORT_EVERY_MS } from "../../../daemon/conversation/
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
 import { Redactor } from "../../../src/domain/secret/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
-import { DaemonServer } from "../../../daemon/server.ts";
+import { DaemonServer } from "../../../daemon/http/server.ts";
 import { item, tool } from "../../daemon/support/feed.ts";
 import { BARE, CONTROL, stamp, type Done, type Opening, type Order } from "./farm-orders.ts";
 

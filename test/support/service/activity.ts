@@ -1,5 +1,5 @@
 /** Records which sessions were touched, and which have something open. */
-import type { Activity } from "../../../src/services/activity.ts";
+import type { Activity } from "../../../src/services/sessions/activity.ts";
 
 export const recordedActivity = (
   touched: string[] = [],

@@ -15,7 +15,7 @@ import { expect } from "vitest";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
 import { Redactor } from "../../../src/domain/secret/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
-import { DaemonServer } from "../../../daemon/server.ts";
+import { DaemonServer } from "../../../daemon/http/server.ts";
 import type { Environment } from "../../../src/settings/config.ts";
 import { expectStatus, fields, makeProject, runSession, sandboxEnvironment } from "./requests.ts";
 import { startTestService, type TestService } from "./service.ts";

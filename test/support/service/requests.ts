@@ -7,7 +7,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { expect } from "vitest";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../../src/domain/ids.ts";
 import { SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
-import { Identity } from "../../../src/store/ports/identity.ts";
+import { Identity } from "../../../src/store/ports/people/identity.ts";
 import { gitOk, importCommit } from "../../git/git-client.ts";
 import { eventually } from "./eventually.ts";
 import type { Answer, RequestOptions, TestService } from "./service.ts";

@@ -24,7 +24,7 @@ import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { ProgressTime } from "../../../src/features/approvals/waiting-calls.ts";
-import { upstreamsLayer } from "../../../src/services/upstreams.ts";
+import { upstreamsLayer } from "../../../src/services/projects/upstreams.ts";
 import {
   connectorServers,
   hosted,

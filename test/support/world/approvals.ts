@@ -1,7 +1,7 @@
 /** Calls of an agent that wait for a person, as a test asks for them. */
 import { randomUUID } from "node:crypto";
 import type { NewApproval } from "../../../src/features/approvals/ports/approvals.ts";
-import type { NewCall } from "../../../src/store/ports/executor-calls.ts";
+import type { NewCall } from "../../../src/store/ports/connectors/executor-calls.ts";
 import { NOON, type World } from "./world.ts";
 
 export const DAY = 86_400_000;

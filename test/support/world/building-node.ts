@@ -8,14 +8,14 @@ import { BuildSite, type SiteRequest } from "../../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
 import { simulatedBackend } from "../../twins/git/repositories.ts";
 import { environmentBuild, type EnvironmentBuildEvent } from "../../../src/machines/environment-build.ts";
-import { Building, buildingLayer, BuildingElsewhere } from "../../../src/services/building.ts";
+import { Building, buildingLayer, BuildingElsewhere } from "../../../src/services/environments/building.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
 import {
   EnvironmentBuilds,
   type EnvironmentBuild,
   type NewBuild,
-} from "../../../src/store/ports/environment-builds.ts";
+} from "../../../src/store/ports/projects/environment-builds.ts";
 import { openBuild, stepBuild } from "./environment-builds.ts";
 import { commitDockerfile } from "./environments.ts";
 import { makeWorldWithRepository, NOON, type World } from "./world.ts";

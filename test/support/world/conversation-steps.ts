@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { conversation, type ConversationEvent } from "../../../src/machines/conversation.ts";
-import { Conversations } from "../../../src/store/ports/conversations.ts";
+import { Conversations } from "../../../src/store/ports/sessions/conversations.ts";
 import { NOON } from "./world.ts";
 
 export const ADA = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;

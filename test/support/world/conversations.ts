@@ -8,7 +8,7 @@ import {
   type ConversationState,
   type Item,
   type NotedReport,
-} from "../../../src/store/ports/conversations.ts";
+} from "../../../src/store/ports/sessions/conversations.ts";
 import { admitSession, openSandbox, tellSandbox } from "./sessions.ts";
 import { NOON, type World } from "./world.ts";
 

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import type { BuildSource } from "../../../src/domain/environment/environment-source.ts";
 import type { EnvironmentBuildEvent } from "../../../src/machines/environment-build.ts";
 import { environmentBuild } from "../../../src/machines/environment-build.ts";
-import { EnvironmentBuilds, type NewBuild } from "../../../src/store/ports/environment-builds.ts";
+import { EnvironmentBuilds, type NewBuild } from "../../../src/store/ports/projects/environment-builds.ts";
 import { NOON } from "./world.ts";
 
 /** A Dockerfile whose build has this key. */

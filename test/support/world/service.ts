@@ -10,7 +10,7 @@ import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
 import { actorLayers } from "../../../src/service.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
-import { Fires, type Fire } from "../../../src/store/ports/fires.ts";
+import { Fires, type Fire } from "../../../src/store/ports/triggers/fires.ts";
 import type { Page } from "../../../src/store/ports/page.ts";
 import { SimulatedSaves } from "../../twins/saves.ts";
 import { inOneLife } from "./clock.ts";

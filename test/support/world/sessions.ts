@@ -10,10 +10,10 @@ import {
   type FireWish,
   type RequestWish,
   type SessionWish,
-} from "../../../src/store/ports/admissions.ts";
-import type { NewFire } from "../../../src/store/ports/fires.ts";
-import { type NewSession, Sessions } from "../../../src/store/ports/sessions.ts";
-import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
+} from "../../../src/store/ports/triggers/admissions.ts";
+import type { NewFire } from "../../../src/store/ports/triggers/fires.ts";
+import { type NewSession, Sessions } from "../../../src/store/ports/sessions/sessions.ts";
+import { Sandboxes } from "../../../src/store/ports/sessions/sandboxes.ts";
 import { hash, NOON, PAST_BOOT, type World } from "./world.ts";
 
 export const newSession = (world: World, fields: Partial<NewSession> = {}): NewSession => ({

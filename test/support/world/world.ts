@@ -4,12 +4,12 @@
  */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
-import { Manifests } from "../../../src/services/manifests.ts";
+import { Manifests } from "../../../src/services/projects/manifests.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 import { SimulatedRepositories } from "../../twins/git/repositories.ts";
-import { Accounts } from "../../../src/store/ports/accounts.ts";
-import { Identity } from "../../../src/store/ports/identity.ts";
-import { Projects } from "../../../src/store/ports/projects.ts";
+import { Accounts } from "../../../src/store/ports/people/accounts.ts";
+import { Identity } from "../../../src/store/ports/people/identity.ts";
+import { Projects } from "../../../src/store/ports/projects/projects.ts";
 
 /** The instant at which a world begins, unless the test names another one. */
 export const NOON = Date.UTC(2026, 10, 20, 12);

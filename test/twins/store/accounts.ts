@@ -1,7 +1,7 @@
-/** Accounts and their users, across all accounts, in memory: see postgres/accounts.ts. */
+/** Accounts and their users, across all accounts, in memory: see postgres/people/accounts.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Accounts, type User, type Account } from "../../../src/store/ports/accounts.ts";
+import { Accounts, type User, type Account } from "../../../src/store/ports/people/accounts.ts";
 import type { PageRequest } from "../../../src/store/ports/page.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type AccountRow, type UserRow } from "./tables.ts";

@@ -1,4 +1,4 @@
-/** Admission and drain in memory. The plan is shared with postgres/admissions.ts. */
+/** Admission and drain in memory. The plan is shared with postgres/triggers/admissions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { session as sessionMachine } from "../../../src/machines/session.ts";
@@ -20,9 +20,9 @@ import {
   type Admission,
   type AdmissionRequest,
   type Skip,
-} from "../../../src/store/ports/admissions.ts";
-import type { Fire, NewFire } from "../../../src/store/ports/fires.ts";
-import type { Session } from "../../../src/store/ports/sessions.ts";
+} from "../../../src/store/ports/triggers/admissions.ts";
+import type { Fire, NewFire } from "../../../src/store/ports/triggers/fires.ts";
+import type { Session } from "../../../src/store/ports/sessions/sessions.ts";
 import { firstTransition, originOf } from "../../../src/machines/transition.ts";
 import { queueInOrder, requireAllWait, takeOut } from "./queue.ts";
 import { liveChildrenOf } from "./sessions.ts";

@@ -1,4 +1,4 @@
-/** The browsers that are signed in, and one-time links, in memory: see postgres/browser-sessions.ts. */
+/** The browsers that are signed in, and one-time links, in memory: see postgres/people/browser-sessions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {
@@ -9,7 +9,7 @@ import {
   type BrowserSession,
   type NewBrowserSession,
   type SignedInBy,
-} from "../../../src/store/ports/browser-sessions.ts";
+} from "../../../src/store/ports/people/browser-sessions.ts";
 import { isAlive } from "./identity.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type TableSet, type TokenRow } from "./tables.ts";

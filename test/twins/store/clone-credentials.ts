@@ -1,7 +1,7 @@
-/** Passwords for git in memory: see postgres/clone-credentials.ts. */
+/** Passwords for git in memory: see postgres/sessions/clone-credentials.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { CloneCredentials } from "../../../src/store/ports/clone-credentials.ts";
+import { CloneCredentials } from "../../../src/store/ports/sessions/clone-credentials.ts";
 import { Tables } from "./tables.ts";
 
 export const layer = Layer.effect(

@@ -1,4 +1,4 @@
-/** Grants of connectors and sign-ins in memory: see postgres/connector-grants.ts. */
+/** Grants of connectors and sign-ins in memory: see postgres/connectors/connector-grants.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {
@@ -6,7 +6,7 @@ import {
   type Flow,
   type GrantKey,
   type NewFlow,
-} from "../../../src/store/ports/connector-grants.ts";
+} from "../../../src/store/ports/connectors/connector-grants.ts";
 import { Fenced } from "../../../src/store/ports/journal.ts";
 import type { CredentialHolder } from "../../../src/domain/connector/connector-credential.ts";
 import {

@@ -1,8 +1,8 @@
 /** Rows of the tables of connectors. */
 import type { CredentialHolder } from "../../../src/domain/connector/connector-credential.ts";
 import type { TableSet } from "./tables.ts";
-import type { NewFlow, StoredGrant } from "../../../src/store/ports/connector-grants.ts";
-import type { SealedCredential, StoredCredential } from "../../../src/store/ports/connectors.ts";
+import type { NewFlow, StoredGrant } from "../../../src/store/ports/connectors/connector-grants.ts";
+import type { SealedCredential, StoredCredential } from "../../../src/store/ports/connectors/connectors.ts";
 
 export interface ConnectorCredentialRow
   extends

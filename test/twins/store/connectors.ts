@@ -1,7 +1,11 @@
-/** Credentials and catalogues of connectors in memory: see postgres/connectors.ts. */
+/** Credentials and catalogues of connectors in memory: see postgres/connectors/connectors.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Connectors, type CatalogueKey, type StoredCatalogue } from "../../../src/store/ports/connectors.ts";
+import {
+  Connectors,
+  type CatalogueKey,
+  type StoredCatalogue,
+} from "../../../src/store/ports/connectors/connectors.ts";
 import { Fenced } from "../../../src/store/ports/journal.ts";
 import type { CredentialHolder } from "../../../src/domain/connector/connector-credential.ts";
 import { keyOfHolder, leftOf, visibleTo, type ConnectorCredentialRow } from "./connector-rows.ts";

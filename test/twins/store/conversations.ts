@@ -1,4 +1,4 @@
-/** Conversations in memory: see postgres/conversations.ts. */
+/** Conversations in memory: see postgres/conversations/conversations.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isClosed, OUTPUT_KEPT_MAX } from "../../../src/domain/conversation/conversation.ts";
@@ -10,8 +10,8 @@ import {
   type ConversationSnapshot,
 } from "../../../src/machines/conversation.ts";
 import { ATTACHMENT_MAX } from "../../../src/domain/conversation/attachment.ts";
-import { attachedTo } from "../../../src/store/attached.ts";
-import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversation-draft.ts";
+import { attachedTo } from "../../../src/store/conversations/attached.ts";
+import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversations/draft.ts";
 import {
   closeItems,
   concerned,
@@ -21,11 +21,11 @@ import {
   newRequest,
   noteReport,
   putPrompt,
-} from "../../../src/store/conversation-notes.ts";
-import { noteStep, snapshotOf, stepConcerns } from "../../../src/store/conversation-steps.ts";
-import { changesOf, pageOfItems, placeOf } from "../../../src/store/conversation-pages.ts";
+} from "../../../src/store/conversations/notes.ts";
+import { noteStep, snapshotOf, stepConcerns } from "../../../src/store/conversations/steps.ts";
+import { changesOf, pageOfItems, placeOf } from "../../../src/store/conversations/pages.ts";
 import { sessionWaitingEvent } from "../../../src/store/event-rows.ts";
-import { cutBytes, storableReport } from "../../../src/store/conversation-reports.ts";
+import { cutBytes, storableReport } from "../../../src/store/conversations/reports.ts";
 import {
   ATTACHMENT_UNUSED_MS,
   Conversations,
@@ -35,7 +35,7 @@ import {
   type Conversation,
   type ConversationPage,
   type Item,
-} from "../../../src/store/ports/conversations.ts";
+} from "../../../src/store/ports/sessions/conversations.ts";
 import { firstTransition } from "../../../src/machines/transition.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { addSpent } from "./project-usage.ts";

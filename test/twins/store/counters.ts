@@ -1,8 +1,8 @@
-/** Counters in memory: see postgres/counters.ts. */
+/** Counters in memory: see postgres/triggers/counters.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isLive } from "../../../src/domain/session/session.ts";
-import { Counters } from "../../../src/store/ports/counters.ts";
+import { Counters } from "../../../src/store/ports/triggers/counters.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 const difference = ({ accounts, sessions, queue }: TableSet, accountId: string) => {

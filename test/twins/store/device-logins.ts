@@ -1,4 +1,4 @@
-/** Programs that wait for a person to sign them in, in memory: see postgres/device-logins.ts. */
+/** Programs that wait for a person to sign them in, in memory: see postgres/people/device-logins.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {
@@ -16,7 +16,7 @@ import {
   type DeviceLogin,
   type NewDeviceLogin,
   type Typed,
-} from "../../../src/store/ports/device-logins.ts";
+} from "../../../src/store/ports/people/device-logins.ts";
 import { insertToken, isAlive } from "./identity.ts";
 import type { DeviceLoginRow } from "./sign-in-rows.ts";
 import { Tables, type TableSet } from "./tables.ts";

@@ -1,7 +1,10 @@
-/** What the tags of base images stand for, in memory: see postgres/environment-bases.ts. */
+/** What the tags of base images stand for, in memory: see postgres/projects/environment-bases.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { type EnvironmentBase, EnvironmentBases } from "../../../src/store/ports/environment-bases.ts";
+import {
+  type EnvironmentBase,
+  EnvironmentBases,
+} from "../../../src/store/ports/projects/environment-bases.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 type Request<Name extends keyof EnvironmentBases["Service"]> = Parameters<

@@ -1,4 +1,4 @@
-/** Builds of environments in memory: see postgres/environment-builds.ts. */
+/** Builds of environments in memory: see postgres/projects/environment-builds.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {
@@ -19,8 +19,8 @@ import {
   EnvironmentBuilds,
   type EnvironmentBuild,
   type NewBuild,
-} from "../../../src/store/ports/environment-builds.ts";
-import type { Sandbox } from "../../../src/store/ports/sandboxes.ts";
+} from "../../../src/store/ports/projects/environment-builds.ts";
+import type { Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
 import { type EnvironmentBuildRow, Tables, type TableSet } from "./tables.ts";

@@ -1,4 +1,4 @@
-/** Event rows in memory: see postgres/events.ts. A commit is one step here, so rows are in commit order. */
+/** Event rows in memory: see postgres/events/events.ts. A commit is one step here, so rows are in commit order. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {

@@ -1,4 +1,4 @@
-/** The record of calls in memory: see postgres/executor-calls.ts. */
+/** The record of calls in memory: see postgres/connectors/executor-calls.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {
@@ -7,7 +7,7 @@ import {
   type CallLimits,
   type ExecutorCall,
   type NewCall,
-} from "../../../src/store/ports/executor-calls.ts";
+} from "../../../src/store/ports/connectors/executor-calls.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type TableSet } from "./tables.ts";
 

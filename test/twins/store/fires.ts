@@ -1,8 +1,8 @@
-/** Reads the ledger of fires and the queue in memory: see postgres/fires.ts. */
+/** Reads the ledger of fires and the queue in memory: see postgres/triggers/fires.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { hasRunFailed, outcomeOf } from "../../../src/domain/session/run-outcome.ts";
-import { Fires, type Fire, type ShownFire } from "../../../src/store/ports/fires.ts";
+import { Fires, type Fire, type ShownFire } from "../../../src/store/ports/triggers/fires.ts";
 import { queueInOrder } from "./queue.ts";
 import { pageFrom } from "./pages.ts";
 import { fireOf, Tables, type TableSet } from "./tables.ts";

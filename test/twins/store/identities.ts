@@ -1,7 +1,7 @@
-/** What sign-in providers call people, in memory: see postgres/identities.ts. */
+/** What sign-in providers call people, in memory: see postgres/people/identities.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import type { SignedInPerson } from "../../../src/store/ports/browser-sessions.ts";
+import type { SignedInPerson } from "../../../src/store/ports/people/browser-sessions.ts";
 import {
   Identities,
   IDENTITIES_MAX,
@@ -9,7 +9,7 @@ import {
   type KnownIdentity,
   type ProviderIdentity,
   type SignInResult,
-} from "../../../src/store/ports/identities.ts";
+} from "../../../src/store/ports/people/identities.ts";
 import { endSessions, insertSession } from "./browser-sessions.ts";
 import { isAlive, noteSignIn } from "./identity.ts";
 import { acceptInvitation } from "./people.ts";

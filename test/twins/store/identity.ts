@@ -1,9 +1,9 @@
-/** Accounts, users and tokens in memory: see postgres/identity.ts. */
+/** Accounts, users and tokens in memory: see postgres/people/identity.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
-import { IDLE_MS, LIFE_MS } from "../../../src/store/ports/browser-sessions.ts";
-import type { Grant } from "../../../src/store/ports/grants.ts";
+import { IDLE_MS, LIFE_MS } from "../../../src/store/ports/people/browser-sessions.ts";
+import type { Grant } from "../../../src/store/ports/people/grants.ts";
 import {
   Identity,
   type EndedToken,
@@ -13,7 +13,7 @@ import {
   type Principal,
   type Reached,
   type Token,
-} from "../../../src/store/ports/identity.ts";
+} from "../../../src/store/ports/people/identity.ts";
 import { shownIn } from "./sessions.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type TableSet, type TokenRow } from "./tables.ts";
@@ -72,7 +72,7 @@ export const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean =
   return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);
 };
 
-/** A use of a browser's session moves its expiry (ports/browser-sessions.ts B1). */
+/** A use of a browser's session moves its expiry (ports/people/browser-sessions.ts B1). */
 const usedAt = (tables: TableSet, row: TokenRow, now: number): TokenRow => {
   if (row.kind !== "browser") return { ...row, lastUsedAt: now };
   const opener = row.openedBy === null ? undefined : tables.tokens.get(row.openedBy);

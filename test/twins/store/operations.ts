@@ -9,7 +9,7 @@ import {
   type Spread,
   type Watch,
 } from "../../../src/store/ports/operations.ts";
-import type { Sandbox } from "../../../src/store/ports/sandboxes.ts";
+import type { Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 /** @param p between 0 and 1 */

@@ -1,8 +1,8 @@
-/** People, invitations and grants in projects, in memory: see postgres/people.ts. */
+/** People, invitations and grants in projects, in memory: see postgres/people/people.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isLive } from "../../../src/domain/session/session.ts";
-import { People, type Invitation, type Member, type Person } from "../../../src/store/ports/people.ts";
+import { People, type Invitation, type Member, type Person } from "../../../src/store/ports/people/people.ts";
 import { insertToken } from "./identity.ts";
 import { pageFrom } from "./pages.ts";
 import { takeOut } from "./queue.ts";

@@ -1,7 +1,11 @@
-/** Preview links and cookies in memory: see postgres/previews.ts. */
+/** Preview links and cookies in memory: see postgres/sessions/previews.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Previews, PREVIEWS_PER_SESSION, type NewPreview } from "../../../src/store/ports/previews.ts";
+import {
+  Previews,
+  PREVIEWS_PER_SESSION,
+  type NewPreview,
+} from "../../../src/store/ports/sessions/previews.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 const prune = ({ previews }: TableSet, { sessionId, now }: NewPreview): void => {

@@ -1,10 +1,10 @@
-/** Usage of projects in memory: see postgres/project-usage.ts. */
+/** Usage of projects in memory: see postgres/projects/project-usage.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { NO_USAGE, type Usage } from "../../../src/domain/conversation/conversation.ts";
 import { addUsage, dayOf } from "../../../src/domain/conversation/usage.ts";
-import { ProjectUsage, type DayUsage } from "../../../src/store/ports/project-usage.ts";
-import type { Spent } from "../../../src/store/ports/conversations.ts";
+import { ProjectUsage, type DayUsage } from "../../../src/store/ports/projects/project-usage.ts";
+import type { Spent } from "../../../src/store/ports/sessions/conversations.ts";
 import { byRow } from "../../../src/store/spent.ts";
 import { Tables, type TableSet } from "./tables.ts";
 

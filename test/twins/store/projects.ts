@@ -1,4 +1,4 @@
-/** Projects in memory: see postgres/projects.ts. */
+/** Projects in memory: see postgres/projects/projects.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { NEW_PROJECT_ROLES } from "../../../src/domain/person/role.ts";
@@ -9,7 +9,7 @@ import {
   type ProjectState,
   type ProjectUpdate,
   type TriggerCursor,
-} from "../../../src/store/ports/projects.ts";
+} from "../../../src/store/ports/projects/projects.ts";
 import { manifestStaleEvent } from "../../../src/store/event-rows.ts";
 import { takeOut } from "./queue.ts";
 import { pageFrom } from "./pages.ts";

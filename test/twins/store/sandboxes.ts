@@ -1,4 +1,4 @@
-/** Sandboxes in memory: see postgres/sandboxes.ts. */
+/** Sandboxes in memory: see postgres/sessions/sandboxes.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../../src/machines/sandbox.ts";
@@ -13,7 +13,7 @@ import {
   type NotedEnvironment,
   type OutdatedSandbox,
   type Sandbox,
-} from "../../../src/store/ports/sandboxes.ts";
+} from "../../../src/store/ports/sessions/sandboxes.ts";
 import { sandboxColumns } from "../../../src/store/session-columns.ts";
 import { firstTransition } from "../../../src/machines/transition.ts";
 import { makeActorMemory } from "./actor-memory.ts";

@@ -1,8 +1,8 @@
-/** Project secrets in memory: see postgres/secrets.ts. */
+/** Project secrets in memory: see postgres/projects/secrets.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Fenced } from "../../../src/store/ports/journal.ts";
-import { Secrets, type OwnedSecret, type PreviousSecret } from "../../../src/store/ports/secrets.ts";
+import { Secrets, type OwnedSecret, type PreviousSecret } from "../../../src/store/ports/projects/secrets.ts";
 import { Tables, type SecretRow, type TableSet } from "./tables.ts";
 
 const KEY_CHECK = "master_key_check";

@@ -1,7 +1,7 @@
-/** Kept logs in memory: see postgres/session-logs.ts. */
+/** Kept logs in memory: see postgres/sessions/session-logs.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { LOG_KEPT_BYTES, newestOf, SessionLogs } from "../../../src/store/ports/session-logs.ts";
+import { LOG_KEPT_BYTES, newestOf, SessionLogs } from "../../../src/store/ports/sessions/session-logs.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 /** The session's boots, oldest first. */

@@ -1,4 +1,4 @@
-/** Sessions in memory: see postgres/sessions.ts. */
+/** Sessions in memory: see postgres/sessions/sessions.ts. */
 import { isDeepStrictEqual } from "node:util";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -8,8 +8,8 @@ import { sessionActivity } from "../../../src/domain/session/session-activity.ts
 import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
 import { isLive } from "../../../src/domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../src/machines/session.ts";
-import type { ConversationRowState } from "../../../src/store/ports/conversations.ts";
-import type { ExecutorCall } from "../../../src/store/ports/executor-calls.ts";
+import type { ConversationRowState } from "../../../src/store/ports/sessions/conversations.ts";
+import type { ExecutorCall } from "../../../src/store/ports/connectors/executor-calls.ts";
 import { cursorOf, pageOf } from "../../../src/store/cursor.ts";
 import {
   sessionSavedEvent,
@@ -27,7 +27,7 @@ import {
   type SessionFilter,
   type SessionRequest,
   type ShownSession,
-} from "../../../src/store/ports/sessions.ts";
+} from "../../../src/store/ports/sessions/sessions.ts";
 import {
   dismissedRow,
   restartDeadline,

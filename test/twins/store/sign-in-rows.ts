@@ -1,6 +1,6 @@
 /** Rows of one-time links and of programs that wait to be signed in. */
-import type { KnownIdentity } from "../../../src/store/ports/identities.ts";
-import type { DeviceGrant, NewDeviceLogin } from "../../../src/store/ports/device-logins.ts";
+import type { KnownIdentity } from "../../../src/store/ports/people/identities.ts";
+import type { DeviceGrant, NewDeviceLogin } from "../../../src/store/ports/people/device-logins.ts";
 
 export interface IdentityRow extends KnownIdentity {
   readonly userId: string;

@@ -1,7 +1,7 @@
-/** Suspended own credentials in memory: see postgres/suspensions.ts. */
+/** Suspended own credentials in memory: see postgres/connectors/suspensions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Suspensions } from "../../../src/store/ports/suspensions.ts";
+import { Suspensions } from "../../../src/store/ports/connectors/suspensions.ts";
 import { Tables } from "./tables.ts";
 
 export const layer = Layer.effect(

@@ -11,7 +11,7 @@ import { roleIn, type ProjectRole } from "../../../src/domain/person/role.ts";
 import { isLive } from "../../../src/domain/session/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../../src/machines/change-request.ts";
 import type { ConversationCommand, ConversationSnapshot } from "../../../src/machines/conversation.ts";
-import type { EnvironmentBase } from "../../../src/store/ports/environment-bases.ts";
+import type { EnvironmentBase } from "../../../src/store/ports/projects/environment-bases.ts";
 import type {
   EnvironmentBuildCommand,
   EnvironmentBuildSnapshot,
@@ -20,33 +20,33 @@ import type { SandboxCommand, SandboxSnapshot } from "../../../src/machines/sand
 import type { SessionCommand, SessionSnapshot } from "../../../src/machines/session.ts";
 import type { Named } from "../../../src/machines/step.ts";
 import type { PlannedFire } from "../../../src/store/admission/plan.ts";
-import type { HearEnding } from "../../../src/store/ports/grants.ts";
-import type { Attachment, Conversation, Item } from "../../../src/store/ports/conversations.ts";
+import type { HearEnding } from "../../../src/store/ports/people/grants.ts";
+import type { Attachment, Conversation, Item } from "../../../src/store/ports/sessions/conversations.ts";
 import type { PendingCommand, Unsettled } from "../../../src/store/ports/journal.ts";
 import type { Suspension } from "../../../src/domain/connector/own-credential.ts";
-import type { NewPreview } from "../../../src/store/ports/previews.ts";
+import type { NewPreview } from "../../../src/store/ports/sessions/previews.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
 import type { Remark } from "../../../src/features/change-requests/ports/remarks.ts";
-import type { EnvironmentBuild, LogPiece } from "../../../src/store/ports/environment-builds.ts";
-import type { Fire, StoredRequest } from "../../../src/store/ports/fires.ts";
-import { TokenSignIn, type NewToken, type Principal } from "../../../src/store/ports/identity.ts";
-import type { NewInvitation, Person } from "../../../src/store/ports/people.ts";
+import type { EnvironmentBuild, LogPiece } from "../../../src/store/ports/projects/environment-builds.ts";
+import type { Fire, StoredRequest } from "../../../src/store/ports/triggers/fires.ts";
+import { TokenSignIn, type NewToken, type Principal } from "../../../src/store/ports/people/identity.ts";
+import type { NewInvitation, Person } from "../../../src/store/ports/people/people.ts";
 import type {
   GoodManifest,
   ManifestFailure,
   Project,
   TriggerCursor,
-} from "../../../src/store/ports/projects.ts";
+} from "../../../src/store/ports/projects/projects.ts";
 import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.ts";
 import type { OutboundDeliveryRow, OutboundWebhookRow } from "./outbound-rows.ts";
-import type { GivenSecrets, Sandbox } from "../../../src/store/ports/sandboxes.ts";
-import type { PreviousSecret, StoredSecret } from "../../../src/store/ports/secrets.ts";
-import type { NewSession, NotedTurn, Session } from "../../../src/store/ports/sessions.ts";
-import type { StoredCatalogue } from "../../../src/store/ports/connectors.ts";
+import type { GivenSecrets, Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
+import type { PreviousSecret, StoredSecret } from "../../../src/store/ports/projects/secrets.ts";
+import type { NewSession, NotedTurn, Session } from "../../../src/store/ports/sessions/sessions.ts";
+import type { StoredCatalogue } from "../../../src/store/ports/connectors/connectors.ts";
 import type { ConnectorCredentialRow, ConnectorFlowRow, ConnectorGrantRow } from "./connector-rows.ts";
 import type { ApprovalRow } from "../../../src/features/approvals/ports/approvals.ts";
-import type { ExecutorCall } from "../../../src/store/ports/executor-calls.ts";
-import type { CloneCredential } from "../../../src/store/ports/clone-credentials.ts";
+import type { ExecutorCall } from "../../../src/store/ports/connectors/executor-calls.ts";
+import type { CloneCredential } from "../../../src/store/ports/sessions/clone-credentials.ts";
 import type { ActorKey, WaitingCommand } from "../../../src/store/ports/transitions.ts";
 import type { NewTransition } from "../../../src/machines/transition.ts";
 import { bounded } from "../../../src/machines/transition.ts";
@@ -54,7 +54,7 @@ import { Waiting } from "../../../src/store/waiting.ts";
 import { EventTable } from "./event-table.ts";
 import type { AuditEvent } from "../../../src/store/ports/audit.ts";
 import type { WarmSandboxRow } from "./warm-sandboxes.ts";
-import type { WebhookRefusal } from "../../../src/store/ports/webhook-refusals.ts";
+import type { WebhookRefusal } from "../../../src/store/ports/triggers/webhook-refusals.ts";
 
 export interface AccountRow {
   readonly name: string;
@@ -249,7 +249,7 @@ export class TableSet {
   readonly codeMisses = new Map<string, { readonly count: number; readonly since: number }>();
   /** By issuer and subject, as JSON. */
   readonly identities = new Map<string, IdentityRow>();
-  /** From when people's sign-ins count (ports/identity.ts, TokenSignIn). */
+  /** From when people's sign-ins count (ports/people/identity.ts, TokenSignIn). */
   readonly signedInAt = new Map<string, number>();
   readonly projects = new Map<string, ProjectRow>();
   /** By project, sealed. */
@@ -311,7 +311,7 @@ export class TableSet {
   readonly transitions = new Map<string, readonly (NewTransition & { readonly number: number })[]>();
   #transitionNumber = 0;
 
-  /** @param tokenSignInMs see TokenSignIn of ports/identity.ts */
+  /** @param tokenSignInMs see TokenSignIn of ports/people/identity.ts */
   constructor(tokenSignInMs: number | null = null) {
     this.tokenSignInMs = tokenSignInMs;
   }

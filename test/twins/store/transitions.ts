@@ -1,4 +1,4 @@
-/** The history of actors in memory: see postgres/transitions.ts. */
+/** The history of actors in memory: see postgres/events/transitions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { numberPage, numberPositionOf } from "../../../src/store/cursor.ts";

@@ -1,7 +1,7 @@
 /** Tells people when the agent rests after a turn (../turn-endings.ts). */
-import type { ConversationStep } from "../../../src/store/conversation-steps.ts";
+import type { ConversationStep } from "../../../src/store/conversations/steps.ts";
 import { sessionTurnEndedEvent } from "../../../src/store/event-rows.ts";
-import type { NotedTurn } from "../../../src/store/ports/sessions.ts";
+import type { NotedTurn } from "../../../src/store/ports/sessions/sessions.ts";
 import { comesToRest, fateAtEnd, fateAtRest } from "../../../src/store/turn-endings.ts";
 import type { ConversationRow, TableSet } from "./tables.ts";
 

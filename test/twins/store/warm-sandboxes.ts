@@ -1,8 +1,12 @@
-/** Sandboxes that wait for a session, in memory: see postgres/warm-sandboxes.ts. */
+/** Sandboxes that wait for a session, in memory: see postgres/sessions/warm-sandboxes.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import type { GivenSecrets } from "../../../src/store/ports/sandboxes.ts";
-import { ABANDONED_MS, WarmSandboxes, type WarmSandbox } from "../../../src/store/ports/warm-sandboxes.ts";
+import type { GivenSecrets } from "../../../src/store/ports/sessions/sandboxes.ts";
+import {
+  ABANDONED_MS,
+  WarmSandboxes,
+  type WarmSandbox,
+} from "../../../src/store/ports/sessions/warm-sandboxes.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 export interface WarmSandboxRow extends WarmSandbox {

@@ -1,11 +1,11 @@
-/** Refused webhooks in memory: see postgres/webhook-refusals.ts. */
+/** Refused webhooks in memory: see postgres/triggers/webhook-refusals.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import {
   REFUSALS_KEPT_PER_PROJECT,
   WebhookRefusals,
   type WebhookRefusal,
-} from "../../../src/store/ports/webhook-refusals.ts";
+} from "../../../src/store/ports/triggers/webhook-refusals.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type TableSet } from "./tables.ts";
 

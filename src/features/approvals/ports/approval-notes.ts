@@ -2,7 +2,7 @@
 import { derivedUuid } from "../../../domain/ids.ts";
 import { type Author, SERVICE } from "../../../domain/conversation/conversation.ts";
 import type { Approval, ApprovalMove } from "./approvals.ts";
-import type { NewCall } from "../../../store/ports/executor-calls.ts";
+import type { NewCall } from "../../../store/ports/connectors/executor-calls.ts";
 
 /** A note of the service in a conversation, without its numbers. */
 export interface ApprovalNote {

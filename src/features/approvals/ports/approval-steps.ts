@@ -3,7 +3,7 @@ import { isSettled } from "../rules/approval.ts";
 import { approval } from "../machine.ts";
 import type { NewEvent } from "../../../store/ports/events.ts";
 import type { Approval, ApprovalMove, ApprovalRow } from "./approvals.ts";
-import type { ExecutorCall } from "../../../store/ports/executor-calls.ts";
+import type { ExecutorCall } from "../../../store/ports/connectors/executor-calls.ts";
 
 /** The columns of the record of calls that a move sets. */
 export type CallColumns = Pick<

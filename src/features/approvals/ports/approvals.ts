@@ -11,7 +11,7 @@
 import * as Context from "effect/Context";
 import type { ApprovalState } from "../rules/approval.ts";
 import type { BadCursor } from "../../../store/ports/errors.ts";
-import type { CallLimits, ExecutorCall, NewCall } from "../../../store/ports/executor-calls.ts";
+import type { CallLimits, ExecutorCall, NewCall } from "../../../store/ports/connectors/executor-calls.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
 import type { Page, PageRequest } from "../../../store/ports/page.ts";
 

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { askedNote, decidedNote, type ApprovalNote } from "../ports/approval-notes.ts";
 import { approvalWaitingEvent, movedBy, moveEvents } from "../ports/approval-steps.ts";
-import { ConversationDraft } from "../../../store/conversation-draft.ts";
+import { ConversationDraft } from "../../../store/conversations/draft.ts";
 import { pageOf, positionOf } from "../../../store/cursor.ts";
 import {
   Approvals,
@@ -14,16 +14,16 @@ import {
   type ApprovalRow,
   type NewApproval,
 } from "../ports/approvals.ts";
-import type { CallLimits, ExecutorCall } from "../../../store/ports/executor-calls.ts";
+import type { CallLimits, ExecutorCall } from "../../../store/ports/connectors/executor-calls.ts";
 import { shared } from "../../../store/postgres/connection/prepared.ts";
 import { after, at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
 import {
   locked as lockedConversation,
   makeRoom,
   write as writeDraft,
-} from "../../../store/postgres/conversation-rows.ts";
-import { EventLog } from "../../../store/postgres/event-log.ts";
-import { insertCall, readRoom } from "../../../store/postgres/executor-calls.ts";
+} from "../../../store/postgres/conversations/rows.ts";
+import { EventLog } from "../../../store/postgres/events/event-log.ts";
+import { insertCall, readRoom } from "../../../store/postgres/connectors/executor-calls.ts";
 
 /** How many results one step of pruning removes. */
 const PRUNE_STEP = 1000;

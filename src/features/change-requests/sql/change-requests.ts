@@ -22,11 +22,11 @@ import { ChangeRequests, type ChangeRequest, type PullBeside } from "../ports/ch
 import { firstTransition } from "../../../machines/transition.ts";
 import { makeActorMemory } from "../../../store/postgres/actor-memory.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
-import { EventLog } from "../../../store/postgres/event-log.ts";
+import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { plannedAnew, shared } from "../../../store/postgres/connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
 import { appendFor } from "../../../store/postgres/outbox.ts";
-import { keeping } from "../../../store/postgres/transition-rows.ts";
+import { keeping } from "../../../store/postgres/events/transition-rows.ts";
 
 const COLUMNS = `
   id, project_id AS "projectId", number, session_id AS "sessionId", head_ref AS "headRef", base_ref AS "baseRef",

@@ -15,7 +15,7 @@ import {
 import { pageOf, positionOf } from "../../../store/cursor.ts";
 import { shared } from "../../../store/postgres/connection/prepared.ts";
 import { at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
-import { EventLog } from "../../../store/postgres/event-log.ts";
+import { EventLog } from "../../../store/postgres/events/event-log.ts";
 
 const COLUMNS = `
   remark.id, change_request_id AS "requestId", kind, body, commit, file, side, first_line AS "firstLine", last_line AS "lastLine",

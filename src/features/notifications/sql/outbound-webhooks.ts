@@ -15,7 +15,7 @@ import {
   type OutboundWebhook,
   type ReceiverBehind,
 } from "../ports/outbound-webhooks.ts";
-import { EventLog } from "../../../store/postgres/event-log.ts";
+import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
 
 const COLUMNS = `id, project_id AS "projectId", format, shown_url AS "shownUrl", events, sealed_version AS "sealedVersion",

@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import type * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
-import type { HearEnding } from "../../ports/grants.ts";
+import type { HearEnding } from "../../ports/people/grants.ts";
 import type { Notifications } from "./notifications.ts";
 import { makeSignal } from "./signals.ts";
 

@@ -1,0 +1,176 @@
+/**
+ * Any agent that speaks the Agent Client Protocol over its standard input and output, e.g. `opencode acp`.
+ */
+import * as Effect from "effect/Effect";
+import { BoundedMap } from "../../../src/ground/bounded-map.ts";
+import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
+import type { OutgoingMessage, RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
+import type { AttachedFile } from "../../agent/attachments.ts";
+import type { HttpFailure } from "../../http/client.ts";
+import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./agent.ts";
+import type { Wanted } from "./choices.ts";
+import { blocksOf, contentOf } from "./prompt.ts";
+import type { AdapterSteering, AgentSession, Briefing, Handover, RuntimeAdapter } from "../adapter.ts";
+import { opencodeDefaults, opencodeSettings } from "../opencode/opencode.ts";
+
+/** How long a message waits until the agent is followed. After that it is sent anyway. */
+const FOLLOWED_WITHIN = "10 seconds";
+/** How many messages are remembered as handed over. The service repeats only its newest one. */
+const TAKEN_KEPT = 256;
+/** spec.md 2.4: the agent that needs no choice. */
+const DEFAULT_AGENT = "default";
+
+export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
+  const agent = new AcpAgent(options);
+  const steering = new AcpSteering(agent);
+  return {
+    steering,
+    // opencode reads its settings here in both of its modes. Other agents do not look at them.
+    ...opencodeSettings,
+    // Every agent gets the instructions with its first message.
+    defaults: (models) => opencodeDefaults({ ...models, instructions: null }),
+    ahead: null,
+    talk: (pipes) => agent.connect(pipes),
+    lost: agent.lost,
+    hasHttp: false,
+    probe: agent.probe,
+    open: agent.open,
+    deliverPrompt: steering.deliver,
+    restore: null,
+    tell: steering.tell,
+    follow: (_, observers) => agent.follow(observers),
+    isBusy: Effect.sync(() => agent.isBusy),
+    abort: agent.stop,
+  };
+};
+
+class AcpSteering implements AdapterSteering {
+  readonly #agent: AcpAgent;
+  /** Our ids of messages that the agent has got. */
+  readonly #taken = new BoundedMap<string, true>(TAKEN_KEPT);
+  /** What the last message chose. */
+  #chosen: Wanted = { model: null, agent: null };
+  /** What the agent hears with its next message. */
+  #briefing: string | null = null;
+
+  constructor(agent: AcpAgent) {
+    this.#agent = agent;
+  }
+
+  readonly deliver: RuntimeAdapter["deliverPrompt"] = ({ text, ...wanted }) =>
+    Effect.gen({ self: this }, function* () {
+      const { sessionId: id, agentName } = wanted;
+      if (this.#taken.has(id)) return "accepted" as const;
+      const session = yield* this.#agent.session;
+      const isNeeded = agentName !== DEFAULT_AGENT && wanted.table?.isOptional !== true;
+      if (isNeeded && !session.choices.has("mode", agentName))
+        return { refused: `the agent runtime has no agent "${agentName}"` };
+      yield* this.#followed;
+      const message = { id, text, model: null, agent: null };
+      const handed = yield* this.#hand(session, message, { wanted, files: [] });
+      if (handed.outcome !== "refused") return "accepted" as const;
+      this.#taken.set(id, true);
+      const sent = { messageId: id, content: contentOf(text, []), model: null };
+      this.#agent.fail(sent, handed.error);
+      return "accepted" as const;
+    });
+
+  /** The protocol has no message without a turn. So the agent hears it with the next message. */
+  readonly tell: RuntimeAdapter["tell"] = ({ text, note, agentName, model }: Briefing) =>
+    Effect.gen({ self: this }, function* () {
+      const { choices } = yield* this.#agent.session;
+      yield* this.#followed;
+      if (this.#briefing !== null || this.#taken.size > 0) return;
+      this.#briefing = text;
+      this.#chosen = {
+        model,
+        agent: choices.has("mode", agentName) ? agentName : null,
+      };
+      this.#agent.conversation.note(note);
+    });
+
+  readonly hand: AdapterSteering["hand"] = (wanted, message, files) =>
+    Effect.gen({ self: this }, function* () {
+      if (this.#taken.has(message.id)) return { outcome: "accepted" } satisfies Handover;
+      if (this.#agent.isBusy) return { outcome: "busy" } satisfies Handover;
+      const session = yield* this.#agent.session;
+      yield* this.#followed;
+      return yield* this.#hand(session, message, { wanted, files });
+    });
+
+  readonly look: AdapterSteering["look"] = (_, messageId) =>
+    // Without its process, an agent neither works nor rests.
+    Effect.map(this.#agent.session, () =>
+      this.#agent.isBusy
+        ? { isBusy: true }
+        : { isBusy: false, hasBegun: messageId === null || this.#taken.has(messageId) },
+    );
+
+  readonly interrupt = (): Effect.Effect<void, HttpFailure> => Effect.asVoid(this.#agent.stop);
+
+  readonly answer: AdapterSteering["answer"] = (requestId, answer) =>
+    Effect.sync(() => this.#agent.answer(requestId, answer));
+
+  readonly offers = (wanted: AgentSession): Effect.Effect<RuntimeOffers, HttpFailure> =>
+    Effect.map(this.#agent.session, ({ choices }) => choices.offers(this.#wanted(wanted).model));
+
+  #hand(
+    session: OpenSession,
+    message: Pick<OutgoingMessage, "id" | "text" | "model" | "agent">,
+    { wanted, files }: { readonly wanted: AgentSession; readonly files: readonly AttachedFile[] },
+  ): Effect.Effect<Handover, HttpFailure> {
+    return Effect.gen({ self: this }, function* () {
+      const before = this.#wanted(wanted, session);
+      const choice = { model: message.model ?? before.model, agent: message.agent ?? before.agent };
+      const error = session.choices.fault(choice) ?? (yield* this.#choose(session, choice));
+      if (error !== null) return { outcome: "refused", error } satisfies Handover;
+      const { id, text } = message;
+      const texts = [this.#instructions(wanted, session), this.#briefing, text].filter((one) => one !== null);
+      const blocks = yield* blocksOf(texts, files, session.capabilities);
+      this.#chosen = choice;
+      this.#briefing = null;
+      this.#taken.set(id, true);
+      const sent = { messageId: id, content: contentOf(text, files), model: session.choices.model };
+      session.isInstructed = true;
+      this.#agent.prompt(session, sent, blocks);
+      return { outcome: "accepted" } satisfies Handover;
+    });
+  }
+
+  /** What a message without a choice gets. A session's agent that does not exist is no choice. */
+  #wanted({ model, agentName }: AgentSession, session?: OpenSession): Wanted {
+    const own = session?.choices.has("mode", agentName) === true ? agentName : null;
+    return { model: this.#chosen.model ?? model, agent: this.#chosen.agent ?? own };
+  }
+
+  /** The protocol has no place for them. So the agent gets them with its session's first message, unless it reads them by itself. */
+  #instructions({ table, agentName }: AgentSession, session: OpenSession): string | null {
+    if (table === undefined || session.isInstructed) return null;
+    const readsItself = table.isOptional && table.isOwnFile && session.choices.has("mode", agentName);
+    return readsItself ? null : table.instructions();
+  }
+
+  #choose(session: OpenSession, choice: Wanted): Effect.Effect<ItemError | null, HttpFailure> {
+    const { wire, id, choices } = session;
+    return Effect.gen(function* () {
+      for (const { kind, value, method, params } of choices.calls(id, choice)) {
+        const error = yield* wire.call(method, params).pipe(
+          Effect.as(null),
+          Effect.catchTag("AgentRefusal", ({ message }) =>
+            Effect.succeed({
+              code: kind === "model" ? "unknown_model" : "unknown_agent",
+              message: `The agent runtime did not accept "${value}": ${message}`,
+            }),
+          ),
+        );
+        if (error !== null) return error;
+        choices.chosen(kind, value);
+      }
+      return null;
+    });
+  }
+
+  get #followed(): Effect.Effect<void> {
+    return Effect.asVoid(Effect.timeoutOption(this.#agent.whenFollowed, FOLLOWED_WITHIN));
+  }
+}

@@ -1,0 +1,411 @@
+/**
+ * One agent that speaks the Agent Client Protocol, over all its processes: its session and its turns.
+ *
+ *  G1 At most one prompt is in progress. A message is handed over once: what this adapter has sent counts as taken, because
+ *     its process has it, or is gone with its turn.
+ *  G2 Each process opens one session. If the agent can, it is the session of the process before.
+ */
+import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import * as Schema from "effect/Schema";
+import type { TurnError } from "../../../src/domain/session/last-turn.ts";
+import type { RequestAnswer } from "../../../src/domain/conversation/steering.ts";
+import type { HttpFailure } from "../../http/client.ts";
+import type { Usage } from "../../../src/domain/conversation/conversation.ts";
+import type { GatewayCalls, Refused } from "../../agent/gateway-calls.ts";
+import type { Pipes } from "../../agent/process.ts";
+import { AcpChoices } from "./choices.ts";
+import { AcpConversation, type Sent } from "./conversation.ts";
+import { AcpRequests, allowed } from "./requests.ts";
+import {
+  costIn,
+  endOf,
+  endOfRefusal,
+  INTERRUPTED,
+  isFinal,
+  ModelCalls,
+  refusedBy,
+  toldNothing,
+  usageOf,
+} from "./turns.ts";
+import { AcpWire, AgentRefusal, silent, type Capabilities } from "./wire.ts";
+import type { Observers, TurnEnd, TurnLimits } from "../adapter.ts";
+import { NOT_STOPPED, silentModel, tooLong, tooManyCalls } from "../turn-errors.ts";
+
+/** How long an agent may take to open a session. Then it is asked again. */
+const OPEN_WITHIN = "60 seconds";
+/** An agent may overlook that it is stopped while its turn begins. So it hears it again, but not more often than this. */
+const STOP_AGAIN_MS = 2000;
+/** How often a turn is checked for silence. */
+const CHECK_EVERY = "1 second";
+
+const SessionBegun = Schema.Struct({ sessionId: Schema.String });
+const decodeBegun = Schema.decodeUnknownOption(SessionBegun);
+
+/** The session of one process. */
+export interface OpenSession {
+  readonly wire: AcpWire;
+  readonly id: string;
+  readonly choices: AcpChoices;
+  readonly capabilities: Capabilities;
+  /** Whether it has had a message, and with it the instructions. */
+  isInstructed: boolean;
+}
+
+interface Turn {
+  readonly session: OpenSession;
+  readonly calls: ModelCalls;
+  readonly sinceMs: number;
+  /** When the agent told something last, ms since the epoch. */
+  toldMs: number;
+  /** How many pieces of the model's calls have been seen. */
+  pieces: number;
+  /** When it was stopped first. Null: it is not. */
+  stoppedMs: number | null;
+  /** When the agent heard that last. */
+  cancelledMs: number;
+  /** Why it is stopped, if no person did it. */
+  bound: TurnError | null;
+}
+
+export interface AcpAgentOptions {
+  /** Absolute. */
+  readonly workspace: string;
+  readonly limits: TurnLimits;
+  /** The model's calls, as far as they are seen. Absent: none is. */
+  readonly gateway?: Pick<GatewayCalls, "begin" | "refused" | "isCalling" | "pieces" | "passed">;
+  /** Whether every permission is given without a question. Absent: people are asked. */
+  readonly allowsAll?: boolean;
+}
+
+export class AcpAgent {
+  readonly conversation: AcpConversation;
+  /** Open while somebody follows. */
+  readonly #followed = Latch.makeUnsafe(false);
+  readonly #options: AcpAgentOptions;
+  #observers: Observers | null = null;
+  #now: () => number = () => 0;
+  #wire: AcpWire | null = null;
+  #session: OpenSession | null = null;
+  #turn: Turn | null = null;
+  /** Whether a process has got a message. */
+  #wasUsed = false;
+  readonly #requests: AcpRequests;
+  /** What the session costs so far, US dollars, and how much of it the turns before have told. */
+  #cost = { all: 0, told: 0 };
+
+  constructor(options: AcpAgentOptions) {
+    this.#options = options;
+    this.conversation = new AcpConversation(options.workspace);
+    this.#requests = new AcpRequests(this.conversation, () => {
+      if (this.#turn !== null) this.#turn.toldMs = this.#now();
+      this.#tellTurn();
+    });
+  }
+
+  /** A process has started. */
+  connect(pipes: Pipes): void {
+    this.#lose();
+    const wire: AcpWire = new AcpWire(pipes, {
+      update: (sessionId, update) => this.#told(sessionId, update),
+      permission: (request, cancelled) => this.#permission(request, cancelled),
+      closed: () => this.#cut(wire),
+    });
+    this.#wire = wire;
+  }
+
+  get isBusy(): boolean {
+    return this.#turn !== null;
+  }
+
+  /** Fails until the agent has introduced itself. */
+  get probe(): Effect.Effect<void, HttpFailure> {
+    return Effect.suspend(() =>
+      this.#wire?.capabilities ? Effect.void : Effect.fail(silent("the agent has not introduced itself")),
+    );
+  }
+
+  /** The session, once it is open. */
+  get session(): Effect.Effect<OpenSession, HttpFailure> {
+    return Effect.suspend(() =>
+      this.#session === null || this.#session.wire.isClosed
+        ? Effect.fail(silent("the agent has no open session"))
+        : Effect.succeed(this.#session),
+    );
+  }
+
+  /** Completes when its process can no longer be spoken with. */
+  get lost(): Effect.Effect<void> {
+    return Effect.suspend(() => this.#wire?.whenClosed ?? Effect.never);
+  }
+
+  /** Completes when what the agent tells is followed. */
+  get whenFollowed(): Effect.Effect<void> {
+    return Effect.asVoid(this.#followed.await);
+  }
+
+  /** G2. May be repeated. */
+  get open(): Effect.Effect<void, HttpFailure> {
+    return Effect.gen({ self: this }, function* () {
+      const wire = this.#wire;
+      const capabilities = wire?.capabilities ?? null;
+      if (wire === null || capabilities === null) return yield* silent("the agent has not introduced itself");
+      const former = this.#session;
+      if (former?.wire === wire) return;
+      const again = former === null ? null : yield* this.#openAgain(wire, capabilities, former.id);
+      const begun = again ?? (yield* this.#openNew(wire));
+      this.#session = {
+        wire,
+        capabilities,
+        id: begun.id,
+        choices: new AcpChoices(begun.answer),
+        isInstructed: again !== null && former?.isInstructed === true,
+      };
+      if (again === null && this.#wasUsed) this.conversation.note(FORGOTTEN);
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: OPEN_WITHIN,
+        orElse: () => Effect.fail(silent("the agent did not open a session in time")),
+      }),
+    );
+  }
+
+  /** Reports what the agent tells, until its process is gone. */
+  follow(observers: Observers): Effect.Effect<never, HttpFailure> {
+    return Effect.gen({ self: this }, function* () {
+      const wire = this.#wire;
+      if (wire === null || wire.isClosed) return yield* silent("no agent runs");
+      const clock = yield* Clock.Clock;
+      this.#now = () => clock.currentTimeMillisUnsafe();
+      this.#observers = observers;
+      this.conversation.connected(observers.conversation, this.#now);
+      this.#followed.openUnsafe();
+      observers.turns.followed();
+      observers.turns.turn(this.isBusy);
+      this.#tellTurn();
+      yield* Effect.raceFirst(wire.whenClosed, this.#watch);
+      return yield* silent("the agent has closed the connection");
+    }).pipe(Effect.ensuring(this.#followed.close));
+  }
+
+  /** Sends a prompt. Its turn ends by itself. */
+  prompt(session: OpenSession, sent: Sent, blocks: readonly ContentBlock[]): void {
+    const { wire, id: sessionId } = session;
+    const turn: Turn = {
+      session,
+      calls: new ModelCalls(),
+      sinceMs: this.#now(),
+      toldMs: this.#now(),
+      pieces: 0,
+      stoppedMs: null,
+      cancelledMs: Number.NEGATIVE_INFINITY,
+      bound: null,
+    };
+    this.#turn = turn;
+    this.#options.gateway?.begin();
+    this.#wasUsed = true;
+    this.conversation.begin(sent);
+    this.#observers?.turns.turn(true);
+    this.#tellTurn();
+    wire.request("session/prompt", { sessionId, prompt: blocks }).then(
+      (answer) => this.#answered(turn, endOf(answer), answer),
+      (error: unknown) => {
+        const failure = wire.failure("session/prompt", error);
+        // Without its process, the daemon ends the turn.
+        if (failure instanceof AgentRefusal)
+          this.#answered(turn, endOfRefusal(failure, this.#refusal?.status ?? null), null);
+      },
+    );
+  }
+
+  /** A message that cannot be sent has its turn, which fails. */
+  fail(sent: Sent, error: TurnError): void {
+    this.conversation.begin(sent);
+    this.#observers?.turns.turn(true);
+    this.#end({ state: "failed", error }, null);
+  }
+
+  /** Ends the present turn. False: no turn is in progress. */
+  get stop(): Effect.Effect<boolean, HttpFailure> {
+    return Effect.suspend(() =>
+      this.#turn === null ? Effect.succeed(false) : Effect.as(this.#stop(this.#turn), true),
+    );
+  }
+
+  /** False: the request is closed, or takes no such answer. */
+  answer(requestId: string, answer: RequestAnswer): boolean {
+    return this.#requests.answer(requestId, answer);
+  }
+
+  /** The process of the present wire is gone, or another one has started. */
+  #lose(): void {
+    this.#turn = null;
+    this.#requests.lose();
+    this.conversation.lost();
+  }
+
+  /** The session of the former process. Null: the agent cannot open it. */
+  #openAgain(wire: AcpWire, { sessionCapabilities, loadSession }: Capabilities, id: string) {
+    const canResume = (sessionCapabilities?.resume ?? null) !== null;
+    if (!canResume && loadSession !== true) return Effect.succeed(null);
+    // A loaded session tells its whole history again. It is ignored, because the session is not open yet.
+    return wire.call(canResume ? "session/resume" : "session/load", { sessionId: id, ...this.#place }).pipe(
+      Effect.map((answer) => ({ id, answer })),
+      Effect.catchTag("AgentRefusal", () => Effect.succeed(null)),
+    );
+  }
+
+  #openNew(wire: AcpWire) {
+    return Effect.gen({ self: this }, function* () {
+      const answer = yield* wire
+        .call("session/new", this.#place)
+        .pipe(
+          Effect.catchTag("AgentRefusal", ({ message }) =>
+            Effect.fail(silent(`the agent refused to open a session: ${message}`)),
+          ),
+        );
+      const begun = decodeBegun(answer);
+      if (begun._tag === "None") return yield* silent("the agent opened a session without an id");
+      return { id: begun.value.sessionId, answer };
+    });
+  }
+
+  get #place() {
+    return { cwd: this.#options.workspace, mcpServers: [] };
+  }
+
+  #told(sessionId: string, update: SessionUpdate): void {
+    const session = this.#session;
+    if (session === null || session.id !== sessionId || session.wire !== this.#wire) return;
+    // The turn is over already (`#cut`).
+    if (session.wire.isClosed) return;
+    if (update.sessionUpdate === "config_option_update") session.choices.options(update.configOptions);
+    if (update.sessionUpdate === "current_mode_update") session.choices.chosen("mode", update.currentModeId);
+    if (update.sessionUpdate === "usage_update") this.#cost.all = costIn(update) ?? this.#cost.all;
+    this.conversation.take(update);
+    const turn = this.#turn;
+    if (turn === null) return;
+    turn.toldMs = this.#now();
+    this.#observers?.turns.activity();
+    const { modelCalls } = this.#options.limits;
+    if (turn.calls.take(update) > modelCalls) this.#bind(turn, tooManyCalls(modelCalls));
+  }
+
+  #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
+    // The turn is over, or is being stopped. So the request cannot be answered.
+    if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
+    if (this.#options.allowsAll === true) return Promise.resolve(allowed(request.options));
+    return this.#requests.ask(request, cancelled);
+  }
+
+  #tellTurn(): void {
+    const waitingFor = this.#requests.first;
+    this.#observers?.conversation.turn(
+      this.#turn === null
+        ? { state: "idle", waiting_for: null }
+        : { state: waitingFor === null ? "running" : "requires_action", waiting_for: waitingFor },
+    );
+  }
+
+  /** The last answer of the model's gateway, if it was no success. */
+  get #refusal(): Refused | null {
+    return this.#options.gateway?.refused ?? null;
+  }
+
+  #bind(turn: Turn, why: TurnError): void {
+    if (turn.bound !== null || turn.stoppedMs !== null) return;
+    turn.bound = why;
+    Effect.runFork(Effect.ignore(this.#stop(turn)));
+  }
+
+  #stop(turn: Turn): Effect.Effect<void, HttpFailure> {
+    return Effect.suspend(() => {
+      const { wire, id: sessionId } = turn.session;
+      const now = this.#now();
+      const isFirst = turn.stoppedMs === null;
+      turn.stoppedMs ??= now;
+      this.conversation.stopping();
+      if (wire.isClosed || now - turn.cancelledMs < STOP_AGAIN_MS) return Effect.void;
+      turn.cancelledMs = now;
+      return Effect.tap(wire.tell("session/cancel", { sessionId }), () =>
+        Effect.sync(() => {
+          // The protocol asks for this after the notification.
+          if (isFirst) this.#requests.cancelAll();
+        }),
+      );
+    });
+  }
+
+  /** A turn that was being stopped ends with its process, and says so. It is open until there is another process: this one takes no message. */
+  #cut(wire: AcpWire): void {
+    const turn = this.#turn;
+    if (turn === null || turn.session.wire !== wire || turn.stoppedMs === null) return;
+    const state = turn.bound === null ? "interrupted" : "failed";
+    const end: TurnEnd = { state, error: turn.bound ?? NOT_STOPPED, isOurs: true };
+    this.conversation.end({ status: "interrupted", error: null }, this.#usage(null));
+    this.#observers?.turns.ended(end);
+    this.#observers?.turns.turn(false);
+  }
+
+  /** @param answer the agent's, to its prompt. Null without one */
+  #usage(answer: unknown): Usage | null {
+    const { all, told: before } = this.#cost;
+    this.#cost = { all, told: all };
+    const passed = this.#options.gateway?.passed.sum ?? null;
+    return usageOf(answer, { costUsd: Math.max(0, all - before), passed });
+  }
+
+  #answered(turn: Turn, told: TurnEnd, answer: unknown): void {
+    if (this.#turn !== turn) return;
+    const usage = this.#usage(answer);
+    if (turn.bound !== null) this.#end({ state: "failed", error: turn.bound }, usage);
+    // An agent may answer a turn that was stopped as if it had completed.
+    else this.#end(turn.stoppedMs === null ? told : INTERRUPTED, usage);
+  }
+
+  #end(end: TurnEnd, usage: Usage | null): void {
+    this.#turn = null;
+    this.#requests.cancelAll();
+    this.conversation.end({ status: end.state, error: end.error }, usage);
+    this.#observers?.turns.ended(end);
+    this.#observers?.turns.turn(false);
+    this.#tellTurn();
+  }
+
+  /** Stops a turn of which nothing is told any more, and ends a process that does not stop its turn. */
+  get #watch(): Effect.Effect<never> {
+    return Effect.forever(
+      Effect.andThen(
+        Effect.sleep(CHECK_EVERY),
+        Effect.sync(() => {
+          const [turn, { turnMs, stopMs }] = [this.#turn, this.#options.limits];
+          if (turn === null) return;
+          // The agent goes on as if it had heard nothing. It cannot be stopped in another way.
+          if (turn.stoppedMs !== null && this.#now() - turn.stoppedMs >= stopMs)
+            return turn.session.wire.close();
+          if (this.#now() - turn.sinceMs > turnMs) this.#bind(turn, tooLong(turnMs));
+          const refused = this.#refusal;
+          if (refused !== null && isFinal(refused)) this.#bind(turn, refusedBy(refused));
+          if (this.#requests.first !== null || this.conversation.isToolOpen) return;
+          this.#checkSilence(turn);
+        }),
+      ),
+    );
+  }
+
+  /** Where the model's calls are seen, a call that brings no byte counts. Elsewhere the agent may have its reasons for more patience. */
+  #checkSilence(turn: Turn): void {
+    const { silentMs, modelSilenceMs } = this.#options.limits;
+    const { isCalling = false, pieces = 0 } = this.#options.gateway ?? {};
+    if (turn.pieces !== pieces) turn.toldMs = this.#now();
+    turn.pieces = pieces;
+    const silence = this.#now() - turn.toldMs;
+    if (isCalling && silence > modelSilenceMs) this.#bind(turn, silentModel(modelSilenceMs));
+    else if (silence > silentMs) this.#bind(turn, toldNothing(silentMs));
+  }
+}
+
+const FORGOTTEN =
+  "The agent runtime restarted and could not continue its own session. The agent does not know what was said before.";

@@ -1,0 +1,180 @@
+/** The models and agents that an agent process offers, and how one of them is chosen. */
+import * as Schema from "effect/Schema";
+import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
+import type { RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
+
+const optional = Schema.optionalKey;
+const Text = optional(Schema.NullOr(Schema.String));
+const Option = Schema.Struct({ value: Schema.String, name: Text, description: Text });
+const Group = Schema.Struct({ options: Schema.Array(Option) });
+const ConfigOption = Schema.Struct({
+  id: Schema.String,
+  category: Text,
+  currentValue: Schema.String,
+  options: Schema.Array(Schema.Union([Option, Group])),
+});
+const decodeConfigOption = Schema.decodeUnknownOption(ConfigOption);
+
+/** What an agent answers when a session begins. Older agents have `modes` and `models` in place of options. */
+const Offered = Schema.Struct({
+  configOptions: optional(Schema.NullOr(Schema.Array(Schema.Unknown))),
+  modes: optional(
+    Schema.NullOr(
+      Schema.Struct({
+        currentModeId: Schema.String,
+        availableModes: Schema.Array(Schema.Struct({ id: Schema.String, description: Text })),
+      }),
+    ),
+  ),
+  models: optional(
+    Schema.NullOr(
+      Schema.Struct({
+        currentModelId: Schema.String,
+        availableModels: Schema.Array(Schema.Struct({ modelId: Schema.String, name: Text })),
+      }),
+    ),
+  ),
+});
+const decodeOffered = Schema.decodeUnknownOption(Offered);
+
+type Kind = "model" | "mode";
+
+/** How many models a message names. */
+const MODELS_NAMED = 20;
+
+/** One thing that can be chosen. */
+interface Choice {
+  readonly current: string;
+  readonly entries: readonly { readonly id: string; readonly name: string; readonly about: string | null }[];
+  /** The call that chooses. */
+  readonly call: (sessionId: string, value: string) => { readonly method: string; readonly params: object };
+}
+
+/** A model and an agent. Null: the present one stays. */
+export interface Wanted {
+  readonly model: string | null;
+  readonly agent: string | null;
+}
+
+export class AcpChoices {
+  readonly #choices = new Map<Kind, Choice>();
+
+  /** @param answer the agent's answer to the call that began the session */
+  constructor(answer: unknown) {
+    const decoded = decodeOffered(answer);
+    if (decoded._tag === "None") return;
+    const { configOptions, modes, models } = decoded.value;
+    if (modes)
+      this.#choices.set("mode", {
+        current: modes.currentModeId,
+        entries: modes.availableModes.map(({ id, description }) => ({
+          id,
+          name: id,
+          about: description ?? null,
+        })),
+        call: (sessionId, modeId) => ({ method: "session/set_mode", params: { sessionId, modeId } }),
+      });
+    if (models)
+      this.#choices.set("model", {
+        current: models.currentModelId,
+        entries: models.availableModels.map(({ modelId: id, name }) => ({
+          id,
+          name: name ?? id,
+          about: null,
+        })),
+        call: (sessionId, modelId) => ({ method: "session/set_model", params: { sessionId, modelId } }),
+      });
+    if (configOptions) this.options(configOptions);
+  }
+
+  /** The agent tells its options again. */
+  options(told: readonly unknown[]): void {
+    for (const one of told) {
+      const decoded = decodeConfigOption(one);
+      if (decoded._tag === "None") continue;
+      const { id: configId, category, currentValue: current, options } = decoded.value;
+      const kind = category ?? configId;
+      if (kind !== "model" && kind !== "mode") continue;
+      this.#choices.set(kind, {
+        current,
+        entries: options
+          .flatMap((entry) => ("options" in entry ? entry.options : [entry]))
+          .map(({ value, name, description }) => ({
+            id: value,
+            name: name ?? value,
+            about: description ?? null,
+          })),
+        call: (sessionId, value) => ({
+          method: "session/set_config_option",
+          params: { sessionId, configId, value },
+        }),
+      });
+    }
+  }
+
+  /** The agent says, or has accepted, that this one is chosen. */
+  chosen(kind: Kind, current: string): void {
+    const choice = this.#choices.get(kind);
+    if (choice !== undefined) this.#choices.set(kind, { ...choice, current });
+  }
+
+  /** `provider/model`. Null: the agent does not say. */
+  get model(): string | null {
+    return this.#choices.get("model")?.current ?? null;
+  }
+
+  has(kind: Kind, id: string): boolean {
+    return this.#choices.get(kind)?.entries.some((entry) => entry.id === id) ?? false;
+  }
+
+  /** Why the agent cannot take this choice. Null: it can. */
+  fault({ model, agent }: Wanted): ItemError | null {
+    if (agent !== null && !this.has("mode", agent)) {
+      const names = this.#choices.get("mode")?.entries.map(({ id }) => id) ?? [];
+      return {
+        code: "unknown_agent",
+        message:
+          `There is no agent "${agent}" in this session. ` +
+          (names.length === 0
+            ? "The agent runtime offers no choice of agents."
+            : `Choose one of: ${names.join(", ")}.`),
+      };
+    }
+    // The present one may have been set when the agent started, and not be listed.
+    if (model === null || this.model === model || this.has("model", model)) return null;
+    const ids = this.#choices.get("model")?.entries.map(({ id }) => id) ?? [];
+    const more = ids.length - MODELS_NAMED;
+    const listed = [...ids.slice(0, MODELS_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+    return {
+      code: "unknown_model",
+      message:
+        `There is no model "${model}" in this session. ` +
+        (ids.length === 0 ? "The agent runtime offers no choice of models." : `Choose one of: ${listed}.`),
+    };
+  }
+
+  /** The calls that lead from the present choice to the wanted one. */
+  calls(sessionId: string, { model, agent }: Wanted) {
+    const wanted: readonly (readonly [Kind, string | null])[] = [
+      // An agent may bring its own model, so it comes first.
+      ["mode", agent],
+      ["model", model],
+    ];
+    return wanted.flatMap(([kind, value]) => {
+      const choice = this.#choices.get(kind);
+      if (choice === undefined || value === null || (kind === "mode" && choice.current === value)) return [];
+      return [{ kind, value, ...choice.call(sessionId, value) }];
+    });
+  }
+
+  /** @param used the model of the next message. Null: the agent's present one */
+  offers(used: string | null): RuntimeOffers {
+    const models = this.#choices.get("model")?.entries ?? [];
+    const agents = this.#choices.get("mode")?.entries ?? [];
+    return {
+      models: models.map(({ id, name }) => ({ id, name })),
+      agents: agents.map(({ id, about }) => ({ name: id, description: about })),
+      default_model: used ?? this.model,
+    };
+  }
+}

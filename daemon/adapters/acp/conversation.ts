@@ -1,0 +1,314 @@
+/**
+ * Turns the updates of the Agent Client Protocol into items of the conversation. The protocol has no listing, so the
+ * updates are the only record.
+ *
+ *  R1 An item's id is a number of this record. Ids of the agent's tool calls may come again in a later turn.
+ *  R2 At most one text is open. It ends when something else begins.
+ *  R3 When a turn ends, its items end.
+ *  R4 A late update of a former turn's tool call changes nothing.
+ *  R5 The turn's usage is in its last item.
+ */
+import { randomBytes } from "node:crypto";
+import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
+import {
+  EMPTY_ITEM,
+  isClosed,
+  TEXT_KEPT_MAX,
+  type ContentPart,
+  type ItemError,
+  type Usage,
+} from "../../../src/domain/conversation/conversation.ts";
+import { cutText } from "../../../src/domain/text.ts";
+import type { ConversationObserver, ItemDraft } from "../adapter.ts";
+import { readRequest, mergeCall, planOf, toolOf, type HeldCall } from "./items.ts";
+
+/** A message as it is handed over. */
+export interface Sent {
+  /** Our id. */
+  readonly messageId: string;
+  readonly content: readonly ContentPart[];
+  /** The model that answers it. Null: not known. */
+  readonly model: string | null;
+}
+
+interface Text {
+  readonly draft: ItemDraft;
+  /** The agent's id of the message. Null: it gives none. */
+  readonly key: string | null;
+  text: string;
+  /** How many characters were left out behind it. */
+  dropped: number;
+}
+
+interface Tool {
+  readonly draft: ItemDraft;
+  readonly call: HeldCall;
+}
+
+interface Turn {
+  /** The id of the message that began it. Null: the agent tells something outside of any turn. */
+  readonly id: string | null;
+  readonly model: string | null;
+  text: Text | null;
+  /** Open calls, by the agent's ids. */
+  readonly tools: Map<string, Tool>;
+  /** The agent's ids of calls that have ended. */
+  readonly over: Set<string>;
+  plan: string | null;
+  /** The newest item of the agent. */
+  last: ItemDraft | null;
+  /** It is being stopped: what fails now is interrupted. */
+  isStopping: boolean;
+}
+
+/** How a turn's open items end. */
+export interface ItemEnd {
+  readonly status: "completed" | "failed" | "interrupted";
+  readonly error: ItemError | null;
+}
+
+const COMPLETED: ItemEnd = { status: "completed", error: null };
+
+const newTurn = (id: string | null, model: string | null): Turn => ({
+  id,
+  model,
+  text: null,
+  tools: new Map(),
+  over: new Set(),
+  plan: null,
+  last: null,
+  isStopping: false,
+});
+
+export class AcpConversation {
+  /** Paths below it are shown relative to it. */
+  readonly #workspace: string;
+  readonly #prefix = `acp_${randomBytes(6).toString("hex")}`;
+  #count = 0;
+  #observer: ConversationObserver = {
+    item: () => undefined,
+    grown: () => undefined,
+    turn: () => undefined,
+  };
+  #now: () => number = () => 0;
+  #turn = newTurn(null, null);
+  readonly #requests = new Map<string, ItemDraft>();
+
+  constructor(workspace: string) {
+    this.#workspace = workspace;
+  }
+
+  /** @param now ms since the epoch */
+  connected(observer: ConversationObserver, now: () => number): void {
+    this.#observer = observer;
+    this.#now = now;
+  }
+
+  /** A turn begins with this message. */
+  begin({ messageId, content, model }: Sent): void {
+    const id = this.#nextId();
+    this.#turn = newTurn(id, model);
+    this.#observer.item({
+      ...this.#frame("message", id),
+      message_id: messageId,
+      role: "user",
+      status: "completed",
+      turn_id: id,
+      content,
+      model: null,
+      completed_at: this.#now(),
+    });
+  }
+
+  /** Tells people something that neither they nor the agent said. */
+  note(text: string): void {
+    this.#observer.item({
+      ...this.#frame("note", this.#nextId()),
+      role: null,
+      status: "completed",
+      turn_id: null,
+      content: [{ type: "text", text }],
+      model: null,
+      completed_at: this.#now(),
+    });
+  }
+
+  /** The turn is being stopped. */
+  stopping(): void {
+    this.#turn.isStopping = true;
+  }
+
+  /** Whether a tool runs. */
+  get isToolOpen(): boolean {
+    return this.#turn.tools.size > 0;
+  }
+
+  take(update: SessionUpdate): void {
+    if (update.sessionUpdate === "agent_message_chunk") this.#said("message", update);
+    else if (update.sessionUpdate === "agent_thought_chunk") this.#said("thought", update);
+    else if (update.sessionUpdate === "tool_call") this.#tool(update, true);
+    else if (update.sessionUpdate === "tool_call_update") this.#tool(update, false);
+    else if (update.sessionUpdate === "plan") this.#plan(update.entries);
+  }
+
+  /** The agent asks for a permission. People see it when it is shown, or settled. */
+  ask(request: RequestPermissionRequest): { readonly id: string; readonly rule: string } {
+    const id = this.#nextId();
+    const known = this.#turn.tools.get(request.toolCall.toolCallId)?.call ?? null;
+    const asking = readRequest(request, known, this.#workspace);
+    this.#requests.set(id, { ...this.#frame("request", id), status: "pending", request: asking.request });
+    return { id, rule: asking.rule };
+  }
+
+  /** A request waits for a person. */
+  show(id: string): void {
+    const draft = this.#requests.get(id);
+    if (draft !== undefined) this.#report(draft);
+  }
+
+  /** A request ends. @param answer as the agent got it */
+  settle(id: string, status: "completed" | "interrupted", answer: string): void {
+    const draft = this.#requests.get(id);
+    if (draft === undefined) return;
+    this.#requests.delete(id);
+    const content: readonly ContentPart[] = answer === "" ? [] : [{ type: "text", text: answer }];
+    this.#report({ ...draft, status, content, completed_at: this.#now() });
+  }
+
+  /** R3. */
+  end(end: ItemEnd, usage: Usage | null): void {
+    const turn = this.#turn;
+    const hadText = turn.text !== null;
+    this.#endText(end);
+    for (const [id, { draft, call }] of turn.tools) {
+      turn.over.add(id);
+      // The agent did not say how its tool ended, but only that the turn did.
+      const status = end.status === "failed" ? "interrupted" : end.status;
+      this.#report({ ...this.#toolItem(draft, call), status, error: null, completed_at: this.#now() });
+    }
+    turn.tools.clear();
+    const isTold = end.error === null || hadText;
+    if (!isTold || (usage !== null && turn.last === null))
+      this.#report({ ...this.#frame("message", this.#nextId()), ...end, completed_at: this.#now() });
+    if (usage !== null && turn.last !== null) this.#report({ ...turn.last, usage });
+    this.#turn = newTurn(null, turn.model);
+    // Late tellings about this turn's calls are still known as such (R4).
+    for (const id of turn.over) this.#turn.over.add(id);
+  }
+
+  /** The process is gone. Its open items are ended by the feed. */
+  lost(): void {
+    this.#turn = newTurn(null, null);
+    this.#requests.clear();
+  }
+
+  #nextId(): string {
+    this.#count += 1;
+    return `${this.#prefix}_${String(this.#count).padStart(8, "0")}`;
+  }
+
+  #frame(kind: ItemDraft["kind"], id: string) {
+    return {
+      ...EMPTY_ITEM,
+      native_id: id,
+      kind,
+      role: "agent" as const,
+      turn_id: this.#turn.id,
+      model: this.#turn.model,
+      created_at: this.#now(),
+      completed_at: null,
+    };
+  }
+
+  #report(draft: ItemDraft): void {
+    const { last } = this.#turn;
+    if (last === null || draft.native_id >= last.native_id) this.#turn.last = draft;
+    this.#observer.item(draft);
+  }
+
+  #said(
+    kind: "message" | "thought",
+    { content, messageId }: { readonly content: ContentBlock; readonly messageId?: string | null },
+  ): void {
+    const added = textOf(content);
+    if (added === "") return;
+    const key = messageId ?? null;
+    const open = this.#turn.text;
+    if (open === null || open.draft.kind !== kind || open.key !== key) {
+      this.#endText(COMPLETED);
+      const text = cutText(added, TEXT_KEPT_MAX);
+      const draft = {
+        ...this.#frame(kind, this.#nextId()),
+        status: "running" as const,
+        content: [{ type: "text" as const, text }],
+      };
+      this.#turn.text = { draft, key, text, dropped: added.length - text.length };
+      this.#report(draft);
+    } else {
+      // After a cut nothing follows, however short.
+      const room = open.dropped > 0 ? 0 : TEXT_KEPT_MAX - open.text.length;
+      const text = cutText(added, room);
+      open.dropped += added.length - text.length;
+      if (text === "") return;
+      this.#observer.grown({ native_id: open.draft.native_id, offset: open.text.length, text });
+      open.text += text;
+    }
+    // Outside of a turn nothing would end it.
+    if (this.#turn.id === null) this.#endText(COMPLETED);
+  }
+
+  /** R2. */
+  #endText(end: ItemEnd): void {
+    const open = this.#turn.text;
+    if (open === null) return;
+    this.#turn.text = null;
+    const content = [{ type: "text" as const, text: open.text }];
+    const { draft, dropped } = open;
+    const cut = dropped > 0 ? { dropped } : {};
+    this.#report({ ...draft, ...end, ...cut, content, completed_at: this.#now() });
+  }
+
+  #tool(
+    told: Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>,
+    isNew: boolean,
+  ): void {
+    const turn = this.#turn;
+    const { toolCallId: id } = told;
+    const known = turn.tools.get(id);
+    // R4.
+    if (known === undefined && (turn.id === null || (!isNew && turn.over.has(id)))) return;
+    if (known === undefined) this.#endText(COMPLETED);
+    const draft = known?.draft ?? { ...this.#frame("tool", this.#nextId()), status: "pending" as const };
+    const call = mergeCall(known?.call ?? null, told);
+    const item = this.#toolItem(draft, call);
+    if (isClosed(item.status)) {
+      turn.tools.delete(id);
+      turn.over.add(id);
+    } else turn.tools.set(id, { draft, call });
+    this.#report(item);
+  }
+
+  #toolItem(draft: ItemDraft, call: HeldCall): ItemDraft {
+    return toolOf(draft, call, {
+      workspace: this.#workspace,
+      isStopping: this.#turn.isStopping,
+      nowMs: this.#now(),
+    });
+  }
+
+  #plan(entries: Parameters<typeof planOf>[0]): void {
+    this.#turn.plan ??= this.#nextId();
+    this.#report({
+      ...this.#frame("plan", this.#turn.plan),
+      status: "completed",
+      plan: planOf(entries),
+      completed_at: this.#now(),
+    });
+  }
+}
+
+const textOf = (content: ContentBlock): string => {
+  if (content.type === "text" && "text" in content && typeof content.text === "string") return content.text;
+  if (content.type === "resource_link" && "uri" in content) return String(content.uri);
+  return "";
+};

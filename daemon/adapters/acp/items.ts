@@ -1,0 +1,204 @@
+/** Turns the Agent Client Protocol's records of tool calls, plans and requests into parts of items. Pure. */
+import type {
+  PlanEntry as ToldEntry,
+  RequestPermissionRequest,
+  ToolCallContent,
+  ToolCallUpdate,
+} from "@agentclientprotocol/sdk";
+import * as Schema from "effect/Schema";
+import {
+  isClosed,
+  OUTPUT_KEPT_MAX,
+  type AgentRequest,
+  type FileChange,
+  type PlanEntry,
+  type ToolKind,
+} from "../../../src/domain/conversation/conversation.ts";
+import { cutText } from "../../../src/domain/text.ts";
+import { patchOf } from "./diff.ts";
+import type { ItemDraft } from "../adapter.ts";
+
+/** A tool call, as the agent has told it so far. */
+export interface HeldCall {
+  /** Its first title. The protocol has no name of a tool. */
+  readonly name: string;
+  readonly title: string;
+  readonly kind: string;
+  readonly status: string;
+  readonly input: unknown;
+  readonly content: readonly ToolCallContent[];
+  readonly result: unknown;
+  readonly paths: readonly string[];
+}
+
+/** A later report replaces what it names, and leaves the rest. */
+export const mergeCall = (known: HeldCall | null, told: ToolCallUpdate): HeldCall => {
+  const title = told.title ?? known?.title ?? "tool";
+  return {
+    name: known?.name ?? title,
+    title,
+    kind: told.kind ?? known?.kind ?? "other",
+    status: told.status ?? known?.status ?? "pending",
+    input: told.rawInput ?? known?.input ?? {},
+    content: told.content ?? known?.content ?? [],
+    result: told.rawOutput ?? known?.result ?? null,
+    paths: told.locations?.map(({ path }) => path) ?? known?.paths ?? [],
+  };
+};
+
+const KINDS: ReadonlySet<string> = new Set([
+  "read",
+  "edit",
+  "delete",
+  "move",
+  "search",
+  "execute",
+  "think",
+  "fetch",
+]);
+const kindOf = (kind: string): ToolKind =>
+  KINDS.has(kind)
+    ? // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each of them is one
+      (kind as ToolKind)
+    : "other";
+
+const STATUS: Readonly<Record<string, "pending" | "running" | "completed" | "failed">> = {
+  in_progress: "running",
+  completed: "completed",
+  failed: "failed",
+};
+
+interface Surroundings {
+  readonly workspace: string;
+  /** A tool that fails now is interrupted. */
+  readonly isStopping: boolean;
+  readonly nowMs: number;
+}
+
+/** The item of a tool call. */
+export const toolOf = (
+  draft: ItemDraft,
+  call: HeldCall,
+  { workspace, isStopping, nowMs }: Surroundings,
+): ItemDraft => {
+  const told = STATUS[call.status] ?? "pending";
+  const status = told === "failed" && isStopping ? "interrupted" : told;
+  const output = outputOf(call);
+  return {
+    ...draft,
+    status,
+    error: status === "failed" ? { code: "tool_failed", message: output || "The tool failed." } : null,
+    tool: {
+      name: call.name,
+      kind: kindOf(call.kind),
+      title: call.title,
+      input: call.input,
+      output: cutText(output, OUTPUT_KEPT_MAX),
+      truncated: output.length > OUTPUT_KEPT_MAX,
+      changes: told === "completed" ? changesOf(call, workspace) : [],
+    },
+    completed_at: isClosed(status) ? nowMs : null,
+  };
+};
+
+const outputOf = ({ content, result }: HeldCall): string => {
+  const texts = content.flatMap((part) =>
+    part.type === "content" && "content" in part && part.content.type === "text" && "text" in part.content
+      ? [String(part.content.text)]
+      : [],
+  );
+  if (texts.length > 0 || result === null) return texts.join("\n");
+  if (typeof result === "string") return result;
+  return JSON.stringify(result);
+};
+
+/** Kinds whose locations are the files that they change. */
+const CHANGING: Readonly<Record<string, FileChange["operation"]>> = {
+  edit: "update",
+  delete: "delete",
+  move: "move",
+};
+
+const changesOf = ({ content, kind, paths }: HeldCall, workspace: string): readonly FileChange[] => {
+  const diffs = content.flatMap((part): readonly FileChange[] => {
+    if (part.type !== "diff" || !("newText" in part)) return [];
+    const path = below(workspace, part.path);
+    const before = part.oldText ?? null;
+    const operation = before === null ? "add" : kind === "delete" ? "delete" : "update";
+    return [{ path, operation, patch: patchOf(path, before, part.newText) }];
+  });
+  const operation = CHANGING[kind];
+  if (diffs.length > 0 || operation === undefined) return diffs;
+  return [...new Set(paths)].map((path) => ({ path: below(workspace, path), operation, patch: null }));
+};
+
+const below = (workspace: string, path: string): string =>
+  path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path;
+
+const PLAN_STATUS: Readonly<Record<string, PlanEntry["status"]>> = {
+  in_progress: "running",
+  completed: "completed",
+};
+
+export const planOf = (entries: readonly ToldEntry[]): readonly PlanEntry[] =>
+  entries.map(({ content, status }) => ({ text: content, status: PLAN_STATUS[status] ?? "pending" }));
+
+/** What an agent asks for, and what the answer `always` to it allows. */
+export interface Asking {
+  readonly request: AgentRequest;
+  /** Equal for requests that show the same as `always`. */
+  readonly rule: string;
+}
+
+/** @param known the call, as the agent has told it before. Null: it has not. */
+export const readRequest = (
+  { toolCall }: RequestPermissionRequest,
+  known: HeldCall | null,
+  workspace: string,
+): Asking => {
+  const what = known?.name ?? toolCall.kind ?? "permission";
+  const call = mergeCall(known, toolCall);
+  const paths = (toolCall.locations ?? []).map(({ path }) => below(workspace, path));
+  const { title } = toolCall;
+  const command = call.kind === "execute" ? commandIn(call.input) : null;
+  const always = allowedByAlways(
+    call,
+    command,
+    call.paths.map((path) => below(workspace, path)),
+  );
+  return {
+    request: {
+      kind: "permission",
+      title: what,
+      patterns: [...new Set([...(title && title !== what ? [title] : []), ...paths])],
+      ...(command !== null && { command }),
+      always,
+      questions: [],
+    },
+    rule: JSON.stringify([call.kind, ...always]),
+  };
+};
+
+const Command = Schema.Struct({ command: Schema.Union([Schema.String, Schema.Array(Schema.String)]) });
+const decodeCommand = Schema.decodeUnknownOption(Command);
+
+/** The command of a call. Null: the agent does not tell it. */
+const commandIn = (input: unknown): string | null => {
+  const decoded = decodeCommand(input);
+  if (decoded._tag === "None") return null;
+  const { command } = decoded.value;
+  return typeof command === "string" ? command : command.join(" ");
+};
+
+/** Kinds of calls that are the same if they concern the same files. */
+const OF_FILES: ReadonlySet<string> = new Set(["read", "edit", "delete", "move"]);
+
+/** The same command, the same thing done to the same files, or the call with the same title: never more than the request shows. */
+const allowedByAlways = (
+  { kind, title }: HeldCall,
+  command: string | null,
+  paths: readonly string[],
+): readonly string[] => {
+  if (command !== null) return [command];
+  return OF_FILES.has(kind) && paths.length > 0 ? paths.map((path) => `${kind} ${path}`) : [title];
+};

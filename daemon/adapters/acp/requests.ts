@@ -1,0 +1,122 @@
+/**
+ * What an agent asks of people over the Agent Client Protocol, and what they have allowed it for the rest of the session.
+ *
+ *  Q1 A request is answered once: by a person, by what a person has always allowed, or as cancelled when its turn ends.
+ *  Q2 `always` allows what its request showed as that, and nothing else. Each agent keeps its own rules elsewhere, for other calls, and
+ *     some forget them. So the rule is kept here, for all processes of the agent.
+ */
+import type { PermissionOption, RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import type { RequestAnswer } from "../../../src/domain/conversation/steering.ts";
+import { BoundedMap } from "../../../src/ground/bounded-map.ts";
+import type { AcpConversation } from "./conversation.ts";
+
+/** How many rules are kept. */
+const RULES_MAX = 1000;
+
+interface Asked {
+  readonly options: readonly PermissionOption[];
+  /** What `always` would allow. */
+  readonly rule: string;
+  /** Gives the agent its answer. Null: cancelled. */
+  readonly choose: (optionId: string | null) => void;
+}
+
+interface Settlement {
+  readonly optionId: string | null;
+  readonly status: "completed" | "interrupted";
+  readonly answer: string;
+}
+
+export class AcpRequests {
+  readonly #conversation: AcpConversation;
+  readonly #changed: () => void;
+  readonly #asked = new Map<string, Asked>();
+  /** Q2. */
+  readonly #allowed = new BoundedMap<string, true>(RULES_MAX);
+
+  /** @param changed called when a request begins or ends */
+  constructor(conversation: AcpConversation, changed: () => void) {
+    this.#conversation = conversation;
+    this.#changed = changed;
+  }
+
+  /** The oldest request that waits for an answer. */
+  get first(): string | null {
+    const [id = null] = this.#asked.keys();
+    return id;
+  }
+
+  /** The chosen option's id. Null: cancelled. */
+  ask(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
+    const { id, rule } = this.#conversation.ask(request);
+    const { promise, resolve } = Promise.withResolvers<string | null>();
+    this.#asked.set(id, { options: request.options, rule, choose: resolve });
+    cancelled.addEventListener("abort", () => this.#cancel(id), { once: true });
+    const { options } = request;
+    const allowed = this.#allowed.has(rule)
+      ? (optionFor(options, "once") ?? optionFor(options, "always"))
+      : null;
+    if (allowed === null) {
+      this.#conversation.show(id);
+      this.#changed();
+    } else this.#settle(id, { optionId: allowed.optionId, status: "completed", answer: ALLOWED_BEFORE });
+    return promise;
+  }
+
+  /** False: the request is closed, or takes no such answer. */
+  answer(id: string, answer: RequestAnswer): boolean {
+    const asked = this.#asked.get(id);
+    if (asked === undefined || "answers" in answer) return false;
+    const choice = "choice" in answer ? answer.choice : "reject";
+    const option = optionFor(asked.options, choice);
+    if (option === null && choice !== "reject") return false;
+    if (choice === "always") this.#allowed.set(asked.rule, true);
+    this.#settle(id, { optionId: option?.optionId ?? null, status: "completed", answer: choice });
+    return true;
+  }
+
+  cancelAll(): void {
+    for (const id of this.#asked.keys()) this.#cancel(id);
+  }
+
+  /** The process that asked is gone. */
+  lose(): void {
+    for (const { choose } of this.#asked.values()) choose(null);
+    this.#asked.clear();
+  }
+
+  #cancel(id: string): void {
+    this.#settle(id, { optionId: null, status: "interrupted", answer: "" });
+  }
+
+  /** Q1. */
+  #settle(id: string, { optionId, status, answer }: Settlement): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined) return;
+    this.#asked.delete(id);
+    this.#conversation.settle(id, status, answer);
+    this.#changed();
+    asked.choose(optionId);
+  }
+}
+
+const ALLOWED_BEFORE =
+  "Allowed without a question, because “Always allow” was answered to the same request before.";
+
+/** The option that permits a request without a person's answer. Null: the request has only others. */
+export const allowed = (options: readonly PermissionOption[]): string | null =>
+  (optionFor(options, "once") ?? optionFor(options, "always"))?.optionId ?? null;
+
+const KINDS: Readonly<Record<"once" | "always" | "reject", readonly string[]>> = {
+  once: ["allow_once"],
+  // An agent without a rule of its own asks again, and gets the answer from here.
+  always: ["allow_always", "allow_once"],
+  reject: ["reject_once", "reject_always"],
+};
+
+/** The agent's option for this choice. Null: it has none. */
+const optionFor = (
+  options: readonly PermissionOption[],
+  choice: keyof typeof KINDS,
+): PermissionOption | null =>
+  KINDS[choice].flatMap((kind) => options.find((option) => option.kind === kind) ?? [])[0] ?? null;

@@ -1,0 +1,154 @@
+/**
+ * How a turn over the Agent Client Protocol ends, and when it is stopped because its model fails (TurnLimits).
+ *
+ * The protocol reports neither calls of a model nor attempts. So a call is counted when a new message of the agent
+ * begins, or when the agent goes on after a tool. An agent that reports nothing for long counts as failing, unless a
+ * tool runs or a person is asked.
+ */
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import * as Schema from "effect/Schema";
+import type { Usage } from "../../../src/domain/conversation/conversation.ts";
+import type { TurnError } from "../../../src/domain/session/last-turn.ts";
+import { NO_USAGE } from "../../../src/domain/conversation/conversation.ts";
+import type { Refused } from "../../agent/gateway-calls.ts";
+import { type Tokens, usageIn } from "../../agent/passed-calls.ts";
+import { ANSWER_CUT_OFF, type TurnEnd } from "../adapter.ts";
+import { turnError } from "../turn-errors.ts";
+
+/** Counts the calls of the model in one turn. */
+export class ModelCalls {
+  readonly #messages = new Set<string>();
+  #afterTool = false;
+  #count = 0;
+
+  /** @returns how many there were so far */
+  take(update: SessionUpdate): number {
+    const { sessionUpdate: kind } = update;
+    if (kind === "tool_call_update" && (update.status === "completed" || update.status === "failed"))
+      this.#afterTool = true;
+    else if (kind === "agent_message_chunk" && update.messageId) {
+      if (!this.#messages.has(update.messageId)) this.#next();
+      this.#messages.add(update.messageId);
+    } else if ((kind === "agent_message_chunk" || kind === "tool_call") && this.#afterTool) this.#next();
+    return this.#count;
+  }
+
+  #next(): void {
+    this.#count += 1;
+    this.#afterTool = false;
+  }
+}
+
+const optional = Schema.optionalKey;
+const Tokens = optional(Schema.NullOr(Schema.Finite));
+const Answer = Schema.Struct({
+  stopReason: Schema.String,
+  usage: optional(
+    Schema.NullOr(
+      Schema.Struct({
+        inputTokens: Schema.Finite,
+        outputTokens: Schema.Finite,
+        thoughtTokens: Tokens,
+        cachedReadTokens: Tokens,
+        cachedWriteTokens: Tokens,
+      }),
+    ),
+  ),
+});
+const decodeAnswer = Schema.decodeUnknownOption(Answer);
+
+const COMPLETED: TurnEnd = { state: "completed", error: null };
+export const INTERRUPTED: TurnEnd = { state: "interrupted", error: null };
+
+const failed = (code: string, message: string): TurnEnd => ({ state: "failed", error: { code, message } });
+
+const ENDS: Readonly<Record<string, TurnEnd>> = {
+  end_turn: COMPLETED,
+  cancelled: INTERRUPTED,
+  max_tokens: { state: "failed", error: ANSWER_CUT_OFF },
+  max_turn_requests: failed(
+    "too_many_model_calls",
+    "The agent ended the turn because it called its model too often. Give it smaller tasks.",
+  ),
+  refusal: failed("model_refused", "The agent refused to go on with the conversation."),
+};
+
+/** The end that the agent's answer to a prompt tells. */
+export const endOf = (answer: unknown): TurnEnd => {
+  const decoded = decodeAnswer(answer);
+  return decoded._tag === "Some" ? (ENDS[decoded.value.stopReason] ?? COMPLETED) : COMPLETED;
+};
+
+/** The protocol's own error for an agent without credentials. */
+const AUTH_REQUIRED = -32_000;
+
+/** JSON-RPC's name of an error, which says nothing more. */
+const PREFIX = /^Internal error: /;
+
+/**
+ * The end of a turn whose prompt the agent answered with an error.
+ *
+ * @param status of the provider's last answer, if it was seen and no success
+ */
+export const endOfRefusal = (
+  { code, message, name }: { readonly code: number; readonly message: string; readonly name: string | null },
+  status: number | null,
+): TurnEnd => {
+  const words = message.replace(PREFIX, "");
+  // gemini's code is the status.
+  const told = status ?? (code >= 400 && code <= 599 ? code : null);
+  const error = { message: words, ...(told !== null && { statusCode: told }) };
+  const fallback = code === AUTH_REQUIRED ? "ProviderAuthError" : "AgentError";
+  return { state: "failed", error: turnError({ name: name ?? fallback, data: error }) };
+};
+
+/** A key that is refused stays refused. One refusal may be that of a lesser call, e.g. for a title. */
+const FINAL: ReadonlySet<number> = new Set([401, 402, 403]);
+
+/** Whether another try cannot help, although the agent may go on with that for minutes. */
+export const isFinal = ({ status, times }: Refused): boolean => FINAL.has(status) && times > 1;
+
+/** The end of a turn whose calls the model's gateway refuses. */
+export const refusedBy = ({ status, words }: Refused): TurnError =>
+  turnError({ name: "APIError", data: { message: words || `HTTP ${status}`, statusCode: status } });
+
+/**
+ * The turn's usage, as the agent tells it. Null: it is unknown. Some agents do not tell that of a stopped turn.
+ *
+ * @param costUsd by how much the session's cost has grown
+ * @param passed the tokens of the turn's calls, as far as they were seen
+ */
+export const usageOf = (
+  answer: unknown,
+  { costUsd, passed }: { readonly costUsd: number; readonly passed: Tokens | null },
+): Usage | null => {
+  const decoded = decodeAnswer(answer);
+  const told = decoded._tag === "Some" ? (decoded.value.usage ?? null) : null;
+  const cached = told?.cachedReadTokens ?? 0;
+  const usage: Usage = {
+    ...NO_USAGE,
+    ...(passed !== null && usageIn(passed)),
+    ...(told !== null && {
+      input_tokens: told.inputTokens + cached + (told.cachedWriteTokens ?? 0),
+      output_tokens: told.outputTokens + (told.thoughtTokens ?? 0),
+      cached_tokens: cached,
+    }),
+    cost_usd: costUsd,
+  };
+  return Object.values(usage).every((value) => value === 0) ? null : usage;
+};
+
+/** The agent tells nothing any more. */
+export const toldNothing = (ms: number): TurnError => ({
+  code: "model_unavailable",
+  message:
+    `The turn was ended because the agent runtime reported nothing for ${Math.round(ms / 1000)} seconds. ` +
+    "Its model may not answer. Try again later.",
+});
+
+/** The session's cost so far, US dollars. Null: not told, or in another currency. */
+export const costIn = ({
+  cost,
+}: {
+  readonly cost?: { amount: number; currency: string } | null;
+}): number | null => (cost?.currency === "USD" ? cost.amount : null);

@@ -1,0 +1,57 @@
+/**
+ * Attached files as parts of a message for opencode. The agent gets the path of every file. Images, PDFs and
+ * short texts are in the message, too: a model can read them at once.
+ *
+ *  P1 The parts follow from the files alone, so a message that is handed over twice has the same parts.
+ */
+import { readFile } from "node:fs/promises";
+import * as Effect from "effect/Effect";
+import { isImage, textIn } from "../../../src/domain/conversation/attachment.ts";
+import type { AttachedFile } from "../../agent/attachments.ts";
+
+/** The largest file that is in the message, in bytes. Some providers refuse images of more than 5 MiB in base64. */
+const INLINE_MAX = 3.5 * 1024 * 1024;
+/** All such files of one message. opencode reads its newest messages often, with all that is in them. */
+const INLINE_ALL_MAX = 7 * 1024 * 1024;
+/** The longest text that is in the message, in bytes. */
+const TEXT_MAX = 32 * 1024;
+
+export type PromptPart =
+  | {
+      readonly type: "text";
+      readonly text: string;
+      readonly synthetic?: true;
+      readonly metadata?: Readonly<Record<string, string>>;
+    }
+  | { readonly type: "file"; readonly mime: string; readonly filename: string; readonly url: string };
+
+/** Whether providers take files of this type beside a text. */
+const isReadable = ({ media_type: type }: AttachedFile): boolean =>
+  isImage(type) || type === "application/pdf";
+
+const lineOf = ({ path, media_type: type, bytes }: AttachedFile): string =>
+  `- ${path} (${type}, ${bytes} bytes)`;
+
+/** The parts beside the message's own text. */
+export const partsOf = (files: readonly AttachedFile[]): Effect.Effect<readonly PromptPart[]> =>
+  Effect.promise(async () => {
+    if (files.length === 0) return [];
+    const texts: string[] = [];
+    const parts: PromptPart[] = [];
+    let inline = 0;
+    for (const file of files) {
+      const { name, path, media_type: mime, bytes } = file;
+      if (isReadable(file) && bytes <= INLINE_MAX && inline + bytes <= INLINE_ALL_MAX) {
+        inline += bytes;
+        // oxlint-disable-next-line no-await-in-loop -- one after the other holds one file at a time
+        const url = `data:${mime};base64,${(await readFile(path)).toString("base64")}`;
+        parts.push({ type: "file", mime, filename: name, url });
+      } else if (!isReadable(file) && bytes <= TEXT_MAX) {
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        const text = textIn(await readFile(path));
+        if (text !== null) texts.push(`\nThe content of ${path}:\n\n${text}`);
+      }
+    }
+    const list = ["Files that the person attached to this message:", ...files.map(lineOf)];
+    return [{ type: "text", text: [...list, ...texts].join("\n"), synthetic: true }, ...parts];
+  });

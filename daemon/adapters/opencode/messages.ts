@@ -1,0 +1,166 @@
+/**
+ * Hands messages of people to opencode.
+ *
+ *  S1 A message and its parts have ids that follow from our id and from the time at which it was sent first. So opencode
+ *     has a message once, however often it was handed over.
+ *  S2 A message is handed over only while the agent rests: opencode may never answer one that it gets during a turn.
+ *  S3 A message is accepted once opencode works on it, or has begun an answer. Until then it is handed over again.
+ */
+import { createHash } from "node:crypto";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Schedule from "effect/Schedule";
+import * as Schema from "effect/Schema";
+import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
+import type { HttpFailure } from "../../http/client.ts";
+import type { Handover } from "../adapter.ts";
+import { splitModel, UNKNOWN_MODEL } from "./api.ts";
+import type { PromptPart } from "./files.ts";
+import { timedId } from "./ids.ts";
+
+/** A message for opencode, with everything that it does not choose by itself. */
+export interface Prompt {
+  /** Our id. */
+  readonly id: string;
+  /** When it was sent first, ms since the epoch. */
+  readonly sentMs: number;
+  readonly text: string;
+  /** Parts that follow the text. */
+  readonly more: readonly PromptPart[];
+  /** Null: opencode's default. */
+  readonly agent: string | null;
+  /** `provider/model`. Null: opencode's choice. */
+  readonly model: string | null;
+}
+
+/** The calls to opencode that are needed here. */
+export interface MessageCalls {
+  readonly get: <A>(path: string, schema: Schema.Decoder<A>) => Effect.Effect<A, HttpFailure>;
+  readonly post: (path: string, body?: unknown) => Effect.Effect<string, HttpFailure>;
+  readonly busySessions: Effect.Effect<readonly string[], HttpFailure>;
+}
+
+export interface Handing {
+  readonly calls: MessageCalls;
+  /** opencode's id of the agent session. */
+  readonly session: string;
+  /** Why the session's newest turn could not begin. Null: no such thing is known. */
+  readonly fault: () => ItemError | null;
+}
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const RANDOM_LENGTH = 14;
+
+type Dated = Pick<Prompt, "id" | "sentMs">;
+
+/** An id in opencode's own form, the same for the same message (S1). `count`: its place within the message. */
+const nativeId = (prefix: "msg" | "prt", { id, sentMs }: Dated, count: number): string => {
+  const digest = createHash("sha256").update(`${prefix}/${id}/${count}`).digest();
+  const letters = [...digest.subarray(0, RANDOM_LENGTH)].map((byte) => BASE62[byte % BASE62.length] ?? "0");
+  return timedId(prefix, { ms: sentMs, count, rest: letters.join("") });
+};
+
+/** The id of the message in opencode. */
+export const nativeMessageId = (message: Dated): string => nativeId("msg", message, 0);
+
+/** The body of the call that hands the message over. */
+export const promptBody = ({ agent, model, text, more, ...message }: Prompt) => ({
+  messageID: nativeMessageId(message),
+  parts: (text === "" ? more : [{ type: "text" as const, text }, ...more]).map((part, at) =>
+    // Without an id, the parts of a message that is handed over twice would double.
+    Object.assign({ id: nativeId("prt", message, at + 1) }, part),
+  ),
+  ...(agent !== null && { agent }),
+  ...(model !== null && { model: splitModel(model) }),
+});
+
+const Listed = Schema.Array(
+  Schema.Struct({
+    info: Schema.Struct({
+      id: Schema.String,
+      role: Schema.String,
+      parentID: Schema.optionalKey(Schema.String),
+      // Of a person's message: what it asked for.
+      agent: Schema.optionalKey(Schema.String),
+      model: Schema.optionalKey(Schema.Struct({ providerID: Schema.String, modelID: Schema.String })),
+    }),
+  }),
+);
+
+/** How many of the session's newest messages are read. A step of a turn is a message. */
+const NEWEST = 20;
+/** How often opencode is asked whether it works on the message. It answers a prompt before it has stored it. */
+const LOOK_EVERY = Schedule.spaced("50 millis");
+/**
+ * After this time the message is handed over again: opencode never begins one that it gets in a turn's last moment. One
+ * that it begins late is still answered once (S1).
+ */
+const TAKEN_WITHIN = "5 seconds";
+/** A fault may belong to the turn before, because opencode tells some twice. It counts after that many looks. */
+const LOOKS_AFTER_FAULT = 20;
+/** How often a message is handed over that opencode does not begin to answer. */
+const TRIES = 6;
+
+const NOT_TAKEN: ItemError = {
+  code: "message_not_taken",
+  message: "The agent runtime did not begin to answer the message. Check its agent and its model.",
+};
+
+const newestOf = ({ calls, session }: Handing) =>
+  calls.get(`/session/${session}/message?limit=${NEWEST}`, Listed);
+
+/** Agent and model of the newest message of a person. Null before the first. The model is null if it is not known. */
+export const lastChoice = Effect.fnUntraced(function* (handing: Handing) {
+  const listed = yield* newestOf(handing);
+  const info = listed.findLast(({ info: { role } }) => role === "user")?.info;
+  if (info === undefined) return null;
+  const { agent = null, model } = info;
+  const name = model === undefined ? null : `${model.providerID}/${model.modelID}`;
+  return { agent, model: name === UNKNOWN_MODEL ? null : name };
+});
+
+const Id = Schema.Struct({ info: Schema.Struct({ id: Schema.String }) });
+
+/** Whether the session has a message that is older than its newest ones. */
+const hasOlder = ({ calls, session }: Handing, native: string): Effect.Effect<boolean, HttpFailure> =>
+  Effect.catch(Effect.as(calls.get(`/session/${session}/message/${native}`, Id), true), (failure) =>
+    failure.status === 404 ? Effect.succeed(false) : Effect.fail(failure),
+  );
+
+/** Whether opencode works on the message or has begun to answer it, and whether it works on another one. */
+const stateOf = Effect.fnUntraced(function* (handing: Handing, native: string) {
+  // Asked first: a turn that ends in between has left its answer in the list.
+  const isBusy = (yield* handing.calls.busySessions).includes(handing.session);
+  const messages = yield* newestOf(handing);
+  const isThere = messages.some(({ info }) => info.id === native);
+  const isAnswered = messages.some(({ info }) => info.role === "assistant" && info.parentID === native);
+  if (isAnswered || (isThere && isBusy)) return { isTaken: true, isBusy };
+  return { isTaken: !isThere && messages.length >= NEWEST && (yield* hasOlder(handing, native)), isBusy };
+});
+
+/** Hands the message to the agent session. May be repeated after any failure, and at any time after success. */
+export const handOver = Effect.fnUntraced(function* (
+  handing: Handing,
+  message: Prompt,
+): Effect.fn.Return<Handover, HttpFailure> {
+  const look = stateOf(handing, nativeMessageId(message));
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const before = yield* look;
+    if (before.isTaken) return { outcome: "accepted" };
+    if (before.isBusy) return { outcome: "busy" };
+    yield* handing.calls.post(`/session/${handing.session}/prompt_async`, promptBody(message));
+    let looksAfterFault = 0;
+    const taken = Effect.repeat(look, {
+      schedule: LOOK_EVERY,
+      until: ({ isTaken }) => {
+        if (handing.fault() !== null) looksAfterFault += 1;
+        return isTaken || looksAfterFault > LOOKS_AFTER_FAULT;
+      },
+    });
+    const after = yield* Effect.timeoutOption(taken, TAKEN_WITHIN);
+    if (Option.isSome(after) && after.value.isTaken) return { outcome: "accepted" };
+    const error = handing.fault();
+    if (error !== null) return { outcome: "refused", error };
+  }
+  return { outcome: "refused", error: NOT_TAKEN };
+});

@@ -1,0 +1,56 @@
+/** Turns opencode's questions and permissions into items of the conversation. Pure. */
+import { EMPTY_ITEM } from "../../../src/domain/conversation/conversation.ts";
+import type { ItemDraft } from "../adapter.ts";
+import { placed } from "./ids.ts";
+import { textIn, type Place } from "./items.ts";
+import type { Asked, Part } from "./records.ts";
+
+/** How a request was settled. Null while it is open. */
+export interface Settled {
+  readonly status: "completed" | "interrupted";
+  /** The answer, as the agent got it. */
+  readonly answer: string;
+  readonly atMs: number;
+}
+
+/** The command that a tool call runs. Null if it runs none, or its arguments are not known yet. */
+export const commandOf = ({ state }: Part): string | null => textIn(state?.input, "command");
+
+/**
+ * A question or permission as an item. `turnId` is the turn in which the agent asks. `command`: the one that waits for
+ * the permission, or null.
+ */
+export const requestItem = (
+  asked: Asked,
+  place: Place,
+  {
+    askedMs,
+    settled,
+    command = null,
+  }: { readonly askedMs: number; readonly settled: Settled | null; readonly command?: string | null },
+): ItemDraft => ({
+  ...EMPTY_ITEM,
+  native_id: asked.id,
+  ...placed(asked.id),
+  kind: "request",
+  role: "agent",
+  status: settled?.status ?? "pending",
+  turn_id: place.turnId,
+  parent_id: place.parentId,
+  content: settled === null || settled.answer === "" ? [] : [{ type: "text", text: settled.answer }],
+  request: {
+    kind: asked.permission === undefined ? "question" : "permission",
+    title: asked.permission ?? asked.questions?.[0]?.header ?? "",
+    patterns: asked.patterns ?? [],
+    ...(command !== null && { command }),
+    ...(asked.always !== undefined && { always: asked.always }),
+    questions: (asked.questions ?? []).map(({ question, header = "", options = [], multiple = false }) => ({
+      title: header,
+      text: question,
+      options: options.map(({ label, description }) => ({ label, description: description ?? null })),
+      multiple,
+    })),
+  },
+  created_at: askedMs,
+  completed_at: settled?.atMs ?? null,
+});

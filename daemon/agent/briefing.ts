@@ -1,0 +1,204 @@
+/**
+ * What the agent in a fresh sandbox knows of its session's former sandboxes: the conversation, and the work that was saved
+ * (docs/decisions/0045). People see a note of it.
+ *
+ *  B1 The agent gets the conversation itself if its runtime can take it over; else a summary. The note says which, and
+ *     why it is a summary. If the runtime takes neither, the note says that.
+ *  B2 It has it before any message of a person, and begins no turn.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import type { History } from "../../src/domain/conversation/history.ts";
+import type { Recap } from "../../src/domain/sandbox/launch.ts";
+import type { Restored } from "../../src/domain/save/saved.ts";
+import type { AgentSession, Briefing, Restoring, RuntimeAdapter } from "../adapters/adapter.ts";
+import type { ConversationFeed } from "../conversation/feed.ts";
+import { noteItem } from "../conversation/note.ts";
+import type { HttpFailure } from "../http/client.ts";
+import type { Log } from "../logs/log.ts";
+import type { Report } from "../report.ts";
+import type { Settings } from "../settings.ts";
+import type { SetupFailure } from "../boot/setup.ts";
+
+export interface BriefingParts {
+  readonly settings: Settings;
+  readonly adapter: Pick<RuntimeAdapter, "restore" | "tell">;
+  readonly feed: Pick<ConversationFeed, "item">;
+  readonly log: Log;
+  readonly report: Pick<Report, "restored">;
+}
+
+/** Pause between two attempts. */
+const AGAIN = Schedule.spaced("500 millis");
+/** How often a briefing is given to a runtime that answers and refuses it. */
+const REFUSALS_MAX = 10;
+
+const CONTINUES = "The session continues in a new sandbox.";
+
+const NOTES = {
+  native: "The agent has the whole conversation so far, with its tool calls and their results.",
+  shortened: "The agent has the newest part of the conversation itself, and a summary of what came before.",
+  summary: "The agent has a summary of the conversation so far, not the conversation itself",
+  none: "The agent does not have the conversation so far, because its runtime did not take it.",
+} as const;
+
+const WHY: Readonly<Record<Extract<Restoring, { outcome: "failed" }>["why"], string>> = {
+  refused: "because its runtime did not take the conversation.",
+  different: "because its runtime did not keep the conversation as it was.",
+  late: "because its runtime did not take the conversation in time.",
+};
+
+/** For the agent, below the conversation that it has again. */
+const CONTINUED =
+  `${CONTINUES} You have the conversation so far. Programs that you started are not running any more, and files that were neither ` +
+  "pushed nor saved are gone. Do not answer this message. Use it to understand what people ask next.";
+
+interface Told {
+  readonly text: string;
+  readonly note: string;
+}
+
+/** A briefing, and what people see if the runtime refuses it. */
+export interface Recalled extends Briefing {
+  readonly unheard: string;
+}
+
+/** Restores the conversation. @returns what the agent hears in addition. Null: it has no former sandbox. */
+export const recallFormer = Effect.fnUntraced(function* (
+  parts: BriefingParts,
+  session: AgentSession,
+): Effect.fn.Return<Recalled | null> {
+  const { recap, wip } = parts.settings.launch;
+  const { restored } = parts.report;
+  const { sessionId } = session;
+  const chosen = {
+    sessionId,
+    agentName: recap?.agent ?? session.agentName,
+    model: recap?.model ?? session.model,
+  };
+  const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
+  const told = [
+    ...(recalled === null ? [] : [recalled]),
+    ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : [savedWork(restored)]),
+  ];
+  if (told.length === 0) return null;
+  return {
+    ...chosen,
+    text: told.map(({ text }) => text).join("\n\n"),
+    note: told.map(({ note }) => note).join(" "),
+    unheard: recalled?.unheard ?? `${CONTINUES} The agent does not know which unpushed work came back.`,
+  };
+});
+
+/** What the agent hears when its setup command failed, in addition to what it hears of former sandboxes. */
+export const withSetup = (
+  recalled: Recalled | null,
+  failed: SetupFailure | null,
+  session: AgentSession,
+): Recalled | null => {
+  if (failed === null) return recalled;
+  const unheard = "The agent does not know that the setup command failed.";
+  if (recalled === null) return { ...session, ...failed, unheard };
+  return {
+    ...recalled,
+    text: `${recalled.text}\n\n${failed.text}`,
+    note: `${recalled.note} ${failed.note}`,
+    unheard: `${recalled.unheard} ${unheard}`,
+  };
+};
+
+/** B1. */
+const recall = Effect.fnUntraced(function* (
+  { adapter, log }: BriefingParts,
+  { text, history }: Recap,
+  session: AgentSession,
+): Effect.fn.Return<Told & Pick<Recalled, "unheard">> {
+  const unheard = `${CONTINUES} ${NOTES.none}`;
+  if (history === undefined || adapter.restore === null)
+    return { text, note: `${CONTINUES} ${NOTES.summary}.`, unheard };
+  const sinceMs = yield* Clock.currentTimeMillis;
+  const restoring = yield* adapter.restore(session, history);
+  const fields = { items: history.items.length, ms: (yield* Clock.currentTimeMillis) - sinceMs };
+  if (restoring.outcome === "restored") {
+    log("conversation restored", fields);
+    const note = `${CONTINUES} ${noteOf(history)}`;
+    return { text: CONTINUED, note, unheard: note };
+  }
+  log("conversation not restored", { ...fields, why: restoring.why, message: restoring.message });
+  return { text, note: `${CONTINUES} ${NOTES.summary}, ${WHY[restoring.why]}`, unheard };
+});
+
+const noteOf = ({ summary }: History): string => (summary === null ? NOTES.native : NOTES.shortened);
+
+/** People restarted the session without its saved work. */
+const NOT_WANTED: Told = {
+  text:
+    "Unpushed work from before the restart of this session is saved, but not in this workspace: the session was restarted " +
+    "without it.",
+  note: "The session was restarted without its saved work.",
+};
+
+/** Unpushed work of a former sandbox, and the part of it that the workspace has again. */
+const savedWork = (restored: Restored): Told => {
+  const parts = partsOf(restored);
+  if (isNothing(restored))
+    return {
+      text: `Unpushed work from before the restart of this session is not in this workspace. ${parts}`,
+      note: `The unpushed work was not restored. ${parts}`,
+    };
+  return {
+    text:
+      `Unpushed work from before the restart of this session is in the workspace again: ${parts} ` +
+      "The files are uncommitted changes.",
+    note: `The unpushed work was restored: ${parts}`,
+  };
+};
+
+const isNothing = ({ refs, commits, files }: Restored): boolean =>
+  commits === 0 && files === 0 && refs.length === 0;
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** How many paths are named. */
+const NAMED_PATHS = 10;
+
+const named = (all: readonly string[]): string =>
+  all.slice(0, NAMED_PATHS).join(", ") +
+  (all.length > NAMED_PATHS ? ` and ${all.length - NAMED_PATHS} more` : "");
+
+/** What came back, under which names, and what did not, in sentences. */
+const partsOf = ({ commits, refs, files, renamed, skipped, error }: Restored): string => {
+  const left = skipped.map(
+    ({ path, reason, count = 1 }) => `${path}${count > 1 ? ` and ${count - 1} more` : ""} (${reason})`,
+  );
+  return [
+    `${counted(commits, "commit")} of the branch, ${counted(files, "changed file")}.`,
+    ...(refs.length > 0 ? [`With these refs: ${named(refs)}.`] : []),
+    ...(renamed.length > 0
+      ? [
+          "The branch or newer work has other versions of some files, so these are beside them: " +
+            `${named(renamed.map(({ path, as }) => `${path} as ${as}`))}.`,
+        ]
+      : []),
+    ...(left.length > 0 ? [`Not restored: ${named(left)}.`] : []),
+    ...(error === null ? [] : [error]),
+  ].join(" ");
+};
+
+/** Gives the agent the briefing, as soon as its runtime takes it. */
+export const brief = Effect.fnUntraced(function* ({ adapter, feed, log }: BriefingParts, briefing: Recalled) {
+  let refusals = 0;
+  const mayTryAgain = ({ status }: HttpFailure): boolean => {
+    if (status !== null) refusals += 1;
+    return refusals < REFUSALS_MAX;
+  };
+  const refused = yield* adapter.tell(briefing).pipe(
+    Effect.retry({ schedule: AGAIN, while: mayTryAgain }),
+    Effect.as(null),
+    Effect.catch(({ message }) => Effect.succeed(message)),
+  );
+  if (refused === null) return log("the agent got a briefing");
+  log("the agent did not get a briefing", { message: refused });
+  feed.item(noteItem("former", briefing.unheard, yield* Clock.currentTimeMillis));
+});

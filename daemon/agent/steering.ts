@@ -1,0 +1,363 @@
+/**
+ * Messages, interrupts and answers of people, on their way to the agent runtime (src/domain/conversation/steering.ts), and the turns
+ * that they begin.
+ *
+ *  E1 Handovers and interrupts take turns. So an interrupt that is under way never meets a later turn (Y3).
+ *  E2 A message that was accepted is accepted again, with the same turn (Y1).
+ *  E3 While a turn is open, the runtime is asked again and again whether it rests. Events only say when to ask at once. So
+ *     no lost or late event keeps a turn open, or ends a wrong one.
+ *  E4 A call that has begun is completed, even if its caller has left.
+ */
+import * as Cause from "effect/Cause";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
+import * as Latch from "effect/Latch";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import * as SchemaIssue from "effect/SchemaIssue";
+import type * as Scope from "effect/Scope";
+import * as Semaphore from "effect/Semaphore";
+import { thrownText } from "../../src/ground/thrown.ts";
+import { BoundedMap } from "../../src/ground/bounded-map.ts";
+import type { ItemError, TurnNow } from "../../src/domain/conversation/conversation.ts";
+import {
+  AnswerOrder,
+  InterruptOrder,
+  MESSAGE_TEXT_MAX,
+  OutgoingMessage,
+  type MessageHandedOver,
+} from "../../src/domain/conversation/steering.ts";
+import type { ConversationTurn } from "../../src/domain/session/last-turn.ts";
+import type {
+  AdapterSteering,
+  AgentSession,
+  ConversationObserver,
+  Handover,
+  RuntimeAdapter,
+} from "../adapters/adapter.ts";
+import type { Attachments } from "./attachments.ts";
+import { ENDING, invalid, NOT_READY, NOT_SUPPORTED, refusal, type Refused } from "../http/answer.ts";
+import type { ControlAnswer } from "../http/control.ts";
+import type { ConversationFeed } from "../conversation/feed.ts";
+import type { HttpFailure } from "../http/client.ts";
+import type { Log } from "../logs/log.ts";
+import type { Report } from "../report.ts";
+import type { SteeringName } from "../http/route.ts";
+import { TurnBook } from "./turn-book.ts";
+
+export interface SteeringOptions {
+  readonly adapter: Pick<RuntimeAdapter, "steering">;
+  readonly report: Pick<Report, "serving">;
+  readonly feed: ConversationFeed;
+  readonly log: Log;
+  readonly session: AgentSession;
+  readonly attachments: Pick<Attachments, "missing" | "files">;
+}
+
+/** Never rejects. */
+export type SteeringSurface = (name: SteeringName, body: unknown) => Promise<ControlAnswer>;
+
+/** How soon the runtime is asked after a sign of rest. The pause doubles with each answer that it works. */
+const CHECK_SOON_MS = 100;
+const CHECK_EVERY_MS = 2000;
+/** How many accepted messages are remembered (E2). The service repeats only its newest one. */
+const ACCEPTED_KEPT = 256;
+
+const UNREACHABLE = refusal(
+  502,
+  "upstream_unreachable",
+  "The agent runtime did not respond. The call may have been carried out. It can be repeated.",
+);
+
+const decodeMessage = Schema.decodeUnknownResult(OutgoingMessage);
+const decodeInterrupt = Schema.decodeUnknownResult(InterruptOrder);
+const decodeAnswer = Schema.decodeUnknownResult(AnswerOrder);
+
+const formatted = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: ({ _tag }) =>
+    _tag === "MissingKey" ? "missing field" : "another value than the contract allows",
+});
+
+/** The body as it should be, or the refusal. */
+const read = <A>(decoded: Result.Result<A, Schema.SchemaError>): { readonly body: A } | Refused => {
+  if (Result.isSuccess(decoded)) return { body: decoded.success };
+  const [issue] = formatted(decoded.failure.issue).issues;
+  const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
+  return invalid(path.join("."), issue?.message ?? "another value than the contract allows");
+};
+
+/** The surface, and the duty of E3, while the scope lives. */
+export const makeSteering = Effect.fnUntraced(function* (
+  steering: Steering,
+): Effect.fn.Return<SteeringSurface, never, Scope.Scope> {
+  const scope = yield* Effect.scope;
+  yield* Effect.forkScoped(steering.watch);
+  return (name, body) =>
+    Effect.runPromise(
+      Effect.flatMap(Effect.forkIn(steering.handle(name, body), scope), Fiber.join).pipe(
+        Effect.catchCause(() => Effect.succeed(ENDING)),
+      ),
+    );
+});
+
+export class Steering {
+  /** Receives the runtime's conversation. */
+  readonly observer: ConversationObserver;
+  readonly #options: SteeringOptions;
+  readonly #book: TurnBook;
+  /** E1. */
+  readonly #calls = Semaphore.makeUnsafe(1);
+  /** The turns of messages that were accepted. */
+  readonly #accepted = new BoundedMap<string, number>(ACCEPTED_KEPT);
+  /** Open while there is something to ask the runtime at once. */
+  readonly #due = Latch.makeUnsafe(false);
+  #pauseMs = CHECK_SOON_MS;
+  #isPrepared = false;
+  #isEnding = false;
+  /** The runtime's silence is logged once. */
+  #isSilent = false;
+
+  constructor(options: SteeringOptions) {
+    const { feed } = options;
+    this.#options = options;
+    this.#book = new TurnBook(feed.turn);
+    this.observer = { item: feed.item, grown: feed.grown, turn: (now) => this.#observed(now) };
+  }
+
+  /** Whether a turn is open, also one that the runtime has not begun yet. */
+  get isTurnOpen(): boolean {
+    return this.#book.open !== null;
+  }
+
+  /** The daemon has ended a turn. */
+  turnEnded(error: ItemError): void {
+    this.#options.feed.turnEnded(error);
+  }
+
+  /** The turn that is open or was the last one. Null: the runtime's turns are not counted. */
+  get newestTurn(): ConversationTurn | null {
+    return this.#options.adapter.steering === null ? null : this.#book.newest;
+  }
+
+  /** The initial prompt will be handed over: it is the first turn. */
+  promptPending(): void {
+    if (this.#options.adapter.steering !== null) this.#book.begin(this.#options.session.sessionId);
+  }
+
+  /** The runtime has accepted the initial prompt. */
+  get promptAccepted(): Effect.Effect<void> {
+    return Effect.map(Clock.currentTimeMillis, (nowMs) => {
+      const { open } = this.#book;
+      if (open !== null) this.#book.handed(open.number, { hasBegun: false, nowMs });
+      this.#askSoon();
+    });
+  }
+
+  /** The runtime will never accept the initial prompt. */
+  promptRefused(): void {
+    const { open } = this.#book;
+    if (open !== null) this.#book.refused(open.number);
+  }
+
+  /** The agent session has what it gets before any message. */
+  prepared(): void {
+    this.#isPrepared = true;
+  }
+
+  /** The sandbox is about to end. A message that comes now waits in the service for the next sandbox. */
+  end(): void {
+    this.#isEnding = true;
+  }
+
+  /** It stays after all. */
+  goOn(): void {
+    this.#isEnding = false;
+  }
+
+  /** The runtime's process is gone. */
+  runtimeEnded(): void {
+    // The items first: the turn's end is told after them.
+    this.#options.feed.runtimeEnded();
+    this.#book.runtimeEnded();
+  }
+
+  handle(name: SteeringName, body: unknown): Effect.Effect<ControlAnswer> {
+    const { steering } = this.#options.adapter;
+    if (steering === null) return Effect.succeed(NOT_SUPPORTED);
+    if (name === "models")
+      return this.#asked(
+        name,
+        Effect.map(steering.offers(this.#options.session), (done) => ({ done })),
+      );
+    if (name === "messages") return this.#message(steering, read(decodeMessage(body)));
+    if (name === "interrupt") return this.#interrupt(steering, read(decodeInterrupt(body)));
+    const order = read(decodeAnswer(body));
+    if ("status" in order) return Effect.succeed(order);
+    const { request_id: id, answer } = order.body;
+    return this.#asked(
+      name,
+      Effect.map(steering.answer(id, answer), (answered) => ({ done: { answered } })),
+    );
+  }
+
+  /** E3. */
+  get watch(): Effect.Effect<never> {
+    return Effect.forever(
+      Effect.gen({ self: this }, function* () {
+        const { open } = this.#book;
+        const isIdle = open === null || open.isHanding;
+        yield* isIdle ? this.#due.await : Effect.timeoutOption(this.#due.await, this.#pauseMs);
+        this.#due.closeUnsafe();
+        this.#pauseMs = Math.min(2 * this.#pauseMs, CHECK_EVERY_MS);
+        // A defect must not end the loop: a turn would stay open for ever.
+        yield* Effect.catchCause(this.#check, (cause) => Effect.sync(() => this.#silent("turn", cause)));
+      }),
+    );
+  }
+
+  #observed(now: TurnNow): void {
+    this.#book.observed(now);
+    // The conversation and the book differ: one of them is late.
+    if ((now.state === "idle") === this.isTurnOpen) this.#askSoon();
+  }
+
+  #askSoon(): void {
+    this.#pauseMs = CHECK_SOON_MS;
+    this.#due.openUnsafe();
+  }
+
+  /** Asks once whether the runtime rests. */
+  get #check(): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const { adapter, report, session } = this.#options;
+      const { open } = this.#book;
+      if (adapter.steering === null || !report.serving || open?.isHanding === true) return;
+      const { messageId = null, number = null } = open ?? {};
+      const seen = yield* Effect.exit(adapter.steering.look(session.sessionId, messageId));
+      if (Exit.isFailure(seen)) return this.#silent("turn", seen.cause);
+      this.#isSilent = false;
+      if (!seen.value.isBusy) {
+        const { hasBegun } = seen.value;
+        const nowMs = yield* Clock.currentTimeMillis;
+        if (number !== null) this.#book.sawRest(number, { hasBegun, nowMs });
+        return;
+      }
+      this.#book.sawWork(number);
+      if (this.#book.open?.isStopping === true)
+        yield* this.#stopNow(adapter.steering, this.#book.open.number);
+    });
+  }
+
+  #message(
+    steering: AdapterSteering,
+    order: { readonly body: OutgoingMessage } | Refused,
+  ): Effect.Effect<ControlAnswer> {
+    return Effect.suspend(() => {
+      if ("status" in order) return Effect.succeed(order);
+      const message = order.body;
+      if (Buffer.byteLength(message.text) > MESSAGE_TEXT_MAX)
+        return Effect.succeed(invalid("text", `must have at most ${MESSAGE_TEXT_MAX} bytes`));
+      const { open } = this.#book;
+      // Answered at once. A repeated message waits for its own handover instead.
+      if (open !== null && open.messageId !== message.id && !this.#accepted.has(message.id))
+        return Effect.succeed(told({ outcome: "busy", turn: open.number }));
+      return this.#calls.withPermit(this.#handOver(steering, message));
+    });
+  }
+
+  #handOver(steering: AdapterSteering, message: OutgoingMessage): Effect.Effect<ControlAnswer> {
+    return Effect.gen({ self: this }, function* () {
+      const known = this.#accepted.get(message.id);
+      if (known !== undefined) return told({ outcome: "accepted", turn: known });
+      if (this.#isEnding) return ENDING;
+      if (!this.#options.report.serving || !this.#isPrepared) return NOT_READY;
+      const { open } = this.#book;
+      if (open !== null && open.messageId !== message.id) return told({ outcome: "busy", turn: open.number });
+      const { attachments, session } = this.#options;
+      const named = message.attachments ?? [];
+      const missing = attachments.missing(named);
+      if (missing.length > 0) return told({ outcome: "incomplete", attachments: missing });
+      const turn = this.#book.begin(message.id);
+      const handed = yield* Effect.exit(steering.hand(session, message, attachments.files(named)));
+      const nowMs = yield* Clock.currentTimeMillis;
+      this.#askSoon();
+      if (Exit.isSuccess(handed)) return told(this.#outcome(handed.value, { id: message.id, turn, nowMs }));
+      // The runtime may have it.
+      this.#book.handed(turn, { hasBegun: false, nowMs });
+      this.#silent("messages", handed.cause);
+      return UNREACHABLE;
+    });
+  }
+
+  #outcome(
+    handed: Handover,
+    { id, turn, nowMs }: { readonly id: string; readonly turn: number; readonly nowMs: number },
+  ): MessageHandedOver {
+    if (handed.outcome === "refused") {
+      this.#book.refused(turn);
+      return handed;
+    }
+    if (handed.outcome === "busy") this.#book.foundBusy(turn);
+    else {
+      this.#book.handed(turn, { hasBegun: true, nowMs });
+      this.#accepted.set(id, turn);
+    }
+    return { ...handed, turn };
+  }
+
+  #interrupt(
+    steering: AdapterSteering,
+    order: { readonly body: InterruptOrder } | Refused,
+  ): Effect.Effect<ControlAnswer> {
+    return Effect.suspend(() => {
+      if ("status" in order) return Effect.succeed(order);
+      const { turn } = order.body;
+      const { open } = this.#book;
+      if (open?.number !== turn) return Effect.succeed({ done: { interrupted: false } });
+      // It is stopped once the runtime has it.
+      if (open.isHanding) return Effect.succeed({ done: { interrupted: this.#book.stop(turn) } });
+      return Effect.map(this.#stopNow(steering, turn), (interrupted) =>
+        interrupted === null ? UNREACHABLE : { done: { interrupted } },
+      );
+    });
+  }
+
+  /** Whether the turn is open. If it has not begun yet, it is stopped again later. Null: the runtime did not answer. */
+  #stopNow(steering: AdapterSteering, turn: number): Effect.Effect<boolean | null> {
+    return this.#calls.withPermit(
+      Effect.gen({ self: this }, function* () {
+        if (!this.#book.stop(turn)) return false;
+        if (!this.#options.report.serving) return true;
+        const done = yield* Effect.exit(steering.interrupt(this.#options.session.sessionId));
+        this.#askSoon();
+        if (Exit.isSuccess(done)) return true;
+        this.#silent("interrupt", done.cause);
+        return null;
+      }),
+    );
+  }
+
+  /** The answer of a call that needs the runtime. */
+  #asked(name: SteeringName, call: Effect.Effect<ControlAnswer, HttpFailure>): Effect.Effect<ControlAnswer> {
+    return Effect.suspend(() =>
+      this.#options.report.serving
+        ? Effect.catchCause(call, (cause) => {
+            this.#silent(name, cause);
+            return Effect.succeed(UNREACHABLE);
+          })
+        : Effect.succeed(NOT_READY),
+    );
+  }
+
+  #silent(call: SteeringName | "turn", cause: Cause.Cause<unknown>): void {
+    const error = Cause.squash(cause);
+    const message = thrownText(error);
+    if (call !== "turn" || !this.#isSilent)
+      this.#options.log("the agent runtime did not answer", { call, message });
+    if (call === "turn") this.#isSilent = true;
+  }
+}
+
+const told = (done: MessageHandedOver): ControlAnswer => ({ done });

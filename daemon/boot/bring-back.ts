@@ -1,0 +1,198 @@
+/**
+ * A boot that brings saved work back, if the request to restart asked for it (docs/decisions/0094). The service delivers the work
+ * after the checkout; the boot waits for it.
+ */
+import type { Readable, Writable } from "node:stream";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Schema from "effect/Schema";
+import { cutFront, storableText } from "../../src/domain/text.ts";
+import type { Redactor } from "../../src/domain/secret/redactor.ts";
+import type { RestorePart } from "../../src/domain/save/listing.ts";
+import { notRestored, Restored, restoredTogether } from "../../src/domain/save/saved.ts";
+import { rereadCheckout, type Checkout } from "../git/checkout.ts";
+import type { Log } from "../logs/log.ts";
+import type { Report } from "../report.ts";
+import { JoinedBodies, type Passed } from "../saving/restoring/joined.ts";
+import { placeIn } from "../saving/surface.ts";
+import { outputOf, withProgram } from "../saving/workspace-program.ts";
+import type { Settings } from "../settings.ts";
+import type { SetupAhead } from "./setup-ahead.ts";
+
+/** How long the boot waits for the work, and how long bringing it back may take. */
+const DEADLINE = "10 minutes";
+/** How many deliveries the boot takes for one restoration, if each breaks off. */
+const DELIVERIES_MAX = 10;
+/** The longest error that is reported. */
+const MAX_ERROR_LENGTH = 2000;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+interface Arrived {
+  readonly body: Readable;
+  readonly part: RestorePart;
+}
+
+/** Where the service's deliveries meet the boot that waits for one. */
+export class Delivery {
+  /** The results of the parts that are done. */
+  readonly #results = new Map<number, Restored>();
+  #done = Deferred.makeUnsafe<Restored>();
+  /** Null: the boot waits for none. */
+  #wanted: Deferred.Deferred<Arrived> | null = null;
+
+  /**
+   * Takes the body of `POST /platform/restore`. A part that is done is answered as it was.
+   *
+   * @returns its result. Null: nothing waits for it, or not any more
+   */
+  deliver(body: Readable, part: RestorePart): Effect.Effect<Restored> | null {
+    const known = this.#results.get(part.number);
+    if (known !== undefined) {
+      body.resume();
+      return Effect.succeed(known);
+    }
+    if (this.#wanted === null) return null;
+    Deferred.doneUnsafe(this.#wanted, Effect.succeed({ body, part }));
+    this.#wanted = null;
+    return Deferred.await(this.#done);
+  }
+
+  /** Waits for the next delivery. Null: it did not come in time. */
+  get arrival(): Effect.Effect<Arrived | null> {
+    return Effect.suspend(() => {
+      const wanted = Deferred.makeUnsafe<Arrived>();
+      this.#wanted = wanted;
+      return Effect.map(Effect.timeoutOption(Deferred.await(wanted), DEADLINE), Option.getOrNull);
+    }).pipe(Effect.ensuring(Effect.sync(() => (this.#wanted = null))));
+  }
+
+  /** Answers the deliveries of a part. */
+  finish({ number }: RestorePart, restored: Restored): void {
+    this.#results.set(number, restored);
+    Deferred.doneUnsafe(this.#done, Effect.succeed(restored));
+    this.#done = Deferred.makeUnsafe<Restored>();
+  }
+}
+
+interface BringingBack {
+  readonly settings: Settings;
+  readonly report: Report;
+  readonly redactor: Redactor;
+  readonly log: Log;
+  readonly delivery: Delivery;
+  /** A setup command that began before the session: its files must not be in the way. */
+  readonly ahead: SetupAhead | null;
+}
+
+/** One delivery of the saved work. */
+interface Bringing {
+  readonly body: Readable;
+  readonly part: RestorePart;
+  /** The commit that was checked out. */
+  readonly tip: string | null;
+  /** Hears what comes after the delivery has broken off. */
+  readonly again: (part: RestorePart) => void;
+}
+
+/** Restores the saved work, if that is wanted. @returns the checkout as it is then */
+export const bringBack = Effect.fnUntraced(function* (
+  parts: BringingBack,
+  checkout: Checkout,
+): Effect.fn.Return<Checkout> {
+  const { settings, report, redactor, log, delivery, ahead } = parts;
+  if (settings.launch.restore !== true) return checkout;
+  if (ahead !== null) yield* ahead.undo;
+  log("waiting for saved work");
+  const tip = checkout.commit;
+  let outcome: Restored | null = null;
+  for (let isLast = false; !isLast;) {
+    const first: Arrived | null = yield* arrived(parts);
+    let part: RestorePart = first?.part ?? { number: 1, isLast: true };
+    const again = (next: RestorePart) => (part = next);
+    const brought: Restored =
+      first === null
+        ? notRestored("The saved work did not arrive in time.")
+        : yield* restore(parts, { body: first.body, part, tip, again });
+    isLast = part.isLast;
+    outcome = outcome === null ? brought : restoredTogether(outcome, brought);
+    delivery.finish(part, brought);
+  }
+  const { wip: commit = null } = settings.launch;
+  report.restored = shown(redactor, { ...(outcome ?? notRestored("")), wip: commit === "" ? null : commit });
+  report.restore = "done";
+  const { commits, files, skipped, error } = report.restored;
+  log("work restored", { commits, files, skipped: skipped.length, error });
+  return yield* rereadCheckout(settings, checkout);
+});
+
+/** The next delivery. The report says that it is wanted, then that it arrives. */
+const arrived = Effect.fnUntraced(function* ({ report, delivery, log }: BringingBack) {
+  report.restore = "wanted";
+  const delivered = yield* delivery.arrival;
+  if (delivered === null) return null;
+  report.restore = "running";
+  log("saved work arrives");
+  return delivered;
+});
+
+/** Gives the program what arrives. A delivery that breaks off, as the service ended or its connection, is waited for again. */
+const feed = Effect.fnUntraced(function* (
+  parts: BringingBack,
+  { body: first, again }: Pick<Bringing, "body" | "again">,
+  input: Writable,
+) {
+  const joined = new JoinedBodies(input);
+  let body: Readable | null = first;
+  for (let left = DELIVERIES_MAX - 1; body !== null; left -= 1) {
+    const delivered = body;
+    const passed: Passed = yield* Effect.promise(() => joined.pass(delivered));
+    if (passed !== "broken" || left === 0) break;
+    parts.log("saved work broke off, waiting for it again");
+    const next = yield* arrived(parts);
+    if (next !== null) again(next.part);
+    body = next?.body ?? null;
+  }
+  input.end();
+});
+
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Restored));
+
+/** Runs the program that writes the work into the workspace. Never fails. */
+const restore = (parts: BringingBack, { body, part, tip, again }: Bringing): Effect.Effect<Restored> =>
+  withProgram(
+    parts.settings,
+    { command: "restore", tip, part, ...placeIn(parts.settings) },
+    ({ input, output, problem }) =>
+      Effect.gen(function* () {
+        yield* Effect.forkChild(feed(parts, { body, again }, input));
+        const answer = yield* outputOf(output, MAX_ANSWER_BYTES);
+        const said = answer === null ? "its result is too long" : yield* problem;
+        const decoded = decode(answer?.toString("utf8") ?? "");
+        if (said === null && decoded._tag === "Some") return decoded.value;
+        return notRestored(`The saved work could not be restored: ${said ?? "the result is malformed"}`);
+      }),
+  ).pipe(
+    Effect.timeoutOrElse({
+      duration: DEADLINE,
+      orElse: () => Effect.succeed(notRestored(`Bringing the saved work back took longer than ${DEADLINE}.`)),
+    }),
+  );
+
+/**
+ * For the agent and the health report: names as text instead of bytes, and without secrets. Texts are redacted before they are
+ * cut; the end has the reason.
+ */
+const shown = (redactor: Redactor, restored: Restored): Restored => {
+  const text = (bytes: string): string => redactor.redact(Buffer.from(bytes, "latin1").toString("utf8"));
+  return {
+    ...restored,
+    refs: restored.refs.map(text),
+    renamed: restored.renamed.map(({ path, as }) => ({ path: text(path), as: text(as) })),
+    skipped: restored.skipped.map((one) => ({ ...one, path: text(one.path) })),
+    error:
+      restored.error === null
+        ? null
+        : cutFront(redactor.redact(storableText(restored.error)), MAX_ERROR_LENGTH),
+  };
+};

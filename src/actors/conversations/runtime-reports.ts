@@ -1,0 +1,126 @@
+/**
+ * Tells a conversation's actor what the runtime of one sandbox does. Of several reports that wait, the actor gets the
+ * newest. The first report after a start repeats the present state, so nothing is lost with a message.
+ *
+ * A request without an answer is declined when its time is over. Until then the sandbox and its agent wait.
+ */
+import { isDeepStrictEqual } from "node:util";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Queue from "effect/Queue";
+import * as Schedule from "effect/Schedule";
+import { isClosed, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
+import type { ConversationEvent } from "../../machines/conversation.ts";
+import { Conversations, type ConversationChange } from "../../store/ports/sessions/conversations.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
+import { Actors } from "../../services/actors.ts";
+import { told } from "../delivery.ts";
+import { waitOutOutage } from "../../store/ports/outage.ts";
+
+/** The actor mostly hears of a request before its time is over. */
+const SOON_MS = 1_000;
+/** If it heard later, it did not take the answer, and gets it again. */
+const EXPIRED_AGAIN = "5 seconds";
+
+export interface RequestOptions {
+  /** How long a request waits for its answer (PLATFORM_REQUEST_TTL_MS). */
+  readonly requestTtlMs: number;
+}
+
+type RuntimeReported = Extract<ConversationEvent, { type: "runtime.reported" }>;
+
+/** A written portion of a report: what the daemon reported, and what that has changed. */
+interface News {
+  readonly items: readonly NativeItem[];
+  readonly changes: readonly ConversationChange[];
+  /** The conversation's number after this write. */
+  readonly seq: number;
+  readonly turn: TurnNow | null;
+  /** How many turns have ended. Null: no news. */
+  readonly ended: number | null;
+}
+
+/**
+ * Whether a request was written before: the answer to an earlier write was lost, or another node was first. Then the
+ * changes do not have it.
+ */
+const isMissed = ({ items, changes }: News): boolean =>
+  items.some(
+    ({ kind, native_id: native }) =>
+      kind === "request" &&
+      !changes.some((change) => change.type === "item" && change.item.nativeId === native),
+  );
+
+/** @returns a function that takes news of one sandbox, in order. It tells the actor while its scope lives. */
+export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: RequestOptions) {
+  const conversations = yield* Conversations;
+  const sessions = yield* Sessions;
+  const actors = yield* Actors;
+
+  return Effect.fnUntraced(function* ({
+    sandboxId,
+    sessionId,
+  }: {
+    readonly sandboxId: string;
+    readonly sessionId: string;
+  }) {
+    const session = yield* waitOutOutage("conversation", sessions.get(sessionId));
+    const page = conversations.page(sessionId, { before: null, limit: 1 });
+    const openRequests = Effect.map(Effect.orDie(waitOutOutage("conversation", page)), (known) =>
+      (known?.requests ?? []).filter((item) => item.sandboxId === sandboxId),
+    );
+    const requests = new Set<string>();
+    // A trigger's session has no person who could answer.
+    const isAttended = session?.triggerSlug === null;
+    const scope = yield* Effect.scope;
+    const run = Effect.runForkWith(yield* Effect.context());
+    /** The machine takes only an answer to a request that it knows and that has none, so the answer may be repeated. */
+    const expire = (requestId: string, waitMs: number): void => {
+      const declined = { declined: "expired" as const };
+      const given = { type: "answer.given" as const, requestId, answer: declined, by: null };
+      const answered = Effect.repeat(told(actors.conversation(sessionId, given)), {
+        while: () => requests.has(requestId),
+        schedule: Schedule.spaced(EXPIRED_AGAIN),
+      });
+      run(Effect.forkIn(Effect.delay(answered, waitMs), scope));
+    };
+    /** Reads which requests are open. A request that is new here has waited since it was made. */
+    const readRequests = Effect.gen(function* () {
+      const open = new Map((yield* openRequests).map(({ id, createdAt }) => [id, createdAt]));
+      const now = yield* Clock.currentTimeMillis;
+      for (const id of requests) if (!open.has(id)) requests.delete(id);
+      for (const [id, createdAt] of open) {
+        if (requests.has(id)) continue;
+        requests.add(id);
+        expire(id, Math.min(requestTtlMs, Math.max(SOON_MS, createdAt + requestTtlMs - now)));
+      }
+    });
+    yield* readRequests;
+
+    const waiting = yield* Queue.sliding<RuntimeReported>(1);
+    const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
+    yield* Effect.forkIn(Effect.forever(next), scope);
+
+    let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;
+    let last: Omit<RuntimeReported, "seq"> | null = null;
+    return Effect.fnUntraced(function* (news: News) {
+      const { changes, seq, turn, ended } = news;
+      for (const change of changes) {
+        if (change.type !== "item" || change.item.kind !== "request") continue;
+        if (isClosed(change.item.status)) requests.delete(change.item.id);
+        else if (change.item.sandboxId === sandboxId && !requests.has(change.item.id)) {
+          requests.add(change.item.id);
+          expire(change.item.id, requestTtlMs);
+        }
+      }
+      if (isMissed(news)) yield* readRequests;
+      if (turn !== null && ended !== null) state = { ended, isWorking: turn.state !== "idle" };
+      if (state === null) return;
+      const type = "runtime.reported" as const;
+      const report = { type, sandboxId, ...state, requests: [...requests], isAttended };
+      if (isDeepStrictEqual(report, last)) return;
+      last = report;
+      Queue.offerUnsafe(waiting, { ...report, seq });
+    });
+  });
+});

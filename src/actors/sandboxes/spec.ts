@@ -1,0 +1,231 @@
+/** Gathers a sandbox's spec: the injected environment, the project's secrets, and the hosts that it may reach. */
+import { createHash } from "node:crypto";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { DAEMON_PROTOCOL } from "../../domain/sandbox/daemon-protocol.ts";
+import {
+  type EnvironmentInput,
+  injectedEnvironment,
+  splitEnvironment,
+} from "../../domain/sandbox/environment.ts";
+import { commitOfSaved } from "../../domain/save/saved.ts";
+import type { Claim, GitCredential } from "../../domain/sandbox/launch.ts";
+import type { SandboxSpec } from "../../sandbox/port.ts";
+import { startOf } from "../../domain/agents/agents.ts";
+import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
+import { agentIn, Runtimes } from "../../services/projects/runtimes.ts";
+import { Projects } from "../../store/ports/projects/projects.ts";
+import { type Sandbox, Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
+import { Secrets } from "../../store/ports/projects/secrets.ts";
+import { Conversations } from "../../store/ports/sessions/conversations.ts";
+import type { BootEnvironment } from "../../services/environments/environments.ts";
+import { readRecap } from "../../services/sessions/recap.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { openSecrets } from "../../services/projects/project-secrets.ts";
+
+export interface SpecOptions {
+  /** How sandboxes reach this service, e.g. `http://platform.internal` (api.md 8). */
+  readonly internalUrl: string;
+  /** Hosts that every sandbox may reach (PLATFORM_EGRESS_ALLOW). */
+  readonly egressAllow: readonly string[];
+  /** The managed model gateway and the tiers that have it (PLATFORM_LLM_*). Null if no gateway is configured. */
+  readonly gateway: {
+    readonly upstream: string;
+    readonly baseUrl: string;
+    readonly apiKey: string;
+    readonly tiers: readonly string[];
+  } | null;
+  /** PLATFORM_BOOT_TIMEOUT_MS. */
+  readonly bootTimeoutMs: number;
+  /** PLATFORM_CLONE_CREDENTIAL_TTL_MS. */
+  readonly cloneCredentialTtlMs: number;
+}
+
+/**
+ * How much of a boot's time is left, ms. Never more than a whole boot's time: a clock that was set back must not
+ * lengthen it (threats.md C14).
+ */
+export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs: number): number =>
+  Math.min(Math.max(0, bootDeadlineAt - now), bootTimeoutMs);
+
+const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
+  row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
+
+/** The parts of a spec that a session brings. */
+type OfSession = Pick<SandboxSpec, "sessionId" | "wip" | "restore" | "recap" | "bootDeadlineMs">;
+
+/** What the injected environment takes from a session. */
+type SessionInput = Pick<
+  EnvironmentInput,
+  "sessionId" | "baseRef" | "agentName" | "agentModel" | "initialPrompt"
+>;
+
+interface Standing {
+  readonly sandboxId: string;
+  readonly projectId: string;
+  readonly environment: BootEnvironment;
+  /** The session's, or of no effect. */
+  readonly session: SessionInput;
+}
+
+/** @returns a function that builds what all sandboxes of a project have in common, from the tables as they are now. */
+const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
+  const projects = yield* Projects;
+  const keyring = yield* Keyring;
+  const offered = yield* Runtimes;
+  const services = yield* Effect.context<Secrets | Keyring>();
+  return Effect.fnUntraced(function* ({ sandboxId, projectId, environment, session }: Standing) {
+    const [[state = null], { given, values }] = yield* Effect.all(
+      [projects.states([projectId]), Effect.provideContext(openSecrets(projectId), services)],
+      { concurrency: "unbounded" },
+    );
+    const { project, tier, manifest } = yield* found(`project ${projectId}`, state);
+    const named = yield* Effect.provideService(agentIn(manifest, session.agentName), Runtimes, offered);
+    const { runtime, agent, model } = startOf(named, session.agentModel);
+    const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
+    const { image, variables } = environment;
+    const spec = {
+      id: sandboxId,
+      environment: injectedEnvironment({
+        ...session,
+        agentModel: model,
+        projectId,
+        baseUrl: options.internalUrl,
+        defaultBranch: project.defaultBranch,
+        secretNames: Object.keys(values),
+        secretsRevision: String(given.revision),
+        sandboxToken: keyring.serviceKey(sandboxId),
+        projectToken: keyring.cliToken(sandboxId),
+        gateway: gateway === null ? null : { apiKey: gateway.apiKey, baseUrl: gateway.baseUrl },
+      }),
+      secrets: values,
+      image,
+      ...(Object.keys(variables).length > 0 && { variables }),
+      egressAllow: options.egressAllow,
+      llmUpstream: gateway === null ? null : gateway.upstream,
+      runtime,
+      agent,
+      // The platform has tools of its own, so every agent has some.
+      hasConnectors: true,
+    } satisfies Omit<SandboxSpec, keyof OfSession>;
+    return { spec, given };
+  });
+});
+
+/** What a spec takes from the sandbox's record. */
+type Booting = Pick<Sandbox, "id" | "sessionId" | "bootDeadlineAt">;
+
+/**
+ * Builds the spec of a session's sandbox, with the session, from the tables as they are now, so a booting sandbox gets the newest secrets.
+ * Its image was chosen before (services/environments/environments.ts).
+ */
+export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
+  const sandboxes = yield* Sandboxes;
+  const sessions = yield* Sessions;
+  const services = yield* Effect.context<Conversations>();
+  const makeStanding = yield* standingSpec(options);
+  return Effect.fnUntraced(function* (row: Booting, environment: BootEnvironment) {
+    const { id: sandboxId, sessionId } = row;
+    const session = yield* found(`session ${sessionId}`, yield* sessions.get(sessionId));
+    const { projectId } = session;
+    const standing = makeStanding({
+      sandboxId,
+      projectId,
+      environment,
+      session: { ...session, sessionId },
+    });
+    const [{ spec, given }, recap] = yield* Effect.all(
+      [standing, Effect.provideContext(readRecap(sessionId), services)],
+      { concurrency: "unbounded" },
+    );
+    // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
+    yield* sandboxes.noteSecrets(sandboxId, null, given);
+    const whole = {
+      ...spec,
+      sessionId,
+      wip: commitOfSaved(session.saved),
+      restore: session.restoreSaved,
+      recap,
+      bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
+    } satisfies SandboxSpec;
+    return { spec: whole, session };
+  });
+});
+
+/** A session's variables in a sandbox that has none. They are cut out again. */
+const NO_SESSION: SessionInput = {
+  sessionId: "",
+  baseRef: "",
+  agentName: DEFAULT_AGENT,
+  agentModel: null,
+  initialPrompt: null,
+};
+
+/** @returns a function that builds the spec of a sandbox that waits for a session. */
+export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
+  const makeStanding = yield* standingSpec(options);
+  return Effect.fnUntraced(function* (sandboxId: string, projectId: string, environment: BootEnvironment) {
+    const { spec, given } = yield* makeStanding({
+      sandboxId,
+      projectId,
+      environment,
+      session: NO_SESSION,
+    });
+    const waiting: SandboxSpec = {
+      ...spec,
+      environment: splitEnvironment(spec.environment).standing,
+      sessionId: null,
+      agent: null,
+      wip: null,
+      restore: false,
+      recap: null,
+      bootDeadlineMs: options.bootTimeoutMs,
+    };
+    return { spec: waiting, given };
+  });
+});
+
+/** A digest of everything in a spec that a sandbox is started with and a claim does not bring. Equal for all sandboxes of equal contents. */
+export const recipeOf = (spec: SandboxSpec): string => {
+  const {
+    PLATFORM_TOKEN: _token,
+    PLATFORM_CLI_TOKEN: _cli,
+    PLATFORM_EXECUTOR_TOKEN: _executor,
+    ...standing
+  } = splitEnvironment(spec.environment).standing;
+  // Secrets are named by their revision, which is in the environment.
+  const { image, variables, egressAllow, llmUpstream, runtime, hasConnectors } = spec;
+  const parts = [
+    DAEMON_PROTOCOL,
+    Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    image,
+    Object.entries(variables ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    egressAllow,
+    llmUpstream,
+    [runtime.adapter, runtime.command, Object.entries(runtime.variables), runtime.permissions],
+    hasConnectors,
+  ];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+};
+
+/** The parts of a claim that are not in the spec. */
+export interface ClaimParts {
+  readonly sessionId: string;
+  /** Where the session branch is; null if that is unknown. */
+  readonly branchCommit: string | null;
+  readonly credential: GitCredential;
+}
+
+/** What a waiting sandbox gets with its session. */
+export const claimOf = (spec: SandboxSpec, { sessionId, branchCommit, credential }: ClaimParts): Claim => ({
+  session_id: sessionId,
+  environment: splitEnvironment(spec.environment).session,
+  ...(spec.wip !== null && { wip: spec.wip }),
+  ...(spec.restore && { restore: true }),
+  ...(spec.recap !== null && { recap: spec.recap }),
+  ...(spec.agent !== null && { agent: spec.agent }),
+  ...(branchCommit !== null && { branch_commit: branchCommit }),
+  credential,
+  boot_deadline_ms: spec.bootDeadlineMs,
+});

@@ -1,0 +1,202 @@
+/** `platform sessions transcript` and `platform sessions watch`. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Client } from "../../client.ts";
+import type { Answer } from "../../contract.ts";
+import { command, type Call } from "../../command.ts";
+import { askedLines, CommandsAtWork, isOpen, waits, type Item } from "./agent-requests.ts";
+import { eventsOf, type SentEvent } from "./event-stream.ts";
+import { EXIT, Failure } from "../../failure.ts";
+import { visible, visibleJson, visibleLines } from "../../terminal.ts";
+import { oneOf } from "../../words.ts";
+import { sessionOf } from "./session-argument.ts";
+
+type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
+
+export const transcript = command({
+  name: "sessions transcript",
+  about: "Print the conversation of a session: people, agent and tools",
+  takes: ["[SESSION]"],
+  inProject: true,
+  options: { format: { value: "FORMAT", about: "md for people, json for programs (md)" } },
+  notes: "With --json, the format is json. In a sandbox, SESSION defaults to its own session.",
+  run: async ({ given, options, json, environment, api, project }) => {
+    const format = oneOf(options.format, ["md", "json"], "--format") ?? "md";
+    const isJson = json || format === "json";
+    const path = `/projects/${await project()}/sessions/${sessionOf(given.SESSION, environment)}`;
+    const text = await api().text(`${path}/conversation.${isJson ? "json" : "md"}`);
+    const shown = isJson ? visibleJson(text) : visibleLines(text);
+    return { json: text, text: shown.replace(/\n$/, ""), raw: text };
+  },
+});
+
+/** A pause before the next connection, and the longest one. */
+const AGAIN_MS = 500;
+const AGAIN_MAX_MS = 10_000;
+/** How many items of the past are printed at the start. */
+const PAST = 200;
+
+const LINE_MAX = 200;
+
+const line = (text: string): string => {
+  const [first = ""] = text.split("\n");
+  return visible(
+    first.length > LINE_MAX || first.length < text.length ? `${first.slice(0, LINE_MAX)}…` : first,
+  );
+};
+
+/** An item as one line, when it is finished or waits for a person. Null before. */
+const itemLine = (item: Item): string | null => {
+  if (isOpen(item) && item.kind !== "request") return null;
+  const text = item.content.map((part) => (part.type === "text" ? part.text : part.name)).join("\n");
+  const what =
+    item.tool === null
+      ? (item.request?.title ?? text)
+      : `${item.tool.name} ${item.tool.title ?? ""}`.trimEnd();
+  const who = item.author?.name ?? item.role ?? "-";
+  return `${item.created_at} ${line(who)} ${item.kind} ${item.status}: ${line(what)}`;
+};
+
+/** What the agent asks, and the command that answers it, below the item's line. */
+const requestLines = (item: Item, commands: CommandsAtWork, sid: string): readonly string[] => {
+  if (!waits(item)) return [];
+  const answer = item.request?.kind === "permission" ? "--choice once|always|reject" : "--text ANSWER";
+  const several = (item.request?.questions.length ?? 0) > 1;
+  return [
+    ...askedLines(item, commands.of(item)),
+    `Answer: platform sessions answer ${sid} ${item.id} ${several ? "--answers JSON" : answer}`,
+  ].map((text) => `  ${visibleLines(text)}`);
+};
+
+/** What `watch` prints for an event. Null: nothing. */
+const shownEvent = ({ event, data }: SentEvent, commands: CommandsAtWork, sid: string): string | null => {
+  if (event === "item") {
+    const item = JSON.parse(data) as Item;
+    commands.take(item);
+    const first = itemLine(item);
+    return first === null ? null : [first, ...requestLines(item, commands, sid)].join("\n");
+  }
+  if (event !== "state") return null;
+  const { state } = JSON.parse(data) as { readonly state: Conversation["state"] };
+  return `${state.since} - state ${state.state}`;
+};
+
+interface Watched {
+  readonly client: Client;
+  readonly params: { readonly pid: string; readonly sid: string };
+  readonly print: (event: SentEvent) => void;
+}
+
+/** Prints the newest items and the state, as events. @returns the number from which the events continue. */
+export const printPast = async ({ client, params, print }: Watched): Promise<string> => {
+  const { value } = await client.call("GET /v1/projects/:pid/sessions/:sid/conversation", {
+    params,
+    query: { limit: PAST },
+  });
+  for (const item of value.items.toReversed())
+    print({ id: String(item.seq), event: "item", data: JSON.stringify(item) });
+  const { seq, state, queue_held, usage } = value;
+  print({ id: String(seq), event: "state", data: JSON.stringify({ seq, state, queue_held, usage }) });
+  return String(seq);
+};
+
+/** The event with the whole text of a finished item, of which an event has the beginning. */
+const whole = async ({ client, params }: Pick<Watched, "client" | "params">, event: SentEvent) => {
+  if (event.event !== "item") return event;
+  const item = JSON.parse(event.data) as Item;
+  const at = item.content.findLastIndex((part) => part.type === "text");
+  if (!item.truncated || isOpen(item) || at < 0) return event;
+  const { value: text } = await client.call("GET /v1/projects/:pid/sessions/:sid/items/:id/text", {
+    params: { ...params, id: item.id },
+  });
+  const content = item.content.with(at, { type: "text", text });
+  return { ...event, data: JSON.stringify({ ...item, content, truncated: item.tool !== null }) };
+};
+
+/**
+ * Follows until the connection breaks.
+ *
+ * @returns the last event's id. Null: the service no longer has the following ones.
+ */
+const followOnce = async ({ client, params, print }: Watched, from: string): Promise<string | null> => {
+  const path = `/projects/${params.pid}/sessions/${params.sid}/conversation/events`;
+  let place = from;
+  const stream = await client.stream(path, { accept: "text/event-stream", "last-event-id": from });
+  try {
+    for await (const event of eventsOf(stream)) {
+      if (event.event !== "open") print(await whole({ client, params }, event));
+      if (event.event === "reset") return null;
+      place = event.id ?? place;
+    }
+  } catch {
+    // The connection broke off. The next one continues after the last event.
+  }
+  return place;
+};
+
+/** One connection. A refusal is final: the token ended, or the session was deleted. */
+const onceMore = async (watched: Watched, place: string | null): Promise<string | null> => {
+  try {
+    return place === null ? await printPast(watched) : await followOnce(watched, place);
+  } catch (error) {
+    if (error instanceof Failure && error.exit === EXIT.tryAgain) return place;
+    throw error;
+  }
+};
+
+/**
+ * Follows a conversation for ever, over any number of connections. It ends with a refusal.
+ *
+ * @param from the number from which the events continue
+ */
+export const watchConversation = async (
+  watched: Watched,
+  from: string,
+  note: (line: string) => void,
+): Promise<never> => {
+  let place: string | null = from;
+  for (let waitMs = AGAIN_MS; ;) {
+    const before = place;
+    // oxlint-disable-next-line no-await-in-loop -- one connection follows the other
+    place = await onceMore(watched, before);
+    if (before === null && place !== null) continue;
+    waitMs = place === before ? Math.min(waitMs * 2, AGAIN_MAX_MS) : AGAIN_MS;
+    // After a reset the newest page is read again. That is no broken connection.
+    if (place !== null) note("The connection is closed. Connecting again.");
+    // oxlint-disable-next-line no-await-in-loop -- the next connection waits
+    await pause(waitMs);
+  }
+};
+
+/** Prints the conversation as it goes on, until the person interrupts it. */
+export const follow = async (
+  { json, write, note, api }: Pick<Call<unknown, unknown>, "json" | "write" | "note" | "api">,
+  params: Watched["params"],
+): Promise<never> => {
+  const commands = new CommandsAtWork();
+  const print = (event: SentEvent): void => {
+    if (json) {
+      const { id, data } = event;
+      write(
+        `${visibleJson(JSON.stringify({ event: event.event, id, data: JSON.parse(data) as unknown }))}\n`,
+      );
+      return;
+    }
+    const text = shownEvent(event, commands, params.sid);
+    if (text !== null) write(`${text}\n`);
+  };
+  const watched = { client: api(), params, print };
+  return await watchConversation(watched, await printPast(watched), note);
+};
+
+export const watch = command({
+  name: "sessions watch",
+  about: "Follow the conversation of a session until interrupted",
+  takes: ["[SESSION]"],
+  inProject: true,
+  notes:
+    'The command prints the newest 200 items, then each change. Below a request of the agent it prints the command that answers it. It connects again by itself. With --json, each line is an event: {"event": "item", "state", "delta" or "reset", "id", "data"}. In a sandbox, SESSION defaults to its own session.',
+  run: async (call) => {
+    const sid = sessionOf(call.given.SESSION, call.environment);
+    return await follow(call, { pid: await call.project(), sid });
+  },
+});

@@ -1,0 +1,148 @@
+/** `platform sessions send`, `interrupt`, `give-credentials` and `answer`. */
+import { randomUUID } from "node:crypto";
+import type { Answer, Request } from "../../contract.ts";
+import { command } from "../../command.ts";
+import { usage } from "../../failure.ts";
+import { visible } from "../../terminal.ts";
+import { anyId, oneOf, sessionId } from "../../words.ts";
+import { attached } from "./attached.ts";
+
+type Message = Answer<"POST /v1/projects/:pid/sessions/:sid/messages">["message"];
+type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/answer">["payload"];
+
+const state = ({ id, status }: Pick<Message, "id" | "status">): string => visible(`${id} ${status}`);
+
+/** An option of commands that restart a session. */
+export const NO_RESTORE = { about: "Do not bring the session's saved work back" };
+
+export const send = command({
+  name: "sessions send",
+  about: "Send a message to the agent of a session",
+  takes: ["SESSION", "[TEXT]"],
+  inProject: true,
+  options: {
+    file: { value: "FILE", about: "Read the message from a file (- for standard input)" },
+    attach: { value: "FILE", many: true, about: "Attach a file. May be given up to 10 times" },
+    now: { about: "End the agent's turn, and send the message before those that wait" },
+    model: { value: "PROVIDER/MODEL", about: "From this message on, use this model" },
+    agent: { value: "NAME", about: "From this message on, use this agent" },
+    "no-restore": NO_RESTORE,
+    id: { value: "UUID", about: "The message's id. A repeated call with the same id sends it once" },
+  },
+  notes:
+    "The message waits until the agent has ended its turn. A session that has ended is restarted, with its saved work. If 20 messages wait, or the account has no free session, the exit code is 6.",
+  run: async ({ given, options, input, api, project }) => {
+    const { file, attach, now, model, agent, id } = options;
+    if (given.TEXT !== undefined && file !== undefined) throw usage("Give TEXT or --file, not both.");
+    const words = file === undefined ? given.TEXT : await input.file(file, "--file");
+    if (words === undefined && attach.length === 0) throw usage("Give TEXT, --file or --attach.");
+    if (id !== undefined && attach.length > 0)
+      throw usage("Give --id or --attach, not both: a repeated call would attach other files.");
+    const params = { pid: await project(), sid: sessionId(given.SESSION) };
+    const client = api();
+    const attachments = await attached({ client, input, option: "--attach" }, params, attach);
+    const { value, text } = await client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
+      params,
+      payload: {
+        id: id === undefined ? randomUUID() : anyId(id, "--id"),
+        ...(words !== undefined && { text: words }),
+        ...(attachments.length > 0 && { attachments }),
+        restore_saved: !options["no-restore"],
+        delivery: now ? "interrupt" : "queue",
+        ...(model !== undefined && { model }),
+        ...(agent !== undefined && { agent }),
+      },
+    });
+    return { json: text, text: state(value.message) };
+  },
+});
+
+export const interrupt = command({
+  name: "sessions interrupt",
+  about: "End the agent's turn; what it did so far stays",
+  takes: ["SESSION"],
+  inProject: true,
+  notes: "Messages that wait are held. The next message, or `Resume` on the session's page, lets them go on.",
+  run: async ({ given, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/interrupt", {
+      params: { pid: await project(), sid: sessionId(given.SESSION) },
+    });
+    return { json: text, text: value.interrupted ? "The agent's turn ends." : "The agent does not work." };
+  },
+});
+
+export const giveCredentials = command({
+  name: "sessions give-credentials",
+  about: "Give your own credentials back to your session that another person steered",
+  takes: ["SESSION"],
+  inProject: true,
+  notes:
+    "The other person's open terminals, and programs that she started in the sandbox, stay. A restart ends them.",
+  run: async ({ given, api, project }) => {
+    const { text } = await api().call("POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back", {
+      params: { pid: await project(), sid: sessionId(given.SESSION) },
+    });
+    return { json: text, text: "Your own credentials work in this session again." };
+  },
+});
+
+const CHOICES = ["once", "always", "reject"] as const;
+
+const isAnswers = (value: unknown): value is readonly (readonly string[])[] =>
+  Array.isArray(value) &&
+  value.every((one) => Array.isArray(one) && one.every((text) => typeof text === "string"));
+
+/** The answers of a request with several questions, as JSON. */
+const answersOf = (text: string): readonly (readonly string[])[] => {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isAnswers(value)) return value;
+  } catch {
+    // The sentence below says what it must be.
+  }
+  throw usage('--answers must be a list of lists in JSON, such as [["Blue"], ["Large", "Small"]].');
+};
+
+/** The answer that the options give. */
+const answerFrom = (options: {
+  readonly choice: string | undefined;
+  readonly message: string | undefined;
+  readonly text: string | undefined;
+  readonly answers: string | undefined;
+}): GivenAnswer => {
+  const { choice, message, text, answers } = options;
+  if ([choice, text, answers].filter((one) => one !== undefined).length !== 1)
+    throw usage("Give one of --choice, --text and --answers.");
+  if (text !== undefined) return { answers: [[text]] };
+  if (answers !== undefined) return { answers: answersOf(answers) };
+  return {
+    choice: oneOf(choice, CHOICES, "--choice") ?? "reject",
+    ...(message !== undefined && { message }),
+  };
+};
+
+export const answer = command({
+  name: "sessions answer",
+  about: "Answer a request of the agent: a permission or a question",
+  takes: ["SESSION", "REQUEST"],
+  inProject: true,
+  options: {
+    choice: { value: "CHOICE", about: `For a permission: ${CHOICES.join(", ")}` },
+    message: { value: "TEXT", about: "Tell the agent why, with --choice" },
+    text: { value: "TEXT", about: "The answer to one question: an option or your own words" },
+    answers: { value: "JSON", about: "The answers to several questions, a list for each" },
+  },
+  notes: "`platform sessions watch` shows requests with their ids. The first answer counts.",
+  run: async ({ given, options, api, project }) => {
+    const payload = answerFrom(options);
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/requests/:id/answer", {
+      params: {
+        pid: await project(),
+        sid: sessionId(given.SESSION),
+        id: anyId(given.REQUEST, "REQUEST"),
+      },
+      payload,
+    });
+    return { json: text, text: `${value.request.id} answered` };
+  },
+});

@@ -1,0 +1,123 @@
+/** What a session says of its saved work, in words for a terminal. */
+import { leftOutWords } from "../../../domain/save/reasons.ts";
+import type { Answer } from "../../contract.ts";
+import { second } from "../../terminal.ts";
+
+type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
+type Saved = NonNullable<Session["saved"]>;
+type LeftOut = Saved["pending"][number];
+type Work = Pick<Saved, "files" | "commits">;
+
+/** More are in the answer of `--json`. */
+const LISTED = 20;
+
+const counted = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`;
+
+/** How many paths these stand for. */
+export const pathCount = (paths: readonly LeftOut[]): number =>
+  paths.reduce((sum, { count = 1 }) => sum + count, 0);
+
+/** One line a path, with its reason. A line may stand for several paths of one class. */
+export const leftOutLines = (paths: readonly LeftOut[]): readonly string[] => {
+  const lines = paths
+    .slice(0, LISTED)
+    .map(
+      ({ path, reason, count = 1 }) =>
+        `${path}${count === 1 ? "" : ` and ${count - 1} more`}: ${leftOutWords(reason)}`,
+    );
+  const rest = pathCount(paths.slice(LISTED));
+  return rest === 0 ? lines : [...lines, `and ${rest} more, see --json`];
+};
+
+const listed = (paths: readonly LeftOut[]): string | null =>
+  paths.length === 0 ? null : leftOutLines(paths).join("\n");
+
+const contents = ({ files, commits }: Work): string =>
+  [
+    files > 0 && counted(files, "changed file"),
+    commits > 0 && `commits of ${counted(commits, "branch", "branches")}`,
+  ]
+    .filter((part) => part !== false)
+    .join(", ");
+
+const isEmpty = ({ wip, files, commits }: Saved): boolean => wip === null && files + commits === 0;
+
+/** The saved work, and when it was saved. */
+const savedText = (saved: Saved): string => {
+  const at = saved.at === null ? "" : ` at ${second(saved.at)}`;
+  // A save of an earlier version is not counted.
+  const work = contents(saved) || "a commit";
+  if (saved.state === "complete")
+    return isEmpty(saved) ? "nothing, all was pushed" : `complete${at}: ${work}`;
+  const isUnderWay = saved.error === null && saved.pending.every(({ reason }) => reason === "not_stored_yet");
+  const head = saved.state === "failed" ? "the last save failed" : isUnderWay ? "so far" : "not all";
+  const stored = isEmpty(saved) ? "nothing" : `${work}${at}`;
+  const why =
+    saved.error ?? (isUnderWay ? "a save stores one part after the other" : "some paths are missing");
+  return `${head}: ${why}\nstored: ${stored}`;
+};
+
+const earlierText = ({ earlier = [] }: Saved): string | null =>
+  earlier.length === 0
+    ? null
+    : earlier
+        .map(
+          (save) =>
+            `${save.id} at ${second(save.at)}: ${contents(save)}${save.node === undefined ? "" : `, on node ${save.node}`}`,
+        )
+        .join("\n");
+
+/** Whether a session runs in a sandbox that began without its saved work. */
+const runsWithout = ({ status, restored, running_at: since }: Session, saved: Saved): boolean =>
+  status === "running" &&
+  !isEmpty(saved) &&
+  saved.at !== null &&
+  since !== null &&
+  saved.at < since &&
+  restored?.error !== null;
+
+/** The fields of a session's saved work. */
+export const savedFields = (session: Session): readonly (readonly [string, string | null])[] => {
+  const { saved } = session;
+  return saved === null
+    ? []
+    : [
+        [
+          "saved",
+          [savedText(saved), runsWithout(session, saved) && "this sandbox runs without it"]
+            .filter((part) => part !== false)
+            .join("\n"),
+        ],
+        ["not saved", listed(saved.pending)],
+        ["skipped", listed(saved.skipped)],
+        ["saved on node", saved.node],
+        ["earlier saves", earlierText(saved)],
+      ];
+};
+
+/** The fields of what the session's sandbox brought back. */
+export const restoredFields = ({ restored }: Session): readonly (readonly [string, string | null])[] => {
+  if (restored === null) return [];
+  const { commits, files, refs, renamed, skipped, error } = restored;
+  return [
+    [
+      "restored",
+      [
+        [
+          counted(files, "changed file"),
+          ...(commits === 0 ? [] : [`${counted(commits, "commit")} on the session's branch`]),
+        ].join(", "),
+        ...(refs.length === 0 ? [] : [`branches: ${refs.join(", ")}`]),
+        ...renamed.map(({ path, as }) => `${path} as ${as}`),
+      ].join("\n"),
+    ],
+    ["not restored", [error, listed(skipped)].filter((part) => part !== null).join("\n") || null],
+  ];
+};
+
+/** One word for a list. */
+export const savedWord = ({ saved }: Session): string => {
+  if (saved === null) return "-";
+  return saved.pending.length === 0 ? saved.state : `${pathCount(saved.pending)} missing`;
+};

@@ -1,0 +1,50 @@
+/** `platform sessions saves` and `forget-save`: the space that saved work takes, and the end of an earlier save. */
+import { command } from "../../command.ts";
+import { mebibytes, table, visible } from "../../terminal.ts";
+import { anyId, sessionId } from "../../words.ts";
+
+/** In place of an empty list: whether a node could not be asked. */
+const NONE = { all: "No saved work.", away: "No saved work on the nodes that can be reached." } as const;
+
+const list = command({
+  name: "sessions saves",
+  about: "List how much space the saved work of a project's sessions takes, largest first",
+  inProject: true,
+  notes: "`platform sessions delete` deletes a session with its saved work.",
+  run: async ({ api, project }) => {
+    const { value, text } = await api().call("GET /v1/projects/:pid/saves", {
+      params: { pid: await project() },
+    });
+    const rows = value.sessions.map(({ id, bytes, status, name }) => [
+      id,
+      mebibytes(bytes),
+      status,
+      name ?? "",
+    ]);
+    const sizes = table(
+      ["SESSION", "SIZE", "STATUS", "NAME"],
+      rows,
+      NONE[value.away.length > 0 ? "away" : "all"],
+    );
+    const missing = value.away.map((node) => visible(`Not counted: node ${node} cannot be reached now.`));
+    return { json: text, text: [sizes, ...missing].join("\n") };
+  },
+});
+
+const forget = command({
+  name: "sessions forget-save",
+  about: "Delete an earlier save of a session",
+  asks: "Delete this saved work?",
+  takes: ["SESSION", "SAVE"],
+  inProject: true,
+  notes:
+    "`platform sessions show` lists earlier saves with their ids. Work that only this save has cannot be restored, and the command does not ask. The newest save stays.",
+  run: async ({ given, api, project }) => {
+    const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid/saves/:id", {
+      params: { pid: await project(), sid: sessionId(given.SESSION), id: anyId(given.SAVE, "SAVE") },
+    });
+    return { json: text, text: visible(`${given.SAVE} deleted`) };
+  },
+});
+
+export const saveCommands = [list, forget];

@@ -1,0 +1,333 @@
+/** `platform sessions`. */
+import { ACTIVITIES, ACTIVITY_WORDS } from "../../../domain/session/session-activity.ts";
+import type { Answer } from "../../contract.ts";
+import { command } from "../../command.ts";
+import { eventsOf } from "./event-stream.ts";
+import { EXIT, Failure, usage } from "../../failure.ts";
+import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
+import { count, oneOf, sessionId } from "../../words.ts";
+import { follow, transcript, watch } from "./conversation.ts";
+import { chat } from "./chat.ts";
+import { answer, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
+import { page, pageOptions, pageOutcome } from "../lists.ts";
+import { sessionPage } from "../page.ts";
+import { isQueued, queuedNotes, untilStarted } from "./queued.ts";
+import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
+import { agents } from "../agents.ts";
+import { saveCommands } from "./saves.ts";
+import { sessionOf } from "./session-argument.ts";
+import { shell } from "./shell.ts";
+import { stop } from "./stop.ts";
+import { sessionsWhy } from "./why.ts";
+import { wait } from "./wait.ts";
+import { workspaceCommands } from "./workspace.ts";
+
+type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
+
+const STATUSES = [
+  "queued",
+  "branching",
+  "provisioning",
+  "running",
+  "stopped",
+  "failed",
+  "completed",
+] as const;
+
+const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
+
+const lastTurn = ({ last_turn: turn }: Session): string | null => {
+  if (turn === null) return null;
+  const why = turn.error === null ? "" : `: ${turn.error.message} (${turn.error.code})`;
+  return `${turn.state} at ${time(turn.at)}${why}`;
+};
+
+const turn = ({ turn: { state: now, since } }: Session): string => `${now} since ${time(since)}`;
+
+const WAITS: Readonly<Record<NonNullable<Session["waits_for"]>["kind"], string>> = {
+  question: "an answer",
+  permission: "a permission",
+  approval: "an approval",
+  work_unsaved: "a save of its work",
+};
+
+const activityWord = ({ activity }: Session): string => ACTIVITY_WORDS[activity].word;
+
+/** The activities of `--activity`, as the API reads them. */
+const activities = (options: {
+  readonly activity?: string | undefined;
+  readonly waiting: boolean;
+}): string | undefined => {
+  if (!options.waiting)
+    return options.activity
+      ?.split(",")
+      .map((name) => oneOf(name, ACTIVITIES, "--activity"))
+      .join(",");
+  if (options.activity !== undefined) throw usage("Give --waiting or --activity, not both.");
+  return "needs_you" satisfies Session["activity"];
+};
+
+const STOP_WORDS: Readonly<Record<string, string>> = {
+  user_deactivated: "the person who started it was deactivated",
+  made_room: "it rested, and made room for a session that waited",
+  outdated: "its sandbox was too old for the upgraded service",
+};
+const stopWords = ({ stop_reason: reason }: Session): string | null =>
+  reason === null ? null : (STOP_WORDS[reason] ?? reason);
+
+const shown = (session: Session): string =>
+  fields([
+    ["session", session.id],
+    ["name", session.name],
+    ["activity", activityWord(session)],
+    ["status", session.status],
+    ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
+    ["stop reason", stopWords(session)],
+    ["turn", turn(session)],
+    ["waits for", session.waits_for && `${WAITS[session.waits_for.kind]}: ${session.waits_for.text}`],
+    ["last turn", lastTurn(session)],
+    ...savedFields(session),
+    ...restoredFields(session),
+    ["base", `${session.base_ref}${session.base_commit === null ? "" : ` at ${session.base_commit}`}`],
+    [
+      "agent",
+      session.agent_model === null ? session.agent_name : `${session.agent_name}, ${session.agent_model}`,
+    ],
+    ["trigger", session.trigger_slug],
+    ["started by", session.parent_session_id && `the agent of ${session.parent_session_id}`],
+    ["created", time(session.created_at)],
+    ["running", session.running_at && time(session.running_at)],
+    ["stopped", session.stopped_at && time(session.stopped_at)],
+    ["prompt", session.initial_prompt],
+  ]);
+
+const list = command({
+  name: "sessions list",
+  about: "List sessions, newest first",
+  inProject: true,
+  options: {
+    status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
+    activity: {
+      value: "ACTIVITIES",
+      about: `Only those with one of these, between commas: ${ACTIVITIES.join(", ")}`,
+    },
+    waiting: { about: "Only those that need you: the same as --activity needs_you" },
+    parent: { value: "SESSION", about: "Only those that the agent of this session started" },
+    ...pageOptions,
+  },
+  run: async ({ options, api, project, note }) => {
+    const status = oneOf(options.status, STATUSES, "--status");
+    const activity = activities(options);
+    const answered = await api().call("GET /v1/projects/:pid/sessions", {
+      params: { pid: await project() },
+      query: {
+        ...page(options),
+        ...(status !== undefined && { status }),
+        ...(activity !== undefined && { activity }),
+        ...(options.parent !== undefined && { parent_session_id: sessionId(options.parent) }),
+      },
+    });
+    const rows = answered.value.sessions.map((session) => [
+      session.id,
+      activityWord(session),
+      session.status,
+      session.waits_for === null ? "-" : WAITS[session.waits_for.kind],
+      savedWord(session),
+      time(session.created_at),
+      session.trigger_slug ?? (session.parent_session_id === null ? "a person" : "an agent"),
+      session.name ?? session.initial_prompt ?? "",
+    ]);
+    return pageOutcome(
+      answered,
+      table(
+        ["SESSION", "ACTIVITY", "STATUS", "WAITS FOR", "SAVED", "CREATED", "STARTED BY", "NAME"],
+        rows,
+        "No sessions.",
+      ),
+      note,
+    );
+  },
+});
+
+const show = command({
+  name: "sessions show",
+  about: "Show a session. In a sandbox, SESSION defaults to its own session",
+  takes: ["[SESSION]"],
+  inProject: true,
+  run: async ({ given, environment, api, project }) => {
+    const sid = sessionOf(given.SESSION, environment);
+    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid", {
+      params: { pid: await project(), sid },
+    });
+    return { json: text, text: shown(value) };
+  },
+});
+
+const create = command({
+  name: "sessions create",
+  about: "Start a session",
+  inProject: true,
+  options: {
+    prompt: { value: "TEXT", about: "The first message to the agent" },
+    "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
+    base: { value: "REF", about: "Branch, tag or commit to start from (the default branch)" },
+    agent: { value: "NAME", about: "One of the project's agents (default)" },
+    model: {
+      value: "MODEL",
+      about: "provider/model, or the name that the agent's runtime has for it (the agent's own)",
+    },
+    name: { value: "TEXT", about: "Display name" },
+    watch: {
+      about: "Follow the conversation until interrupted, also if the session has to wait for a free one",
+    },
+    "no-queue": { about: "Do not wait for a free session" },
+  },
+  notes:
+    "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
+  run: async (call) => {
+    const { options, input, note, json, write, api, project } = call;
+    const { prompt, "prompt-file": file, base, agent, model, name } = options;
+    if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
+    const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
+    const pid = await project();
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
+      params: { pid },
+      query: { queue: options["no-queue"] ? "false" : "true" },
+      payload: {
+        ...(told !== undefined && { initial_prompt: told }),
+        ...(base !== undefined && { base_ref: base }),
+        ...(agent !== undefined && { agent_name: agent }),
+        ...(model !== undefined && { agent_model: model }),
+        ...(name !== undefined && { name }),
+      },
+    });
+    const line = isQueued(value) ? visible(`${value.queue_id} queued`) : state(value);
+    for (const words of isQueued(value) ? queuedNotes(value) : value.warnings.map(({ message }) => message))
+      note(words);
+    const tellPage = (sid: string) => note(`Page: ${sessionPage(api().page, { pid, sid })}`);
+    if (!isQueued(value)) tellPage(value.id);
+    if (!options.watch) return { json: text, text: line };
+    write(`${json ? text.trimEnd() : line}\n`);
+    const sid = isQueued(value) ? await untilStarted(api(), { pid, queued: value }, note) : value.id;
+    if (isQueued(value)) tellPage(sid);
+    return await follow(call, { pid, sid });
+  },
+});
+
+const restart = command({
+  name: "sessions restart",
+  about: "Start a stopped or failed session again, on its branch and with its saved work",
+  takes: ["SESSION"],
+  inProject: true,
+  options: { "no-restore": NO_RESTORE },
+  run: async ({ given, options, note, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/restart", {
+      params: { pid: await project(), sid: sessionId(given.SESSION) },
+      payload: { restore_saved: !options["no-restore"] },
+    });
+    for (const { message } of value.warnings) note(message);
+    if (value.saved !== null && !options["no-restore"])
+      note(`Once it runs, \`platform sessions show ${value.id}\` says what came back.`);
+    return { json: text, text: state(value) };
+  },
+});
+
+const remove = command({
+  name: "sessions delete",
+  about: "Stop a session and delete its conversation, its log and its saved work; its branch stays",
+  asks: "Delete the session with its conversation, its log and its saved work?",
+  takes: ["SESSION"],
+  inProject: true,
+  notes:
+    "The conversation, the log and the saved work cannot be restored. What the agent pushed stays on the branch; change requests, and the tokens and cost of the project stay.",
+  run: async ({ given, api, project }) => {
+    const sid = sessionId(given.SESSION);
+    const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid", {
+      params: { pid: await project(), sid },
+    });
+    return { json: text, text: `${sid} deleted` };
+  },
+});
+
+interface LogLine {
+  readonly at: string | null;
+  readonly source: string;
+  readonly line: string;
+}
+
+const logs = command({
+  name: "sessions logs",
+  about: "Print the log of a session's sandboxes: boot, daemon, setup command, agent",
+  takes: ["[SESSION]"],
+  inProject: true,
+  options: { follow: { about: "Print new lines until interrupted" } },
+  notes:
+    'With --json, the output is {"log": TEXT}. With --json and --follow, each line is an object: {"sandbox_id", "at", "source", "line"}.',
+  run: async ({ given, options, json, environment, write, api, project }) => {
+    const path = `/projects/${await project()}/sessions/${sessionOf(given.SESSION, environment)}/logs`;
+    if (!options.follow) {
+      const log = await api().text(`${path}?follow=0`);
+      return { json: JSON.stringify({ log }), text: visibleLines(log).replace(/\n$/, "") };
+    }
+    const stream = await api().stream(path, { accept: "text/event-stream" });
+    for await (const { event, data } of eventsOf(stream)) {
+      if (event !== "line") continue;
+      if (json) write(`${visibleJson(data)}\n`);
+      else {
+        const { at, source, line } = JSON.parse(data) as LogLine;
+        write(`${visible(`${at ?? "-"} ${source} ${line}`)}\n`);
+      }
+    }
+    throw new Failure(EXIT.tryAgain, "broken_off", {
+      message: "The service closed the log stream. Run the command again.",
+    });
+  },
+});
+
+const HIGHEST_PORT = 65_535;
+
+const open = command({
+  name: "sessions open",
+  about: "Create a browser link to a port in a session's sandbox",
+  takes: ["[SESSION]"],
+  inProject: true,
+  options: { port: { value: "PORT", about: "The port that the program in the sandbox listens on" } },
+  notes:
+    "The link works once and expires after five minutes. In a sandbox, SESSION defaults to its own session.",
+  run: async ({ given, options, environment, note, api, project }) => {
+    if (options.port === undefined) throw usage("--port is missing.");
+    const port = count(options.port, "--port");
+    if (port > HIGHEST_PORT) throw usage(`--port must be at most ${HIGHEST_PORT}.`);
+    const sid = sessionOf(given.SESSION, environment);
+    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/preview", {
+      params: { pid: await project(), sid },
+      payload: { port },
+    });
+    note(`The link works once, until ${timeOrDash(value.expires_at)}.`);
+    return { json: text, text: visible(value.url) };
+  },
+});
+
+export const sessionCommands = [
+  list,
+  show,
+  sessionsWhy,
+  create,
+  chat,
+  send,
+  interrupt,
+  giveCredentials,
+  answer,
+  stop,
+  restart,
+  agents,
+  ...saveCommands,
+  remove,
+  transcript,
+  watch,
+  wait,
+  logs,
+  ...workspaceCommands,
+  open,
+  shell,
+];

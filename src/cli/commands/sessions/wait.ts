@@ -1,0 +1,152 @@
+/** `platform sessions wait`: returns when the agent of a session rests, with an exit code that says how. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Client } from "../../client.ts";
+import { command } from "../../command.ts";
+import type { Answer } from "../../contract.ts";
+import { EXIT, Failure } from "../../failure.ts";
+import { time, visible } from "../../terminal.ts";
+import { duration, sessionId } from "../../words.ts";
+
+type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
+type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
+
+/** Pauses between two looks: the first ones are short, for turns that end soon. */
+const PAUSE_MS = 500;
+const PAUSE_MAX_MS = 5_000;
+/** How long an idle session may lack the end of its newest turn. It comes within moments; clocks of machines may differ. */
+const LATE_MS = 10_000;
+/** The newest message of a person is looked for among so many items. */
+const LOOKED_AT = 100;
+
+const failed = (code: string, message: string): Failure => new Failure(EXIT.agentFailed, code, { message });
+
+/** What the agent asks. Null: nothing. */
+const asks = ({ turn, pending_approvals: calls }: Session): Failure | null => {
+  if (calls === 0 && turn.state !== "requires_action") return null;
+  const what = calls > 0 ? "an approval" : "an answer";
+  return new Failure(EXIT.agentAsks, "requires_action", { message: `The agent waits for ${what}.` });
+};
+
+/** How the last turn ended. */
+const ofTurn = ({ last_turn: turn }: Session): Failure | null => {
+  if (turn === null || turn.state === "completed") return null;
+  if (turn.state === "interrupted") return failed("interrupted", "The agent was interrupted.");
+  const { code, message } = turn.error ?? { code: "turn_failed", message: "no reason given" };
+  return failed(code, `The agent failed: ${message}`);
+};
+
+/** How a session that is not live ended. */
+const ofEnd = (session: Session): Failure | null => {
+  const { status, failure, last_turn: turn, stop_reason: reason } = session;
+  if (status === "failed")
+    return failed(
+      failure?.code ?? "session_failed",
+      `The session failed: ${failure?.message ?? "no reason given"}`,
+    );
+  if (turn === null) return failed(reason ?? status, "The session ended before the agent finished a turn.");
+  return ofTurn(session);
+};
+
+/**
+ * Whether the last turn that ended is the newest one. A message that the agent has just accepted is followed by a turn that no
+ * report may show yet, and the end of a turn may come a moment after the report that the agent rests.
+ */
+const isNewest = ({ last_turn: turn }: Session, { items }: Conversation): boolean => {
+  if (items.length === 0) return true;
+  const message = items.find(
+    ({ kind, role, status }) => kind === "message" && role === "user" && status === "accepted",
+  );
+  const since = message?.completed_at ?? items.at(-1)?.created_at ?? "";
+  return turn !== null && Date.parse(turn.at) >= Date.parse(since);
+};
+
+type Look =
+  | { readonly is: "busy" }
+  /** The service cannot be reached, or is busy. */
+  | { readonly is: "away"; readonly why: Failure }
+  /** `rest`: the agent rests. `late`: nothing goes on, and the end of the newest turn is missing. `failure`: null if it finished. */
+  | {
+      readonly is: "rest" | "late";
+      readonly session: Session;
+      readonly text: string;
+      readonly failure: Failure | null;
+    };
+
+interface Watched {
+  readonly client: Client;
+  readonly params: { readonly pid: string; readonly sid: string };
+}
+
+const BUSY: Look = { is: "busy" };
+const ENDED: ReadonlySet<Session["status"]> = new Set(["stopped", "failed", "completed"]);
+
+const look = async ({ client, params }: Watched): Promise<Look> => {
+  const { value: session, text } = await client.call("GET /v1/projects/:pid/sessions/:sid", { params });
+  const asked = asks(session);
+  if (asked !== null) return { is: "rest", session, text, failure: asked };
+  if (ENDED.has(session.status)) return { is: "rest", session, text, failure: ofEnd(session) };
+  if (session.status !== "running" || session.turn.state !== "idle") return BUSY;
+  const { value: conversation } = await client.call("GET /v1/projects/:pid/sessions/:sid/conversation", {
+    params,
+    query: { limit: LOOKED_AT },
+  });
+  const { state, queue, queue_held: isHeld } = conversation;
+  if (state.state !== "idle" || (queue.length > 0 && !isHeld)) return BUSY;
+  return { is: isNewest(session, conversation) ? "rest" : "late", session, text, failure: ofTurn(session) };
+};
+
+const lookOnce = async (watched: Watched): Promise<Look> => {
+  try {
+    return await look(watched);
+  } catch (error) {
+    if (error instanceof Failure && error.exit === EXIT.tryAgain) return { is: "away", why: error };
+    throw error;
+  }
+};
+
+/** Looks until the agent rests. @returns the last look; null if the time is over */
+const untilRest = async (
+  watched: Watched,
+  limitMs: number,
+  note: (line: string) => void,
+): Promise<Extract<Look, { is: "rest" | "late" }> | null> => {
+  const deadline = performance.now() + limitMs;
+  let lateSince: number | null = null;
+  let isAway = false;
+  for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MAX_MS)) {
+    // oxlint-disable-next-line no-await-in-loop -- one look follows the other
+    const seen = await lookOnce(watched);
+    const now = performance.now();
+    if (seen.is === "rest") return seen;
+    lateSince = seen.is === "late" ? (lateSince ?? now) : null;
+    if (seen.is === "late" && now - (lateSince ?? now) > LATE_MS) return seen;
+    if (seen.is === "away" && !isAway) note(`${seen.why.message} Trying again.`);
+    isAway = seen.is === "away";
+    if (now >= deadline) return null;
+    // oxlint-disable-next-line no-await-in-loop -- the next look waits
+    await pause(Math.min(pauseMs, Math.max(deadline - now, 1)));
+  }
+};
+
+export const wait = command({
+  name: "sessions wait",
+  about: "Wait until the agent of a session has finished, failed or asks something",
+  takes: ["SESSION"],
+  inProject: true,
+  options: { timeout: { value: "TIME", about: "Give up after this time: 90s, 30m or 24h (no limit)" } },
+  notes:
+    "The agent has finished when its turn has ended and no message waits for it. The command prints one line. Exit codes of its own: 7 the agent failed or was interrupted, or the session ended before it finished; 8 the agent waits for an answer or an approval. When the time of --timeout is over, the exit code is 6. While the service cannot be reached, the command tries again.",
+  run: async ({ given, options, note, api, project }) => {
+    const limitMs = options.timeout === undefined ? Infinity : duration(options.timeout, "--timeout");
+    const watched = { client: api(), params: { pid: await project(), sid: sessionId(given.SESSION) } };
+    const seen = await untilRest(watched, limitMs, note);
+    if (seen === null)
+      throw new Failure(EXIT.tryAgain, "timeout", {
+        message: `The agent has not finished within ${options.timeout ?? ""}.`,
+      });
+    if (seen.failure !== null) throw seen.failure;
+    const { id, last_turn: turn } = seen.session;
+    const what = turn === null ? "has nothing to do" : `finished at ${time(turn.at)}`;
+    return { json: seen.text, text: visible(`${id} The agent ${what}.`) };
+  },
+});

@@ -1,0 +1,97 @@
+/** `platform sessions why` and its like: why something is in its state, and what would move it. */
+import { command } from "../../command.ts";
+import type { Answer } from "../../contract.ts";
+import { table, time, visible } from "../../terminal.ts";
+import { count, segment } from "../../words.ts";
+import { sessionOf } from "./session-argument.ts";
+
+type Machine = Answer<"GET /v1/account/machine">;
+
+/** How many transitions are shown, unless the caller wants another number. */
+const SHOWN = 10;
+const limitOption = {
+  limit: { value: "N", about: `How many of the last transitions are shown, 1 to 200 (${SHOWN})` },
+} as const;
+const queryOf = ({ limit }: { readonly limit: string | undefined }) => ({
+  limit: limit === undefined ? SHOWN : count(limit, "--limit"),
+});
+
+const minutes = (ms: number | null): string => {
+  if (ms === null) return "-";
+  const seconds = Math.round(ms / 1000);
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+};
+
+const pending = ({ text, since, attempts, last_error: error }: Machine["pending"][number]): string => {
+  const crashed = attempts === 0 ? "" : `; it crashed ${attempts} times, last with: ${error ?? "no message"}`;
+  return visible(`  ${text}, since ${time(since)}${crashed}`);
+};
+
+const next = ({ event, to, text, at }: Machine["next"][number], state: string | null): string =>
+  visible(
+    `  ${text} (${event}${to === null || to === state ? "" : ` -> ${to}`}${at === null ? "" : `, ${time(at)}`})`,
+  );
+
+const shown = (label: string, machine: Machine): string => {
+  const { state, since, why, transitions } = machine;
+  const head = state === null ? label : `${label}: ${state}${since === null ? "" : ` since ${time(since)}`}`;
+  const rows = transitions.map(({ at, event, from, to, duration_ms, detail }) => [
+    time(at),
+    event,
+    from === null || from === to ? to : `${from} -> ${to}`,
+    minutes(duration_ms),
+    detail ?? "",
+  ]);
+  return [
+    visible(head),
+    ...why.map((sentence) => visible(`  ${sentence}`)),
+    ...(machine.pending.length === 0 ? [] : ["Under way:", ...machine.pending.map(pending)]),
+    "What would move it:",
+    ...(machine.next.length === 0 ? ["  Nothing."] : machine.next.map((one) => next(one, state))),
+    ...(rows.length === 0 ? [] : [table(["AT", "EVENT", "STATE", "AFTER", "DETAIL"], rows, "")]),
+  ].join("\n");
+};
+
+export const sessionsWhy = command({
+  name: "sessions why",
+  about: "Show why a session is in its state, and what would move it",
+  takes: ["[SESSION]"],
+  inProject: true,
+  options: limitOption,
+  run: async ({ given, options, environment, api, project }) => {
+    const params = { pid: await project(), sid: sessionOf(given.SESSION, environment) };
+    const query = queryOf(options);
+    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid/machine", {
+      params,
+      query,
+    });
+    return { json: text, text: shown("session", value) };
+  },
+});
+
+export const triggersWhy = command({
+  name: "triggers why",
+  about: "Show why a trigger fires or waits, and what would move it",
+  takes: ["SLUG"],
+  inProject: true,
+  options: limitOption,
+  run: async ({ given, options, api, project }) => {
+    const params = { pid: await project(), slug: segment(given.SLUG, "SLUG") };
+    const query = queryOf(options);
+    const { value, text } = await api().call("GET /v1/projects/:pid/triggers/:slug/machine", {
+      params,
+      query,
+    });
+    return { json: text, text: shown("trigger", value) };
+  },
+});
+
+export const accountWhy = command({
+  name: "account why",
+  about: "Show whether the account's queue is at work, and what would start the next fire",
+  options: limitOption,
+  run: async ({ options, api }) => {
+    const { value, text } = await api().call("GET /v1/account/machine", { query: queryOf(options) });
+    return { json: text, text: shown("account", value) };
+  },
+});

@@ -1,0 +1,36 @@
+/** `GET /v1/projects/{pid}/usage`: tokens and cost of a project's agents, by day and model. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { NO_USAGE } from "../../../domain/conversation/conversation.ts";
+import { addUsage, dayOf } from "../../../domain/conversation/usage.ts";
+import { ProjectUsage } from "../../../store/ports/projects/project-usage.ts";
+import { Caller } from "../../api/access.ts";
+import { badRequest } from "../../api/errors.ts";
+import { USAGE_DAYS_MAX } from "../../api/projects.ts";
+import { requireProject } from "../answers.ts";
+
+const DAY_MS = 86_400_000;
+/** How many days an answer has if the request names none. */
+const DAYS_DEFAULT = 30;
+
+const daysBefore = (day: string, count: number): string => dayOf(Date.parse(day) - count * DAY_MS);
+
+/** @returns the usage from `from` (by default 29 days before `to`) to `to` (by default today), both included. */
+export const usageOf = Effect.fnUntraced(function* (
+  pid: string,
+  asked: { readonly from?: string; readonly to?: string },
+) {
+  yield* requireProject(yield* Caller, pid);
+  const to = asked.to ?? dayOf(yield* Clock.currentTimeMillis);
+  const from = asked.from ?? daysBefore(to, DAYS_DEFAULT - 1);
+  if (from > to) return yield* badRequest("from", "must not be after `to`");
+  if (from <= daysBefore(to, USAGE_DAYS_MAX))
+    return yield* badRequest("from", `must be less than ${USAGE_DAYS_MAX} days before \`to\``);
+  const days = yield* (yield* ProjectUsage).days(pid, { from, to });
+  return {
+    from,
+    to,
+    days: days.map(({ day, model, usage }) => ({ day, model, ...usage })),
+    total: days.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE),
+  };
+});

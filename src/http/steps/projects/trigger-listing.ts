@@ -1,0 +1,117 @@
+/** A project's triggers as the API lists them: for the triggers' endpoints and for a project's creation. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { scheduleOf } from "../../../actors/schedules.ts";
+import { parseCron, upcomingInstants } from "../../../domain/trigger/cron.ts";
+import { apiUrl } from "../../../domain/sandbox/environment.ts";
+import type { TriggerDefinition } from "../../../domain/trigger/trigger.ts";
+import type { WebhookFilter } from "../../../domain/trigger/webhook-filter.ts";
+import { Manifests } from "../../../services/projects/manifests.ts";
+import { Scheduler } from "../../../duties/scheduler.ts";
+import { Directory } from "../../../services/directory.ts";
+import { Fires, type ShownFire } from "../../../store/ports/triggers/fires.ts";
+import { Projects, type Project, type TriggerCursor } from "../../../store/ports/projects/projects.ts";
+import { Addresses } from "../../limits.ts";
+import { deliveredKeys, warningsOf } from "../warnings.ts";
+import { instant, instantOrNull } from "../wire.ts";
+
+const UPCOMING = 5;
+
+interface Known {
+  readonly baseUrl: string;
+  readonly project: Project;
+  readonly now: number;
+  readonly lastFired: ReadonlyMap<string, number>;
+  readonly lastFires: ReadonlyMap<string, ShownFire>;
+  readonly cursors: ReadonlyMap<string, TriggerCursor>;
+}
+
+/**
+ * The next due instants. A paused project or a disabled trigger has none. Instants that are accounted for are left out,
+ * even if the clock was set back before them.
+ */
+const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known): readonly string[] => {
+  if (trigger.type !== "cron" || !trigger.enabled || project.triggersPaused) return [];
+  const schedule = Result.getOrThrow(parseCron(trigger.cron));
+  const cursor = cursors.get(trigger.slug);
+  const accountedUntil = cursor?.schedule === scheduleOf(trigger) ? cursor.accountedUntil : now;
+  const afterMs = Math.max(now, accountedUntil);
+  return upcomingInstants(schedule, trigger.timezone, { afterMs, count: UPCOMING }).map(instant);
+};
+
+const filterWire = ({ events, branches, conditions, includes }: WebhookFilter) => ({
+  events,
+  branches,
+  deletions: includes.includes("deletion"),
+  own_pushes: includes.includes("own_push"),
+  own_requests: includes.includes("own_request"),
+  own_comments: includes.includes("own_comment"),
+  if:
+    conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
+});
+
+/** Where the deliveries of a webhook trigger go. */
+export const webhookAddress = (baseUrl: string, projectId: string, slug: string): string =>
+  `${apiUrl(baseUrl)}/webhooks/projects/${projectId}/${slug}`;
+
+const triggerWire = (trigger: TriggerDefinition, known: Known) => {
+  const upcoming = upcomingOf(trigger, known);
+  const lastFire = known.lastFires.get(trigger.slug);
+  return {
+    slug: trigger.slug,
+    name: trigger.name,
+    type: trigger.type,
+    agent: trigger.agent,
+    enabled: trigger.enabled,
+    prompt: trigger.prompt,
+    ...(trigger.type === "cron"
+      ? { cron: trigger.cron, timezone: trigger.timezone }
+      : {
+          secret_env: trigger.secretEnv,
+          webhook_url: webhookAddress(known.baseUrl, known.project.id, trigger.slug),
+          ...(trigger.filter !== undefined && { filter: filterWire(trigger.filter) }),
+        }),
+    last_fired_at: instantOrNull(known.lastFired.get(trigger.slug) ?? null),
+    next_fire_at: upcoming[0] ?? null,
+    upcoming,
+    last_fire:
+      lastFire === undefined
+        ? null
+        : {
+            id: lastFire.id,
+            status: lastFire.status,
+            at: instant(lastFire.receivedAt),
+            outcome: lastFire.outcome,
+          },
+  };
+};
+
+/** The listing of a project's triggers: valid entries, and the errors of the others (spec 4.4). */
+export const triggerListing = Effect.fnUntraced(function* (project: Project) {
+  const read = yield* (yield* Manifests).current(project);
+  const { triggers } = read;
+  const scheduler = yield* (yield* Scheduler).state;
+  const projects = yield* Projects;
+  const cursors = yield* projects.cursors(triggers.map(({ slug }) => ({ projectId: project.id, slug })));
+  const known: Known = {
+    baseUrl: (yield* Addresses).publicUrl,
+    project,
+    now: yield* Clock.currentTimeMillis,
+    lastFired: yield* projects.lastFired(project.id),
+    cursors: new Map(cursors.map((cursor) => [cursor.slug, cursor])),
+    lastFires: yield* (yield* Fires).lastBySlug(
+      project.id,
+      triggers.map(({ slug }) => slug),
+    ),
+  };
+  const memory = (yield* Directory).known(project.id);
+  return {
+    triggers: triggers.map((trigger) => triggerWire(trigger, known)),
+    errors: read.errors,
+    manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
+    warnings: [...warningsOf(memory), ...deliveredKeys(memory)],
+    triggers_paused: project.triggersPaused,
+    scheduler: { ticked_at: instantOrNull(scheduler.tickedAt), late: scheduler.late },
+  };
+});

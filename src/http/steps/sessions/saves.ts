@@ -1,0 +1,40 @@
+/** The saved work of a project's sessions. */
+import * as Effect from "effect/Effect";
+import { audited } from "../../../services/audit.ts";
+import { Saves } from "../../../saves/port.ts";
+import { Sessions } from "../../../store/ports/sessions/sessions.ts";
+import { Caller } from "../../api/access.ts";
+import { notFound } from "../../api/errors.ts";
+import { gitFailed } from "../../refusals.ts";
+import { requireProject, sessionFor } from "../answers.ts";
+
+/** Deletes a save of an earlier sandbox. */
+export const deleteSave = Effect.fnUntraced(function* (params: {
+  readonly pid: string;
+  readonly sid: string;
+  readonly id: string;
+}) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const place = { projectId: session.projectId, sessionId: session.id };
+  const isThere = yield* (yield* Saves).forgetEarlier(place, params.id).pipe(Effect.catch(gitFailed));
+  if (!isThere) return yield* notFound("save");
+  const forgotten = (yield* Sessions).forgetEarlier(session.id, params.id);
+  yield* forgotten.pipe(
+    audited(() => ({ action: "session.save_deleted", target: session.id, changes: { save: params.id } })),
+  );
+});
+
+/** The sessions of a project with the sizes of their saves, largest first. */
+export const savesOf = Effect.fnUntraced(function* (projectId: string) {
+  yield* requireProject(yield* Caller, projectId);
+  const sessions = yield* Sessions;
+  const { sessions: sizes, away } = yield* (yield* Saves).sizes(projectId).pipe(Effect.catch(gitFailed));
+  const rows = yield* Effect.forEach(sizes, ({ sessionId, bytes }) =>
+    Effect.map(sessions.get(sessionId), (session) =>
+      session === null || session.deletedAt !== null
+        ? []
+        : [{ id: session.id, name: session.name, status: session.status, bytes }],
+    ),
+  );
+  return { bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0), sessions: rows.flat(), away };
+});

@@ -1,0 +1,93 @@
+/** `GET /v1/projects/{pid}/session-options`: what a person can choose from when she starts a session. */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { agentNamed, type Agents } from "../../../domain/agents/agents.ts";
+import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
+import type { Runtime } from "../../../domain/runtimes/runtime.ts";
+import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
+import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
+import { MODEL_PROVIDERS } from "../../../domain/sandbox/model.ts";
+import { GitBackend } from "../../../git/port.ts";
+import { knownAgents } from "../../../services/projects/agents.ts";
+import { ModelPolicy, projectModel } from "../../../services/projects/models.ts";
+import { agentFilesAt } from "../../../services/projects/repository.ts";
+import { Runtimes } from "../../../services/projects/runtimes.ts";
+import { Secrets } from "../../../store/ports/projects/secrets.ts";
+import { Sessions } from "../../../store/ports/sessions/sessions.ts";
+import { Caller } from "../../api/access.ts";
+import { gitFailed } from "../../refusals.ts";
+import { projectFor } from "../answers.ts";
+
+/** How many branches an answer names. */
+export const OPTIONS_MAX = 200;
+/** The models of this many newest sessions are offered again. */
+const RECENT_SESSIONS = 50;
+/** What a runtime can, for people who choose. `modes` is null if they are known once it runs. */
+const runtimeWire = (runtime: Runtime) => ({
+  name: runtime.name,
+  takes_command: runtime.takesCommand,
+  models: runtime.models,
+  modes: runtime.modes === "any" ? null : runtime.modes,
+  permissions: runtime.permissions,
+  instructions: runtime.instructions,
+  conversation: runtime.conversation,
+});
+
+interface Choices {
+  /** The names of agents with a file. */
+  readonly files: readonly string[];
+  readonly defined: Agents;
+  readonly offered: OfferedRuntimes;
+}
+
+/** The default agent first, the others by name. An agent that cannot start says why. */
+const agentChoices = ({ files, defined, offered }: Choices) => {
+  const others = new Set([...files, ...defined.keys()].toSorted());
+  return [...new Set([DEFAULT_AGENT, ...others])].map((name) => {
+    const agent = agentNamed(defined, name, offered);
+    if (Result.isFailure(agent))
+      return { name, runtime: null, model: null, mode: null, permissions: null, problem: agent.failure };
+    const { runtime, model, mode, permissions } = agent.success;
+    return { name, runtime: runtime.name, model, mode, permissions, problem: null };
+  });
+};
+
+/** @returns the branches, agents and models to choose from. A session may name others, as `POST …/sessions` says. */
+export const sessionOptionsOf = Effect.fnUntraced(function* (pid: string) {
+  const project = yield* projectFor(yield* Caller, pid);
+  const repository = { projectId: project.id };
+  const { defaults } = yield* ModelPolicy;
+  const offered = yield* Runtimes;
+  const defined = yield* knownAgents(project.id);
+  const names = deliveredNames((yield* (yield* Secrets).list(project.id)).secrets);
+  const git = yield* GitBackend;
+  const read = Effect.gen(function* () {
+    const commit = yield* git.branchTip(repository, project.defaultBranch);
+    return {
+      branches: yield* git.branches(repository, { limit: OPTIONS_MAX }),
+      files: commit === null ? [] : yield* agentFilesAt(repository, commit),
+      model: yield* projectModel(project, names, commit),
+    };
+  });
+  const { branches, files, model } = yield* Effect.catchTag(read, "GitError", (error) => gitFailed(error));
+  const recent = yield* (yield* Sessions).list(project.id, {
+    limit: RECENT_SESSIONS,
+    cursor: null,
+    status: null,
+  });
+  const configured = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => names.includes(key)));
+  const models = [
+    model.model,
+    ...configured.map(({ id, model: known }) => `${id}/${defaults[id] ?? known}`),
+    ...recent.items.map(({ agentModel }) => agentModel),
+  ];
+  return {
+    default_branch: project.defaultBranch,
+    branches,
+    agents: [...new Set([...files, ...defined.keys()])].toSorted(),
+    agent_choices: agentChoices({ files, defined, offered }),
+    runtimes: offered.map(runtimeWire),
+    default_model: model.model,
+    models: [...new Set(models.filter((one) => one !== null))],
+  };
+});

@@ -1,0 +1,70 @@
+/** How a session stops, and what its answer says of the unpushed work. */
+import * as Effect from "effect/Effect";
+import { Actors } from "../../../services/actors.ts";
+import type { StopSave } from "../../../domain/save/order.ts";
+import { countLeft } from "../../../domain/save/saved.ts";
+import { isLive } from "../../../domain/session/session.ts";
+import { askedFor } from "../../../services/audit.ts";
+import { Events } from "../../../store/ports/events.ts";
+import { Sessions, type Session } from "../../../store/ports/sessions/sessions.ts";
+import { Caller } from "../../api/access.ts";
+import { Conflict, Unavailable } from "../../api/errors.ts";
+import { Limits } from "../../limits.ts";
+import { sessionFor } from "../answers.ts";
+
+/** Pause between two checks of a session that ends. Its events wake the waiting request sooner. */
+const ENDED_POLL = "250 millis";
+/** How long the actors may take in addition to the save, also on a busy machine. */
+const ENDING_GRACE_MS = 60_000;
+
+/** Stopping a session that is not live changes nothing (api.md 3). @returns the session as it was before */
+export const stopped = Effect.fnUntraced(function* (
+  params: { readonly pid: string; readonly sid: string },
+  { save = "try" }: { readonly save?: StopSave },
+) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const actors = yield* Actors;
+  const asked = actors
+    .session(session.id, { type: "stop.requested", save })
+    .pipe(Effect.catchTag("CapReached", Effect.die));
+  yield* isLive(session.status)
+    ? Effect.asVoid(asked.pipe(askedFor({ action: "session.stop", target: session.id }, () => null)))
+    : Effect.asVoid(asked);
+  yield* untilEnded(session);
+  return session;
+});
+
+const notSaved = ({ saved }: Session) =>
+  new Conflict({
+    error:
+      `Not everything could be saved${saved?.error == null ? "" : `: ${saved.error}`}. The session runs on; its agent's turn was interrupted. ` +
+      "Try again later, or stop it with `save` set to `try` or `skip`.",
+    code: "not_saved",
+    details: { pending: saved?.pending ?? [], pending_count: countLeft(saved?.pending ?? []), saved },
+  });
+
+/**
+ * A running session ends when its work is saved, or the save has failed. A message may restart it soon. If everything had
+ * to be saved, and was not, its end was taken back.
+ */
+const untilEnded = Effect.fnUntraced(function* ({ id, projectId, sandboxId }: Session) {
+  const sessions = yield* Sessions;
+  const events = yield* Events;
+  const { saveTimeoutMs } = yield* Limits;
+  const news = Effect.raceFirst(events.changed(projectId), Effect.sleep(ENDED_POLL));
+  const ended = Effect.gen(function* () {
+    for (;;) {
+      const now = yield* sessions.get(id);
+      if (now === null || !isLive(now.status) || now.sandboxId !== sandboxId) return;
+      if (now.status === "running" && now.ending === null) return yield* notSaved(now);
+      yield* news;
+    }
+  });
+  yield* Effect.timeoutOrElse(ended, {
+    duration: saveTimeoutMs + ENDING_GRACE_MS,
+    orElse: () =>
+      Effect.fail(
+        new Unavailable({ error: "The session is still stopping. Try again in a moment.", code: "stopping" }),
+      ),
+  });
+});

@@ -1,0 +1,194 @@
+/**
+ * The stored credential of a connector, opened.
+ *
+ *  V1 It is used for the origin and the kind of `auth` for which it was stored: a manifest that changes one of them has none.
+ *  V2 A person's own credential is used for her alone, while she is active and works in the project.
+ *  V3 The client of an OAuth server is the project's, also where each person signs in with it.
+ */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import type { Connector } from "../../domain/connector/connector.ts";
+import {
+  credentialKind,
+  boundTo,
+  credentialPlace,
+  type CredentialHolder,
+} from "../../domain/connector/connector-credential.ts";
+import {
+  grantPlace,
+  readClient,
+  readGrant,
+  type Grant,
+  type GrantKind,
+  type OAuthClient,
+} from "../../domain/connector/connector-grant.ts";
+import { unsealSecret } from "../../domain/secret/secret.ts";
+import { ConnectorGrants, type StoredGrant } from "../../store/ports/connectors/connector-grants.ts";
+import { Connectors } from "../../store/ports/connectors/connectors.ts";
+import { People } from "../../store/ports/people/people.ts";
+import { Keyring } from "../keyring.ts";
+
+/** A grant that is stored, and its tokens. */
+export interface HeldGrant {
+  readonly stored: StoredGrant;
+  /** Null: only the client is stored yet. */
+  readonly grant: Grant | null;
+}
+
+/** What a connector sends to its server. A value is what the person stored. */
+export type Credential =
+  | { readonly kind: "none" }
+  | { readonly kind: "value"; readonly value: string }
+  | { readonly kind: "grant"; readonly held: HeldGrant };
+
+/** An opened credential, or the reason why it is missing. */
+export type Opened =
+  | { readonly credential: Credential; readonly missing: null }
+  | { readonly credential: null; readonly missing: string };
+
+const found = (credential: Credential): Opened => ({ credential, missing: null });
+const missing = (why: string): Opened => ({ credential: null, missing: why });
+
+/** Whose credential a use of the connector has. @param userId the session's person. Null: no person. */
+export const holderOf = (
+  { slug, credential }: Pick<Connector, "slug" | "credential">,
+  projectId: string,
+  userId: string | null,
+): CredentialHolder | null => {
+  if (credential === "project") return { projectId, slug, personId: null };
+  return userId === null ? null : { projectId, slug, personId: userId };
+};
+
+/** Who can repair it, as the beginning of a sentence. An agent reads it. */
+const whoCan = ({ credential }: Pick<Connector, "credential">): string =>
+  credential === "user" ? "The person who started this session can" : "A person can";
+
+const UNOPENED = "cannot be opened";
+
+const noCredential = (connector: Pick<Connector, "slug" | "credential">): string => {
+  const { slug, credential } = connector;
+  const what = credential === "user" ? "no credential of this person" : "no credential";
+  return `The connector ${slug} has ${what}. ${whoCan(connector)} store one: platform connectors set-credential ${slug}.`;
+};
+
+/** The stored value or client of a connector. */
+const openStored = Effect.fnUntraced(function* (holder: CredentialHolder, connector: Connector) {
+  const { slug, auth } = connector;
+  const origin = boundTo(connector);
+  const sealed = yield* (yield* Connectors).credential(holder);
+  if (sealed === null || sealed.kind !== credentialKind(auth))
+    return { value: null, missing: noCredential(connector) };
+  if (sealed.origin !== origin)
+    return {
+      value: null,
+      missing: `The connector ${slug} moved to ${origin}, and its credential is for ${sealed.origin}. ${whoCan(connector)} store one for the new place.`,
+    };
+  const value = unsealSecret((yield* Keyring).secrets, credentialPlace(sealed), sealed.envelope);
+  if (Result.isSuccess(value)) return { value: value.success, missing: null };
+  return {
+    value: null,
+    missing: `The credential of the connector ${slug} ${UNOPENED}. ${whoCan(connector)} store it again.`,
+  };
+});
+
+/** Whether the manifest says that the server does not undo the encoding of Basic authentication. */
+export const isPlain = (auth: Connector["auth"]): boolean =>
+  "clientAuth" in auth && auth.clientAuth === "basic_plain";
+
+/** V3. The client that an owner stored for a connector, or that the manifest names. Null: the connector has none. */
+export const storedClient = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
+  const { auth } = connector;
+  const { value } = yield* openStored({ projectId, slug: connector.slug, personId: null }, connector);
+  const client = value === null ? null : readClient(value);
+  const named = "clientId" in auth ? auth.clientId : null;
+  // A secret is of no use to another client.
+  if (client !== null && (named === null || named === client.id))
+    return isPlain(auth) ? { ...client, isPlain: true as const } : client;
+  return auth.kind === "oauth" && auth.clientId !== null
+    ? ({ id: auth.clientId, secret: null } satisfies OAuthClient)
+    : null;
+});
+
+/** Opens the tokens of a row. */
+export const openGrant = Effect.fnUntraced(function* (stored: StoredGrant) {
+  const { envelope } = stored;
+  if (envelope === null) return { stored, grant: null } satisfies HeldGrant;
+  const text = unsealSecret((yield* Keyring).secrets, grantPlace(stored), envelope);
+  return { stored, grant: Result.isSuccess(text) ? readGrant(text.success) : null } satisfies HeldGrant;
+});
+
+/** The sentence that says how a person can repair it. */
+export const remedyOf = (connector: Pick<Connector, "slug" | "credential">, kind: GrantKind): string => {
+  const { slug } = connector;
+  return kind === "oauth"
+    ? `${whoCan(connector)} sign in again: platform connectors authorize ${slug}.`
+    : `A person can store the client's secret again: platform connectors set-credential ${slug}.`;
+};
+
+/** Why a grant is of no use, as a sentence with what to do. Null: it is of use. */
+export const lackOf = (
+  connector: Pick<Connector, "slug" | "url" | "auth" | "credential">,
+  kind: GrantKind,
+  stored: StoredGrant | null | undefined,
+): string | null => {
+  const { slug, credential } = connector;
+  const origin = boundTo(connector);
+  const isOAuth = kind === "oauth";
+  if (stored === null || stored === undefined || stored.status === "removed" || stored.kind !== kind)
+    return isOAuth
+      ? `${credential === "user" ? "This" : "No"} person has ${credential === "user" ? "not " : ""}signed in to the connector ${slug}. ${whoCan(connector)} sign in: platform connectors authorize ${slug}.`
+      : noCredential(connector);
+  if (stored.origin !== origin)
+    return `The connector ${slug} moved to ${origin}, and its sign-in is for ${stored.origin}. ${remedyOf(connector, kind)}`;
+  return stored.status === "refused"
+    ? `The sign-in of the connector ${slug} has ended: ${stored.failure ?? "refused"}. ${remedyOf(connector, kind)}`
+    : null;
+};
+
+const openHeld = Effect.fnUntraced(function* (
+  holder: CredentialHolder,
+  connector: Connector,
+  kind: GrantKind,
+) {
+  const { slug } = connector;
+  const stored = yield* (yield* ConnectorGrants).get(holder);
+  const lack = lackOf(connector, kind, stored);
+  if (stored === null || lack !== null) return missing(lack ?? UNOPENED);
+  const held = yield* openGrant(stored);
+  return held.grant === null && stored.envelope !== null
+    ? missing(`The tokens of the connector ${slug} cannot be opened. ${remedyOf(connector, kind)}`)
+    : found({ kind: "grant", held });
+});
+
+/** V2. */
+const mayUse = Effect.fnUntraced(function* ({ projectId, personId }: CredentialHolder) {
+  if (personId === null) return true;
+  const members = yield* (yield* People).members(projectId);
+  return members.some(({ person, role }) => person.id === personId && role !== "viewer");
+});
+
+/**
+ * Opens the credential that a connector needs. It asks no server.
+ *
+ * @param userId the session's person. Null: no person.
+ */
+export const openCredential = Effect.fnUntraced(function* (
+  projectId: string,
+  connector: Connector,
+  userId: string | null,
+) {
+  const kind = credentialKind(connector.auth);
+  if (connector.auth.kind === "none") return found({ kind: "none" });
+  const holder = holderOf(connector, projectId, userId);
+  if (holder === null)
+    return missing(
+      `The connector ${connector.slug} needs a person's own credential, and this is for no person.`,
+    );
+  if (!(yield* mayUse(holder)))
+    return missing(
+      `The person whose credential the connector ${connector.slug} needs does not work in this project any more.`,
+    );
+  if (kind !== "value") return yield* openHeld(holder, connector, kind);
+  const { value, missing: why } = yield* openStored(holder, connector);
+  return value === null ? missing(why) : found({ kind: "value", value });
+});

@@ -1,0 +1,119 @@
+/** The end of a call that was sent: its outcome for the record, and its result for the agent, without the credential. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Result from "effect/Result";
+import { isShallow, type CatalogueTool } from "../../domain/connector/catalogue.ts";
+import type { Connector } from "../../domain/connector/connector.ts";
+import { maskJson } from "../../domain/connector/connector-credential.ts";
+import type { Redactor } from "../../domain/secret/redactor.ts";
+import { ConnectorServers, type ToolCall, type ToolResult } from "../../connectors/port.ts";
+import { ExecutorCalls, type CallEnd } from "../../store/ports/connectors/executor-calls.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
+import { withCredential, type Used } from "./use.ts";
+import { targetOf } from "./connectors.ts";
+import {
+  CALL_LIMITS,
+  onRecord,
+  said,
+  type AgentResult,
+  type Arguments,
+  type ToBeSent,
+} from "./executor-decision.ts";
+import { toldBy } from "../told.ts";
+
+const callOf = ({ name, inputSchema, request }: CatalogueTool, given: Arguments): ToolCall =>
+  request === undefined
+    ? { kind: "mcp", name, inputSchema, arguments: given }
+    : { kind: "http", request, arguments: given };
+
+/** Sends a call that was decided and is on record. It fails only if it is interrupted. */
+export const callServer = (connector: Connector, decision: ToBeSent, given: Arguments) =>
+  Effect.flatMap(ConnectorServers, (servers) =>
+    withCredential(connector, decision.credential, (credential) => {
+      const { tool, protocol } = decision;
+      return servers.call(targetOf(connector, { credential, protocol }), callOf(tool, given));
+    }),
+  );
+
+export interface Outcome {
+  readonly end: Omit<CallEnd, "now" | "outcome"> & { readonly outcome: "ok" | "error" | "unknown" };
+  readonly result: AgentResult;
+}
+
+/** @param id of the call on record. */
+export const outcomeOf = (
+  exit: Exit.Exit<Used<ToolResult>>,
+  { slug, url }: Connector,
+  id: string,
+): Outcome => {
+  const none = { upstreamStatus: null, resultBytes: null };
+  if (Exit.isFailure(exit)) {
+    const message = "The agent or its session ended during the call. The tool may have run.";
+    return { end: { ...none, outcome: "unknown", message }, result: said(onRecord(message, id), true) };
+  }
+  const { answer, mask } = exit.value;
+  if (Result.isSuccess(answer)) return resultOf(answer.success, mask);
+  const fault = answer.failure;
+  if (fault._tag === "CredentialFault") {
+    const { message } = fault;
+    return { end: { ...none, outcome: "error", message }, result: said(message, true) };
+  }
+  const why = `${new URL(url).host} ${toldBy(mask, fault.why)}.`;
+  const outcome = fault.isUnknown ? "unknown" : "error";
+  const message = fault.isUnknown ? `${why} The tool may have run. It is not called again.` : why;
+  const text = `The connector ${slug} gave no result: ${message}`;
+  return {
+    end: { ...none, outcome, message, upstreamStatus: fault.status },
+    result: said(fault.isUnknown ? onRecord(text, id) : text, true),
+  };
+};
+
+/** How much of an error's body an agent sees. */
+const ERROR_LENGTH = 4000;
+
+/** An error's body without its end, and without half a secret at the cut. */
+const beginningOf = (mask: Redactor, { content, ...result }: AgentResult): AgentResult => ({
+  ...result,
+  content: content.map((part) => {
+    const { text } = part as { readonly text?: unknown };
+    return typeof text === "string" ? { type: "text", text: mask.redactBeginning(text, ERROR_LENGTH) } : part;
+  }),
+});
+
+const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
+  const none = { upstreamStatus: status, resultBytes: null };
+  if (!isShallow(result)) {
+    const message = "The tool ran, and its result is too deeply nested to be passed on.";
+    return { end: { ...none, outcome: "error", message }, result: said(message, true) };
+  }
+  const isError = status !== null && status >= 400;
+  const clean = maskJson(mask, isError ? beginningOf(mask, result) : result) as AgentResult;
+  const resultBytes = Buffer.byteLength(JSON.stringify(clean));
+  return {
+    end: {
+      ...none,
+      resultBytes,
+      outcome: clean.isError ? "error" : "ok",
+      message: clean.isError ? "The tool answered with an error." : null,
+    },
+    result: clean,
+  };
+};
+
+export const BUSY = {
+  session_busy: `This session has ${CALL_LIMITS.atOnce} calls under way. Wait for one of them.`,
+  connector_busy: `The connector had ${CALL_LIMITS.perConnector} calls in the last minute. Wait a moment.`,
+} as const;
+
+/** The result is the agent's, whatever happens to the record: a duty ends the row if this does not. */
+export const write = (id: string, { end }: { readonly end: Omit<CallEnd, "now"> }) =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis;
+    yield* (yield* ExecutorCalls).end(id, { ...end, now });
+  }).pipe(
+    Effect.retry({ times: 3 }),
+    Effect.catch((error: StoreError) =>
+      Effect.logWarning("the outcome of a call was not recorded", { id, error }),
+    ),
+  );

@@ -1,0 +1,37 @@
+/**
+ * Forgets the own credentials of people who are deactivated. They are of no use from that moment on (credentials.ts V2).
+ * The request that deactivates a person does it at once; the duty `people` finds what a crash left.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import type { CredentialHolder } from "../../domain/connector/connector-credential.ts";
+import { Connectors } from "../../store/ports/connectors/connectors.ts";
+import { ConnectorGrants } from "../../store/ports/connectors/connector-grants.ts";
+import { Projects } from "../../store/ports/projects/projects.ts";
+import { Acting, audited } from "../audit.ts";
+import { endSignIn } from "./sign-in.ts";
+
+/** A duty acts for no account. The rows belong to that of the project. */
+const inAccountOf = Effect.fnUntraced(function* <A, E, R>(
+  { projectId }: CredentialHolder,
+  change: Effect.Effect<A, E, R>,
+) {
+  const act = yield* Acting;
+  const project = yield* (yield* Projects).get(projectId);
+  const accountId = act.accountId ?? project?.accountId ?? null;
+  return yield* Effect.provideService(change, Acting, { ...act, accountId });
+});
+
+const forget = Effect.fnUntraced(function* (holder: CredentialHolder) {
+  const { slug, projectId } = holder;
+  const changes = { credential: "user" };
+  const row = { action: "connector.credential_removed", target: slug, projectId, changes } as const;
+  const removal = (yield* Connectors).removeCredential(holder, yield* Clock.currentTimeMillis);
+  yield* removal.pipe(audited((isRemoved) => (isRemoved ? row : null)));
+});
+
+/** Removes stored credentials, and ends sign-ins at their servers, where these offer it. */
+export const forgetLeft = Effect.gen(function* () {
+  for (const holder of yield* (yield* Connectors).leftCredentials) yield* inAccountOf(holder, forget(holder));
+  for (const holder of yield* (yield* ConnectorGrants).left) yield* inAccountOf(holder, endSignIn(holder));
+});

@@ -1,0 +1,219 @@
+/**
+ * Signing in to a connector, from the person's wish to the stored tokens, and its end.
+ *
+ *  W1 A sign-in belongs to the person who began it: only she opens its address, and only the browser in which she opened it
+ *     ends it, once, within ten minutes (connector-grants.ts N3).
+ *  W2 The tokens are stored for the origin and kind for which she began, if the connector still has them, and if she
+ *     still is an owner of the project. Where each person has tokens of her own, a member is enough.
+ *  W3 Tokens become hers or the project's as she was told when she began. If the manifest says the other since, they are
+ *     not stored.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import type { Connector } from "../../domain/connector/connector.ts";
+import {
+  boundTo,
+  credentialMask,
+  type CredentialHolder,
+} from "../../domain/connector/connector-credential.ts";
+import { flowPlace, readPending, type PendingSignIn } from "../../domain/connector/connector-grant.ts";
+import { tokenHash } from "../../domain/ids.ts";
+import { includesRole } from "../../domain/person/role.ts";
+import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secret.ts";
+import { ConnectorSignIns, type SignInFault } from "../../connectors/sign-in/port.ts";
+import { ConnectorGrants, type Flow } from "../../store/ports/connectors/connector-grants.ts";
+import { People } from "../../store/ports/people/people.ts";
+import { Projects } from "../../store/ports/projects/projects.ts";
+import { audited, type Said } from "../audit.ts";
+import { openGrant, storedClient, isPlain } from "./credentials.ts";
+import { sealGrant } from "./renewal.ts";
+import { refreshAfter } from "./catalogues.ts";
+import { executorOf } from "./connectors.ts";
+import { Entropy, newPassword } from "../entropy.ts";
+import { Keyring } from "../keyring.ts";
+import { toldBy } from "../told.ts";
+
+export const FLOW_LIFE_MS = 10 * 60 * 1000;
+/** How long a server may take to revoke. */
+const REVOKE = "10 seconds";
+
+export interface Begun {
+  /** A secret of the address that the person opens. */
+  readonly ticket: string;
+  readonly expiresAt: number;
+}
+
+const OWN_SECRET = /[\w.~-]{16,}/;
+
+/** A fault for people, without anything that a sign-in could have sent. */
+const toldFor = (fault: SignInFault, secrets: readonly (string | null)[]): SignInFault => ({
+  ...fault,
+  why: toldBy(
+    credentialMask(secrets.filter((secret) => secret !== null && OWN_SECRET.test(secret)).map(String)),
+    fault.why,
+  ),
+});
+
+/** Begins a sign-in of this person (W1). The connector's auth is `oauth`. */
+export const beginSignIn = Effect.fnUntraced(function* (
+  connector: Connector,
+  by: { readonly projectId: string; readonly userId: string; readonly redirectUri: string },
+) {
+  const { slug, url, auth } = connector;
+  const { projectId, userId, redirectUri } = by;
+  const client = yield* storedClient(projectId, connector);
+  const [state, verifier, ticket] = [yield* newPassword, yield* newPassword, yield* newPassword];
+  const { scope = null, issuer = null } = auth.kind === "oauth" ? auth : {};
+  const pending = yield* Effect.mapError(
+    (yield* ConnectorSignIns).begin({
+      url,
+      kind: connector.kind,
+      issuer,
+      scope,
+      client,
+      isPlain: isPlain(auth),
+      redirectUri,
+      state,
+      verifier,
+    }),
+    (fault) => toldFor(fault, [client?.secret ?? null]),
+  );
+  const now = yield* Clock.currentTimeMillis;
+  const isOwn = connector.credential === "user";
+  const place = { projectId, slug, origin: boundTo(connector), stateHash: tokenHash(state) };
+  const nonce = (yield* Entropy)(NONCE_BYTES);
+  const value = JSON.stringify(pending satisfies PendingSignIn);
+  const envelope = sealSecret((yield* Keyring).secrets, flowPlace(place), { value, nonce });
+  const expiresAt = now + FLOW_LIFE_MS;
+  const kept = { ...place, userId, isOwn, envelope, ticketHash: tokenHash(ticket), expiresAt, now };
+  yield* (yield* ConnectorGrants).begin(kept);
+  return { ticket, expiresAt } satisfies Begun;
+});
+
+const pendingOf = Effect.fnUntraced(function* (flow: Flow) {
+  const opened = unsealSecret((yield* Keyring).secrets, flowPlace(flow), flow.envelope);
+  return Result.isSuccess(opened) ? readPending(opened.success) : null;
+});
+
+/** Opens the address of a sign-in in a browser. @returns where the browser goes. Null: it is not this person's, or it is over. */
+export const openSignIn = Effect.fnUntraced(function* (by: {
+  readonly ticket: string;
+  readonly userId: string;
+  /** The session of the page in this browser. */
+  readonly browserId: string;
+  readonly browser: string;
+}) {
+  const now = yield* Clock.currentTimeMillis;
+  const flow = yield* (yield* ConnectorGrants).open({
+    ticketHash: tokenHash(by.ticket),
+    userId: by.userId,
+    browserId: by.browserId,
+    browserHash: tokenHash(by.browser),
+    now,
+  });
+  return flow === null ? null : ((yield* pendingOf(flow))?.address ?? null);
+});
+
+export type Finished =
+  | { readonly kind: "signed_in"; readonly projectId: string; readonly slug: string }
+  /** The browser has no such sign-in. */
+  | { readonly kind: "unknown" }
+  /** The connector is another one now, or she is no owner any more. */
+  | { readonly kind: "changed" }
+  | { readonly kind: "fault"; readonly fault: SignInFault };
+
+/** The connector for which a sign-in was begun, if it is still the same (W2). */
+const connectorOf = Effect.fnUntraced(function* ({ projectId, slug, origin, userId, isOwn }: Flow) {
+  const connector = (yield* executorOf(projectId))?.connectors.find((one) => one.slug === slug);
+  if (connector?.auth.kind !== "oauth" || boundTo(connector) !== origin) return null;
+  if ((connector.credential === "user") !== isOwn) return null;
+  const members = yield* (yield* People).members(projectId);
+  const member = members.find(({ person }) => person.id === userId);
+  const project = yield* (yield* Projects).get(projectId);
+  if (member === undefined || project === null || !includesRole(member.role, isOwn ? "member" : "owner"))
+    return null;
+  return { connector, person: member.person, isOwner: member.role === "owner", project };
+});
+
+type Found = NonNullable<Effect.Success<ReturnType<typeof connectorOf>>>;
+
+/** A sign-in on the audit record. The callback has no cookie of the page, so the row has no token. */
+const signedIn = ({ projectId, slug, origin, isOwn }: Flow, { person, project }: Found) =>
+  ({
+    action: "connector.signed_in",
+    target: slug,
+    actor: { kind: "person", id: person.id, name: person.name, tokenId: null },
+    accountId: project.accountId,
+    projectId,
+    changes: { origin, credential: isOwn ? "user" : "project" },
+  }) satisfies Said;
+
+/** Ends a sign-in with what its browser brought, stores the tokens, and fetches the server's tools. */
+export const finishSignIn = Effect.fnUntraced(function* (by: {
+  readonly browser: string;
+  readonly callback: URL;
+}) {
+  const grants = yield* ConnectorGrants;
+  const state = by.callback.searchParams.get("state") ?? "";
+  const now = yield* Clock.currentTimeMillis;
+  const hashes = { stateHash: tokenHash(state), browserHash: tokenHash(by.browser) };
+  const flow = yield* grants.take({ ...hashes, now });
+  const pending = flow === null ? null : yield* pendingOf(flow);
+  if (flow === null || pending === null) return { kind: "unknown" } satisfies Finished;
+  const found = yield* connectorOf(flow);
+  if (found === null) return { kind: "changed" } satisfies Finished;
+  const { projectId, slug, origin, userId } = flow;
+  const holder = { projectId, slug, personId: flow.isOwn ? userId : null };
+  // A code is of use once: the tokens for it are stored, whatever happens to the browser meanwhile.
+  const storing = Effect.gen(function* () {
+    const grant = yield* (yield* ConnectorSignIns).finish(pending, by.callback);
+    const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
+    const sealed = yield* sealGrant({ ...holder, origin, version }, grant);
+    const granted = { userId, now: yield* Clock.currentTimeMillis };
+    yield* grants.put(sealed, granted).pipe(audited(() => signedIn(flow, found)));
+  });
+  const stored = yield* Effect.result(Effect.uninterruptible(storing));
+  if (Result.isFailure(stored)) {
+    const { failure } = stored;
+    // Another owner signed in at the same moment. Her tokens are as good.
+    if (failure._tag === "Fenced") return { kind: "signed_in", projectId, slug } satisfies Finished;
+    if (failure._tag !== "SignInFault") return yield* Effect.fail(failure);
+    const sent = [pending.client.secret, pending.verifier, by.callback.searchParams.get("code")];
+    return { kind: "fault", fault: toldFor(failure, sent) } satisfies Finished;
+  }
+  yield* refreshAfter(projectId, found.connector, { userId, isOwner: found.isOwner });
+  return { kind: "signed_in", projectId, slug } satisfies Finished;
+});
+
+/** Forgets a connector's tokens, and asks the server to revoke them. @returns whether there were any. */
+export const endSignIn = Effect.fnUntraced(function* (holder: CredentialHolder) {
+  const { projectId, slug, personId } = holder;
+  const now = yield* Clock.currentTimeMillis;
+  const changes = { credential: personId === null ? "project" : "user" };
+  const row = { action: "connector.signed_out", target: slug, projectId, changes } as const;
+  const removal = (yield* ConnectorGrants).remove(holder, now);
+  const removed = yield* removal.pipe(audited((held) => (held === null ? null : row)));
+  if (removed === null) return false;
+  const { grant } = yield* openGrant(removed);
+  if (grant !== null) {
+    const revoking = (yield* ConnectorSignIns).revoke(grant);
+    yield* Effect.ignore(Effect.timeout(revoking, REVOKE));
+  }
+  return true;
+});
+
+/** Keeps that the service signs in as itself with a client that was just stored. The first use fetches a token. */
+export const expectToken = Effect.fnUntraced(function* (
+  projectId: string,
+  connector: Pick<Connector, "slug" | "url" | "auth">,
+  userId: string,
+) {
+  const grants = yield* ConnectorGrants;
+  // The service signs in as itself, so the grant is the project's.
+  const holder = { projectId, slug: connector.slug, personId: null };
+  const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
+  const kept = { ...holder, version, origin: boundTo(connector), kind: "client_credentials" as const };
+  const now = yield* Clock.currentTimeMillis;
+  yield* grants.put({ ...kept, envelope: null, issuer: null, expiresAt: null }, { userId, now });
+});

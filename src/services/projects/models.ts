@@ -1,0 +1,151 @@
+/**
+ * Checks, before a session exists, whether it would have a language model (domain/sandbox/model.ts). A fire uses the project's
+ * state in memory, a person's request uses the tables. If neither has one, the repository is checked.
+ */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import { agentNamed, type Agent } from "../../domain/agents/agents.ts";
+import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
+import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
+import { knownAgent } from "./agents.ts";
+import { deliveredNames } from "../../domain/manifest/required-secrets.ts";
+import { parseManifest } from "../../domain/manifest/manifest.ts";
+import {
+  bringsModel,
+  chooseModel,
+  runtimeConfigFiles,
+  type DefaultModels,
+} from "../../domain/sandbox/model.ts";
+import { GitBackend, type GitError, type Repository } from "../../git/port.ts";
+import { Identity } from "../../store/ports/people/identity.ts";
+import { Secrets } from "../../store/ports/projects/secrets.ts";
+import type { Project } from "../../store/ports/projects/projects.ts";
+import type { KnownProject } from "../directory.ts";
+import { fileText, manifestText } from "./repository.ts";
+
+export interface ModelRules {
+  /** False if the sandboxes are simulated. Else a runtime whose models the platform sets up must have one. */
+  readonly required: boolean;
+  /** The tiers that have the managed gateway. */
+  readonly gatewayTiers: readonly string[];
+  readonly defaults: DefaultModels;
+  /** Of the managed gateway. It is in sandboxes, and masked where people read their work. */
+  readonly gatewayKey: string | null;
+}
+
+/** The service's settings for models. */
+export const ModelPolicy = Context.Reference<ModelRules>("platform/services/ModelPolicy", {
+  defaultValue: () => ({ required: false, gatewayTiers: [], defaults: {}, gatewayKey: null }),
+});
+
+/** The session would have no model (api.md 3: 422 `no_model`); the message says what to set. */
+export class NoModel extends Schema.TaggedError<NoModel>()("NoModel", { message: Schema.String }) {}
+
+/** Larger runtime configuration is ignored. */
+const CONFIG_LIMIT = 1024 * 1024;
+
+/** Whether the repository configures a provider of its own at the commit. */
+export const repositoryBringsModel = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+  configDir: string,
+): Effect.fn.Return<boolean, GitError, GitBackend> {
+  for (const path of runtimeConfigFiles(configDir)) {
+    const text = yield* fileText(repository, { commit, path, maxBytes: CONFIG_LIMIT });
+    if (text !== null && bringsModel(text)) return true;
+  }
+  return false;
+});
+
+/** The model of a session that names neither a model nor an agent, and what provides it. */
+export interface ProjectModel {
+  /** False: the agent runtime brings its own model. */
+  readonly required: boolean;
+  /** `provider/model`. Null if the repository chooses it, or without any model. */
+  readonly model: string | null;
+  readonly source: "gateway" | "secret" | "repository" | null;
+}
+
+/** @param commit where the repository's configuration is read. Null: it has none. */
+export const projectModel = Effect.fnUntraced(function* (
+  project: Project,
+  secretNames: readonly string[],
+  commit: string | null,
+) {
+  const { required: isRequired, gatewayTiers, defaults } = yield* ModelPolicy;
+  const agent = yield* Effect.option(knownAgent(project.id, DEFAULT_AGENT));
+  const { runtime = null, model: own = null } = Option.getOrNull(agent) ?? {};
+  const required = isRequired && runtime?.models === "platform";
+  if (own !== null) return { required, model: own, source: "repository" } satisfies ProjectModel;
+  const gateway = yield* hasGateway(project, gatewayTiers);
+  const choice = chooseModel({ gateway, secretNames, agentModel: null, defaults });
+  // The repository's own configuration wins over both (domain/sandbox/model.ts, M2).
+  if (commit !== null && (yield* configuresModel({ projectId: project.id }, commit))) {
+    return { required, model: null, source: "repository" } satisfies ProjectModel;
+  }
+  if (Result.isFailure(choice)) return { required, model: null, source: null } satisfies ProjectModel;
+  return { required, model: choice.success, source: gateway ? "gateway" : "secret" } satisfies ProjectModel;
+});
+
+const hasGateway = Effect.fnUntraced(function* (project: Project, gatewayTiers: readonly string[]) {
+  const account = gatewayTiers.length === 0 ? null : yield* (yield* Identity).account(project.accountId);
+  return account !== null && gatewayTiers.includes(account.tier);
+});
+
+/** Whether the configuration directory that the manifest names, or the root, provides a model at the commit. */
+const configuresModel = Effect.fnUntraced(function* (repository: Repository, commit: string) {
+  const manifest = parseManifest((yield* manifestText(repository, commit)) ?? new Uint8Array());
+  return yield* repositoryBringsModel(repository, commit, manifest.configDir);
+});
+
+export interface ModelRequest {
+  readonly commit: string;
+  readonly agent: Agent;
+  /** The session's own choice. */
+  readonly agentModel: string | null;
+}
+
+/**
+ * Refuses a session that would have no model. The repository is checked last, since that takes one process for each
+ * file.
+ */
+export const requireModel = Effect.fnUntraced(function* (
+  project: Project,
+  { commit, agent, agentModel }: ModelRequest,
+) {
+  const { required, gatewayTiers, defaults } = yield* ModelPolicy;
+  if (!required || agent.runtime.models !== "platform") return;
+  const { secrets } = yield* (yield* Secrets).list(project.id);
+  const choice = chooseModel({
+    gateway: yield* hasGateway(project, gatewayTiers),
+    secretNames: deliveredNames(secrets),
+    agentModel: agentModel ?? agent.model,
+    defaults,
+  });
+  if (Result.isSuccess(choice)) return;
+  if (yield* configuresModel({ projectId: project.id }, commit)) return;
+  return yield* new NoModel({ message: choice.failure });
+});
+
+/** The same for a fire, from memory: a sentence that names what is missing. Null if nothing is. */
+export const missingModel = (
+  known: KnownProject | null,
+  agentName: string,
+  { required, gatewayTiers, defaults, offered }: ModelRules & { readonly offered: OfferedRuntimes },
+): string | null => {
+  // Unknown counts as present: the daemon checks again, and reports it.
+  if (!required || known === null || known.bringsModel !== false) return null;
+  const agent = Result.getOrNull(agentNamed(known.manifest.agents, agentName, offered));
+  if (agent?.runtime.models !== "platform") return null;
+  const { deliveredNames: secretNames, tier } = known;
+  const choice = chooseModel({
+    gateway: gatewayTiers.includes(tier),
+    secretNames,
+    agentModel: agent.model,
+    defaults,
+  });
+  return Result.isFailure(choice) ? choice.failure : null;
+};

@@ -1,0 +1,21 @@
+/** Warns of secrets that a project's manifest requires and that have no value, from the state in memory. */
+import * as Effect from "effect/Effect";
+import { missingSecrets, missingSecretsMessage } from "../../domain/manifest/required-secrets.ts";
+import type { KnownProject } from "../directory.ts";
+
+export const missingSecretsOf = (known: KnownProject | null): readonly string[] =>
+  known === null ? [] : missingSecrets(known.manifest.env.required, known.secretNames);
+
+/** Logs a line for the operator if a session starts, or a fire waits, without required secrets. */
+export const logMissingSecrets = (
+  known: KnownProject | null,
+  start: { readonly session: string } | { readonly fire: string },
+): Effect.Effect<void> => {
+  const missing = missingSecretsOf(known);
+  if (known === null || missing.length === 0) return Effect.void;
+  return Effect.logWarning("required secrets have no value", {
+    project: known.project.id,
+    ...start,
+    message: missingSecretsMessage(missing),
+  });
+};

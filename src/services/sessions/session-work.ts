@@ -1,0 +1,64 @@
+/** A session's pushed work: the sides between which it lies, and its size, which is stored at a push and shown in lists. */
+import * as Effect from "effect/Effect";
+import { isSessionBranch } from "../../domain/repository/git-ref.ts";
+import { GitBackend } from "../../git/port.ts";
+import type { WrittenRef } from "../../git/server/pushed.ts";
+import { Sessions, type Session } from "../../store/ports/sessions/sessions.ts";
+
+/** A session's branch at a commit, in a project with this default branch. */
+interface Work {
+  readonly session: Pick<Session, "projectId" | "baseRef" | "baseCommit">;
+  readonly defaultBranch: string;
+  readonly head: string;
+}
+
+/**
+ * The sides of the comparison. Null if there is nothing to compare: the session has not begun, or the default branch has
+ * every commit of it.
+ *
+ * Work is new against the default branch. So the list leaves out what was merged into that branch, and what the agent
+ * merged from it. A session that began from another branch is compared with the commit at which it began: the other
+ * branch's commits are not its work.
+ */
+export const workSides = Effect.fnUntraced(function* ({ session, defaultBranch, head }: Work) {
+  const { projectId, baseRef, baseCommit } = session;
+  if (baseCommit === null) return null;
+  const merged = { base: defaultBranch, head };
+  if (baseRef === defaultBranch) return merged;
+  const { commitsTotal } = yield* (yield* GitBackend).compare({ projectId }, merged);
+  return commitsTotal === 0 ? null : { base: baseCommit, head };
+});
+
+const BRANCHES = "refs/heads/";
+
+/** The changes of a pushed branch against its base. */
+const branchChanges = Effect.fnUntraced(function* (work: Work) {
+  const { head, session } = work;
+  const sides = yield* workSides(work);
+  if (sides === null) return { files: 0, additions: 0, deletions: 0, head };
+  const compared = yield* (yield* GitBackend).compare({ projectId: session.projectId }, sides);
+  return { files: compared.filesTotal, ...compared.linesTotal, head };
+});
+
+/**
+ * Stores the changes of the session branches among these refs. A failure is logged: the push has succeeded, and the next one
+ * has all changes again.
+ */
+export const noteWork = Effect.fnUntraced(function* (
+  { projectId, defaultBranch }: { readonly projectId: string; readonly defaultBranch: string },
+  written: readonly WrittenRef[],
+) {
+  const sessions = yield* Sessions;
+  for (const target of written) {
+    const id = target.ref.slice(BRANCHES.length);
+    // No push deletes a session's branch.
+    if (!target.ref.startsWith(BRANCHES) || !isSessionBranch(id)) continue;
+    yield* Effect.gen(function* () {
+      const session = yield* sessions.get(id);
+      if (session?.projectId !== projectId) return;
+      yield* sessions.noteChanges(id, yield* branchChanges({ session, defaultBranch, head: target.commit }));
+    }).pipe(
+      Effect.catch((error) => Effect.logWarning("the changes of a push are not stored", { id, error })),
+    );
+  }
+});

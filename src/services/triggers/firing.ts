@@ -1,0 +1,171 @@
+/**
+ * Fires a trigger: a cron instant, a webhook or a person's request becomes a request for a session (spec 6 "Trigger
+ * firing", api.md 4 "Admission"). Every authentic fire gets its ledger row before its caller is answered.
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Result from "effect/Result";
+import { uuidV7 } from "../../domain/ids.ts";
+import { renderPrompt, type JsonObject } from "../../domain/trigger/prompt.ts";
+import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
+import type { Admission, AdmissionOf, FireWish } from "../../store/ports/triggers/admissions.ts";
+import type {
+  FirePrompt,
+  NewFire,
+  StoredRequest,
+  TriggerFireKind,
+  VerifiedWith,
+} from "../../store/ports/triggers/fires.ts";
+import type { Project } from "../../store/ports/projects/projects.ts";
+import type { NewSession } from "../../store/ports/sessions/sessions.ts";
+import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
+import { Directory } from "../directory.ts";
+import { Entropy, UUID_BYTES } from "../entropy.ts";
+import { Runtimes } from "../projects/runtimes.ts";
+import { logMissingSecrets } from "../projects/required-secrets.ts";
+import { missingModel, ModelPolicy } from "../projects/models.ts";
+
+export interface FiringOptions {
+  readonly bootTimeoutMs: number;
+  readonly queueTtlMs: number;
+  readonly queueMax: number;
+}
+
+/** One fire as it arrived. */
+export interface FireRequest {
+  readonly project: Project;
+  readonly trigger: TriggerDefinition;
+  readonly kind: TriggerFireKind;
+  readonly prompt: FirePrompt;
+  /** The request that it arrived with, kept for display and for replay. */
+  readonly request: StoredRequest | null;
+  /** The session acts for this user: the one who fired it, otherwise the project's creator. */
+  readonly userId: string;
+  /** The session whose agent fires it. */
+  readonly parentSessionId?: string;
+  readonly deliveryId: string | null;
+  /** Set for a webhook. */
+  readonly verifiedWith?: VerifiedWith;
+  readonly scheduledFor: number | null;
+  /** The fire that this one replays. */
+  readonly replayOf: string | null;
+  /** Who fires it, which decides what becomes of it at the cap. */
+  readonly by: FireWish["kind"];
+}
+
+export class Firing extends Context.Service<
+  Firing,
+  {
+    readonly fire: <By extends FireWish["kind"]>(
+      request: FireRequest & { readonly by: By },
+    ) => Effect.Effect<AdmissionOf<By>, StoreError | AdmissionBusy>;
+    /** The same without Effect, for the webhook receiver. */
+    readonly offer: (
+      request: FireRequest & { readonly by: "delivery" },
+      answer: (exit: AdmissionExit<"delivery">) => void,
+    ) => void;
+  }
+>()("platform/services/Firing") {}
+
+/** A template rendered for a fire. */
+export const firePrompt = (template: string, variables: JsonObject): FirePrompt => {
+  const rendered = renderPrompt(template, variables);
+  return Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" };
+};
+
+export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter | Directory> =>
+  Layer.effect(
+    Firing,
+    Effect.gen(function* () {
+      const admitter = yield* Admitter;
+      const clock = yield* Clock.Clock;
+      const entropy = yield* Entropy;
+      const directory = yield* Directory;
+      const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
+      const run = Effect.runForkWith(yield* Effect.context());
+      const prompted = (request: FireRequest): FireRequest =>
+        request.prompt.is === "skipped" ||
+        missingModel(directory.known(request.project.id), request.trigger.agent, rules) === null
+          ? request
+          : { ...request, prompt: { is: "no_model" } };
+      const wish = <By extends FireWish["kind"]>(
+        request: FireRequest & { readonly by: By },
+      ): FireWish & { readonly kind: By } => {
+        const now = clock.currentTimeMillisUnsafe();
+        const newId = () => uuidV7(now, entropy(UUID_BYTES));
+        return {
+          kind: request.by,
+          session: newSession(request, { id: newId(), bootDeadlineAt: now + options.bootTimeoutMs }),
+          fire: newFire(prompted(request), options, { id: newId(), now }),
+          projectVersion: request.project.version,
+          now,
+        };
+      };
+      const logged = ({ project }: FireRequest, admission: Admission): Effect.Effect<void> => {
+        const known = directory.known(project.id);
+        if (admission.outcome === "admitted")
+          return logMissingSecrets(known, { session: admission.sessionId });
+        if (admission.outcome === "queued") return logMissingSecrets(known, { fire: admission.fireId });
+        return Effect.void;
+      };
+      return Firing.of({
+        fire: (request) =>
+          Effect.suspend(() => admitter.admit(request.project.accountId, wish(request))).pipe(
+            Effect.tap((admission) => logged(request, admission)),
+          ),
+        offer: (request, answer) =>
+          admitter.offer(request.project.accountId, wish(request), (exit) => {
+            answer(exit);
+            if (Exit.isSuccess(exit)) run(logged(request, exit.value));
+          }),
+      });
+    }),
+  );
+
+const newSession = (
+  { project, trigger, kind, userId, parentSessionId }: FireRequest,
+  { id, bootDeadlineAt }: Pick<NewSession, "id" | "bootDeadlineAt">,
+): NewSession => ({
+  id,
+  projectId: project.id,
+  accountId: project.accountId,
+  baseRef: project.defaultBranch,
+  baseCommit: null,
+  name: trigger.name,
+  agentName: trigger.agent,
+  agentModel: null,
+  initialPrompt: null,
+  metadata: {},
+  triggerSlug: trigger.slug,
+  createdBy: userId,
+  ...(parentSessionId !== undefined && { parentSessionId }),
+  // A manual fire acts as its user. A machine's fire has the least power (api.md 1 "Origin"), even if a person replays
+  // it: its prompt still contains what the machine sent.
+  origin: kind === "manual" ? "session" : "trigger",
+  bootDeadlineAt,
+});
+
+const newFire = (
+  request: FireRequest,
+  { queueTtlMs, queueMax }: FiringOptions,
+  { id, now }: { readonly id: string; readonly now: number },
+): NewFire => ({
+  id,
+  accountId: request.project.accountId,
+  projectId: request.project.id,
+  triggerSlug: request.trigger.slug,
+  kind: request.kind,
+  scheduledFor: request.scheduledFor,
+  receivedAt: now,
+  deliveryId: request.deliveryId,
+  replayOf: request.replayOf,
+  ...(request.verifiedWith !== undefined && { verifiedWith: request.verifiedWith }),
+  prompt: request.prompt,
+  request: request.request,
+  queueTtlMs,
+  queueMax,
+});

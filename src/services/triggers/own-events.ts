@@ -1,0 +1,60 @@
+/**
+ * Compares what a delivery may be (domain/trigger/event-skip.ts) with the project's rows: its sessions, whose branches stay after
+ * their deletion, and its change requests with their pull requests.
+ */
+import * as Effect from "effect/Effect";
+import {
+  suspicions,
+  type EventSkip,
+  type RequestClue,
+  type Suspicion,
+} from "../../domain/trigger/event-skip.ts";
+import type { JsonValue } from "../../domain/trigger/prompt.ts";
+import type { WebhookTriggerDefinition } from "../../domain/trigger/trigger.ts";
+import type { EventHeaders } from "../../domain/trigger/webhook-event.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
+import { ProposedWork } from "../sessions/proposed-work.ts";
+
+/** What to look for. Empty for nearly every delivery, which then costs no statement. */
+export const skipSuspicions = (
+  { filter }: WebhookTriggerDefinition,
+  { headers, body }: { readonly headers: EventHeaders; readonly body: JsonValue },
+): readonly Suspicion[] =>
+  suspicions(headers, body).filter(({ reason }) => filter?.includes.includes(reason) !== true);
+
+const areOwnSessions = Effect.fnUntraced(function* (projectId: string, ids: readonly string[]) {
+  const sessions = yield* Sessions;
+  for (const id of ids) {
+    const session = yield* sessions.get(id);
+    if (session?.projectId !== projectId) return false;
+  }
+  return true;
+});
+
+const isOwnRequest = Effect.fnUntraced(function* (projectId: string, clue: RequestClue) {
+  const { sessionId } = clue;
+  if (sessionId !== null && (yield* areOwnSessions(projectId, [sessionId]))) return true;
+  return yield* (yield* ProposedWork).isOwn(projectId, clue);
+});
+
+const isConfirmed = (projectId: string, suspicion: Suspicion) => {
+  switch (suspicion.reason) {
+    case "deletion":
+      return Effect.succeed(true);
+    case "own_push":
+      return areOwnSessions(projectId, suspicion.sessionIds);
+    case "own_request":
+    case "own_comment":
+      return isOwnRequest(projectId, suspicion.request);
+  }
+};
+
+/** The first reason that holds for the project. Null: the delivery fires. */
+export const confirmedSkip = Effect.fnUntraced(function* (
+  projectId: string,
+  suspected: readonly Suspicion[],
+): Effect.fn.Return<EventSkip | null, StoreError, ProposedWork | Sessions> {
+  for (const suspicion of suspected) if (yield* isConfirmed(projectId, suspicion)) return suspicion.reason;
+  return null;
+});

@@ -1,0 +1,365 @@
+/** Sessions: the records of project_sessions, and the memory of their actors. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import type { Fragment } from "effect/sql/Statement";
+import { isLive } from "../../../domain/session/session.ts";
+import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../machines/session.ts";
+import { cursorOf, pageOf, positionOf } from "../../cursor.ts";
+import { sessionStatusEvent, workUnsavedEvent } from "../../event-rows.ts";
+import type { Change } from "../../ports/journal.ts";
+import {
+  PROMPT_SEARCHED,
+  Sessions,
+  SESSIONS_LOOKED_AT,
+  type OwnerlessSession,
+  type RunningSession,
+  type Session,
+  type SessionFilter,
+  type SessionRequest,
+} from "../../ports/sessions/sessions.ts";
+import {
+  dismissedRow,
+  sessionColumns,
+  slotMove,
+  unsavedNews,
+  type SessionColumns,
+} from "../../session-columns.ts";
+import { filterReach } from "../../session-filters.ts";
+import { insertAudit } from "../audit.ts";
+import { makeActorMemory } from "../actor-memory.ts";
+import { Endings } from "../connection/endings.ts";
+import { EventLog } from "../events/event-log.ts";
+import { noteFailure } from "../triggers/fires.ts";
+import {
+  firstSession,
+  hasActivity,
+  pendingCallsOf,
+  SESSION_COLUMNS,
+  shownColumns,
+  shownOf,
+  withConversations,
+  type SessionRow,
+  type ShownRow,
+} from "./session-rows.ts";
+import { releaseSlot, reserveSlot } from "../triggers/slots.ts";
+import { makeNoteSaves } from "./session-saves.ts";
+import { makeNoteTurn } from "./turn-endings.ts";
+import { plannedAnew, shared } from "../connection/prepared.ts";
+import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
+import { hasRoleIn } from "../people/roles.ts";
+
+/** The columns that a step sets, as the update names them. */
+const assignments = (columns: SessionColumns, now: number) => ({
+  updated_at: at(now),
+  ...(columns.baseCommit !== undefined && { base_commit: columns.baseCommit }),
+  ...(columns.failure !== undefined && {
+    failure: columns.failure && json({ code: columns.failure.code, message: columns.failure.message }),
+    failed_at: at(columns.failure?.at ?? null),
+  }),
+  ...(columns.stopReason !== undefined && { stop_reason: columns.stopReason }),
+  ...(columns.saved !== undefined && { saved: json(columns.saved) }),
+  ...(columns.unsaved !== undefined && { unsaved: columns.unsaved && json(columns.unsaved) }),
+  ...(columns.restoreSaved !== undefined && { restore_saved: columns.restoreSaved }),
+  ...(columns.restored !== undefined && { restored: columns.restored }),
+  ...(columns.runningAt !== undefined && { running_at: at(columns.runningAt) }),
+  ...(columns.stoppedAt !== undefined && { stopped_at: at(columns.stoppedAt) }),
+  ...(columns.deletedAt !== undefined && { deleted_at: at(columns.deletedAt) }),
+});
+
+type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
+type Service = (typeof Sessions)["Service"];
+
+interface SavedRow {
+  readonly sessionId: string;
+  readonly accountId: string;
+  readonly projectId: string;
+  readonly isFired: boolean;
+}
+
+/** Whether a session that failed has a new failure, or an old one no more. */
+const isFailureNew = ({ before, after: { state } }: SessionChange): boolean =>
+  before.state !== state && [before.state, state].includes("failed");
+
+/** Whether a step changes more than the session's row and what the same statement adds. */
+const changesMore = (change: SessionChange): boolean =>
+  sessionColumns(change).deletedAt !== undefined || slotMove(change) !== "keep" || isFailureNew(change);
+
+/** The event that the step's statement writes. */
+const eventOf = (change: SessionChange, columns: SessionColumns) => {
+  const {
+    before,
+    after: { state },
+    now,
+  } = change;
+  if (before.state !== state) return sessionStatusEvent({ at: now }, { ...columns, previous: before.state });
+  const news = unsavedNews(change);
+  return news === null ? null : workUnsavedEvent({ at: now }, news);
+};
+
+const makeMemory = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  const endings = yield* Endings;
+
+  const writes = (change: SessionChange) => {
+    const { id, before, after: snapshot, now } = change;
+    const columns = sessionColumns(change);
+    const slot = slotMove(change);
+    const event = eventOf(change, columns);
+    const lost = before.state === snapshot.state ? null : unsavedNews(change);
+    const finish = Effect.fnUntraced(function* ({ accountId, projectId, isFired }: SavedRow) {
+      if (columns.deletedAt !== undefined) {
+        yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
+        yield* sql`DELETE FROM conversations WHERE session_id = ${id}`;
+        yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
+      }
+      if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
+      if (lost !== null)
+        yield* events.append([workUnsavedEvent({ projectId, sessionId: id, at: now }, lost)]);
+      const row = dismissedRow(change, { id, accountId, projectId });
+      if (row !== null) yield* insertAudit(sql, row);
+      if (event !== null) yield* events.wake(projectId);
+      // The account's row is locked last and for the shortest time, since every session of the account needs it.
+      if (slot === "release") yield* releaseSlot(sql, accountId);
+      if (slot === "reserve") yield* reserveSlot(sql, accountId);
+      if (isFailureNew(change) && isFired) yield* noteFailure(sql, id);
+    });
+    return Effect.succeed({
+      columns: assignments(columns, now),
+      // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
+      ...(slot === "reserve" && {
+        assignments: sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`,
+      }),
+      event,
+      finish,
+    });
+  };
+
+  return yield* makeActorMemory<SessionSnapshot, SessionEvent, SessionCommand, SavedRow>({
+    kind: "session",
+    name: "sessions",
+    table: "project_sessions",
+    key: "id",
+    state: "status",
+    returning: `id AS "sessionId", account_id AS "accountId", project_id AS "projectId", fire_id IS NOT NULL AS "isFired"`,
+    isOneStatement: (change) => !changesMore(change),
+    writes,
+  });
+});
+
+/** The conditions of a filter on the rows that a list looks at. */
+const conditionsOf = (
+  sql: SqlClient.SqlClient,
+  filter: SessionFilter,
+  approver: Fragment,
+): readonly Fragment[] => {
+  const { status, turn, activities, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
+  const turns = (states: Fragment) =>
+    sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
+  const approvable = sql`EXISTS (SELECT FROM ${sql.literal(pendingCallsOf("looked.id"))} AND ${approver})`;
+  return [
+    status !== null && sql`status::text = ${status}`,
+    turn === "idle" && sql`NOT ${turns(sql`'running', 'requires_action'`)}`,
+    turn === "running" && turns(sql`${turn}`),
+    turn === "requires_action" &&
+      sql`(${turns(sql`${turn}`)} AND status IN ('provisioning', 'running') OR unsaved IS NOT NULL OR ${approvable})`,
+    activities !== undefined && sql.literal(hasActivity("looked", activities)),
+    triggerSlug !== undefined && sql`trigger_slug = ${triggerSlug}`,
+    startedBy === "person" && sql`trigger_slug IS NULL`,
+    startedBy === "trigger" && sql`trigger_slug IS NOT NULL`,
+    createdBy !== undefined && sql`created_by = ${createdBy}`,
+    parentSessionId !== undefined && sql`parent_session_id = ${parentSessionId}`,
+    search !== undefined &&
+      sql`strpos(lower(coalesce(name, trigger_slug, left(initial_prompt, ${PROMPT_SEARCHED}))), lower(${search})) > 0`,
+  ].filter((condition) => condition !== false);
+};
+
+const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
+
+/** The sessions of a list. `approver`: whether its reader may approve calls of a session that is looked at. */
+interface Scope {
+  readonly scope: Fragment;
+  readonly approver: Fragment;
+}
+
+/** A page of the sessions in a project or an account, out of the newest ones that the filter may look at. */
+const listIn = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* ({ scope, approver }: Scope, request: SessionRequest) {
+    const { cursor, limit, lookedAt = SESSIONS_LOOKED_AT } = request;
+    const position = yield* positionOf(cursor);
+    const wanted = conditionsOf(sql, request, request.mayApprove === true ? approver : sql`false`);
+    // Few sessions are live, and an index has them: an old one among them is found too.
+    const reach = filterReach(request);
+    const live = sql`status IN ('provisioning', 'running')`;
+    // A session may have ended while a call of it waits. Both parts of the union have an index with few rows.
+    const open = sql`id IN (
+      SELECT id FROM project_sessions WHERE ${scope} AND ${live}
+      UNION SELECT session_id FROM executor_calls WHERE outcome = 'pending'
+    )`;
+    const looked = sql`
+      SELECT * FROM project_sessions
+      WHERE ${scope} AND deleted_at IS NULL
+        ${reach === "all" ? sql.literal("") : sql`AND ${reach === "open" ? open : live}`}
+        ${after(sql, { at: "created_at", id: "id" }, position)}
+      ORDER BY created_at DESC, id DESC`;
+    const planned = wanted.length === 0 ? shared : plannedAnew;
+    // Without a filter, the page is all that is looked at, and the plan knows how small it is. The page is cut before the
+    // conversations are joined: else the planner may join all sessions that are looked at.
+    const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
+    const rows = yield* sql<ShownRow>`
+      SELECT ${sql.literal(shownColumns("page"))} FROM (
+        SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
+        ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
+        ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
+      ) AS page ${sql.literal(withConversations("page"))}
+      ORDER BY created_at DESC, id DESC`.pipe(planned);
+    if (rows.length > limit || wanted.length === 0) return pageOf(rows.map(shownOf), limit, positionIn);
+    const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
+      SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`.pipe(
+      planned,
+    );
+    return { items: rows.map(shownOf), nextCursor: last === undefined ? null : cursorOf(positionIn(last)) };
+  });
+
+/** `list` and `listOf` of the port. */
+const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> => {
+  const list = listIn(sql);
+  return {
+    list: (projectId, request) =>
+      list({ scope: sql`project_id = ${projectId}`, approver: sql`true` }, request).pipe(
+        stored("sessions.list"),
+      ),
+    listOf: ({ accountId, userId }, request) => {
+      const isIn = (session: Fragment, role: Fragment) => sql`${session} IN (
+        SELECT project.id FROM projects AS project WHERE project.account_id = ${accountId} AND ${role}
+      )`;
+      const isSeen = userId === null ? sql`true` : isIn(sql`project_id`, hasRoleIn(sql, userId));
+      const approver =
+        userId === null ? sql`true` : isIn(sql`looked.project_id`, hasRoleIn(sql, userId, "member"));
+      return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
+        stored("sessions.listOf"),
+      );
+    },
+  };
+};
+
+/** What the sweeper asks. A session that restarts after its stop makes no room. */
+const ofSweeper = (sql: SqlClient.SqlClient): Pick<Sessions["Service"], "runningOn" | "roomWanted"> => ({
+  runningOn: (nodeId) =>
+    sql<RunningSession>`
+      SELECT session.id, session.account_id AS "accountId", sandbox.id AS "sandboxId",
+        session.running_at AS "runningAt", session.unsaved, coalesce(session.saved ->> 'state' = 'complete', false) AS "isSaved",
+        session.unsaved IS NOT NULL AND (
+          SELECT count(*) FROM project_sessions AS other
+          WHERE other.account_id = session.account_id AND other.status = 'running'
+            AND (other.unsaved -> 'since', other.id) > (session.unsaved -> 'since', session.id)
+        ) >= (SELECT session_cap / 2 FROM accounts WHERE id = session.account_id) AS "isSurplus"
+      FROM project_sessions AS session
+      JOIN session_sandboxes AS sandbox ON sandbox.session_id = session.id AND sandbox.status = 'active'
+      WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(stored("sessions.runningOn")),
+  roomWanted: sql<{ readonly id: string; readonly count: number }>`
+    SELECT * FROM (
+      SELECT account.id, (waiting.count - greatest(account.session_cap - account.active_sessions, 0) - (
+        SELECT count(*) FROM project_sessions AS session
+        WHERE session.account_id = account.id AND session.status = 'running'
+          AND session.state_context ->> 'ending' IS NOT NULL AND session.state_context ->> 'next' IS NULL
+      ))::integer AS count
+      FROM (SELECT account_id, count(*) FROM fire_queue WHERE kind = 'session' GROUP BY account_id) AS waiting
+      JOIN accounts AS account ON account.id = waiting.account_id
+    ) AS wanted WHERE count > 0`.pipe(
+    Effect.map((rows) => new Map(rows.map(({ id, count }) => [id, count]))),
+    stored("sessions.roomWanted"),
+  ),
+});
+
+/** Live sessions without any work left, and live sandboxes that their session without any work left does not hold. */
+const ownerlessIn = (sql: SqlClient.SqlClient) =>
+  sql<OwnerlessSession>`
+    SELECT session.id, session.state_context ->> 'sandboxId' AS "sandboxId", sandbox.status AS sandbox,
+      true AS "isHeld"
+    FROM project_sessions AS session
+    LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = (session.state_context ->> 'sandboxId')::uuid
+    WHERE session.status IN ('provisioning', 'running')
+      AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)
+      AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = sandbox.id)
+    UNION ALL
+    SELECT session.id, sandbox.id::text, sandbox.status, false
+    FROM session_sandboxes AS sandbox
+    JOIN project_sessions AS session ON session.id = sandbox.session_id
+    WHERE sandbox.status IN ('provisioning', 'active') AND sandbox.state_context ->> 'ending' IS NULL
+      AND (
+        session.status NOT IN ('provisioning', 'running')
+        OR session.state_context ->> 'sandboxId' IS DISTINCT FROM sandbox.id::text
+      )
+      AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)`;
+
+const noteChangesIn =
+  (sql: SqlClient.SqlClient): Service["noteChanges"] =>
+  (id, changes) =>
+    sql`UPDATE project_sessions SET changes = ${json(changes)} WHERE id = ${id}`.pipe(
+      Effect.asVoid,
+      stored("sessions.noteChanges"),
+    );
+
+export const layer = Layer.effect(
+  Sessions,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const columns = sql.literal(SESSION_COLUMNS);
+    const memory = yield* makeMemory;
+    const noteTurn = yield* makeNoteTurn;
+    return {
+      ...makeLists(sql),
+      ...memory,
+      get: (id) =>
+        sql<SessionRow>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
+          Effect.map(firstSession),
+          shared,
+          stored("sessions.get"),
+        ),
+      shown: (id) =>
+        sql<ShownRow>`
+          SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
+          ${sql.literal(withConversations("session"))} WHERE id = ${id}`.pipe(
+          Effect.map(([row]) => (row === undefined ? null : shownOf(row))),
+          shared,
+          stored("sessions.shown"),
+        ),
+      liveChildren: (id) =>
+        sql<{ readonly count: number }>`
+          SELECT count(*)::integer AS count FROM project_sessions
+          WHERE parent_session_id = ${id} AND status IN ('provisioning', 'running')`.pipe(
+          Effect.map(([row]) => row?.count ?? 0),
+          stored("sessions.liveChildren"),
+        ),
+      anyIn: (projectId) =>
+        sql<{ readonly any: boolean }>`
+          SELECT EXISTS (SELECT 1 FROM project_sessions WHERE project_id = ${projectId}) AS any`.pipe(
+          Effect.map(([row]) => row?.any === true),
+          stored("sessions.anyIn"),
+        ),
+      rename: (id, { name, metadata, now }) =>
+        sql<SessionRow>`
+          UPDATE project_sessions SET updated_at = ${at(now)},
+            name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
+            metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata)
+          WHERE id = ${id} AND deleted_at IS NULL RETURNING ${columns}`.pipe(
+          Effect.map(firstSession),
+          stored("sessions.rename"),
+        ),
+      acceptBootstrap: (id, now) =>
+        sql`UPDATE project_sessions SET bootstrap_accepted_at = ${at(now)}
+          WHERE id = ${id} AND bootstrap_accepted_at IS NULL`.pipe(
+          Effect.asVoid,
+          stored("sessions.acceptBootstrap"),
+        ),
+      ...(yield* makeNoteSaves),
+      noteChanges: noteChangesIn(sql),
+      noteTurn: (id, { now, ...turn }) =>
+        sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
+      ...ofSweeper(sql),
+      ownerless: ownerlessIn(sql).pipe(stored("sessions.ownerless")),
+    };
+  }),
+);

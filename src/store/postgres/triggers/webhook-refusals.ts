@@ -1,0 +1,98 @@
+/** Refused webhooks: the table webhook_refusals. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import { pageOf, positionOf } from "../../cursor.ts";
+import {
+  REFUSALS_KEPT_PER_PROJECT,
+  WebhookRefusals,
+  type WebhookRefusal,
+} from "../../ports/triggers/webhook-refusals.ts";
+import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
+
+/** How many rows one step of pruning removes. */
+const PRUNE_STEP = 1000;
+
+interface Row extends Omit<WebhookRefusal, "declaredBytes" | "bodyBytes"> {
+  /** pg returns bigint as text. */
+  readonly declaredBytes: string | null;
+  readonly bodyBytes: string | null;
+}
+
+const numberOrNull = (text: string | null): number | null => (text === null ? null : Number(text));
+
+const refusalOf = ({ declaredBytes, bodyBytes, ...row }: Row): WebhookRefusal => ({
+  ...row,
+  declaredBytes: numberOrNull(declaredBytes),
+  bodyBytes: numberOrNull(bodyBytes),
+});
+
+const rowOf = (refusal: WebhookRefusal) => ({
+  id: refusal.id,
+  project_id: refusal.projectId,
+  at: refusal.at,
+  slug: refusal.slug,
+  status: refusal.status,
+  code: refusal.code,
+  reason: refusal.reason,
+  delivery_id: refusal.deliveryId,
+  event: refusal.event,
+  declared_bytes: refusal.declaredBytes,
+  body_bytes: refusal.bodyBytes,
+  address: refusal.address,
+  forwarded_for: refusal.forwardedFor,
+});
+
+const makeAdd = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  return Effect.fnUntraced(function* (refusals: readonly WebhookRefusal[]) {
+    if (refusals.length === 0) return;
+    yield* sql`
+      INSERT INTO webhook_refusals (id, project_id, at, slug, status, code, reason, delivery_id, event, declared_bytes,
+        body_bytes, address, forwarded_for)
+      SELECT r.id, r.project_id, to_timestamp(r.at / 1000.0), r.slug, r.status, r.code, r.reason, r.delivery_id, r.event,
+        r.declared_bytes, r.body_bytes, r.address, r.forwarded_for
+      FROM jsonb_to_recordset(${json(refusals.map(rowOf))}::jsonb) AS r(id uuid, project_id uuid, at bigint, slug text,
+        status integer, code text, reason text, delivery_id text, event text, declared_bytes bigint, body_bytes bigint,
+        address text, forwarded_for text)
+      JOIN projects ON projects.id = r.project_id
+      ON CONFLICT DO NOTHING`;
+    const projects = [...new Set(refusals.map(({ projectId }) => projectId))];
+    yield* sql`
+      DELETE FROM webhook_refusals USING (
+        SELECT surplus.id FROM unnest(${projects}::uuid[]) AS project (id) CROSS JOIN LATERAL (
+          SELECT webhook_refusals.id FROM webhook_refusals WHERE project_id = project.id
+          ORDER BY at DESC, webhook_refusals.id DESC OFFSET ${REFUSALS_KEPT_PER_PROJECT}
+        ) AS surplus
+      ) AS doomed WHERE webhook_refusals.id = doomed.id`;
+  });
+});
+
+export const layer = Layer.effect(
+  WebhookRefusals,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient;
+    const add = yield* makeAdd;
+    return {
+      add: (refusals) => sql.withTransaction(add(refusals)).pipe(stored("webhookRefusals.add")),
+      list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug }) {
+        const position = yield* positionOf(cursor);
+        const rows = yield* sql<Row>`
+          SELECT id, project_id AS "projectId", at, slug, status, code, reason, delivery_id AS "deliveryId", event,
+            declared_bytes AS "declaredBytes", body_bytes AS "bodyBytes", address, forwarded_for AS "forwardedFor"
+          FROM webhook_refusals WHERE project_id = ${projectId}
+            ${slug === undefined ? sql.literal("") : sql`AND slug = ${slug}`} ${after(sql, { at: "at", id: "id" }, position)}
+          ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
+        return pageOf(rows.map(refusalOf), limit, ({ at: instant, id }) => ({ at: instant, id }));
+      }, stored("webhookRefusals.list")),
+      prune: (before) =>
+        sql<{ readonly id: string }>`
+          DELETE FROM webhook_refusals WHERE id IN (
+            SELECT id FROM webhook_refusals WHERE at < ${at(before)} LIMIT ${PRUNE_STEP}
+          ) RETURNING id`.pipe(
+          Effect.map((gone) => gone.length),
+          stored("webhookRefusals.prune"),
+        ),
+    };
+  }),
+);
