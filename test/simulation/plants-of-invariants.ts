@@ -159,7 +159,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/machines/sandbox.ts",
     find: "      !isSafe(event.saved),",
     put: "      event.saved.state === null,",
-    seed: 6_000_000_008,
+    seed: 6_000_000_013,
   },
   {
     name: "saves-deleted-before-a-restart",

@@ -80,7 +80,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 61,
+    seed: 73,
   },
   {
     name: "teardown-forgotten-at-stop",
@@ -101,14 +101,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 125,
+    seed: 195,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "      !context.deleted && context.branched && isWished(context, event),",
     put: "      context.branched && isWished(context, event),",
-    seed: 9,
+    seed: 4,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -143,14 +143,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 3,
+    seed: 25,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 160,
+    seed: 396,
   },
   {
     name: "drain-does-not-wake",
