@@ -97,5 +97,6 @@ const roleView = (id) => {
 const tabLink = (project, tab, [rest, label]) =>
   h("a", { href: projectLink(project.id, rest), "aria-current": tab === rest ? "page" : null }, label);
 
-/** Whether a session has any saved work. @param {import("./wire.d.ts").Saved} saved */
-export const hasContents = ({ wip, files, commits }) => wip !== null || files + commits > 0;
+/** Whether a session's last save has any work. The commit may be that of an earlier save. @param {import("./wire.d.ts").Saved} saved */
+export const hasContents = ({ wip, files, commits, earlier = [] }) =>
+  files + commits > 0 || (wip !== null && earlier.length === 0);

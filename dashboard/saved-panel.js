@@ -154,7 +154,7 @@ const earlierParts = (earlier, input) => [
         save.id,
         [
           h("span", {}, "Save of ", time(save.at)),
-          detail(contents(save), save.node && ` on node ${save.node}`),
+          detail(contents(save) || "staged changes", save.node && ` on node ${save.node}`),
         ],
         {
           states: [],

@@ -19,7 +19,7 @@ export const REASON_WORDS = {
   not_stored_yet: "no time for it yet",
   node_away: "the node with the saved work does not answer",
   missing: "the save lacks its content",
-  staged_elsewhere: "the index has another version",
+  staged_elsewhere: "staged on an older state of the branch, and kept in the save",
   newer_save: "a newer save has another version",
   unreadable_now: "unreadable now, and the save has an older version",
   refused_path: "git refuses to check out this path",
@@ -60,8 +60,8 @@ export const contents = ({ files, commits }) =>
  */
 export const savedSentence = (saved) => {
   const { state, at, error, pending } = saved;
-  // A save of an earlier version is not counted.
-  const stored = contents(saved) || "a commit";
+  // A save of an earlier version is not counted, and has no time.
+  const stored = contents(saved) || (at === null ? "a commit" : "staged changes");
   const why = error === null ? "" : ` ${sentence(error)}`;
   if (!hasContents(saved)) {
     const nothing =

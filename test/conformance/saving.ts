@@ -363,6 +363,23 @@ const older = (open: Open): void => {
     );
     expect(fresh.git("show", ":staged.txt")).toBe("older, staged");
   });
+
+  test("paths that a newer save has staged are staged again on the commits of an older one", async () => {
+    const workspace = open({ "changed.txt": "pushed\n", "removed.txt": "pushed\n" });
+    workspace.write("older.txt", "older\n");
+    workspace.commit("older");
+    const first = await workspace.save();
+    workspace.git("reset", "-q", "--hard", "HEAD~1");
+    workspace.write("changed.txt", "newer\n");
+    workspace.git("add", "changed.txt");
+    workspace.git("rm", "-q", "--cached", "removed.txt");
+    const { fresh, restored } = await workspace.restoreParts([[first, await workspace.save()]]);
+    expect(restored).toMatchObject({ commits: 1, skipped: [], renamed: [] });
+    expect(fresh.git("log", "-1", "--format=%s")).toBe("older");
+    expect(fresh.git("status", "--porcelain")).toBe(
+      ["M  changed.txt", "D  removed.txt", "?? removed.txt"].join("\n"),
+    );
+  });
 };
 
 const known = (open: Open): void => {

@@ -66,6 +66,16 @@ describe("the sentence for saved work", () => {
       "The last save is complete: a commit.",
     ],
     [
+      "only an earlier save has work",
+      { at: null, files: 0, commits: 0, node: null, earlier: [{ id: "s", at: AT, files: 1, commits: 0 }] },
+      "All work is pushed. There is nothing to save.",
+    ],
+    [
+      "only staged changes are saved",
+      { files: 0, commits: 0 },
+      "The last save is complete: staged changes (then).",
+    ],
+    [
       "the sandbox was lost in between",
       { state: "partial", error: "the sandbox was lost" },
       "Part of the work is saved: 3 changed files and commits of 1 branch (then). The sandbox was lost.",

@@ -58,6 +58,8 @@ const closed = (older: Older): string | null => {
 interface Meanwhile {
   /** Whether the saved index fits. */
   readonly isSame: boolean;
+  /** Whether an older save has moved HEAD to commits that this one does not know. Its entries come on top of them. */
+  readonly isMoved: boolean;
   /** Whether HEAD is at the same commit, so that an operation under way can go on. */
   readonly hasHead: boolean;
   readonly changed: ReadonlyMap<string, Version | null>;
@@ -211,28 +213,28 @@ class Restoring {
   async #meanwhile({ base, head }: RestoredSave, tip: string | null): Promise<Meanwhile> {
     const [now, repository] = [await this.#commitAt("HEAD"), this.#repository];
     const hasHead = head.commit === now;
-    // An older save has brought commits that this one does not know.
     const isMoved = tip !== null && now !== tip && !hasHead;
-    if (tip === null || base === tip) return { isSame: !isMoved, hasHead, changed: new Map() };
+    if (tip === null || base === tip) return { isSame: true, isMoved, hasHead, changed: new Map() };
     const known = await existing(
       repository,
       [base, head.commit].filter((commit) => commit !== null),
     );
     const hasTip =
       head.commit !== null && known.includes(head.commit) && (await isAncestor(repository, tip, head.commit));
-    if (hasTip) return { isSame: hasHead, hasHead, changed: new Map() };
+    if (hasTip) return { isSame: hasHead || isMoved, isMoved, hasHead, changed: new Map() };
     const before = base !== null && known.includes(base) ? base : EMPTY_TREE;
     const differences = await differ(repository, before, tip);
     return {
       isSame: hasHead,
+      isMoved,
       hasHead,
       changed: new Map(differences.map(({ path, after }) => [path, after])),
     };
   }
 
   /** The index of the commit on which the saved entries are based. Git keeps the file times of unchanged ones. */
-  async #startIndex({ head }: RestoredSave, { isSame }: Meanwhile): Promise<void> {
-    const commit = isSame ? head.commit : null;
+  async #startIndex({ head }: RestoredSave, { isSame, isMoved }: Meanwhile): Promise<void> {
+    const commit = isSame && !isMoved ? head.commit : null;
     const there = commit === null ? [] : await existing(this.#repository, [commit]);
     const from = there[0] ?? (await this.#commitAt("HEAD"));
     if (from === null) return;

@@ -11,7 +11,7 @@ export const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   not_stored_yet: "no time for it yet",
   node_away: "the node with the saved work does not answer",
   missing: "the save lacks its content",
-  staged_elsewhere: "the index has another version",
+  staged_elsewhere: "staged on an older state of the branch, and kept in the save",
   newer_save: "a newer save has another version",
   unreadable_now: "unreadable now, and the save has an older version",
   refused_path: "git refuses to check out this path",

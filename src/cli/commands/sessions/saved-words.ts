@@ -33,6 +33,9 @@ export const leftOutLines = (paths: readonly LeftOut[]): readonly string[] => {
 const listed = (paths: readonly LeftOut[]): string | null =>
   paths.length === 0 ? null : leftOutLines(paths).join("\n");
 
+/** The content of a save that has neither files nor commits. */
+const STAGED = "staged changes";
+
 const contents = ({ files, commits }: Work): string =>
   [
     files > 0 && counted(files, "changed file"),
@@ -41,13 +44,15 @@ const contents = ({ files, commits }: Work): string =>
     .filter((part) => part !== false)
     .join(", ");
 
-const isEmpty = ({ wip, files, commits }: Saved): boolean => wip === null && files + commits === 0;
+/** The commit may be that of an earlier save. */
+const isEmpty = ({ wip, files, commits, earlier = [] }: Saved): boolean =>
+  (wip === null || earlier.length > 0) && files + commits === 0;
 
 /** The saved work, and when it was saved. */
 const savedText = (saved: Saved): string => {
   const at = saved.at === null ? "" : ` at ${second(saved.at)}`;
-  // A save of an earlier version is not counted.
-  const work = contents(saved) || "a commit";
+  // A save of an earlier version is not counted, and has no time.
+  const work = contents(saved) || (saved.at === null ? "a commit" : STAGED);
   if (saved.state === "complete")
     return isEmpty(saved) ? "nothing, all was pushed" : `complete${at}: ${work}`;
   const isUnderWay = saved.error === null && saved.pending.every(({ reason }) => reason === "not_stored_yet");
@@ -64,7 +69,7 @@ const earlierText = ({ earlier = [] }: Saved): string | null =>
     : earlier
         .map(
           (save) =>
-            `${save.id} at ${second(save.at)}: ${contents(save)}${save.node === undefined ? "" : `, on node ${save.node}`}`,
+            `${save.id} at ${second(save.at)}: ${contents(save) || STAGED}${save.node === undefined ? "" : `, on node ${save.node}`}`,
         )
         .join("\n");
 
