@@ -28,7 +28,7 @@ export const isMoreUrgent = (order: SaveOrder, than: SaveOrder): boolean =>
 export const isRequired = (order: SaveOrder): boolean => order === "pause" || order === "require";
 
 /** The share of one processor that a save in the background uses in the sandbox. */
-export const BACKGROUND_SHARE = 0.25;
+export const BACKGROUND_SHARE = 0.15;
 /** How long a save may take for which no person waits. */
 export const LONG_SAVE_MS = 10 * 60_000;
 /** How long an idle sandbox stays whose work cannot be saved whole. */
