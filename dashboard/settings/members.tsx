@@ -2,13 +2,13 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { ApiError } from "../api.js";
 import { request } from "../api/client.ts";
+import type { Project } from "../api/projects.ts";
 import { ask } from "../dialog.js";
 import { notice } from "../notices.js";
 import { lackedRole, ROLE_OPTIONS } from "../roles.js";
 import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { Detail, Row, Tag } from "../ui/parts.tsx";
-import type { Project } from "./page.tsx";
 
 type Member = Answer<"GET /v1/projects/:pid/members">["members"][number];
 type Person = Member["user"];

@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { ApiError } from "../api.js";
 import { request } from "../api/client.ts";
+import type { Project } from "../api/projects.ts";
 import { notice } from "../notices.js";
 import { projectLink } from "../parts.js";
 import { isArchived, projectHead } from "../project.js";
@@ -15,8 +16,6 @@ import { framedPage } from "../ui/framed-page.tsx";
 import { type Members, MembersPart, readMembers } from "./members.tsx";
 import { RepositoryPart } from "./repository.tsx";
 import { SavesPart } from "./saves.tsx";
-
-export type Project = Answer<"GET /v1/projects/:pid">;
 
 interface Shown {
   readonly project: Project;

@@ -1,6 +1,7 @@
 /** A project's repository: its addresses, its connection to another server, and its credential there. */
 import type { Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
+import type { Project } from "../api/projects.ts";
 import { given } from "../forms.js";
 import { appFields } from "../new-project.js";
 import { notice } from "../notices.js";
@@ -11,7 +12,6 @@ import { FrameAct } from "../ui/act.tsx";
 import { Drawn } from "../ui/drawn.tsx";
 import { FieldGroup, Form, TextField } from "../ui/form.tsx";
 import { CopyLine, Facts, Time } from "../ui/parts.tsx";
-import type { Project } from "./page.tsx";
 
 const APP_FIELDS = appFields("");
 const APP = "app.";
