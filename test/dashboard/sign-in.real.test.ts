@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const refused = await service.request("GET", "/v1/audit?action=sign_in");
     const rows = listOf(expectStatus(refused, 200), "events").filter(({ outcome }) => outcome === "refused");
     expect(rows.map(({ changes }) => changes)).toEqual([
-      { by: "oidc", why: "not_in_a_group" },
+      { by: "oidc", why: "groups_missing" },
       { by: "oidc", why: "not_in_a_group" },
     ]);
   });
