@@ -44,7 +44,8 @@ export const withProgram = <A, E>(
   let said = "";
   const launch = {
     prefix: settings.launch.prefix,
-    command: [process.execPath, programFile(settings.layout)],
+    // Otherwise a compilation in a thread may wait for the main thread, which waits for it in its exit (seen on Node 24.21).
+    command: [process.execPath, "--single-threaded", programFile(settings.layout)],
     env: agentGitEnvironment(settings),
     cwd: "/",
     talk: (opened: { readonly stdin: Writable; readonly stdout: Readable }) => void (pipes = opened),
