@@ -85,7 +85,7 @@ export const queue = {
         h(
           "p",
           { class: "quiet" },
-          "Each of them holds a place, also while its agent is idle. Stop one to start the next that waits. Its work is saved first.",
+          "Each one uses a place, even while its agent is idle. If you stop one, its work is saved, and the next session starts.",
         ),
         h(
           "ul",

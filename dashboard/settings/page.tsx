@@ -100,24 +100,6 @@ const Archive = ({ project }: Shown) => (
   </>
 );
 
-/** A page of its own. @param props `after`: the sentence goes on with it */
-const Elsewhere = ({
-  shown: { project },
-  rest,
-  label,
-  after,
-}: {
-  readonly shown: Shown;
-  readonly rest: string;
-  readonly label: string;
-  readonly after: string;
-}) => (
-  <p>
-    <a href={projectLink(project.id, rest)}>{label}</a>
-    {after}
-  </p>
-);
-
 interface Section {
   /** In the address. */
   readonly id: string;
@@ -128,6 +110,23 @@ interface Section {
   readonly entry?: string;
   readonly view: (shown: Shown, checking: Checking | null) => ReactNode;
 }
+
+/** What a page of its own is for. Page and document are called as the section is. */
+const elsewhere = (
+  id: string,
+  title: string,
+  { link, after }: { readonly link: string; readonly after: string },
+): Section => ({
+  id,
+  title: () => title,
+  about: `use/${id}`,
+  view: ({ project }) => (
+    <p>
+      <a href={projectLink(project.id, `/${id}`)}>{link}</a>
+      {after}
+    </p>
+  ),
+});
 
 const SECTIONS: readonly Section[] = [
   {
@@ -163,45 +162,16 @@ const SECTIONS: readonly Section[] = [
     about: "use/saved-work",
     view: ({ project, saves }) => <SavesPart pid={project.id} saves={saves} />,
   },
-  {
-    id: "connectors",
-    title: () => "Connectors",
-    about: "use/connectors",
-    view: (shown) => (
-      <Elsewhere
-        shown={shown}
-        rest="/connectors"
-        label="Connectors"
-        after=" let agents use the tools of other servers, with credentials that agents never see."
-      />
-    ),
-  },
-  {
-    id: "notifications",
-    title: () => "Notifications",
-    about: "use/notifications",
-    view: (shown) => (
-      <Elsewhere
-        shown={shown}
-        rest="/notifications"
-        label="Outbound webhooks"
-        after=" tell Slack, Discord or your own systems when a session waits, a run fails, or a change request is opened."
-      />
-    ),
-  },
-  {
-    id: "audit",
-    title: () => "Audit",
-    about: "use/audit",
-    view: (shown) => (
-      <Elsewhere
-        shown={shown}
-        rest="/audit"
-        label="The audit record"
-        after=" says who did what in this project."
-      />
-    ),
-  },
+  elsewhere("connectors", "Connectors", {
+    link: "Connectors",
+    after: " let agents use the tools of other servers, with credentials that agents never see.",
+  }),
+  elsewhere("notifications", "Notifications", {
+    link: "Outbound webhooks",
+    after:
+      " tell Slack, Discord or your own systems when a session waits, a run fails, or a change request is opened.",
+  }),
+  elsewhere("audit", "Audit", { link: "The audit record", after: " says who did what in this project." }),
   {
     id: "archive",
     title: (project) => (isArchived(project) ? "Archived" : "Archive"),

@@ -6,7 +6,7 @@ import * as Result from "effect/Result";
 import { isRecord } from "../../ground/record.ts";
 import { parseInside } from "../manifest/config-dir.ts";
 import { PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
-import { isAgentName, isModelName } from "../sandbox/agent.ts";
+import { AGENT_NAME_RULE, isAgentName, isModelName } from "../sandbox/agent.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 
 /** A table as it is written. Null: the field is absent. */
@@ -32,9 +32,7 @@ type Read<A> = Result.Result<A, string>;
 const readName =
   (field: string) =>
   (value: unknown): Read<string> =>
-    isAgentName(value)
-      ? Result.succeed(value)
-      : Result.fail(`${field} must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit.`);
+    isAgentName(value) ? Result.succeed(value) : Result.fail(`${field} ${AGENT_NAME_RULE}.`);
 
 const readModel = (value: unknown): Read<string> =>
   isModelName(value)
@@ -97,7 +95,8 @@ export const readAgentTable = (
   name: string,
   table: unknown,
 ): Result.Result<AgentTable, readonly EntryFault[]> => {
-  if (!isAgentName(name)) return Result.fail([{ field: null, message: `agents.${name}: ${NAME_RULE}` }]);
+  if (!isAgentName(name))
+    return Result.fail([{ field: null, message: `agents.${name}: An agent's name ${AGENT_NAME_RULE}.` }]);
   if (!isRecord(table)) return Result.fail([{ field: null, message: `Write [agents.${name}] as a table.` }]);
   const faults: EntryFault[] = [...strayFaults(table)];
   const field = <Field extends keyof Fields>(key: Field): Fields[Field] | null => {
@@ -119,6 +118,3 @@ export const readAgentTable = (
   };
   return faults.length > 0 ? Result.fail(faults) : Result.succeed(read);
 };
-
-const NAME_RULE =
-  "An agent's name must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit.";

@@ -4,10 +4,13 @@ import * as Schema from "effect/Schema";
 /** The agent without a file: the runtime's own default. */
 export const DEFAULT_AGENT = "default";
 
+/** What a name of an agent must be, after the name of its field. */
+export const AGENT_NAME_RULE = "must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit";
+
 /** The name is one path segment by construction, so it cannot lead out of `agents/` (threats.md M14). */
 export const AgentName = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, {
-    message: "An agent name must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit.",
+    message: `An agent name ${AGENT_NAME_RULE}.`,
   }),
 );
 export const isAgentName = Schema.is(AgentName);

@@ -5,7 +5,7 @@
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { isRecord } from "../../ground/record.ts";
-import { DEFAULT_AGENT, isAgentName } from "../sandbox/agent.ts";
+import { DEFAULT_AGENT, AGENT_NAME_RULE, isAgentName } from "../sandbox/agent.ts";
 import { parseCron } from "./cron.ts";
 import { PROMPT_LIMIT_BYTES } from "./prompt.ts";
 import { checkSecretName, SECRET_NAME_LIMIT } from "../secret/secret.ts";
@@ -180,9 +180,7 @@ const checkPrompt: Check = (prompt) => {
 };
 
 const checkAgent: Check = (agent) =>
-  isAgentName(agent)
-    ? null
-    : `agent ${quote(agent)} must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit.`;
+  isAgentName(agent) ? null : `agent ${quote(agent)} ${AGENT_NAME_RULE}.`;
 
 const checkCron: Check = (cron) => {
   const schedule = parseCron(cron);

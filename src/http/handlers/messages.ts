@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../services/actors.ts";
-import { isAgentName } from "../../domain/sandbox/agent.ts";
+import { AGENT_NAME_RULE, isAgentName } from "../../domain/sandbox/agent.ts";
 import { MESSAGE_ATTACHMENTS_MAX } from "../../domain/conversation/attachment.ts";
 import {
   attachmentsOf,
@@ -85,11 +85,7 @@ const checkWish = Effect.fnUntraced(function* (
     const own = yield* Effect.option(knownAgent(session.projectId, session.agentName));
     if (own._tag === "Some") yield* checkModelName(own.value, "model", model);
   }
-  if (agent !== undefined && !isAgentName(agent))
-    return yield* badRequest(
-      "agent",
-      "must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
-    );
+  if (agent !== undefined && !isAgentName(agent)) return yield* badRequest("agent", AGENT_NAME_RULE);
 });
 
 /** The named attachments, as parts of the message. */

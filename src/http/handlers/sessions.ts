@@ -12,7 +12,7 @@ import { newUuid } from "../../services/entropy.ts";
 import { requireModel } from "../../services/projects/models.ts";
 import { logMissingSecrets } from "../../services/projects/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/projects/repository.ts";
-import { DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
+import { AGENT_NAME_RULE, DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation/conversation.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
@@ -76,11 +76,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed) {
   const parsed = parseBaseRef(baseRef);
   if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
   const agentName = wish.agent_name ?? DEFAULT_AGENT;
-  if (!isAgentName(agentName))
-    return yield* badRequest(
-      "agent_name",
-      "must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
-    );
+  if (!isAgentName(agentName)) return yield* badRequest("agent_name", AGENT_NAME_RULE);
   const commit = yield* baseCommit({ projectId: project.id }, baseRef);
   const agent = yield* requireAgent({ projectId: project.id, commit, name: agentName });
   const agentModel = wish.agent_model ?? null;

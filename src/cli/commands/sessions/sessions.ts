@@ -178,7 +178,7 @@ const create = command({
     },
     name: { value: "TEXT", about: "Display name" },
     watch: {
-      about: "Follow the conversation until interrupted, also if the session has to wait for a free one",
+      about: "Follow the conversation until interrupted, even if the session first waits for a slot",
     },
     "no-queue": { about: "Do not wait for a free session" },
   },
