@@ -18,6 +18,16 @@ const programFile = ({ credentialFile }: Layout): string =>
     ? join(import.meta.dirname, "program.ts")
     : join(dirname(credentialFile), "workspace-program.cjs");
 
+/**
+ * Starts the program. V8 compiles in threads of its own, and Node 24.21 can hang in its exit: the main thread waits for one that compiles,
+ * and that one waits for a garbage collection by the main thread. Then a boot would wait for the end of a restoration that is done.
+ */
+export const programCommand = (file: string): readonly [string, ...string[]] => [
+  process.execPath,
+  "--single-threaded",
+  file,
+];
+
 /** Puts the program where the agent's side can read it: later, the disk may be full. */
 export const installWorkspaceProgram = (layout: Layout): void => {
   if (TEXT !== undefined) writeForAgent(programFile(layout), TEXT);
@@ -44,8 +54,7 @@ export const withProgram = <A, E>(
   let said = "";
   const launch = {
     prefix: settings.launch.prefix,
-    // Otherwise a compilation in a thread may wait for the main thread, which waits for it in its exit (seen on Node 24.21).
-    command: [process.execPath, "--single-threaded", programFile(settings.layout)],
+    command: programCommand(programFile(settings.layout)),
     env: agentGitEnvironment(settings),
     cwd: "/",
     talk: (opened: { readonly stdin: Writable; readonly stdout: Readable }) => void (pipes = opened),

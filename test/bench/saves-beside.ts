@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import type { WorkspaceCommand } from "../../daemon/saving/command.ts";
+import { programCommand } from "../../daemon/saving/workspace-program.ts";
 import { BACKGROUND_SHARE } from "../../src/domain/save/order.ts";
 import { wholeFrame } from "../../src/domain/save/frames.ts";
 import type { Listing } from "../../src/domain/save/listing.ts";
@@ -71,7 +72,8 @@ const itemsIn = (said: Buffer): Listing["items"] => {
 
 /** A process of the workspace program, which ends by itself. @returns what it answered */
 const asked = async (command: WorkspaceCommand): Promise<Buffer> => {
-  const child = spawn(process.execPath, [program], {
+  const [node, ...args] = programCommand(program);
+  const child = spawn(node, args, {
     cwd: workspace,
     env: { ...env, GIT_DIR: join(workspace, ".git"), GIT_WORK_TREE: workspace },
     stdio: ["pipe", "pipe", "inherit"],

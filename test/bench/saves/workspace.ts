@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { WorkspaceCommand } from "../../../daemon/saving/command.ts";
+import { programCommand } from "../../../daemon/saving/workspace-program.ts";
 import { wholeFrame } from "../../../src/domain/save/frames.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 
@@ -44,7 +45,8 @@ export const git = (args: readonly string[], more: NodeJS.ProcessEnv = {}): stri
   );
 
 export const run = (command: WorkspaceCommand): Buffer => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program], {
+  const [node, ...args] = programCommand(program);
+  const { status, stdout, stderr } = spawnSync(node, args, {
     env: { ...env, GIT_DIR: join(workspace, ".git"), GIT_WORK_TREE: workspace },
     input: wholeFrame(Buffer.from(JSON.stringify(command))),
     maxBuffer: OUTPUT_BYTES,

@@ -6,6 +6,7 @@ import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runDirectory } from "./program.ts";
+import { programCommand } from "../../../daemon/saving/workspace-program.ts";
 
 const SOURCE = fileURLToPath(new URL("../../../daemon/saving/program.ts", import.meta.url));
 const OUTPUT_BYTES = 256 * 1024 * 1024;
@@ -40,7 +41,7 @@ export const workspaceRunner =
   ({ prefix = [], env = {}, directory = runDirectory() }: Way = {}) =>
   async (input: Buffer): Promise<Buffer> => {
     const file = await make(directory);
-    const [program = "", ...args] = [...prefix, process.execPath, file];
+    const [program = "", ...args] = [...prefix, ...programCommand(file)];
     const options = {
       encoding: "buffer" as const,
       maxBuffer: OUTPUT_BYTES,
