@@ -53,12 +53,12 @@ module.exports = {
     {
       name: "the-page-takes-types",
       comment:
-        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with.",
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, and the command line says of saved work what the page says.",
       severity: "error",
       from: { path: "^dashboard/" },
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
-        pathNot: "^src/domain/trigger/templates\\.ts$",
+        pathNot: "^src/domain/(?:trigger/templates|save/(?:reasons|shown))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -362,7 +362,7 @@ module.exports = {
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
-        pathNot: [CLIENT, "^src/domain/(ids|save/reasons|session/session-activity)\\.ts$"],
+        pathNot: [CLIENT, "^src/domain/(ids|save/reasons|save/shown|session/session-activity)\\.ts$"],
         dependencyTypesNot: ["type-only"],
       },
     },

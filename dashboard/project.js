@@ -96,7 +96,3 @@ const roleView = (id) => {
 /** @param {Project} project @param {string | null} tab @param {[string, string]} target */
 const tabLink = (project, tab, [rest, label]) =>
   h("a", { href: projectLink(project.id, rest), "aria-current": tab === rest ? "page" : null }, label);
-
-/** Whether a session's last save has any work. The commit may be that of an earlier save. @param {import("./wire.d.ts").Saved} saved */
-export const hasContents = ({ wip, files, commits, earlier = [] }) =>
-  files + commits > 0 || (wip !== null && earlier.length === 0);

@@ -4,8 +4,9 @@ import { ask } from "./dialog.js";
 import { h } from "./dom.js";
 import { counted, pathCount, pathsOf } from "./format.js";
 import { button, code, commandLine, detail, listRow, prose, time } from "./parts.js";
-import { hasContents, isLive, projectPath } from "./project.js";
-import { contents, runsWithoutSave, savedSentence } from "./saved-report.js";
+import { hasContents, runsWithoutSave } from "../src/domain/save/shown.ts";
+import { isLive, projectPath } from "./project.js";
+import { contents, savedSentence } from "./saved-report.js";
 import { pathItems, stop } from "./stopping.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */

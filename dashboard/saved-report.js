@@ -1,6 +1,7 @@
 /** What a session says of its saved work, in sentences. Loaded with the panel that shows it. */
 import { counted, pathCount, pathsAre, pathsOf, sentence } from "./format.js";
-import { hasContents } from "./project.js";
+import { leftOutWords } from "../src/domain/save/reasons.ts";
+import { hasContents } from "../src/domain/save/shown.ts";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./wire.d.ts").Saved} Saved */
@@ -8,27 +9,6 @@ import { hasContents } from "./project.js";
 
 /** How many paths a page lists. The API has more. */
 const LISTED = 10;
-
-/** Why something was left out, as src/domain/save/reasons.ts has it. @type {Readonly<Record<string, string>>} */
-export const REASON_WORDS = {
-  ignored: "ignored by git",
-  directory: "a directory where git has a file",
-  fifo: "a named pipe",
-  worktree: "another worktree",
-  limit: "no room within the limits",
-  not_stored_yet: "no time for it yet",
-  node_away: "the node with the saved work does not answer",
-  missing: "the save lacks its content",
-  staged_elsewhere: "staged on an older state of the branch, and kept in the save",
-  newer_save: "a newer save has another version",
-  unreadable_now: "unreadable now, and the save has an older version",
-  refused_path: "git refuses to check out this path",
-  in_the_way: "something else is in its place",
-};
-
-/** Saves of earlier versions have sentences, which stay. @param {string} reason */
-export const reasonWords = (reason) =>
-  Object.hasOwn(REASON_WORDS, reason) ? (REASON_WORDS[reason] ?? reason) : reason.replaceAll("_", " ");
 
 /**
  * What a list shows: the first paths, each with its reason, and how many more there are.
@@ -39,7 +19,7 @@ export const reasonWords = (reason) =>
 export const listedPaths = (paths) => ({
   lines: paths
     .slice(0, LISTED)
-    .map(({ path, reason, count = 1 }) => ({ path, more: count - 1, reason: reasonWords(reason) })),
+    .map(({ path, reason, count = 1 }) => ({ path, more: count - 1, reason: leftOutWords(reason) })),
   rest: pathCount(paths.slice(LISTED)),
 });
 
@@ -74,16 +54,6 @@ export const savedSentence = (saved) => {
   const missing = pending.length === 0 ? "" : ` ${pathsAre(pathCount(pending))} not.`;
   return { before: `Part of the work is saved: ${stored}`, at, after: `.${missing}${why}` };
 };
-
-/** Whether a session runs in a sandbox that began without its saved work. @param {Pick<Session, "status" | "saved" | "restored" | "running_at">} session */
-export const runsWithoutSave = ({ status, saved, restored, running_at: since }) =>
-  status === "running" &&
-  saved !== null &&
-  hasContents(saved) &&
-  saved.at !== null &&
-  since !== null &&
-  saved.at < since &&
-  restored?.error !== null;
 
 /** How a stop that was carried out is told. @param {Session} session */
 export const stopOutcome = ({ saved }) => {

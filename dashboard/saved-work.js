@@ -2,7 +2,8 @@
 import { h } from "./dom.js";
 import { counted } from "./format.js";
 import { time } from "./parts.js";
-import { hasContents, hasEnded } from "./project.js";
+import { hasContents } from "../src/domain/save/shown.ts";
+import { hasEnded } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./wire.d.ts").Saved} Saved */

@@ -1,12 +1,6 @@
 /** What the page says of saved work, without a page. */
 import { describe, expect, it } from "vitest";
-import {
-  contents,
-  listedPaths,
-  runsWithoutSave,
-  savedSentence,
-  stopOutcome,
-} from "../../dashboard/saved-report.js";
+import { contents, listedPaths, savedSentence, stopOutcome } from "../../dashboard/saved-report.js";
 import { pathCount } from "../../dashboard/format.js";
 import { isUnsafe, unsavedWords } from "../../dashboard/saved-words.js";
 import type { Saved, Session } from "../../dashboard/wire.d.ts";
@@ -33,28 +27,6 @@ const words = (rest: Partial<Saved>): string => {
   const { before, at, after } = savedSentence(saved(rest));
   return `${before}${at === null ? "" : " (then)"}${after}`;
 };
-
-const RESTORED = { wip: null, commits: 0, refs: [], files: 0, renamed: [], skipped: [], error: null };
-const BEFORE = "2026-11-20T11:00:00.000Z";
-const AFTER = "2026-11-20T13:00:00.000Z";
-
-it.each<[boolean, string, Partial<Pick<Session, "status" | "saved" | "restored" | "running_at">>]>([
-  [true, "it was not asked for", {}],
-  [true, "it did not come back", { restored: { ...RESTORED, error: "the node is away" } }],
-  [false, "it came back", { restored: RESTORED }],
-  [false, "this sandbox was saved", { running_at: BEFORE }],
-  [false, "nothing is saved", { saved: saved(EMPTY) }],
-  [false, "no sandbox runs", { status: "stopped" }],
-])("a session runs without its saved work: %s, as %s", (expected, _why, change) => {
-  const session = {
-    status: "running",
-    saved: saved(),
-    restored: null,
-    running_at: AFTER,
-    ...change,
-  } as const;
-  expect(runsWithoutSave(session)).toBe(expected);
-});
 
 describe("the sentence for saved work", () => {
   it.each<[string, Partial<Saved>, string]>([

@@ -1,6 +1,6 @@
 /**
  * Why a save or a restoration left something out. The API has codes, so that programs can tell them apart. Most of them
- * are words already. `dashboard/saved-report.js` has the same words, and a test compares them.
+ * are words already. Page and command line show these words.
  */
 export const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   ignored: "ignored by git",

@@ -1,5 +1,6 @@
 /** What a session says of its saved work, in words for a terminal. */
 import { leftOutWords } from "../../../domain/save/reasons.ts";
+import { hasContents, runsWithoutSave } from "../../../domain/save/shown.ts";
 import type { Answer } from "../../contract.ts";
 import { second } from "../../terminal.ts";
 
@@ -44,20 +45,16 @@ const contents = ({ files, commits }: Work): string =>
     .filter((part) => part !== false)
     .join(", ");
 
-/** The commit may be that of an earlier save. */
-const isEmpty = ({ wip, files, commits, earlier = [] }: Saved): boolean =>
-  (wip === null || earlier.length > 0) && files + commits === 0;
-
 /** The saved work, and when it was saved. */
 const savedText = (saved: Saved): string => {
   const at = saved.at === null ? "" : ` at ${second(saved.at)}`;
   // A save of an earlier version is not counted, and has no time.
   const work = contents(saved) || (saved.at === null ? "a commit" : STAGED);
   if (saved.state === "complete")
-    return isEmpty(saved) ? "nothing, all was pushed" : `complete${at}: ${work}`;
+    return hasContents(saved) ? `complete${at}: ${work}` : "nothing, all was pushed";
   const isUnderWay = saved.error === null && saved.pending.every(({ reason }) => reason === "not_stored_yet");
   const head = saved.state === "failed" ? "the last save failed" : isUnderWay ? "so far" : "not all";
-  const stored = isEmpty(saved) ? "nothing" : `${work}${at}`;
+  const stored = hasContents(saved) ? `${work}${at}` : "nothing";
   const why =
     saved.error ?? (isUnderWay ? "a save stores one part after the other" : "some paths are missing");
   return `${head}: ${why}\nstored: ${stored}`;
@@ -73,15 +70,6 @@ const earlierText = ({ earlier = [] }: Saved): string | null =>
         )
         .join("\n");
 
-/** Whether a session runs in a sandbox that began without its saved work. */
-const runsWithout = ({ status, restored, running_at: since }: Session, saved: Saved): boolean =>
-  status === "running" &&
-  !isEmpty(saved) &&
-  saved.at !== null &&
-  since !== null &&
-  saved.at < since &&
-  restored?.error !== null;
-
 /** The fields of a session's saved work. */
 export const savedFields = (session: Session): readonly (readonly [string, string | null])[] => {
   const { saved } = session;
@@ -90,7 +78,7 @@ export const savedFields = (session: Session): readonly (readonly [string, strin
     : [
         [
           "saved",
-          [savedText(saved), runsWithout(session, saved) && "this sandbox runs without it"]
+          [savedText(saved), runsWithoutSave(session) && "this sandbox runs without it"]
             .filter((part) => part !== false)
             .join("\n"),
         ],
