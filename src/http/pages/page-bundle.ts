@@ -27,7 +27,9 @@ const BUNDLER = path.join(import.meta.dirname, "page-bundler.ts");
 export const BUNDLE_SOURCES: readonly string[] = [
   import.meta.filename,
   BUNDLER,
-  path.join(import.meta.dirname, "../../domain/trigger/templates.ts"),
+  ...["trigger/templates.ts", "save/reasons.ts", "save/shown.ts"].map((file) =>
+    path.join(import.meta.dirname, "../../domain", file),
+  ),
 ];
 
 /** Fifteen times the page's size. */
