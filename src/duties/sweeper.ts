@@ -137,8 +137,8 @@ export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
 
   /** Those of an account that can make room, the longest at rest first (Z7). */
   const resting = Effect.fnUntraced(function* (accountId: string, ms: number) {
-    const may = ({ id, unsaved, isSaved, ...row }: RunningSession) =>
-      row.accountId === accountId && unsaved === null && isSaved && !activity.isOpen(id);
+    const may = ({ unsaved, isSaved, ...row }: RunningSession) =>
+      row.accountId === accountId && unsaved === null && isSaved;
     const found = yield* Effect.forEach(
       running.filter(may),
       Effect.fnUntraced(function* (session) {

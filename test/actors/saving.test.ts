@@ -244,6 +244,18 @@ describe("a running session that is stopped", () => {
       expect((yield* session(id))?.saved).toEqual(WORK);
     }),
   );
+
+  it.effect("names its saved work to the next sandbox, also while it has no commit", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, untilSession, sandboxes } = yield* begun;
+      answers.saved = Effect.succeed({ ...WORK, wip: null });
+      yield* answered(actors.session(id, STOP));
+      yield* untilSession(id, "stopped");
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId: FRESH }));
+      yield* untilSession(id, "running");
+      expect((yield* sandboxes.all).get(FRESH)?.spec).toMatchObject({ wip: "", restore: false });
+    }),
+  );
 });
 
 describe("an idle session", () => {

@@ -60,6 +60,17 @@ const says = (
   script.health = { ...READY, turn: { ...READY.turn, ...turn } };
 };
 
+/** The agent of a session waits for a person from now on. */
+const asksPerson = Effect.fnUntraced(function* (world: Effect.Success<typeof running>["world"], id: string) {
+  const sandboxId = (yield* world.session(id))?.sandboxId ?? "";
+  const now = yield* Clock.currentTimeMillis;
+  const turn = { state: "requires_action", waiting_for: null } as const;
+  const ask = Effect.flatMap(Conversations, ({ open, note }) =>
+    Effect.andThen(open(id, now), note(id, { sandboxId, items: [], turn, rev: 1, now })),
+  );
+  expect((yield* world.inPorts(ask))?.conversation.turn.state).toBe("requires_action");
+});
+
 describe("a running session", () => {
   it.effect("is hibernated after the idle timeout without use, and not before", () =>
     Effect.gen(function* () {
@@ -137,13 +148,7 @@ describe("a running session", () => {
       const since = yield* Clock.currentTimeMillis;
       says(world, { active: true, active_since: instant(since) });
       yield* TestClock.adjust(IDLE_MS * 2);
-      const sandboxId = (yield* world.session(id))?.sandboxId ?? "";
-      const now = yield* Clock.currentTimeMillis;
-      const turn = { state: "requires_action", waiting_for: null } as const;
-      const ask = Effect.flatMap(Conversations, ({ open, note }) =>
-        Effect.andThen(open(id, now), note(id, { sandboxId, items: [], turn, rev: 1, now })),
-      );
-      expect((yield* world.inPorts(ask))?.conversation.turn.state).toBe("requires_action");
+      yield* asksPerson(world, id);
       yield* TestClock.adjust(IDLE_MS - 60_000);
       expect(yield* swept).toBe("running");
       activity.touch(id);
@@ -354,7 +359,7 @@ describe("a session that rests while a person's request waits for a slot", () =>
 
   it.effect("stays with an open connection, without a whole save, in a turn, or if the setting is off", () =>
     Effect.gen(function* () {
-      const { world, activity, id, save, states } = yield* atCap;
+      const { world, activity, id, younger, save, states } = yield* atCap;
       yield* TestClock.adjust("1 second");
       const closed = activity.open(id);
       expect(yield* states).toEqual(["running", "running"]);
@@ -364,6 +369,11 @@ describe("a session that rests while a person's request waits for a slot", () =>
       yield* save(id);
       const now = instant(yield* Clock.currentTimeMillis);
       says(world, { active: true, active_since: now });
+      expect(yield* states).toEqual(["running", "running"]);
+      yield* asksPerson(world, id);
+      activity.touch(id);
+      yield* TestClock.adjust(ROOM_MS);
+      activity.touch(younger);
       expect(yield* states).toEqual(["running", "running"]);
       says(world, { active: false, active_since: null });
       const off = world

@@ -1,7 +1,13 @@
 /** A workspace in memory, as its daemon lists and reads it, with faults at will. */
 import * as Effect from "effect/Effect";
 import { chunkHead, frameEnd } from "../../src/domain/save/frames.ts";
-import type { FrameEnd, ListedItem, Listing, ReadRequest } from "../../src/domain/save/listing.ts";
+import type {
+  FrameEnd,
+  ListedItem,
+  Listing,
+  ListRequest,
+  ReadRequest,
+} from "../../src/domain/save/listing.ts";
 import { objectId } from "../twins/save-store.ts";
 
 /** The pushed tip. */
@@ -19,6 +25,7 @@ export class Workspace {
   /** Runs before a path or a ref is read. */
   beforeRead: (name: string) => void = () => undefined;
   beforeAnswer: Effect.Effect<void> = Effect.void;
+  readonly lists: ListRequest[] = [];
   readonly reads: ReadRequest[] = [];
   isAway = false;
 

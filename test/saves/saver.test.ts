@@ -8,7 +8,8 @@ import { tmpdir } from "node:os";
 import { Readable } from "node:stream";
 import { beforeEach, describe, expect, test } from "vitest";
 import { chunkHead, FrameReader } from "../../src/domain/save/frames.ts";
-import type { ListedItem, Listing, ReadRequest } from "../../src/domain/save/listing.ts";
+import type { ListedItem, Listing, ListRequest, ReadRequest } from "../../src/domain/save/listing.ts";
+import { BACKGROUND_SHARE } from "../../src/domain/save/order.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { NOTHING_TO_SAVE, type Restored, type Saved } from "../../src/domain/save/saved.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
@@ -62,10 +63,13 @@ const answer = ALL;
 
 const unreachable = new DaemonUnreachable({ message: "no answer" });
 const saving = {
-  listing: () =>
+  listing: (_link: unknown, _context: string, { request }: { readonly request: ListRequest }) =>
     Effect.andThen(
       workspace.beforeAnswer,
-      Effect.suspend(() => (workspace.isAway ? Effect.fail(unreachable) : Effect.succeed(workspace.listing))),
+      Effect.suspend(() => {
+        workspace.lists.push(request);
+        return workspace.isAway ? Effect.fail(unreachable) : Effect.succeed(workspace.listing);
+      }),
     ),
   read: (_link: unknown, _context: string, request: ReadRequest) =>
     Effect.sync(() => {
@@ -475,6 +479,28 @@ test("a commit that takes long to make keeps no stop waiting", async () => {
   );
   viewCommit = former;
   expect(saved).toMatchObject({ state: "complete", files: 1, wip: null, error: null });
+});
+
+test("a save in the background lists and reads with its share of a processor, and any other without a limit", async () => {
+  workspace.files.set("a", "one");
+  await save({ isBackground: true });
+  workspace.files.set("a", "two");
+  await save();
+  expect([workspace.lists, workspace.reads].map((asked) => asked.map(({ share }) => share))).toEqual([
+    [BACKGROUND_SHARE, 1],
+    [BACKGROUND_SHARE, 1],
+  ]);
+});
+
+test("an earlier save that a restart cannot attribute keeps nothing that the new sandbox has saved, too", async () => {
+  workspace.files.set("a", "one").set("b", "two");
+  await save();
+  // The name stands for no path of a save.
+  session = { sandboxId: "two", restored: { ...ALL, skipped: [{ path: "unknown", reason: "missing" }] } };
+  workspace.files.set("b", "changed");
+  expect(await save({ sandboxId: "two" })).toMatchObject({ earlier: [{ id: "one", files: 1 }] });
+  workspace.files.set("b", "two");
+  expect(await save({ sandboxId: "two" })).not.toHaveProperty("earlier");
 });
 
 test("a restoration sends all saves, oldest first, and the next save takes the place of the earlier ones", async () => {
