@@ -159,10 +159,11 @@ export const standbySettings = (
 
 /** The settings of a sandbox that has waited, once it has a session. */
 export const claimedSettings = (environment: Variables, waiting: Settings, claim: Claim): Settings => {
-  const { wip, restore, recap, agent, boot_deadline_ms: bootDeadlineMs } = claim;
+  const { wip, wip_lacks: wipLacks, restore, recap, agent, boot_deadline_ms: bootDeadlineMs } = claim;
   const launch = {
     ...waiting.launch,
     ...(wip !== undefined && { wip }),
+    ...(wipLacks !== undefined && { wipLacks }),
     ...(restore !== undefined && { restore }),
     ...(recap !== undefined && { recap }),
     ...(agent !== undefined && { agent }),

@@ -69,7 +69,7 @@ export const recallFormer = Effect.fnUntraced(function* (
   parts: BriefingParts,
   session: AgentSession,
 ): Effect.fn.Return<Recalled | null> {
-  const { recap, wip } = parts.settings.launch;
+  const { recap, wip, wipLacks } = parts.settings.launch;
   const { restored } = parts.report;
   const { sessionId } = session;
   const chosen = {
@@ -81,6 +81,7 @@ export const recallFormer = Effect.fnUntraced(function* (
   const told = [
     ...(recalled === null ? [] : [recalled]),
     ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : [savedWork(restored)]),
+    ...(wipLacks === undefined ? [] : [notSaved(wipLacks)]),
   ];
   if (told.length === 0) return null;
   return {
@@ -138,6 +139,12 @@ const NOT_WANTED: Told = {
     "without it.",
   note: "The session was restarted without its saved work.",
 };
+
+/** Former sandboxes had work that no save has. */
+const notSaved = (lacks: string): Told => ({
+  text: `Not all unpushed work from before the restart of this session is saved: ${lacks}`,
+  note: `Not all unpushed work is saved: ${lacks}`,
+});
 
 /** Unpushed work of a former sandbox, and the part of it that the workspace has again. */
 const savedWork = (restored: Restored): Told => {

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect";
 import { failure, type Failure } from "../domain/session/failure.ts";
 import { notSaved, savedWords, unfinished, type Saved } from "../domain/save/saved.ts";
 import { stillUnsaved } from "../domain/save/order.ts";
-import { sandbox, SKIPPED, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
+import { LOST_WORK, sandbox, SKIPPED, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { storableText } from "../domain/text.ts";
@@ -162,6 +162,7 @@ const reportHandlers = Effect.fnUntraced(function* (
     reportLost: {
       perform: (command) =>
         close("lost").pipe(
+          Effect.andThen(Effect.flatMap(record, noteLost(sessions, id))),
           Effect.andThen(
             report((sandboxId, session) => ({
               type: "sandbox.lost",
@@ -203,6 +204,14 @@ const reportHandlers = Effect.fnUntraced(function* (
     },
   } satisfies Reports;
 });
+
+/** What came after a lost sandbox's last save is lost. */
+const noteLost = (sessions: Sessions["Service"], sandboxId: string) =>
+  Effect.fnUntraced(function* ({ sessionId }: Pick<Sandbox, "sessionId">) {
+    const saved = (yield* sessions.get(sessionId))?.saved ?? null;
+    if (saved === null) return;
+    yield* sessions.noteSaved(sessionId, { sandboxId, saved: unfinished(saved, LOST_WORK) });
+  });
 
 /** What the session says of its saved work at the end of a save. A save that was not made leaves what the last one has. */
 const saidOf = (

@@ -71,6 +71,8 @@ const ended = (error: string | null) => ({
   }),
 });
 const LOST = "the sandbox was lost before its work was saved";
+/** What a session says of the work of a sandbox that ended by itself. */
+export const LOST_WORK = "The sandbox ended by itself. Changes since the last save are lost.";
 /** An end without a save leaves what the last one has. */
 export const SKIPPED = "The stop made no save. Changes since the last save are lost.";
 

@@ -51,6 +51,8 @@ export interface SandboxSpec {
   readonly agent: LaunchAgent | null;
   /** The commit of a former sandbox's saved work. Empty: it is made when somebody fetches it. Null without saved work. */
   readonly wip: string | null;
+  /** What that work lacks, as sentences for the agent. Null: nothing, as far as is known. */
+  readonly wipLacks: string | null;
   /** Whether the sandbox brings that work back into its checkout. */
   readonly restore: boolean;
   /** The conversation with former sandboxes. Null without one. */

@@ -5,7 +5,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { LONG_SAVE_MS } from "../../src/domain/save/order.ts";
 import { NOTHING_TO_SAVE, notSaved, unfinished, type Saved } from "../../src/domain/save/saved.ts";
-import { SKIPPED } from "../../src/machines/sandbox.ts";
+import { LOST_WORK, SKIPPED } from "../../src/machines/sandbox.ts";
 import {
   answered,
   openActorsWorld,
@@ -138,7 +138,21 @@ describe("a running session that is stopped", () => {
       yield* sandboxes.end((yield* newestSandbox(id))?.id ?? "", { code: "exited", message: "it went down" });
       yield* untilSession(id, "failed");
       const message = expect.stringMatching(/it went down.*No save of its work was made/);
-      expect(yield* session(id)).toMatchObject({ failure: { code: "sandbox_lost", message } });
+      expect(yield* session(id)).toMatchObject({ failure: { code: "sandbox_lost", message }, saved: null });
+    }),
+  );
+
+  it.effect("says that later changes are lost if its sandbox is lost, and tells the next agent", () =>
+    Effect.gen(function* () {
+      const { id, actors, sandboxes, newestSandbox, session, untilSession, inPorts } = yield* begun;
+      const sandboxId = (yield* newestSandbox(id))?.id ?? "";
+      yield* inPorts(Effect.flatMap(Sessions, ({ noteSaved }) => noteSaved(id, { sandboxId, saved: WORK })));
+      yield* sandboxes.end(sandboxId, { code: "exited", message: "it went down" });
+      yield* untilSession(id, "failed");
+      expect((yield* session(id))?.saved).toEqual({ ...WORK, state: "partial", error: LOST_WORK });
+      yield* answered(actors.session(id, { type: "restart.requested", sandboxId: FRESH }));
+      yield* untilSession(id, "running");
+      expect((yield* sandboxes.all).get(FRESH)?.spec).toMatchObject({ wip: "c0ffee", wipLacks: LOST_WORK });
     }),
   );
 

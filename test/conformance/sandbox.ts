@@ -48,6 +48,7 @@ export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxS
     runtime: PLAIN_RUNTIME,
     agent: null,
     wip: null,
+    wipLacks: null,
     restore: false,
     recap: null,
     hasConnectors: false,

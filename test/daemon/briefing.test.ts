@@ -7,34 +7,46 @@ import { type BriefingParts, recallFormer } from "../../daemon/agent/briefing.ts
 const RESTORED = { wip: null, commits: 0, refs: [], files: 2, renamed: [], skipped: [], error: null };
 const SESSION = { sessionId: "session", agentName: "default", model: null };
 
-const noteWith = (wip: string | undefined, restored: BriefingParts["report"]["restored"]) =>
-  Effect.map(
-    recallFormer(
-      { settings: { launch: wip === undefined ? {} : { wip } }, report: { restored } } as BriefingParts,
-      SESSION,
-    ),
-    (recalled) => recalled?.note ?? null,
-  );
+interface Former {
+  readonly what: string;
+  readonly wip?: string;
+  readonly lacks?: string;
+  readonly restored?: BriefingParts["report"]["restored"];
+  readonly note: RegExp | null;
+}
 
-it.effect.each([
-  { what: "without saved work", wip: undefined, restored: null, note: null },
-  {
-    what: "with saved work that was not wanted",
-    wip: "c0ffee",
-    restored: null,
-    note: /without its saved work/,
-  },
-  { what: "the same, while it has no commit", wip: "", restored: null, note: /without its saved work/ },
+const noteOf = ({ wip, lacks, restored = null }: Former) => {
+  const launch = { ...(wip !== undefined && { wip }), ...(lacks !== undefined && { wipLacks: lacks }) };
+  const parts = { settings: { launch }, report: { restored } } as BriefingParts;
+  return Effect.map(recallFormer(parts, SESSION), (recalled) => recalled?.note ?? null);
+};
+
+it.effect.each<Former>([
+  { what: "without saved work", note: null },
+  { what: "with saved work that was not wanted", wip: "c0ffee", note: /without its saved work/ },
+  { what: "the same, while it has no commit", wip: "", note: /without its saved work/ },
   {
     what: "with saved work that came back",
     wip: "",
     restored: RESTORED,
     note: /restored: .* 2 changed files/,
   },
-])("a session $what", ({ wip, restored, note }) =>
+  {
+    what: "with work that no save has",
+    lacks: "It is lost.",
+    note: /^Not all unpushed work is saved: It is lost/,
+  },
+  {
+    what: "with both",
+    wip: "",
+    lacks: "It is lost.",
+    restored: RESTORED,
+    note: /restored: .* 2 changed files.* It is lost/,
+  },
+])("a session $what", (former) =>
   Effect.gen(function* () {
-    const said = yield* noteWith(wip, restored);
-    if (note === null) expect(said).toBeNull();
-    else expect(said).toMatch(note);
+    const said = yield* noteOf(former);
+    if (former.note === null) expect(said).toBeNull();
+    else expect(said).toMatch(former.note);
   }),
 );

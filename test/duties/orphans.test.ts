@@ -18,6 +18,7 @@ const spec = (id: string): SandboxSpec => ({
   runtime: PLAIN_RUNTIME,
   agent: null,
   wip: null,
+  wipLacks: null,
   restore: false,
   recap: null,
   hasConnectors: false,

@@ -86,6 +86,7 @@ const spec = (id: string): SandboxSpec => ({
   runtime: PLAIN_RUNTIME,
   agent: null,
   wip: null,
+  wipLacks: null,
   restore: false,
   recap: null,
   hasConnectors: false,

@@ -94,6 +94,7 @@ export const plantOrphan = (world: World): void => {
     runtime: PLAIN_RUNTIME,
     agent: null,
     wip: null,
+    wipLacks: null,
     restore: false,
     recap: null,
     hasConnectors: false,

@@ -8,7 +8,7 @@ import {
   injectedEnvironment,
   splitEnvironment,
 } from "../../domain/sandbox/environment.ts";
-import { commitOfSaved } from "../../domain/save/saved.ts";
+import { commitOfSaved, lackingWords } from "../../domain/save/saved.ts";
 import type { Claim, GitCredential } from "../../domain/sandbox/launch.ts";
 import type { SandboxSpec } from "../../sandbox/port.ts";
 import { startOf } from "../../domain/agents/agents.ts";
@@ -53,7 +53,7 @@ const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
 /** The parts of a spec that a session brings. */
-type OfSession = Pick<SandboxSpec, "sessionId" | "wip" | "restore" | "recap" | "bootDeadlineMs">;
+type OfSession = Pick<SandboxSpec, "sessionId" | "wip" | "wipLacks" | "restore" | "recap" | "bootDeadlineMs">;
 
 /** What the injected environment takes from a session. */
 type SessionInput = Pick<
@@ -145,6 +145,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...spec,
       sessionId,
       wip: commitOfSaved(session.saved),
+      wipLacks: lackingWords(session.saved),
       restore: session.restoreSaved,
       recap,
       bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
@@ -178,6 +179,7 @@ export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       sessionId: null,
       agent: null,
       wip: null,
+      wipLacks: null,
       restore: false,
       recap: null,
       bootDeadlineMs: options.bootTimeoutMs,
@@ -222,6 +224,7 @@ export const claimOf = (spec: SandboxSpec, { sessionId, branchCommit, credential
   session_id: sessionId,
   environment: splitEnvironment(spec.environment).session,
   ...(spec.wip !== null && { wip: spec.wip }),
+  ...(spec.wipLacks !== null && { wip_lacks: spec.wipLacks }),
   ...(spec.restore && { restore: true }),
   ...(spec.recap !== null && { recap: spec.recap }),
   ...(spec.agent !== null && { agent: spec.agent }),

@@ -143,6 +143,8 @@ export const LaunchSettings = Schema.Struct({
   ),
   /** The commit of the work that a former sandbox of the session saved, if there is any. Empty: it is made when somebody fetches it. */
   wip: Schema.optionalKey(Schema.String),
+  /** What that work lacks, as sentences for the agent. Absent: nothing, as far as is known. */
+  wipLacks: Schema.optionalKey(Schema.String),
   /** Whether that work is brought back into the checkout. Absent: it is not. */
   restore: Schema.optionalKey(Schema.Boolean),
   /** The conversation with former sandboxes of the session. Absent without one. */
@@ -213,6 +215,7 @@ export const Claim = Schema.Struct({
   /** The injected variables that a session brings (domain/sandbox/environment.ts). */
   environment: Schema.Record(Schema.String, Schema.String),
   wip: LaunchSettings.fields.wip,
+  wip_lacks: LaunchSettings.fields.wipLacks,
   restore: LaunchSettings.fields.restore,
   recap: LaunchSettings.fields.recap,
   agent: LaunchSettings.fields.agent,

@@ -180,6 +180,12 @@ const listed = (names: readonly string[], count = names.length): string => {
   return `${names.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 };
 
+const listedLeft = (left: readonly LeftOut[]): string =>
+  listed(
+    left.map(({ path, reason }) => `${path} (${leftOutWords(reason)})`),
+    countLeft(left),
+  );
+
 /** What a sandbox brought back, as the note in the conversation says it. */
 export const restoredWords = ({ files, refs, renamed, skipped, error }: Restored): string =>
   [
@@ -190,20 +196,28 @@ export const restoredWords = ({ files, refs, renamed, skipped, error }: Restored
       : [
           `Some files have a newer version, so the saved ones have other names: ${listed(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
         ]),
-    ...(skipped.length === 0
-      ? []
-      : [
-          `Not back: ${listed(
-            skipped.map(({ path, reason }) => `${path} (${leftOutWords(reason)})`),
-            countLeft(skipped),
-          )}.`,
-        ]),
+    ...(skipped.length === 0 ? [] : [`Not back: ${listedLeft(skipped)}.`]),
     ...(error === null ? [] : [`Not everything could be restored: ${error}. The save stays.`]),
   ].join(" ");
 
 /** How many paths these are. */
 export const countLeft = (left: readonly LeftOut[]): number =>
   left.reduce((sum, { count = 1 }) => sum + count, 0);
+
+/** Reasons by which a version of a file is in no save, although the save is complete. */
+const UNREADABLE: ReadonlySet<string> = new Set(["unreadable", "unreadable_now"]);
+
+/** What saved work lacks of what its sandbox had, as sentences for the next agent. Null: nothing, as far as is known. */
+export const lackingWords = (saved: Saved | null): string | null => {
+  if (saved === null) return null;
+  const { pending, skipped, error } = saved;
+  const paths = [...pending, ...skipped.filter(({ reason }) => UNREADABLE.has(reason))];
+  const words = [
+    ...(error === null ? [] : [`${error.replace(/\.$/, "")}.`]),
+    ...(paths.length === 0 ? [] : [`No save has the newest version of ${listedLeft(paths)}.`]),
+  ];
+  return words.length === 0 ? null : words.join(" ");
+};
 
 /** What a session says if a save could not be made: what the last one has stays. */
 export const unfinished = (last: Saved | null, error: string): Saved =>

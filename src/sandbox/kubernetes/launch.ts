@@ -55,6 +55,7 @@ export const launchText =
       commonEnv: { PATH: `${BUNDLE_TOOLS}:${USUAL_PATH}`, HOME, LANG: "C.UTF-8", ...PROXY_VARIABLES },
       ...launchPackages(packages),
       ...(spec.wip !== null && { wip: spec.wip }),
+      ...(spec.wipLacks !== null && { wipLacks: spec.wipLacks }),
       ...(spec.restore && { restore: true }),
       ...(spec.recap !== null && { recap: spec.recap }),
       ...(spec.sessionId === null && { standby: spec.id }),

@@ -83,6 +83,7 @@ export const specOf = (id: string, places: readonly ChannelPlace[]): SandboxSpec
   },
   agent: null,
   wip: null,
+  wipLacks: null,
   restore: false,
   recap: null,
   hasConnectors: false,

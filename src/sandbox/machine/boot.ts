@@ -63,6 +63,7 @@ export const launchSettings = (
     },
     ...launchPackages(packages),
     ...(spec.wip !== null && { wip: spec.wip }),
+    ...(spec.wipLacks !== null && { wipLacks: spec.wipLacks }),
     ...(spec.restore && { restore: true }),
     ...(spec.recap !== null && { recap: spec.recap }),
     ...(spec.sessionId === null && { standby: spec.id }),

@@ -146,6 +146,7 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
       runtime: { adapter: "plain", command: ["true"], variables: {}, permissions: null },
       agent: null,
       wip: null,
+      wipLacks: null,
       restore: false,
       recap: null,
       hasConnectors: false,

@@ -5,6 +5,7 @@ import {
   countLeft,
   isSafe,
   isWhole,
+  lackingWords,
   commitOfSaved,
   nodeOfSave,
   NOTHING_TO_SAVE,
@@ -20,6 +21,7 @@ import {
 } from "../../../src/domain/save/saved.ts";
 
 const WORK: Saved = { ...NOTHING_TO_SAVE, at: "2026-11-20T12:00:00.000Z", wip: "a", files: 2, commits: 1 };
+const left = (path: string, reason: string) => ({ path, reason });
 const BACK: Restored = { ...notRestored(""), wip: "a", files: 2, error: null };
 
 test("a failed save names no commit and gives the reason", () => {
@@ -34,6 +36,18 @@ test.each([
   ["the last one failed", notSaved("no"), notSaved("lost")],
 ])("a save that could not be made leaves what the last one has: %s", (_, last, expected) => {
   expect(unfinished(last, "lost")).toEqual(expected);
+});
+
+test("what saved work lacks is its error, the missing paths, and what its agent could not read", () => {
+  const skipped = [left("node_modules", "ignored"), left("key", "unreadable")];
+  expect([null, WORK, { ...WORK, skipped: skipped.slice(0, 1) }].map(lackingWords)).toEqual([
+    null,
+    null,
+    null,
+  ]);
+  expect(lackingWords({ ...WORK, pending: [left("big", "limit")], skipped, error: "no room" })).toBe(
+    "no room. No save has the newest version of big (no room within the limits), key (unreadable).",
+  );
 });
 
 test("only a complete save is safe, and a sandbox that was never asked to save", () => {
