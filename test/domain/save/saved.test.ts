@@ -107,11 +107,11 @@ describe("saves on other nodes", () => {
   const AT = "2026-11-20T12:00:00.000Z";
   const row: Saved = { ...NOTHING_TO_SAVE, at: AT, files: 3, commits: 1, node: "far", sandbox: "first" };
   const here: Parameters<typeof savesElsewhere>[1] = { nodeId: "near", sandboxId: "second", hasAll: false };
-  const left = { id: "first", at: AT, files: 3, commits: 1, node: "far" };
+  const leftThere = { id: "first", at: AT, files: 3, commits: 1, node: "far" };
   const earlier = { id: "zero", at: AT, files: 1, commits: 0 };
 
   it.each<[string, Saved | null, Partial<typeof here>, readonly EarlierSave[]]>([
-    ["of another sandbox stay", row, {}, [left]],
+    ["of another sandbox stay", row, {}, [leftThere]],
     ["of the same sandbox are in its new save", row, { sandboxId: "first" }, []],
     ["that were brought back are in the new save", row, { hasAll: true }, []],
     ["without content are none", { ...row, files: 0, commits: 0 }, {}, []],
@@ -120,14 +120,14 @@ describe("saves on other nodes", () => {
       "keep those that were left before",
       { ...row, earlier: [earlier] },
       {},
-      [{ ...earlier, node: "far" }, left],
+      [{ ...earlier, node: "far" }, leftThere],
     ],
-    ["stay as they are named", { ...row, node: "near", earlier: [left, earlier] }, {}, [left]],
+    ["stay as they are named", { ...row, node: "near", earlier: [leftThere, earlier] }, {}, [leftThere]],
     [
       "stay if this node brought back its own",
-      { ...row, node: "near", earlier: [left, earlier] },
+      { ...row, node: "near", earlier: [leftThere, earlier] },
       { hasAll: true },
-      [left],
+      [leftThere],
     ],
     [
       "stay if a third node brought back its own",
@@ -137,7 +137,7 @@ describe("saves on other nodes", () => {
     ],
     [
       "are in the new save if they were given too",
-      { ...row, node: "near", earlier: [left] },
+      { ...row, node: "near", earlier: [leftThere] },
       { hasAll: true, givers: ["far"] },
       [],
     ],
@@ -149,17 +149,17 @@ describe("saves on other nodes", () => {
   it("are named to a sandbox that starts, also without a commit", () => {
     expect(commitOfSaved({ ...row, wip: "c0ffee" })).toBe("c0ffee");
     expect(commitOfSaved({ ...row, wip: null, files: 1 })).toBe("");
-    expect(commitOfSaved({ ...NOTHING_TO_SAVE, earlier: [left] })).toBe("");
+    expect(commitOfSaved({ ...NOTHING_TO_SAVE, earlier: [leftThere] })).toBe("");
     expect(commitOfSaved(NOTHING_TO_SAVE)).toBeNull();
     expect(commitOfSaved(null)).toBeNull();
   });
 
   it("decide where the work is: with the last save, else with the newest earlier one", () => {
     expect(nodeOfSave(row)).toBe("far");
-    expect(nodeOfSave({ ...row, node: "near", earlier: [left] })).toBe("near");
-    expect(nodeOfSave({ ...row, node: "near", earlier: [left] }, "first")).toBe("far");
+    expect(nodeOfSave({ ...row, node: "near", earlier: [leftThere] })).toBe("near");
+    expect(nodeOfSave({ ...row, node: "near", earlier: [leftThere] }, "first")).toBe("far");
     expect(nodeOfSave({ ...row, node: "near", earlier: [earlier] }, "zero")).toBe("near");
-    expect(nodeOfSave({ ...NOTHING_TO_SAVE, earlier: [left] })).toBe("far");
+    expect(nodeOfSave({ ...NOTHING_TO_SAVE, earlier: [leftThere] })).toBe("far");
     expect(nodeOfSave(null)).toBeNull();
   });
 });
