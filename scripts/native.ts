@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Architecture } from "../src/sandbox/machine/seccomp.ts";
+import type { Architecture } from "../src/sandbox/machine/isolation/seccomp.ts";
 import { NATIVE_PROGRAMS } from "../src/sandbox/native/programs.ts";
 
 const FOLDER = path.join(import.meta.dirname, "../src/sandbox/native");

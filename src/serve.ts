@@ -47,7 +47,7 @@ import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
 import { keepFirstToken, openInstallation, readKey } from "./installation/identity.ts";
 import { confirmMasterKey, openMasterKeys } from "./installation/master-keys.ts";
-import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
+import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService, VERSION } from "./service.ts";
 import { claimDataDirectory, freeBytes } from "./store/data-directory.ts";

@@ -205,7 +205,7 @@ const reportHandlers = Effect.fnUntraced(function* (
   } satisfies Reports;
 });
 
-/** What came after a lost sandbox's last save is lost. */
+/** The session says that changes after a lost sandbox's last save are lost. */
 const noteLost = (sessions: Sessions["Service"], sandboxId: string) =>
   Effect.fnUntraced(function* ({ sessionId }: Pick<Sandbox, "sessionId">) {
     const saved = (yield* sessions.get(sessionId))?.saved ?? null;

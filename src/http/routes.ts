@@ -8,7 +8,7 @@ import type { Privilege } from "../domain/person/privileges.ts";
 import { Access } from "./api/access.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
 import { pagesWith } from "./pages/look.ts";
-import { apiErrorResponse, wrongMethod } from "./respond.ts";
+import { apiErrorResponse, wrongMethod } from "./answers/respond.ts";
 import { badAddress } from "./webhooks/webhook-answers.ts";
 
 export interface Route {

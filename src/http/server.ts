@@ -19,7 +19,7 @@ import { responseOn } from "../proxy/tunnel.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
 import { statusClass } from "../domain/service/metrics.ts";
 import { Measures, nowMs, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
-import { InFlight } from "./in-flight.ts";
+import { InFlight } from "./operating/in-flight.ts";
 import type { RouteTable } from "./routes.ts";
 import {
   answerError,
@@ -29,7 +29,7 @@ import {
   requestId,
   RequestId,
   RETRY_AFTER_SECONDS,
-} from "./respond.ts";
+} from "./answers/respond.ts";
 
 export const HEADERS_TIMEOUT_MS = 10_000;
 /** How often Node checks for requests that are too slow. */

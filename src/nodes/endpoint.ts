@@ -31,7 +31,7 @@ import { parseGitPath } from "../git/server/smart-http.ts";
 import { BadRequest, Conflict, notFound, Unauthorized, Unavailable } from "../http/api/errors.ts";
 import { answeredBy } from "../http/steps/answers.ts";
 import { RELAY_FAILURES } from "../http/relay/relay.ts";
-import { answerRaw, requestId } from "../http/respond.ts";
+import { answerRaw, requestId } from "../http/answers/respond.ts";
 import type { RawRoutes } from "../http/server.ts";
 import { valuesOf } from "../proxy/headers.ts";
 import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";

@@ -8,7 +8,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify, isAlive, type ProcessIdentity } from "../../src/sandbox/machine/processes.ts";
-import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
+import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";

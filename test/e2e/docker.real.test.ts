@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
+import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { TestEngine, lacksEngine } from "../support/machine/container-engine.ts";
 import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";

@@ -8,7 +8,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify } from "../../src/sandbox/machine/processes.ts";
-import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
+import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";

@@ -2,10 +2,10 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
-import { lackOf, neededRole } from "../../src/http/access.ts";
+import { lackOf, neededRole } from "../../src/http/callers/access.ts";
 import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/person/privileges.ts";
 import type { Arrived } from "../../src/http/api/access.ts";
-import { forbidden, requireRole } from "../../src/http/authorize.ts";
+import { forbidden, requireRole } from "../../src/http/callers/authorize.ts";
 import type { MergeRole, ProjectRole } from "../../src/domain/person/role.ts";
 import type { Principal } from "../../src/store/ports/people/identity.ts";
 import type { Fate } from "./call.ts";

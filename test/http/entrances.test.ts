@@ -1,7 +1,7 @@
-/** Who enters the sandbox of a session, and how (src/http/access.ts `lackInto`). */
+/** Who enters the sandbox of a session, and how (src/http/callers/access.ts `lackInto`). */
 import { describe, expect, it } from "vitest";
 import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/person/privileges.ts";
-import { lackInto } from "../../src/http/access.ts";
+import { lackInto } from "../../src/http/callers/access.ts";
 import type { Principal } from "../../src/store/ports/people/identity.ts";
 
 const CALLER: Principal = {

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
 import { describe, expect } from "vitest";
-import { Openings, openingsLayer, type Held } from "../../src/http/openings.ts";
+import { Openings, openingsLayer, type Held } from "../../src/http/callers/openings.ts";
 import type { Grant } from "../../src/store/ports/people/grants.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { memoryStore } from "../twins/store/layer.ts";

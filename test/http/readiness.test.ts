@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readiness } from "../../src/http/system.ts";
+import { readiness } from "../../src/http/operating/system.ts";
 
 const WELL = {
   writes: true,

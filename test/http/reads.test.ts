@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectBare, type Bare } from "../support/postgres/bare.ts";
-import { FirePage } from "../../src/http/api/fires.ts";
-import { SessionPage, SessionWire } from "../../src/http/api/sessions.ts";
+import { FirePage } from "../../src/http/api/triggers/fires.ts";
+import { SessionPage, SessionWire } from "../../src/http/api/sessions/sessions.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import {
   eventually,

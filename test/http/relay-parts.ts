@@ -2,7 +2,7 @@
 import * as Layer from "effect/Layer";
 import { localPreviews } from "../../src/domain/session/preview.ts";
 import { Addresses } from "../../src/http/limits.ts";
-import { openingsLayer } from "../../src/http/openings.ts";
+import { openingsLayer } from "../../src/http/callers/openings.ts";
 import { Refusals } from "../../src/services/audit.ts";
 
 export const relayParts = Layer.mergeAll(

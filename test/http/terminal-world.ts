@@ -16,7 +16,7 @@ import { Terminals } from "../../daemon/terminals/terminals.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../../src/domain/sandbox/user-context.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
-import { machineArchitecture } from "../../src/sandbox/machine/seccomp.ts";
+import { machineArchitecture } from "../../src/sandbox/machine/isolation/seccomp.ts";
 import { nativeProgram } from "../../src/sandbox/native/programs.ts";
 import type { TestService } from "../support/service/service.ts";
 

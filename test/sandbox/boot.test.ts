@@ -1,19 +1,19 @@
-/** The order in which a sandbox is started (src/sandbox/machine/boot.ts), with a shell as the launcher. */
+/** The order in which a sandbox is started (src/sandbox/machine/boot/boot.ts), with a shell as the launcher. */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { boot, type BootRequest } from "../../src/sandbox/machine/boot.ts";
+import { boot, type BootRequest } from "../../src/sandbox/machine/boot/boot.ts";
 import { DEFAULT_LIMITS, type Installation } from "../../src/sandbox/machine/installation.ts";
-import type { Launcher } from "../../src/sandbox/machine/isolation.ts";
+import type { Launcher } from "../../src/sandbox/machine/isolation/isolation.ts";
 import {
   type SandboxPaths,
   type SandboxRecord,
   readRecord,
   sandboxPaths,
-} from "../../src/sandbox/machine/run-directory.ts";
+} from "../../src/sandbox/machine/disk/run-directory.ts";
 
 let runDir: string;
 let paths: SandboxPaths;

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { joinGroups, removeGroup, removeGroups } from "../../src/sandbox/machine/cgroup.ts";
+import { joinGroups, removeGroup, removeGroups } from "../../src/sandbox/machine/limits/cgroup.ts";
 
 it("joins control groups without blocking the event loop, however long the kernel takes", async () => {
   const directory = mkdtempSync(join(tmpdir(), "platform-groups-"));

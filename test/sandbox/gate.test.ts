@@ -3,8 +3,12 @@ import { constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type GateOptions, gateProgram } from "../../src/sandbox/machine/gate.ts";
-import { architectureOf, machineArchitecture, seccompProgram } from "../../src/sandbox/machine/seccomp.ts";
+import { type GateOptions, gateProgram } from "../../src/sandbox/machine/isolation/gate.ts";
+import {
+  architectureOf,
+  machineArchitecture,
+  seccompProgram,
+} from "../../src/sandbox/machine/isolation/seccomp.ts";
 import { withPlanted } from "./machine-descriptors.ts";
 
 const script = (text: string, ...args: readonly string[]) => ["/bin/sh", "-c", text, "sh", ...args];

@@ -7,7 +7,7 @@ import { unpackingProgram } from "../../src/installation/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { bundleOf } from "../../src/sandbox/machine/installation.ts";
-import { openRunDirectory, removeTree } from "../../src/sandbox/machine/run-directory.ts";
+import { openRunDirectory, removeTree } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { findTools } from "../../src/sandbox/machine/tools.ts";
 import { tarOf, writeArchive } from "../support/machine/image-archives.ts";
 import { manyEmptyFiles } from "../support/machine/tars.ts";

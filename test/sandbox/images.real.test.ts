@@ -12,7 +12,7 @@ import { unpackingProgram } from "../../src/installation/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { bundleOf } from "../../src/sandbox/machine/installation.ts";
-import { openRunDirectory } from "../../src/sandbox/machine/run-directory.ts";
+import { openRunDirectory } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { findTools } from "../../src/sandbox/machine/tools.ts";
 import {
   dockerArchive,

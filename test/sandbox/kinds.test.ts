@@ -9,7 +9,7 @@ import { dockerKind } from "../../src/sandbox/docker/docker.ts";
 import { gvisorKind } from "../../src/sandbox/gvisor/gvisor.ts";
 import { findRunsc } from "../../src/sandbox/gvisor/runsc.ts";
 import { localKinds } from "../../src/sandbox/local/local.ts";
-import { openInstallation } from "../../src/sandbox/machine/trial.ts";
+import { openInstallation } from "../../src/sandbox/machine/boot/trial.ts";
 import { findTools } from "../../src/sandbox/machine/tools.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { machineOptions, type MachineSetup } from "./machine-subject.ts";

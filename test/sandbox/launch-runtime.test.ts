@@ -4,9 +4,9 @@ import { expect, it } from "vitest";
 import { LaunchSettings } from "../../src/domain/sandbox/launch.ts";
 import { launchText } from "../../src/sandbox/kubernetes/launch.ts";
 import { specOf } from "../../src/sandbox/kubernetes/trial.ts";
-import { launchSettings } from "../../src/sandbox/machine/boot.ts";
+import { launchSettings } from "../../src/sandbox/machine/boot/boot.ts";
 import type { Installation } from "../../src/sandbox/machine/installation.ts";
-import type { SandboxRecord } from "../../src/sandbox/machine/run-directory.ts";
+import type { SandboxRecord } from "../../src/sandbox/machine/disk/run-directory.ts";
 import type { SandboxSpec } from "../../src/sandbox/port.ts";
 
 const OPTIONS = { orphanMs: 1, setupTimeoutMs: 1 };

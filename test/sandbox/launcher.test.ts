@@ -1,7 +1,7 @@
-/** PID 1's script (machine/launcher.ts), run by the shells that a sandbox may have. */
+/** PID 1's script (machine/boot/launcher.ts), run by the shells that a sandbox may have. */
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { AGENT_INIT } from "../../src/sandbox/machine/launcher.ts";
+import { AGENT_INIT } from "../../src/sandbox/machine/boot/launcher.ts";
 
 const isHere = ([program = ""]: readonly string[]): boolean =>
   spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as Effect from "effect/Effect";
-import { sandboxPaths, writeRecord } from "../../src/sandbox/machine/run-directory.ts";
+import { sandboxPaths, writeRecord } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { MachineSandboxes } from "../../src/sandbox/machine/sandboxes.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { type Case, type Subject, sandbox, specOf } from "../conformance/sandbox.ts";

@@ -5,7 +5,7 @@ import { unpackingProgram } from "../../src/installation/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { bundleOf } from "../../src/sandbox/machine/installation.ts";
-import { openRunDirectory } from "../../src/sandbox/machine/run-directory.ts";
+import { openRunDirectory } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { directory } from "./machine-harness.ts";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as Effect from "effect/Effect";
-import { readRecord, sandboxPaths } from "../../src/sandbox/machine/run-directory.ts";
+import { readRecord, sandboxPaths } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { type Case, sandbox, specOf } from "../conformance/sandbox.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";

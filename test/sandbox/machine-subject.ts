@@ -14,9 +14,9 @@ import {
 import { dockerKind } from "../../src/sandbox/docker/docker.ts";
 import { gvisorKind } from "../../src/sandbox/gvisor/gvisor.ts";
 import { localKinds } from "../../src/sandbox/local/local.ts";
-import type { Kind } from "../../src/sandbox/machine/isolation.ts";
+import type { Kind } from "../../src/sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "../../src/sandbox/machine/provider.ts";
-import { type Opened, openInstallation } from "../../src/sandbox/machine/trial.ts";
+import { type Opened, openInstallation } from "../../src/sandbox/machine/boot/trial.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import type { Subject } from "../conformance/sandbox.ts";

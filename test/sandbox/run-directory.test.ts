@@ -12,7 +12,7 @@ import {
   sandboxPaths,
   writeExit,
   writeRecord,
-} from "../../src/sandbox/machine/run-directory.ts";
+} from "../../src/sandbox/machine/disk/run-directory.ts";
 
 const ID = "5d0c1f5e-93b7-4c1e-8d9f-5d2f3f0a7b11";
 

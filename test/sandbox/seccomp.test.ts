@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type Architecture, type FilterKind, seccompProgram } from "../../src/sandbox/machine/seccomp.ts";
+import {
+  type Architecture,
+  type FilterKind,
+  seccompProgram,
+} from "../../src/sandbox/machine/isolation/seccomp.ts";
 
 const ALLOW = "allow";
 const KILL = "kill";

@@ -1,8 +1,8 @@
 /** The host uids of sandboxes: who shares one reads the other's memory and files. */
 import { expect, it } from "vitest";
 import { sandboxUids, UIDS_PER_INSTALLATION } from "../../src/domain/sandbox/host-uids.ts";
-import { UIDS_PER_SANDBOX } from "../../src/sandbox/machine/isolation.ts";
-import { freeUids } from "../../src/sandbox/machine/uids.ts";
+import { UIDS_PER_SANDBOX } from "../../src/sandbox/machine/isolation/isolation.ts";
+import { freeUids } from "../../src/sandbox/machine/isolation/uids.ts";
 
 it("gives a sandbox uids of its installation that no other sandbox has, as long as there are some", () => {
   const first = sandboxUids("installation");

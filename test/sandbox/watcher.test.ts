@@ -8,7 +8,7 @@ import {
   type SandboxPaths,
   type SandboxRecord,
   sandboxPaths,
-} from "../../src/sandbox/machine/run-directory.ts";
+} from "../../src/sandbox/machine/disk/run-directory.ts";
 import {
   LOG_KEPT_BYTES,
   type Watched,
@@ -16,7 +16,7 @@ import {
   measureProcesses,
   newestLines,
   trimLog,
-} from "../../src/sandbox/machine/watcher.ts";
+} from "../../src/sandbox/machine/limits/watcher.ts";
 
 const MIB = 1024 * 1024;
 const limits = { ...DEFAULT_LIMITS, memoryBytes: 100 * MIB, processes: 10, diskBytes: 1 * MIB };

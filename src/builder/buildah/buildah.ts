@@ -15,8 +15,8 @@ import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { thrownText } from "../../ground/thrown.ts";
-import { removeGroupNow } from "../../sandbox/machine/cgroup.ts";
-import { removeTree } from "../../sandbox/machine/run-directory.ts";
+import { removeGroupNow } from "../../sandbox/machine/limits/cgroup.ts";
+import { removeTree } from "../../sandbox/machine/disk/run-directory.ts";
 import { type BuildFailure, describeBuildFailure } from "../../domain/environment/build-failure.ts";
 import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
 import {

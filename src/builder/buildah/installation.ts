@@ -9,9 +9,9 @@ import {
   groupDirectories,
   type GroupParent,
   removeGroups,
-} from "../../sandbox/machine/cgroup.ts";
-import { gateProgram } from "../../sandbox/machine/gate.ts";
-import { machineArchitecture, seccompProgram } from "../../sandbox/machine/seccomp.ts";
+} from "../../sandbox/machine/limits/cgroup.ts";
+import { gateProgram } from "../../sandbox/machine/isolation/gate.ts";
+import { machineArchitecture, seccompProgram } from "../../sandbox/machine/isolation/seccomp.ts";
 import { FILTER_FD } from "./launch.ts";
 import type { StoreBounds } from "./layer-stores.ts";
 import { killPhase } from "./phase.ts";

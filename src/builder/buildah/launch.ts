@@ -9,7 +9,7 @@
  * capabilities below, a seccomp filter, and no right to create user namespaces. buildah runs steps with its chroot
  * isolation. That is no boundary: a step may become everything that this sandbox is.
  */
-import { type MountStep, bubblewrapArguments, topLevel } from "../../sandbox/machine/layout.ts";
+import { type MountStep, bubblewrapArguments, topLevel } from "../../sandbox/machine/boot/layout.ts";
 import type { BuildLimits } from "../port.ts";
 import { ETC, type BuildPlaces, type MountName } from "./places.ts";
 import { SECRETS } from "./inside/reports.ts";
@@ -68,7 +68,7 @@ export interface LaunchRequest {
   readonly limits: BuildLimits;
   /** The first host uid of the block. */
   readonly uid: number;
-  /** The gate before the launcher (sandbox/machine/gate.ts). */
+  /** The gate before the launcher (sandbox/machine/isolation/gate.ts). */
   readonly gate: string;
 }
 

@@ -17,7 +17,7 @@ import { chmod, chown, mkdir, readdir, readFile, rename, rm, writeFile } from "n
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as Schema from "effect/Schema";
-import { removeTree } from "../../sandbox/machine/run-directory.ts";
+import { removeTree } from "../../sandbox/machine/disk/run-directory.ts";
 
 /** User ids of one build, from 0 on in its user namespace. Images use all of 16 bits. */
 export const BLOCK_UIDS = 65_536;

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { statfs } from "node:fs/promises";
-import { memoryKills, processRefusals } from "../../sandbox/machine/cgroup.ts";
+import { memoryKills, processRefusals } from "../../sandbox/machine/limits/cgroup.ts";
 import { descendants, sampleProcesses } from "../../sandbox/machine/processes.ts";
 import type { BuildFailure } from "../../domain/environment/build-failure.ts";
 import type { BuildLimits } from "../port.ts";

@@ -5,7 +5,7 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { poll } from "../../ground/poll.ts";
-import { joinGroups } from "../../sandbox/machine/cgroup.ts";
+import { joinGroups } from "../../sandbox/machine/limits/cgroup.ts";
 import { processesSeeing, signal } from "../../sandbox/machine/processes.ts";
 import { identityMap, type LaunchRequest, launchCommand } from "./launch.ts";
 

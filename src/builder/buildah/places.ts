@@ -14,7 +14,7 @@
  */
 import { chmod, chown, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { removeTree } from "../../sandbox/machine/run-directory.ts";
+import { removeTree } from "../../sandbox/machine/disk/run-directory.ts";
 
 export interface BuildPlaces {
   readonly scratch: string;

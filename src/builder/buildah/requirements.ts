@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { mapHasUids } from "../../domain/sandbox/host-uids.ts";
 import { findProgram } from "../../sandbox/machine/tools.ts";
-import { architectureOf } from "../../sandbox/machine/seccomp.ts";
+import { architectureOf } from "../../sandbox/machine/isolation/seccomp.ts";
 import { BLOCK_UIDS } from "./layer-stores.ts";
 
 export interface BuildTools {

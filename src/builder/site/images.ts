@@ -22,7 +22,7 @@ import type { RegistryImages } from "../../sandbox/images/registry/images.ts";
 import type { ImageStore, NamedImage } from "../../sandbox/images/store.ts";
 import { UnpackFailure } from "../../sandbox/images/unpack/failure.ts";
 import { prepareRoot } from "../../sandbox/images/unpack/mount-points.ts";
-import { removeTree } from "../../sandbox/machine/run-directory.ts";
+import { removeTree } from "../../sandbox/machine/disk/run-directory.ts";
 import { basesOf } from "../bases.ts";
 import { readDockerfile } from "../context-file.ts";
 import { writeContext } from "./context.ts";

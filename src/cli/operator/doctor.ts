@@ -17,7 +17,7 @@ import { EnvironmentBuilder } from "../../builder/port.ts";
 import { readConfig } from "../../settings/config.ts";
 import { kubernetesDoctor } from "../../sandbox/kubernetes/provider.ts";
 import { doctorReport } from "../../sandbox/machine/doctor.ts";
-import { leaveRunDirectory } from "../../sandbox/machine/run-directory.ts";
+import { leaveRunDirectory } from "../../sandbox/machine/disk/run-directory.ts";
 import type { DoctorReport } from "../../sandbox/port.ts";
 import { builderFinding, findingLines, installationFindings, type Finding } from "./doctor-installation.ts";
 

@@ -23,8 +23,8 @@ import {
   removeGroups,
   removeRunDirectory,
   runDirectories,
-} from "../../sandbox/machine/leftovers.ts";
-import { runDirectoryOf } from "../../sandbox/machine/run-directory.ts";
+} from "../../sandbox/machine/disk/leftovers.ts";
+import { runDirectoryOf } from "../../sandbox/machine/disk/run-directory.ts";
 import { acquire, livingOwner } from "../../store/data-directory.ts";
 import { endServer, leftLinks, leftServers, removeLink } from "../../store/postgres/embedded/leftovers.ts";
 import { homeOf } from "../../store/run-directory-claim.ts";

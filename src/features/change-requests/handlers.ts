@@ -16,7 +16,7 @@ import { shownWork } from "../../http/steps/sessions/shown-work.ts";
 import { answering, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
 import { closeRequest, mergeRequest } from "./merging.ts";
 import { openRequest } from "./opening.ts";
-import { gitFailed, refGone } from "../../http/refusals.ts";
+import { gitFailed, refGone } from "../../http/answers/refusals.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES, pageOf } from "../../http/steps/wire.ts";
 import { ChangeRequestsGroup } from "./api.ts";
 import { Remarks } from "./ports/remarks.ts";

@@ -14,7 +14,7 @@ import { askedFor, type Said } from "../../services/audit.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Caller } from "../../http/api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../../http/api/errors.ts";
-import { refGone } from "../../http/refusals.ts";
+import { refGone } from "../../http/answers/refusals.ts";
 import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
 
 type Which = Pick<ChangeRequest, "id" | "projectId">;

@@ -6,7 +6,7 @@ import { Access, Authorized } from "../../http/api/access.ts";
 import { ChangeRequestSummary } from "./api.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import { Instant, optionalText, projectParams } from "../../http/api/schemas.ts";
-import { Slug, triggerParams } from "../../http/api/triggers.ts";
+import { Slug, triggerParams } from "../../http/api/triggers/triggers.ts";
 
 /** Longer than any valid value, so that the manifest's own words explain what is wrong with it. */
 const FIELD_MAX = 4096;

@@ -24,13 +24,13 @@ import {
   Unavailable,
   Unprocessable,
 } from "../../http/api/errors.ts";
-import { requireRole } from "../../http/authorize.ts";
+import { requireRole } from "../../http/callers/authorize.ts";
 import { Addresses } from "../../http/limits.ts";
 import type { TriggerPath } from "../../http/steps/projects/hand-fires.ts";
 import { webhookAddress } from "../../http/steps/projects/trigger-listing.ts";
 import { mergeRequest } from "./merging.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
-import { gitFailed } from "../../http/refusals.ts";
+import { gitFailed } from "../../http/answers/refusals.ts";
 import { answering, projectFor } from "../../http/steps/answers.ts";
 import { openRequest } from "./opening.ts";
 import { instant } from "../../http/steps/wire.ts";

@@ -1,7 +1,7 @@
 /** What `GET /metrics` says about outbound webhooks. */
 import * as Effect from "effect/Effect";
 import * as Metric from "effect/Metric";
-import { setGauge } from "../../http/metrics.ts";
+import { setGauge } from "../../http/operating/metrics.ts";
 import { Outbound, OUTCOMES } from "./outbound.ts";
 import { OutboundDeliveries } from "./ports/outbound-deliveries.ts";
 

@@ -13,7 +13,7 @@ import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
-import { TriggerListing } from "./triggers.ts";
+import { TriggerListing } from "./triggers/triggers.ts";
 
 export const ProjectWire = Schema.Struct({
   id: Uuid,

@@ -32,15 +32,15 @@ import { CloneCredentials } from "../../store/ports/sessions/clone-credentials.t
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
-import { lackAt, lackOf, neededRole, reaches } from "../access.ts";
+import { lackAt, lackOf, neededRole, reaches } from "../callers/access.ts";
 import type { Arrived } from "../api/access.ts";
-import { forbidden } from "../authorize.ts";
+import { forbidden } from "../callers/authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";
-import { heldBy, Openings, type Held } from "../openings.ts";
-import { askedHere, recordLack, tokenRefused, type Asked } from "../refused-requests.ts";
-import { apiErrorResponse, wrongMethod } from "../respond.ts";
-import { gitFailed } from "../refusals.ts";
+import { heldBy, Openings, type Held } from "../callers/openings.ts";
+import { askedHere, recordLack, tokenRefused, type Asked } from "../answers/refused-requests.ts";
+import { apiErrorResponse, wrongMethod } from "../answers/respond.ts";
+import { gitFailed } from "../answers/refusals.ts";
 
 /** The smart protocol over the repositories on this node. */
 export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}

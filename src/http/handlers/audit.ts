@@ -9,7 +9,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import type { AuditAction } from "../../domain/person/audit.ts";
 import { Audit, type AuditEvent, type AuditRequest } from "../../store/ports/audit.ts";
 import { Caller } from "../api/access.ts";
-import { heldBy, Openings } from "../openings.ts";
+import { heldBy, Openings } from "../callers/openings.ts";
 import { answering, requireProject } from "../steps/answers.ts";
 import { instant, pageOf } from "../steps/wire.ts";
 import { AuditGroup } from "../api/audit.ts";

@@ -1,4 +1,4 @@
-/** Handlers of api/conversation.ts. */
+/** Handlers of api/sessions/conversation.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { textOf } from "../../domain/conversation/conversation.ts";
@@ -8,7 +8,7 @@ import { badRequest, notFound } from "../api/errors.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
 import { conversationWire } from "../steps/sessions/conversation-wire.ts";
-import { ConversationGroup } from "../api/conversation.ts";
+import { ConversationGroup } from "../api/sessions/conversation.ts";
 import { Platform } from "../api/platform.ts";
 
 const page = Effect.fnUntraced(function* (

@@ -18,7 +18,7 @@ import { Caller } from "../api/access.ts";
 import { LOG_PIECES_DEFAULT, EnvironmentsGroup } from "../api/environments.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
-import { projectInactive } from "../refusals.ts";
+import { projectInactive } from "../answers/refusals.ts";
 import { answering, projectFor, requireProject } from "../steps/answers.ts";
 import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";

@@ -1,4 +1,4 @@
-/** Handlers of api/fires.ts. */
+/** Handlers of api/triggers/fires.ts. */
 import { isUtf8 } from "node:buffer";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -13,11 +13,11 @@ import { parseUuid } from "../../domain/ids.ts";
 import { Admissions } from "../../store/ports/triggers/admissions.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
 import { Fires, type Fire, type FirePrompt, type StoredRequest } from "../../store/ports/triggers/fires.ts";
-import { readerOf } from "../access.ts";
+import { readerOf } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
-import type { FirePage } from "../api/fires.ts";
-import { FiresGroup } from "../api/fires.ts";
-import { HandMessage } from "../api/triggers.ts";
+import type { FirePage } from "../api/triggers/fires.ts";
+import { FiresGroup } from "../api/triggers/fires.ts";
+import { HandMessage } from "../api/triggers/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, checkedByType, requireProject } from "../steps/answers.ts";
 import { fireByHand, handPrompt } from "../steps/projects/hand-fires.ts";

@@ -1,4 +1,4 @@
-/** Handlers of api/machines.ts. */
+/** Handlers of api/sessions/machines.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { triggerActorId } from "../../actors/schedules.ts";
@@ -29,7 +29,7 @@ import { triggerFor, type TriggerPath } from "../steps/projects/hand-fires.ts";
 import { machineView } from "../steps/machine-view.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { instant, pageOf } from "../steps/wire.ts";
-import { MachinesGroup } from "../api/machines.ts";
+import { MachinesGroup } from "../api/sessions/machines.ts";
 import { Platform } from "../api/platform.ts";
 
 type Query = Parameters<typeof pageOf>[0];

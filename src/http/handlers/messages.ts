@@ -1,4 +1,4 @@
-/** Handlers of api/messages.ts: what people say to the agent, by the session's conversation actor. */
+/** Handlers of api/sessions/messages.ts: what people say to the agent, by the session's conversation actor. */
 import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
@@ -27,14 +27,14 @@ import { Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
 import { Sessions, type Session } from "../../store/ports/sessions/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
-import { noteSteering } from "../steering.ts";
+import { noteSteering } from "../callers/steering.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
-import { takesNoMessages } from "../refusals.ts";
+import { takesNoMessages } from "../answers/refusals.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
 import { answerWire, itemWire } from "../steps/sessions/conversation-wire.ts";
 import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
-import { MessagesGroup } from "../api/messages.ts";
+import { MessagesGroup } from "../api/sessions/messages.ts";
 import { Platform } from "../api/platform.ts";
 
 interface MessageWish extends RestartWish {

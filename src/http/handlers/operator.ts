@@ -17,7 +17,7 @@ import { Transitions, type ActorTransition } from "../../store/ports/transitions
 import { Caller } from "../api/access.ts";
 import { Conflict } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
-import { requireOperatorAccount } from "../operator-account.ts";
+import { requireOperatorAccount } from "../callers/operator-account.ts";
 import { answering } from "../steps/answers.ts";
 import { problemsOf } from "../../services/problems.ts";
 import { instant, instantOrNull } from "../steps/wire.ts";

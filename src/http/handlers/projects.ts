@@ -19,7 +19,7 @@ import type { DefaultRole, MergeRole } from "../../domain/person/role.ts";
 import { requestedCredential } from "../../domain/repository/repository-credential.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
-import { readerOf } from "../access.ts";
+import { readerOf } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";
@@ -33,7 +33,7 @@ import {
   replaceCredential,
   sealedCredential,
 } from "../steps/projects/repository-credential.ts";
-import { gitFailed } from "../refusals.ts";
+import { gitFailed } from "../answers/refusals.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { pageOf, projectWire } from "../steps/wire.ts";
 import { ProjectsGroup } from "../api/projects.ts";

@@ -1,13 +1,13 @@
-/** Handlers of api/sandbox.ts. */
+/** Handlers of api/sessions/sandbox.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { mintCredential } from "../../services/sessions/clone-credential.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { answering } from "../steps/answers.ts";
-import { forbidden } from "../authorize.ts";
+import { forbidden } from "../callers/authorize.ts";
 import { Addresses, Limits } from "../limits.ts";
-import { SandboxGroup } from "../api/sandbox.ts";
+import { SandboxGroup } from "../api/sessions/sandbox.ts";
 import { Platform } from "../api/platform.ts";
 
 /**

@@ -1,4 +1,4 @@
-/** Handlers of api/sessions.ts. */
+/** Handlers of api/sessions/sessions.ts. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -28,14 +28,14 @@ import {
   type ShownSession,
 } from "../../store/ports/sessions/sessions.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
-import { lackAt, lackOf, readerOf } from "../access.ts";
+import { lackAt, lackOf, readerOf } from "../callers/access.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
-import { parentOf } from "../agent-rules.ts";
+import { parentOf } from "../callers/agent-rules.ts";
 import { Caller, type Arrived } from "../api/access.ts";
-import type { SessionPage, SessionWire } from "../api/sessions.ts";
-import { SessionsGroup } from "../api/sessions.ts";
+import type { SessionPage, SessionWire } from "../api/sessions/sessions.ts";
+import { SessionsGroup } from "../api/sessions/sessions.ts";
 import { badRequest, notFound, Unprocessable } from "../api/errors.ts";
-import { capReached, childrenFull, gitFailed, projectInactive } from "../refusals.ts";
+import { capReached, childrenFull, gitFailed, projectInactive } from "../answers/refusals.ts";
 import { giveOwnCredentials, ownCredentialsOf } from "../steps/own-credentials.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";

@@ -1,4 +1,4 @@
-/** Handlers of api/triggers.ts. */
+/** Handlers of api/triggers/triggers.ts. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
@@ -20,7 +20,7 @@ import { confirmedSkip, skipSuspicions } from "../../services/triggers/own-event
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest } from "../api/errors.ts";
-import { promptTooLarge } from "../refusals.ts";
+import { promptTooLarge } from "../answers/refusals.ts";
 import { answering, projectFor } from "../steps/answers.ts";
 import {
   fireByHand,
@@ -30,7 +30,7 @@ import {
   type TriggerPath,
 } from "../steps/projects/hand-fires.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
-import { TriggersGroup } from "../api/triggers.ts";
+import { TriggersGroup } from "../api/triggers/triggers.ts";
 import { Platform } from "../api/platform.ts";
 
 /** A manual fire also works on a disabled or paused trigger (api.md 4). */

@@ -1,11 +1,11 @@
-/** Handlers of api/webhook-refusals.ts. */
+/** Handlers of api/triggers/webhook-refusals.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { WebhookRefusals, type WebhookRefusal } from "../../store/ports/triggers/webhook-refusals.ts";
 import { Caller } from "../api/access.ts";
 import { answering, requireProject } from "../steps/answers.ts";
 import { instant, pageOf } from "../steps/wire.ts";
-import { WebhookRefusalsGroup } from "../api/webhook-refusals.ts";
+import { WebhookRefusalsGroup } from "../api/triggers/webhook-refusals.ts";
 import { Platform } from "../api/platform.ts";
 
 const refusalWire = (refusal: WebhookRefusal) => ({

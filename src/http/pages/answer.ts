@@ -1,11 +1,11 @@
 /** How the routes of the page's sign-in answer: with the cookie, and with errors in the common shape. */
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
-import { actingUnknown } from "../acting.ts";
+import { actingUnknown } from "../callers/acting.ts";
 import { isApiError } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
-import { apiErrorResponse } from "../respond.ts";
+import { apiErrorResponse } from "../answers/respond.ts";
 import { dashboardCookie, type DashboardSession, isSecure } from "./dashboard-sessions.ts";
 
 /** The cookie holds the session. The CSRF token goes to the page, which returns it with every change. */

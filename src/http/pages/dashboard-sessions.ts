@@ -17,7 +17,7 @@ import {
   LIFE_MS,
   type NewBrowserSession,
 } from "../../store/ports/people/browser-sessions.ts";
-import { senderOf } from "../acting.ts";
+import { senderOf } from "../callers/acting.ts";
 import { Forbidden } from "../api/errors.ts";
 
 const NAME = "platform_dashboard";

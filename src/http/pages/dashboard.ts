@@ -8,10 +8,10 @@ import { tokenHash, tokenKind } from "../../domain/ids.ts";
 import { audited, refusedEntry } from "../../services/audit.ts";
 import { BrowserSessions, type SignedInPerson } from "../../store/ports/people/browser-sessions.ts";
 import { Forbidden } from "../api/errors.ts";
-import { actingAs, signedInActor } from "../acting.ts";
-import { authenticator, unauthorized } from "../authorize.ts";
-import { awaitBody } from "../body.ts";
-import { ownPageBody, requireOwnPage } from "../own-page.ts";
+import { actingAs, signedInActor } from "../callers/acting.ts";
+import { authenticator, unauthorized } from "../callers/authorize.ts";
+import { awaitBody } from "../reading/body.ts";
+import { ownPageBody, requireOwnPage } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { cookieIn, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
 import { connectorSignInRoutes } from "./connector-sign-in.ts";
@@ -19,7 +19,7 @@ import { invitationRoutes } from "./invitations.ts";
 import { escaped, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
-import { tokenRefused } from "../refused-requests.ts";
+import { tokenRefused } from "../answers/refused-requests.ts";
 import { PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
 
 const SECURITY_HEADERS = {

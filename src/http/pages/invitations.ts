@@ -11,12 +11,12 @@ import { audited, refusedEntry } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions } from "../../store/ports/people/browser-sessions.ts";
 import { People } from "../../store/ports/people/people.ts";
-import { signedInActor } from "../acting.ts";
+import { signedInActor } from "../callers/acting.ts";
 import { NotFound } from "../api/errors.ts";
 import { NAME_MAX } from "../api/people.ts";
 import { text } from "../api/schemas.ts";
 import { instant } from "../steps/wire.ts";
-import { ownPageBody } from "../own-page.ts";
+import { ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 

@@ -29,12 +29,12 @@ import {
   type SignInResult,
 } from "../../store/ports/people/identities.ts";
 import { Operations } from "../../store/ports/operations.ts";
-import { signedInActor } from "../acting.ts";
+import { signedInActor } from "../callers/acting.ts";
 import { Measures } from "../../telemetry/port.ts";
 import { BadGateway, notFound } from "../api/errors.ts";
-import { authenticator, forbidden } from "../authorize.ts";
+import { authenticator, forbidden } from "../callers/authorize.ts";
 import { Addresses, Limits } from "../limits.ts";
-import { ownPageBody } from "../own-page.ts";
+import { ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 import { escaped, pagesWith } from "./look.ts";

@@ -23,11 +23,11 @@ import {
   type Attachment,
 } from "../../store/ports/sessions/conversations.ts";
 import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
-import { awaitBody, BodyTime } from "../body.ts";
+import { awaitBody, BodyTime } from "../reading/body.ts";
 import { opened, sessionFor } from "../steps/answers.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
 import { answered, calledWith, endOf } from "./raw-route.ts";
-import { takesNoMessages } from "../refusals.ts";
+import { takesNoMessages } from "../answers/refusals.ts";
 
 /** How long a file may take to arrive. 10 MiB need a line of 0.7 Mbit/s. */
 const ARRIVES_WITHIN = "2 minutes";

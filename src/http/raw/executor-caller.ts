@@ -5,7 +5,7 @@ import type { AgentCaller } from "../../services/connectors/executor-decision.ts
 import type { Principal } from "../../store/ports/people/identity.ts";
 import type { Arrived } from "../api/access.ts";
 import { Forbidden } from "../api/errors.ts";
-import { forbidden } from "../authorize.ts";
+import { forbidden } from "../callers/authorize.ts";
 import { requireProject } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 

@@ -26,7 +26,7 @@ import {
 import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import { badRequest, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
-import { awaitBody } from "../body.ts";
+import { awaitBody } from "../reading/body.ts";
 import type { Router } from "./own-api.ts";
 import { callOwnTool } from "./own-call.ts";
 import { findable, INSTRUCTIONS, META_TOOLS } from "./meta-tools.ts";

@@ -3,10 +3,10 @@
  * fields `quoted`, so that an agent can tell them from what the platform says. They are cut.
  */
 import { textOf } from "../../domain/conversation/conversation.ts";
-import type { ConversationWire, ItemWire } from "../api/conversation.ts";
-import type { FireDetail, FirePage } from "../api/fires.ts";
-import type { SessionPage, SessionWire } from "../api/sessions.ts";
-import type { TriggerListing } from "../api/triggers.ts";
+import type { ConversationWire, ItemWire } from "../api/sessions/conversation.ts";
+import type { FireDetail, FirePage } from "../api/triggers/fires.ts";
+import type { SessionPage, SessionWire } from "../api/sessions/sessions.ts";
+import type { TriggerListing } from "../api/triggers/triggers.ts";
 
 export const NAME_LENGTH = 300;
 export const TEXT_LENGTH = 4000;

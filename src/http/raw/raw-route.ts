@@ -6,14 +6,14 @@ import { parseUuid } from "../../domain/ids.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import type { ProjectRole } from "../../domain/person/role.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
-import { lackOf } from "../access.ts";
+import { lackOf } from "../callers/access.ts";
 import type { Arrived } from "../api/access.ts";
 import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
-import { authenticator, forbidden, requireRole } from "../authorize.ts";
+import { authenticator, forbidden, requireRole } from "../callers/authorize.ts";
 import { answering } from "../steps/answers.ts";
-import { heldBy, Openings } from "../openings.ts";
-import { askedHere, recordLack } from "../refused-requests.ts";
-import { apiErrorResponse } from "../respond.ts";
+import { heldBy, Openings } from "../callers/openings.ts";
+import { askedHere, recordLack } from "../answers/refused-requests.ts";
+import { apiErrorResponse } from "../answers/respond.ts";
 
 export interface RawParams {
   readonly pid: string;

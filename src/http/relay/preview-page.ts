@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import { statusOf, Unavailable, type ApiError } from "../api/errors.ts";
-import { RETRY_AFTER_SECONDS } from "../respond.ts";
+import { RETRY_AFTER_SECONDS } from "../answers/respond.ts";
 
 /** No cache keeps it, no page may frame it, and it sends no referrer. */
 const HEADERS = {

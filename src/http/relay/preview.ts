@@ -55,13 +55,13 @@ import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Previews } from "../../store/ports/sessions/previews.ts";
-import { addressOf, Proxies } from "../acting.ts";
+import { addressOf, Proxies } from "../callers/acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
 import { answeredBy } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
-import { heldBy, Openings } from "../openings.ts";
+import { heldBy, Openings } from "../callers/openings.ts";
 import {
   holdRequest,
   holdUpgrade,
@@ -71,7 +71,7 @@ import {
   upstreamOf,
   type Passage,
 } from "./relay.ts";
-import { requestId } from "../respond.ts";
+import { requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
 import { instant } from "../steps/wire.ts";
 

@@ -23,8 +23,8 @@ import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts"
 import { Identity, type Principal } from "../../store/ports/people/identity.ts";
 import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { isSteering, type Privilege } from "../../domain/person/privileges.ts";
-import { lackInto } from "../access.ts";
-import { noteSteering } from "../steering.ts";
+import { lackInto } from "../callers/access.ts";
+import { noteSteering } from "../callers/steering.ts";
 import type { Arrived } from "../api/access.ts";
 import {
   BadGateway,
@@ -35,10 +35,10 @@ import {
   type ApiError,
 } from "../api/errors.ts";
 import { answeredBy, sessionFor } from "../steps/answers.ts";
-import { forbidden, requireRole, unauthorized } from "../authorize.ts";
-import { heldBy, Openings, type Held } from "../openings.ts";
-import { askedRaw, recordLack, tokenRefused, type Asked } from "../refused-requests.ts";
-import { answerRaw, requestId } from "../respond.ts";
+import { forbidden, requireRole, unauthorized } from "../callers/authorize.ts";
+import { heldBy, Openings, type Held } from "../callers/openings.ts";
+import { askedRaw, recordLack, tokenRefused, type Asked } from "../answers/refused-requests.ts";
+import { answerRaw, requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
 
 interface Target {

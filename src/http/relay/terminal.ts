@@ -28,20 +28,20 @@ import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Acting, audited } from "../../services/audit.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
-import { neededRole } from "../access.ts";
-import { actorOf } from "../acting.ts";
+import { neededRole } from "../callers/access.ts";
+import { actorOf } from "../callers/acting.ts";
 import { Caller, type Arrived } from "../api/access.ts";
 import { badRequest, Forbidden } from "../api/errors.ts";
-import { unauthorized } from "../authorize.ts";
+import { unauthorized } from "../callers/authorize.ts";
 import { answeredBy } from "../steps/answers.ts";
 import { Addresses, Limits } from "../limits.ts";
-import { heldBy, Openings } from "../openings.ts";
-import { isOwnPage } from "../own-page.ts";
+import { heldBy, Openings } from "../callers/openings.ts";
+import { isOwnPage } from "../callers/own-page.ts";
 import { cookieIn } from "../pages/dashboard-sessions.ts";
-import { askedRaw, recordLack, tokenRefused } from "../refused-requests.ts";
-import { answerRaw, requestId } from "../respond.ts";
+import { askedRaw, recordLack, tokenRefused } from "../answers/refused-requests.ts";
+import { answerRaw, requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
-import { noteSteering } from "../steering.ts";
+import { noteSteering } from "../callers/steering.ts";
 import { relayFailure, runningSession, upstreamOf } from "./relay.ts";
 
 interface Params {

@@ -22,8 +22,8 @@ import {
   type BadRequest,
   type NotFound,
 } from "../api/errors.ts";
-import { reaches } from "../access.ts";
-import { databaseUnavailable } from "../refusals.ts";
+import { reaches } from "../callers/access.ts";
+import { databaseUnavailable } from "../answers/refusals.ts";
 
 /** Errors that can occur below any handler. Only a forged cursor or a stale id is the caller's fault. */
 type Beneath = StoreError | BadCursor | ActorNotFound | ActorUnavailable | MailboxFull | AdmissionBusy;

@@ -1,4 +1,4 @@
-/** Handlers of `…/own-credentials` in api/sessions.ts: whether the own credentials of a session's person work there. */
+/** Handlers of `…/own-credentials` in api/sessions/sessions.ts: whether the own credentials of a session's person work there. */
 import * as Effect from "effect/Effect";
 import { STEERING_ACTS } from "../../domain/connector/own-credential.ts";
 import { Manifests } from "../../services/projects/manifests.ts";

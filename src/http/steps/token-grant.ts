@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { readerOf } from "../access.ts";
+import { readerOf } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 

@@ -14,7 +14,7 @@ import {
   Unavailable,
   type ApiError,
 } from "../api/errors.ts";
-import { databaseUnavailable, fireFailed } from "../refusals.ts";
+import { databaseUnavailable, fireFailed } from "../answers/refusals.ts";
 
 /** An answer: an outcome, which is also its name in the counts, or an error. */
 export type Answer =

@@ -43,10 +43,10 @@ import type { StoreError } from "../../store/ports/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../../store/ports/triggers/fires.ts";
 import type { ProposedWork } from "../../services/sessions/proposed-work.ts";
 import type { Sessions } from "../../store/ports/sessions/sessions.ts";
-import { addressOf, Proxies } from "../acting.ts";
+import { addressOf, Proxies } from "../callers/acting.ts";
 import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "../api/errors.ts";
-import { makeArriving } from "../arriving.ts";
-import { answerError, answerJson } from "../respond.ts";
+import { makeArriving } from "../reading/arriving.ts";
+import { answerError, answerJson } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
 import {
   answerFor,

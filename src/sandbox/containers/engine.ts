@@ -11,7 +11,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as Schema from "effect/Schema";
 import { pack } from "tar-stream";
-import type { Control } from "../machine/cgroup.ts";
+import type { Control } from "../machine/limits/cgroup.ts";
 import { askEngine, type EngineRequest, Refusal } from "./client.ts";
 import type { ContainerOptions } from "./options.ts";
 

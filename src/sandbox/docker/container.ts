@@ -12,15 +12,15 @@ import type { EngineFacts, RootShape } from "../containers/engine.ts";
 import type { ContainerOptions, Mount, Ulimit } from "../containers/options.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { SandboxLimits } from "../machine/installation.ts";
-import type { LaunchRequest } from "../machine/isolation.ts";
-import { DROP_ALL, INNER_GATE, become } from "../machine/launcher.ts";
+import type { LaunchRequest } from "../machine/isolation/isolation.ts";
+import { DROP_ALL, INNER_GATE, become } from "../machine/boot/launcher.ts";
 import {
   LIBRARY,
   type MountStep,
   SANDBOX_HOSTNAME,
   SHARED_MEMORY_BYTES,
   WORKSPACE,
-} from "../machine/layout.ts";
+} from "../machine/boot/layout.ts";
 
 /**
  * What the daemon keeps: it starts the agent as another user, and ends it. Under gVisor it starts the agent in namespaces

@@ -20,10 +20,10 @@ import type {
   LaunchRequest,
   Preparation,
   SandboxUsers,
-} from "../machine/isolation.ts";
-import { DROP_ALL, INNER_CLOSE_FROM, INNER_GATE, become } from "../machine/launcher.ts";
-import { AGENT_UID, DAEMON_UID, type MountStep, sandboxSettings } from "../machine/layout.ts";
-import { ownKernelGates, ownKernelPrefix, ownKernelProcesses } from "../machine/own-kernel.ts";
+} from "../machine/isolation/isolation.ts";
+import { DROP_ALL, INNER_CLOSE_FROM, INNER_GATE, become } from "../machine/boot/launcher.ts";
+import { AGENT_UID, DAEMON_UID, type MountStep, sandboxSettings } from "../machine/boot/layout.ts";
+import { ownKernelGates, ownKernelPrefix, ownKernelProcesses } from "../machine/isolation/own-kernel.ts";
 import { isFiltered, judge } from "../machine/sighting.ts";
 import { findProgram } from "../machine/tools.ts";
 import { containerOptions, containerRoot } from "./container.ts";

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { engineAt } from "../containers/engine.ts";
-import { sandboxPaths } from "../machine/run-directory.ts";
+import { sandboxPaths } from "../machine/disk/run-directory.ts";
 import { LABELS } from "./labels.ts";
 
 export interface StrayContainer {

@@ -10,8 +10,8 @@
  */
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { SandboxLimits } from "../machine/installation.ts";
-import type { LaunchRequest } from "../machine/isolation.ts";
-import { INNER_GATE } from "../machine/launcher.ts";
+import type { LaunchRequest } from "../machine/isolation/isolation.ts";
+import { INNER_GATE } from "../machine/boot/launcher.ts";
 import {
   LIBRARY,
   type MountStep,
@@ -20,7 +20,7 @@ import {
   WORKSPACE,
   bubblewrapArguments,
   topLevel,
-} from "../machine/layout.ts";
+} from "../machine/boot/layout.ts";
 
 /**
  * What the daemon keeps, all inside gVisor: it starts the agent as another user (SETUID, SETGID, SETPCAP) in a pid
@@ -85,7 +85,7 @@ const mountsOf = ({ paths }: LaunchRequest) => [
 
 const limit = (name: string, value: number) => ({ type: `RLIMIT_${name}`, hard: value, soft: value });
 
-/** The first program is the gate (machine/gate.ts), as in every sandbox: gVisor has seccomp filters, too. */
+/** The first program is the gate (machine/isolation/gate.ts), as in every sandbox: gVisor has seccomp filters, too. */
 const programOf = ({ image }: LaunchRequest): string[] => [
   `${LIBRARY}/${INNER_GATE}`,
   ...(image === null ? [] : [`${BUNDLE_TOOLS}/sh`]),

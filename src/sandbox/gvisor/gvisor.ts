@@ -6,7 +6,7 @@
  *  V1 `runsc` never runs as real root: the uids of a sandbox's files would be those of the machine.
  *  V2 The daemon is uid 0 inside and the agent 1001. Both are unprivileged users outside, and uids without a map do not
  *     exist there.
- *  V3 The agent has a pid namespace and a /proc of its own (../machine/own-kernel.ts).
+ *  V3 The agent has a pid namespace and a /proc of its own (../machine/isolation/own-kernel.ts).
  *  V4 Control groups around all of it bound memory and processes. gVisor makes none.
  */
 import { chown, mkdir, writeFile } from "node:fs/promises";
@@ -19,11 +19,11 @@ import type {
   Launcher,
   Preparation,
   SandboxUsers,
-} from "../machine/isolation.ts";
-import { INNER_CLOSE_FROM, SIGNAL_FD, init, waiting } from "../machine/launcher.ts";
-import { AGENT_UID } from "../machine/layout.ts";
-import { ownKernelGates, ownKernelPrefix, ownKernelProcesses } from "../machine/own-kernel.ts";
-import { installFile } from "../machine/run-directory.ts";
+} from "../machine/isolation/isolation.ts";
+import { INNER_CLOSE_FROM, SIGNAL_FD, init, waiting } from "../machine/boot/launcher.ts";
+import { AGENT_UID } from "../machine/boot/layout.ts";
+import { ownKernelGates, ownKernelPrefix, ownKernelProcesses } from "../machine/isolation/own-kernel.ts";
+import { installFile } from "../machine/disk/run-directory.ts";
 import { isFiltered, judge } from "../machine/sighting.ts";
 import { containerConfig, surroundings } from "./container.ts";
 import { PLATFORM, findRunsc } from "./runsc.ts";
@@ -156,7 +156,7 @@ const runCommand = (runsc: string, { bundle, state }: Places): string[] => [
   "--network=none",
   // The service sets the limits, in groups of its own.
   "--ignore-cgroups",
-  // The daemon's socket and the egress proxy's are the only ones in reach (machine/layout.ts).
+  // The daemon's socket and the egress proxy's are the only ones in reach (machine/boot/layout.ts).
   "--host-uds=all",
   // Files are written where the limits on the disk are measured, not in memory.
   "--overlay2=none",

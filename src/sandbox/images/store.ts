@@ -16,7 +16,7 @@ import { chmod, mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } 
 import { dirname, join } from "node:path";
 import * as Schema from "effect/Schema";
 import { type Image, ImageFacts } from "./image.ts";
-import { removeTree } from "../machine/run-directory.ts";
+import { removeTree } from "../machine/disk/run-directory.ts";
 
 const decodeFacts = Schema.decodeUnknownSync(Schema.fromJsonString(ImageFacts));
 const decodeName = Schema.decodeUnknownSync(

@@ -5,7 +5,7 @@
 import { chmod, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { machineArchitecture } from "../machine/seccomp.ts";
+import { machineArchitecture } from "../machine/isolation/seccomp.ts";
 import { nativeProgram } from "../native/programs.ts";
 
 export interface RuntimeParts {

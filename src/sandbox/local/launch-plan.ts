@@ -14,7 +14,7 @@
  * it itself. In the `namespaces` form the gate installs it (gate.ts), as the last program before PID 1 and before the
  * agent. In both forms the launcher starts behind a gate that closes every descriptor except the launcher's own.
  */
-import type { SandboxUsers } from "../machine/isolation.ts";
+import type { SandboxUsers } from "../machine/isolation/isolation.ts";
 import {
   AGENT_GATE,
   DROP_ALL,
@@ -25,9 +25,15 @@ import {
   become,
   shell,
   waiting,
-} from "../machine/launcher.ts";
-import { AGENT_UID, DAEMON_UID, LIBRARY, SANDBOX_HOSTNAME, bubblewrapArguments } from "../machine/layout.ts";
-import type { MountStep } from "../machine/layout.ts";
+} from "../machine/boot/launcher.ts";
+import {
+  AGENT_UID,
+  DAEMON_UID,
+  LIBRARY,
+  SANDBOX_HOSTNAME,
+  bubblewrapArguments,
+} from "../machine/boot/layout.ts";
+import type { MountStep } from "../machine/boot/layout.ts";
 import type { Tools } from "../machine/tools.ts";
 import { namespaceScript } from "./layout-script.ts";
 

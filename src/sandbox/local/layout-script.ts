@@ -1,8 +1,8 @@
 /**
- * A sandbox's layout (../machine/layout.ts) as a script for `sh`, for the form without bubblewrap. It needs every
+ * A sandbox's layout (../machine/boot/layout.ts) as a script for `sh`, for the form without bubblewrap. It needs every
  * capability in fresh user, mount and network namespaces.
  */
-import { type MountStep, SANDBOX_HOSTNAME } from "../machine/layout.ts";
+import { type MountStep, SANDBOX_HOSTNAME } from "../machine/boot/layout.ts";
 
 /** The size of the new root and of /dev, in bytes. */
 const SMALL_BYTES = 1024 * 1024;

@@ -5,10 +5,16 @@
 import { release } from "node:os";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import { hasGates, installGate } from "../machine/installation.ts";
-import type { Isolation, Kind, LaunchRequest, Launcher, Preparation } from "../machine/isolation.ts";
-import { AGENT_GATE, INNER_CLOSE_FROM, INNER_GATE } from "../machine/launcher.ts";
-import { installContent, installFile } from "../machine/run-directory.ts";
-import { type FilterKind, machineArchitecture, seccompProgram } from "../machine/seccomp.ts";
+import type {
+  Isolation,
+  Kind,
+  LaunchRequest,
+  Launcher,
+  Preparation,
+} from "../machine/isolation/isolation.ts";
+import { AGENT_GATE, INNER_CLOSE_FROM, INNER_GATE } from "../machine/boot/launcher.ts";
+import { installContent, installFile } from "../machine/disk/run-directory.ts";
+import { type FilterKind, machineArchitecture, seccompProgram } from "../machine/isolation/seccomp.ts";
 import { isFiltered, judge } from "../machine/sighting.ts";
 import { type Form, agentPrefix, launchCommand, launcherCloseFrom, localUsers } from "./launch-plan.ts";
 

@@ -10,12 +10,12 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { thrownText } from "../../ground/thrown.ts";
 import type { Installation, MachineOptions } from "./installation.ts";
-import type { Kind } from "./isolation.ts";
+import type { Kind } from "./isolation/isolation.ts";
 import { Sighting, commonFindings, judge, refused } from "./sighting.ts";
-import { openInstallation } from "./trial.ts";
+import { openInstallation } from "./boot/trial.ts";
 import { MachineSandboxes } from "./sandboxes.ts";
 import type { DoctorFinding, DoctorReport } from "../port.ts";
-import { sandboxPaths } from "./run-directory.ts";
+import { sandboxPaths } from "./disk/run-directory.ts";
 
 /** Time limit for the sandbox to start, run its checks and end, in milliseconds. */
 const PATIENCE_MS = 30_000;

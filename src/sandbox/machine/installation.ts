@@ -11,11 +11,11 @@ import type { DefaultModels } from "../../domain/sandbox/model.ts";
 import type { PackageSources } from "../../domain/environment/packages.ts";
 import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
-import { type Control, type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
-import { gateProgram } from "./gate.ts";
+import { type Control, type GroupParent, findGroupParents, groupControls } from "./limits/cgroup.ts";
+import { gateProgram } from "./isolation/gate.ts";
 import { nativeProgram } from "../native/programs.ts";
-import type { Isolation, Kind } from "./isolation.ts";
-import { type Parts, sandboxSettings } from "./layout.ts";
+import type { Isolation, Kind } from "./isolation/isolation.ts";
+import { type Parts, sandboxSettings } from "./boot/layout.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
 import {
   bundlesDirectory,
@@ -23,8 +23,8 @@ import {
   installContent,
   installFile,
   openRunDirectory,
-} from "./run-directory.ts";
-import { architectureOf, type FilterKind, machineArchitecture, seccompProgram } from "./seccomp.ts";
+} from "./disk/run-directory.ts";
+import { architectureOf, type FilterKind, machineArchitecture, seccompProgram } from "./isolation/seccomp.ts";
 import { type Tools, findProgram, findTools } from "./tools.ts";
 
 export interface SandboxLimits {
@@ -152,7 +152,7 @@ const installLibrary = async ({
   }),
 });
 
-/** Whether our own programs and filters exist for this processor (../native, seccomp.ts). */
+/** Whether our own programs and filters exist for this processor (../native, isolation/seccomp.ts). */
 export const hasGates = (): boolean => architectureOf(process.arch) !== null;
 
 /** Installs a gate under its name. @param kind of its filter; null for none */

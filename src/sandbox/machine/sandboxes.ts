@@ -8,14 +8,14 @@
  */
 import { lstat, mkdir } from "node:fs/promises";
 import { toError } from "../../ground/thrown.ts";
-import { boot, launchSettings } from "./boot.ts";
-import { removeGroupNow } from "./cgroup.ts";
-import { reportContainer } from "./container-boot.ts";
-import { openImage } from "./image.ts";
+import { boot, launchSettings } from "./boot/boot.ts";
+import { removeGroupNow } from "./limits/cgroup.ts";
+import { reportContainer } from "./boot/container-boot.ts";
+import { openImage } from "./boot/image.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
-import { readLogTail } from "./log-tail.ts";
+import { readLogTail } from "./disk/log-tail.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { OneAtATime } from "../operations.ts";
 import { packagesOf } from "../packages/of-sandbox.ts";
@@ -31,9 +31,9 @@ import {
   sandboxPaths,
   writeExit,
   writeRecord,
-} from "./run-directory.ts";
-import { endSandbox, killSandbox, tearDown } from "./teardown.ts";
-import { freeUids } from "./uids.ts";
+} from "./disk/run-directory.ts";
+import { endSandbox, killSandbox, tearDown } from "./disk/teardown.ts";
+import { freeUids } from "./isolation/uids.ts";
 import {
   LOG_KEPT_BYTES,
   type Watched,
@@ -44,7 +44,7 @@ import {
   memoryUsed,
   newestLines,
   trimLog,
-} from "./watcher.ts";
+} from "./limits/watcher.ts";
 
 /** A valid directory name that cannot lead elsewhere. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

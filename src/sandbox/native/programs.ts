@@ -3,7 +3,7 @@
  * machine may lack a compiler, so their bytes are kept, with digests and the compilers' versions in programs.json.
  */
 import { readFileSync } from "node:fs";
-import type { Architecture } from "../machine/seccomp.ts";
+import type { Architecture } from "../machine/isolation/seccomp.ts";
 
 export const NATIVE_PROGRAMS = ["gate", "terminal"] as const;
 export type NativeProgram = (typeof NATIVE_PROGRAMS)[number];

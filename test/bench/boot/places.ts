@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { groupMemory } from "../../../src/sandbox/machine/cgroup.ts";
+import { groupMemory } from "../../../src/sandbox/machine/limits/cgroup.ts";
 import { processesOfSandbox } from "../../support/machine/processes-seeing.ts";
 import { WAIT_MS } from "../../support/patience.ts";
 import type { Life } from "../../support/service/process-service.ts";
@@ -18,7 +18,7 @@ const sandboxesBelow = (runDirectory: string): readonly string[] => {
   }
 };
 
-/** The run directory that has this sandbox (src/sandbox/machine/run-directory.ts). */
+/** The run directory that has this sandbox (src/sandbox/machine/disk/run-directory.ts). */
 const runDirectoryWith = (sandboxId: string): string => {
   const found = readdirSync(tmpdir())
     .filter((name) => /^platform-[0-9a-f]{12}$/.test(name))

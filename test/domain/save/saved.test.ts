@@ -38,7 +38,7 @@ test.each([
   expect(unfinished(last, "lost")).toEqual(expected);
 });
 
-test("what saved work lacks is its error, the missing paths, and what its agent could not read", () => {
+test("saved work names its error, the missing paths, and files that its agent could not read", () => {
   const skipped = [left("node_modules", "ignored"), left("key", "unreadable")];
   expect([null, WORK, { ...WORK, skipped: skipped.slice(0, 1) }].map(lackingWords)).toEqual([
     null,
@@ -131,9 +131,9 @@ describe("saves on other nodes", () => {
     ],
     [
       "stay if a third node brought back its own",
-      { ...row, earlier: [earlier, { ...left, node: "third" }] },
+      { ...row, earlier: [earlier, { ...leftThere, node: "third" }] },
       { hasAll: true },
-      [{ ...left, node: "third" }],
+      [{ ...leftThere, node: "third" }],
     ],
     [
       "are in the new save if they were given too",

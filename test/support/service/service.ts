@@ -35,7 +35,7 @@ import {
 import { readConfig, type Config, type Environment } from "../../../src/settings/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
 import { GitBackend } from "../../../src/git/port.ts";
-import { BodyTime } from "../../../src/http/body.ts";
+import { BodyTime } from "../../../src/http/reading/body.ts";
 import { routeTable } from "../../../src/api.ts";
 import { openListener } from "../../../src/http/server.ts";
 import { makeNodeRoutes } from "../../../src/nodes/endpoint.ts";

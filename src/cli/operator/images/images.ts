@@ -13,7 +13,7 @@ import { unpackingProgram } from "../../../installation/sandbox-programs.ts";
 import { importImage } from "../../../sandbox/images/import.ts";
 import { ImageStore, type NamedImage } from "../../../sandbox/images/store.ts";
 import { bundleOf } from "../../../sandbox/machine/installation.ts";
-import { openRunDirectory, runDirectoryOf } from "../../../sandbox/machine/run-directory.ts";
+import { openRunDirectory, runDirectoryOf } from "../../../sandbox/machine/disk/run-directory.ts";
 import { findTools } from "../../../sandbox/machine/tools.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { unreadable } from "../named-file.ts";

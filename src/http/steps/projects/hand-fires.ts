@@ -7,9 +7,9 @@ import { Directory } from "../../../services/directory.ts";
 import { Firing, firePrompt, type FireRequest } from "../../../services/triggers/firing.ts";
 import { Caller } from "../../api/access.ts";
 import { notFound, Unavailable } from "../../api/errors.ts";
-import type * as api from "../../api/triggers.ts";
-import { parentOf } from "../../agent-rules.ts";
-import { capReached, childrenFull, fireFailed, projectInactive } from "../../refusals.ts";
+import type * as api from "../../api/triggers/triggers.ts";
+import { parentOf } from "../../callers/agent-rules.ts";
+import { capReached, childrenFull, fireFailed, projectInactive } from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
 
 export type TriggerPath = { readonly pid: string; readonly slug: string };

@@ -8,7 +8,7 @@ import { ModelPolicy, projectModel } from "../../../services/projects/models.ts"
 import { Secrets } from "../../../store/ports/projects/secrets.ts";
 import { Caller } from "../../api/access.ts";
 import { Addresses, repositoryUrl } from "../../limits.ts";
-import { gitFailed } from "../../refusals.ts";
+import { gitFailed } from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
 
 /** @returns the repository's address and state, the model of a session, and the providers whose keys the service knows. */

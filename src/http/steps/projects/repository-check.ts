@@ -15,7 +15,7 @@ import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { WebhookRefusals } from "../../../store/ports/triggers/webhook-refusals.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict } from "../../api/errors.ts";
-import { gitFailed } from "../../refusals.ts";
+import { gitFailed } from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
 import { instant } from "../wire.ts";
 

@@ -4,7 +4,7 @@ import { newUuid } from "../../../services/entropy.ts";
 import type { AdmissionOf, RequestWish } from "../../../store/ports/triggers/admissions.ts";
 import { Fires } from "../../../store/ports/triggers/fires.ts";
 import type { NewSession } from "../../../store/ports/sessions/sessions.ts";
-import type { QueuedSession } from "../../api/sessions.ts";
+import type { QueuedSession } from "../../api/sessions/sessions.ts";
 import { Unavailable } from "../../api/errors.ts";
 import { Limits } from "../../limits.ts";
 import { instant } from "../wire.ts";

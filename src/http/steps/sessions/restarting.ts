@@ -11,8 +11,8 @@ import { Saves } from "../../../saves/port.ts";
 import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict, notFound } from "../../api/errors.ts";
-import { capReached, childrenFull, gitFailed, projectInactive, savesAway } from "../../refusals.ts";
-import { noteSteering } from "../../steering.ts";
+import { capReached, childrenFull, gitFailed, projectInactive, savesAway } from "../../answers/refusals.ts";
+import { noteSteering } from "../../callers/steering.ts";
 import { projectFor, sessionFor } from "../answers.ts";
 
 /** Why a session does not start again, as the audit record says it. */

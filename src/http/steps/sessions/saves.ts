@@ -5,7 +5,7 @@ import { Saves } from "../../../saves/port.ts";
 import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { notFound } from "../../api/errors.ts";
-import { gitFailed } from "../../refusals.ts";
+import { gitFailed } from "../../answers/refusals.ts";
 import { requireProject, sessionFor } from "../answers.ts";
 
 /** Deletes a save of an earlier sandbox. */

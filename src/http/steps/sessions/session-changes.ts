@@ -10,7 +10,7 @@ import { Caller } from "../../api/access.ts";
 import { notFound } from "../../api/errors.ts";
 import { projectFor, sessionFor } from "../answers.ts";
 import { shownWork } from "./shown-work.ts";
-import { refGone } from "../../refusals.ts";
+import { refGone } from "../../answers/refusals.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES } from "../wire.ts";
 
 export interface SessionPath {

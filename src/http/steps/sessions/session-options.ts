@@ -15,7 +15,7 @@ import { Runtimes } from "../../../services/projects/runtimes.ts";
 import { Secrets } from "../../../store/ports/projects/secrets.ts";
 import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
-import { gitFailed } from "../../refusals.ts";
+import { gitFailed } from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
 
 /** How many branches an answer names. */

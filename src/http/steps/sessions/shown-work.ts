@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { maskedWork } from "../../../domain/secret/leaked-secrets.ts";
 import { projectRedactor } from "../../../services/projects/project-secrets.ts";
 import { ModelPolicy } from "../../../services/projects/models.ts";
-import { lackAt, lackOf } from "../../access.ts";
+import { lackAt, lackOf } from "../../callers/access.ts";
 import { Caller } from "../../api/access.ts";
 
 /** Masks an answer about the project's pushed work, unless the caller works in the project, as its agents with the secrets do. */

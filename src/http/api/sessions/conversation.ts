@@ -1,0 +1,124 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import {
+  AgentRequest,
+  ContentPart,
+  ItemError,
+  ItemKind,
+  PlanEntry,
+  SentStatus,
+  ToolCall,
+  TurnNow,
+  Usage,
+  WorkStatus,
+} from "../../../domain/conversation/conversation.ts";
+import { Access, Authorized } from "../access.ts";
+import { NotFound } from "../errors.ts";
+import { Instant, pageQuery, sessionParams, Uuid } from "../schemas.ts";
+
+const nullable = Schema.NullOr;
+
+const AuthorWire = Schema.Struct({
+  kind: Schema.Literals(["user", "trigger", "service", "agent", "sandbox"]),
+  user_id: nullable(Uuid),
+  name: Schema.String,
+  trigger_slug: nullable(Schema.String),
+  fire_id: nullable(Uuid),
+}).annotate({ identifier: "Author" });
+
+const answered = { by: nullable(AuthorWire), at: Instant };
+
+const GivenAnswerWire = Schema.Union([
+  Schema.Struct({
+    ...answered,
+    choice: Schema.Literals(["once", "always", "reject"]),
+    message: nullable(Schema.String),
+  }),
+  Schema.Struct({ ...answered, answers: Schema.Array(Schema.Array(Schema.String)) }),
+  Schema.Struct({ ...answered, declined: Schema.Literals(["unattended", "expired"]) }),
+]).annotate({ identifier: "GivenAnswer" });
+
+export const ItemWire = Schema.Struct({
+  id: Uuid,
+  seq: Schema.Finite.annotate({
+    description: "The number of this version. A later version replaces the item.",
+  }),
+  rev: Schema.Finite,
+  place: Schema.Finite.annotate({ description: "Items are shown in the order of this number." }),
+  kind: ItemKind,
+  role: nullable(Schema.Literals(["user", "agent"])),
+  author: nullable(AuthorWire),
+  turn_id: nullable(Uuid),
+  parent_id: nullable(Uuid),
+  sandbox_id: nullable(Uuid),
+  status: Schema.Union([SentStatus, WorkStatus]),
+  content: Schema.Array(ContentPart),
+  tool: nullable(ToolCall),
+  plan: Schema.Array(PlanEntry),
+  request: nullable(AgentRequest),
+  answer: nullable(GivenAnswerWire).annotate({ description: "The answer to a request, and who gave it." }),
+  model: nullable(Schema.String),
+  agent: nullable(Schema.String).annotate({ description: "The agent that a person chose for a message." }),
+  usage: nullable(Usage),
+  error: nullable(ItemError),
+  pruned: Schema.Boolean.annotate({
+    description: "Whether content or output was removed to make room for newer items.",
+  }),
+  truncated: Schema.Boolean.annotate({
+    description: "Whether this record is shortened. Only events have shortened records.",
+  }),
+  created_at: Instant,
+  completed_at: nullable(Instant),
+}).annotate({ identifier: "Item" });
+
+export const TurnWire = Schema.Struct({
+  state: TurnNow.fields.state,
+  since: Instant,
+  waiting_for: nullable(Uuid).annotate({
+    description: "The id of the request that the agent waits for.",
+  }),
+}).annotate({ identifier: "Turn" });
+
+export const UsageWire = Usage.annotate({ identifier: "Usage" });
+
+export const ConversationWire = Schema.Struct({
+  items: Schema.Array(ItemWire),
+  state: TurnWire,
+  queue: Schema.Array(ItemWire).annotate({
+    description: "Messages that wait or are being sent, oldest first.",
+  }),
+  requests: Schema.Array(ItemWire).annotate({
+    description: "Requests that wait for an answer, oldest first.",
+  }),
+  queue_held: Schema.Boolean.annotate({
+    description: "Whether the queue waits for a person, because a turn was interrupted.",
+  }),
+  usage: UsageWire,
+  seq: Schema.Finite.annotate({
+    description: "The number of the last version. `conversation/events?after=` continues from here.",
+  }),
+  next_cursor: nullable(Schema.String),
+}).annotate({ identifier: "Conversation" });
+
+/** A session's conversation (api.md 3). Its events and its archive are raw routes (http/live/conversation.ts). */
+export class ConversationGroup extends HttpApiGroup.make("conversation")
+  .add(
+    HttpApiEndpoint.get("get", "/conversation", {
+      params: sessionParams,
+      query: { before: pageQuery.cursor, limit: pageQuery.limit },
+      success: ConversationWire,
+      error: NotFound,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("output", "/items/:id/output", {
+      params: { ...sessionParams, id: Uuid },
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: NotFound,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("text", "/items/:id/text", {
+      params: { ...sessionParams, id: Uuid },
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: NotFound,
+    }).annotate(Access, "read_project"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1/projects/:pid/sessions/:sid") {}

@@ -1,0 +1,122 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
+import { Access, Authorized } from "../access.ts";
+import { BadRequest, NotFound } from "../errors.ts";
+import { Instant, numberParams, pageQuery, sessionParams } from "../schemas.ts";
+import { triggerParams } from "../triggers/triggers.ts";
+
+const nullable = Schema.NullOr;
+const names = Schema.Array(Schema.String);
+
+const Definition = Schema.Struct({
+  name: Schema.String,
+  initial: Schema.String,
+  states: Schema.Array(Schema.Struct({ name: Schema.String, final: Schema.Boolean, text: Schema.String })),
+  arrows: Schema.Array(
+    Schema.Struct({
+      from: Schema.String,
+      event: Schema.String,
+      to: Schema.String,
+      guard: nullable(Schema.String).annotate({
+        description:
+          "The name of the condition. Null: always. Conditions are tried in the order of this list.",
+      }),
+      commands: names,
+    }),
+  ),
+}).annotate({ identifier: "MachineDefinition" });
+
+const NextWire = Schema.Struct({
+  event: Schema.String,
+  to: nullable(Schema.String),
+  text: Schema.String,
+  at: nullable(Instant).annotate({ description: "The instant that decides, if one is known." }),
+  commands: names,
+}).annotate({ identifier: "NextStep" });
+
+const PendingWire = Schema.Struct({
+  command: Schema.String,
+  text: Schema.String,
+  since: Instant,
+  attempts: Schema.Finite.annotate({ description: "How often the command crashed." }),
+  last_error: nullable(Schema.String),
+}).annotate({ identifier: "PendingCommand" });
+
+const TransitionWire = Schema.Struct({
+  number: Schema.Finite.annotate({ description: "Rises with each transition, with gaps." }),
+  at: Instant,
+  event: Schema.String,
+  text: Schema.String,
+  from: nullable(Schema.String),
+  to: Schema.String,
+  detail: nullable(Schema.String),
+  commands: names,
+  duration_ms: nullable(Schema.Finite).annotate({
+    description:
+      "How long the actor had been in `from`. Null at its beginning, and if it is not known any more.",
+  }),
+}).annotate({ identifier: "Transition" });
+
+export const MachineWire = Schema.Struct({
+  machine: nullable(Schema.String).annotate({
+    description: "The name of its definition. Null: a webhook trigger, which keeps no state.",
+  }),
+  id: Schema.String,
+  state: nullable(Schema.String),
+  since: nullable(Instant),
+  why: Schema.Array(Schema.String).annotate({ description: "Sentences that explain the present state." }),
+  next: Schema.Array(NextWire).annotate({ description: "What can happen from here." }),
+  pending: Schema.Array(PendingWire).annotate({
+    description: "Commands that are under way, the oldest first.",
+  }),
+  transitions: Schema.Array(TransitionWire),
+  next_cursor: nullable(Schema.String),
+}).annotate({ identifier: "Machine" });
+
+const query = pageQuery;
+const success = MachineWire;
+const error = [BadRequest, NotFound] as const;
+
+/** State machines: their definitions, and why an actor is in its state. */
+export class MachinesGroup extends HttpApiGroup.make("machines")
+  .add(
+    HttpApiEndpoint.get("list", "/machines", {
+      success: Schema.Struct({ machines: Schema.Array(Definition) }),
+    }).annotate(Access, "know_itself"),
+    HttpApiEndpoint.get("account", "/account/machine", { query, success, error }).annotate(
+      Access,
+      "see_queue",
+    ),
+    HttpApiEndpoint.get("session", "/projects/:pid/sessions/:sid/machine", {
+      params: sessionParams,
+      query,
+      success,
+      error,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("sandbox", "/projects/:pid/sessions/:sid/sandbox/machine", {
+      params: sessionParams,
+      query,
+      success,
+      error,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("conversation", "/projects/:pid/sessions/:sid/conversation/machine", {
+      params: sessionParams,
+      query,
+      success,
+      error,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("trigger", "/projects/:pid/triggers/:slug/machine", {
+      params: triggerParams,
+      query,
+      success,
+      error,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("changeRequest", "/projects/:pid/change-requests/:number/machine", {
+      params: numberParams,
+      query,
+      success,
+      error,
+    }).annotate(Access, "read_project"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1") {}

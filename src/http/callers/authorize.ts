@@ -1,0 +1,237 @@
+/**
+ * Authentication and the common error shape for every endpoint of the API. A request carries a bearer token or the
+ * dashboard's cookie. Unsafe requests with the cookie also need the CSRF header (api.md 3 "preview").
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Option from "effect/Option";
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
+import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
+import { parseUuid, tokenHash, tokenKind } from "../../domain/ids.ts";
+import { Directory } from "../../services/directory.ts";
+import { Identity, type Path, type Principal } from "../../store/ports/people/identity.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
+import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./access.ts";
+import { actingAs } from "./acting.ts";
+import { requireAllowed } from "./agent-rules.ts";
+import { answering } from "../steps/answers.ts";
+import { ruleOf, type Privilege } from "../../domain/person/privileges.ts";
+import { Access, Authorized, Caller, type Arrived } from "../api/access.ts";
+import {
+  type BadRequest,
+  Forbidden,
+  NotFound,
+  notFound,
+  Unauthorized,
+  UnsupportedMedia,
+} from "../api/errors.ts";
+import { JSON_LIMIT_BYTES, awaitBody } from "../reading/body.ts";
+import { sessionHashOf } from "../pages/dashboard-sessions.ts";
+import { invalidRequest } from "../answers/issues.ts";
+import { Addresses } from "../limits.ts";
+import { heldBy, Openings } from "./openings.ts";
+import { askedHere, recordLack, tokenRefused } from "../answers/refused-requests.ts";
+
+export const unauthorized = (): Unauthorized =>
+  new Unauthorized({
+    error: "Invalid or expired token. Send a valid one in the header `Authorization: Bearer <token>`.",
+    code: "unauthorized",
+  });
+
+const boundTo = (projectId: string): string => `This token works only in the project ${projectId}.`;
+
+const wordsOf = (caller: Principal, lack: Lack): string => {
+  switch (lack.by) {
+    case "token":
+      return `A ${callerKind(caller)} token does not have permission to do this.`;
+    case "binding":
+      return `${boundTo(lack.projectId)} This needs a token of the whole account.`;
+    case "account":
+      return "Only an owner of the account can do this.";
+    case "role":
+      return `Your role in this project is ${lack.role}. This needs the role ${lack.needed}. An owner of the project can change your role.`;
+    case "session":
+      return (
+        "An agent reaches the agent runtime of its own session only, and the ports of its own session and of those " +
+        "that it started."
+      );
+  }
+};
+
+/** 403, with what is missing. */
+export const forbidden = (caller: Principal, lack: Lack): Forbidden =>
+  new Forbidden({ error: wordsOf(caller, lack), code: "forbidden" });
+
+/** 404. A bound token hears where it works, the same for every other project, whether or not that one exists (threats.md T02). */
+const noProject = ({ projectId, reached }: Arrived): NotFound => {
+  const refusal = notFound("project");
+  return projectId === null || reached?.path.projectId === projectId
+    ? refusal
+    : new NotFound({ ...refusal, error: `${refusal.error} ${boundTo(projectId)}` });
+};
+
+const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
+
+/**
+ * The caller of a request, by its token or the dashboard's cookie, and what the request's path names. Fails with 401.
+ */
+export const authenticator = Effect.gen(function* () {
+  const identity = yield* Identity;
+  const { publicUrl } = yield* Addresses;
+  const context = yield* Effect.context<Effect.Services<ReturnType<typeof tokenRefused>>>();
+  const known = Effect.fnUntraced(function* (hash: string, path: Path | null) {
+    const now = yield* Clock.currentTimeMillis;
+    if (path === null) return yield* identity.authenticate(hash, now);
+    const arrival = yield* identity.arrive(hash, now, path);
+    return arrival === null ? null : { ...arrival.caller, reached: arrival.reached };
+  });
+  return Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    path: Path | null = null,
+  ): Effect.fn.Return<Arrived, StoreError | Unauthorized | Forbidden> {
+    const header = request.headers["authorization"];
+    const hash =
+      header === undefined
+        ? yield* sessionHashOf(request, publicUrl)
+        : hashOfBearer(BEARER.exec(header)?.[1]);
+    if (hash === null) return yield* unauthorized();
+    const caller = yield* known(hash, path);
+    if (caller !== null) return caller;
+    const asked = yield* Effect.provideService(askedHere, HttpServerRequest.HttpServerRequest, request);
+    return yield* Effect.flatMap(
+      Effect.provideContext(tokenRefused(hash, asked, unauthorized()), context),
+      Effect.fail,
+    );
+  });
+});
+
+const isServiceKey = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  tokenKind(BEARER.exec(headers["authorization"] ?? "")?.[1] ?? "") === "sbx";
+
+const sandboxEnded = (): Forbidden =>
+  new Forbidden({
+    error:
+      "Only the sandbox of a live session can get a clone credential. The session of this service key has ended.",
+    code: "forbidden",
+  });
+
+const hashOfBearer = (token: string | undefined): string | null =>
+  token === undefined || tokenKind(token) === null ? null : tokenHash(token);
+
+const privilegeOf = (endpoint: HttpApiEndpoint.Top): Privilege | null =>
+  Option.getOrNull(Context.getOption(endpoint.annotations, Access));
+
+/** The middleware of every authenticated endpoint. */
+export const authorizedLayer = Layer.effect(
+  Authorized,
+  Effect.gen(function* () {
+    const authenticate = yield* authenticator;
+    const { ending } = yield* Openings;
+    const directory = yield* Directory;
+    const context = yield* Effect.context<Effect.Services<ReturnType<ReturnType<typeof recordLack>>>>();
+    /** If the token or its role ends while the body still arrives, the request is refused. */
+    const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Arrived, privilege: Privilege) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { path, mergeRole = "owner" } = caller.reached ?? {};
+          const needs = neededRole(privilege, mergeRole);
+          const projectId = needs === null ? null : (path?.projectId ?? null);
+          const ended = yield* ending(heldBy(caller, { projectId, needs: needs ?? "viewer", session: null }));
+          yield* Effect.raceFirst(
+            awaitBody(request, JSON_LIMIT_BYTES),
+            Effect.andThen(Deferred.await(ended), unauthorized()),
+          );
+        }),
+      );
+    const callerOf = (
+      request: HttpServerRequest.HttpServerRequest,
+      privilege: Privilege | null,
+      path: Path | null,
+    ) =>
+      answering(authenticate(request, path)).pipe(
+        // An ended sandbox's key gets the same answer as any other token here (api.md 6: anything else 403).
+        Effect.mapError((error) =>
+          error instanceof Unauthorized && privilege === "get_clone_credential" && isServiceKey(request)
+            ? sandboxEnded()
+            : error,
+        ),
+      );
+    return Authorized.of((handle, { endpoint }) => {
+      const privilege = privilegeOf(endpoint);
+      const hasBody = endpoint.payload.size > 0;
+      const answered = inOneShape(handle);
+      return Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest;
+        const { params } = yield* HttpRouter.RouteContext;
+        // The decoder refuses text that is not an id, for every token alike.
+        const projectId = parseUuid(params["pid"] ?? "");
+        // A session that is read now would be old when a body has arrived.
+        const path = projectId === null ? null : pathOf(projectId, hasBody ? undefined : params["sid"]);
+        const caller = yield* callerOf(request, privilege, path);
+        const permitted = Effect.gen(function* () {
+          // An endpoint without a privilege is closed to all callers.
+          const lack = privilege === null ? { by: "token" as const } : lackOf(caller, privilege);
+          if (privilege === null || lack !== null) return yield* forbidden(caller, lack ?? { by: "token" });
+          if (projectId !== null)
+            yield* Effect.provideService(requireHere(caller, privilege), Directory, directory);
+          // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
+          if (hasBody) yield* bodyOf(request, caller, privilege);
+          return yield* Effect.provideService(answered, Caller, caller).pipe(actingAs(caller, request));
+        });
+        const asked = yield* askedHere;
+        return yield* Effect.tapError(permitted, (error) =>
+          Effect.provideContext(recordLack(caller, asked, projectId)(error), context),
+        );
+      });
+    });
+  }),
+);
+
+/**
+ * Fails with 404 if the project of the path does not exist for the caller, and with 403 if her role lacks the privilege. It passes what
+ * does not depend on a role.
+ */
+export const requireRole = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
+  const { reached } = caller;
+  if (neededRole(privilege, "owner") === null) return;
+  if (reached === undefined || reached.role === null || !reaches(caller, reached.path.projectId))
+    return yield* noProject(caller);
+  const lack = lackAt(privilege, reached);
+  if (lack !== null) return yield* forbidden(caller, lack);
+});
+
+/** The same, and fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
+const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
+  yield* requireRole(caller, privilege);
+  const { tool } = ruleOf(privilege);
+  const { reached } = caller;
+  if (tool !== undefined && reached !== undefined)
+    yield* requireAllowed(caller, reached.path.projectId, tool);
+});
+
+const pathOf = (projectId: string, sid: string | undefined): Path => ({
+  projectId,
+  sessionId: parseUuid(sid ?? ""),
+});
+
+type Handle<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>;
+
+/** Puts the router's own errors about a request into the common shape. Everything else passes. */
+const inOneShape = <E, R>(handle: Handle<E, R>): Handle<E | BadRequest | UnsupportedMedia, R> =>
+  handle.pipe(
+    Effect.catch((error): Effect.Effect<never, E | BadRequest> =>
+      HttpApiError.HttpApiSchemaError.is(error) && error.kind !== "Body" && error.kind !== "ResponseHeaders"
+        ? Effect.fail(invalidRequest(error))
+        : Effect.fail(error),
+    ),
+    // The router answers a wrong content type itself, in plain text.
+    Effect.flatMap((response) =>
+      response.status === 415 ? Effect.fail(unsupportedMedia()) : Effect.succeed(response),
+    ),
+  );
+
+const unsupportedMedia = () =>
+  new UnsupportedMedia({ error: "Send the body as application/json.", code: "unsupported_media_type" });
