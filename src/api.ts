@@ -3,15 +3,17 @@ import { OpenApi } from "effect/http-api";
 import { ApprovalsGroup } from "./features/approvals/api.ts";
 import { AuditGroup } from "./http/api/audit.ts";
 import { ChangeRequestsGroup } from "./features/change-requests/api.ts";
-import { ConnectorsGroup } from "./http/api/connectors.ts";
+import { ConnectorsGroup } from "./features/connectors/api.ts";
 import { ConversationGroup } from "./http/api/sessions/conversation.ts";
 import { DeviceLoginsGroup } from "./http/api/device-logins.ts";
-import { EnvironmentsGroup } from "./http/api/environments.ts";
+import { EnvironmentsGroup } from "./features/environments/api.ts";
 import { FiresGroup } from "./http/api/triggers/fires.ts";
 import { IdentityGroup } from "./http/api/identity.ts";
 import { APPROVAL_EXAMPLES } from "./features/approvals/examples.ts";
 import { ReviewsGroup } from "./features/change-requests/review-api.ts";
 import { CHANGE_REQUEST_EXAMPLES } from "./features/change-requests/examples.ts";
+import { CONNECTOR_EXAMPLES } from "./features/connectors/examples.ts";
+import { ENVIRONMENT_EXAMPLES } from "./features/environments/examples.ts";
 import { CHANGE_REQUEST_TOOLS } from "./features/change-requests/tools.ts";
 import { OUTBOUND_EXAMPLES } from "./features/notifications/examples.ts";
 import { type Examples, OPERATION_EXAMPLES } from "./http/api/examples/operations.ts";
@@ -38,6 +40,8 @@ export const EXAMPLES: Examples = {
   ...OPERATION_EXAMPLES,
   ...APPROVAL_EXAMPLES,
   ...CHANGE_REQUEST_EXAMPLES,
+  ...CONNECTOR_EXAMPLES,
+  ...ENVIRONMENT_EXAMPLES,
   ...OUTBOUND_EXAMPLES,
 };
 

@@ -18,15 +18,15 @@ import { conversationHubLayer } from "./services/sessions/conversation-hub.ts";
 import { requestBranchesLayer } from "./features/change-requests/duty.ts";
 import { RequestBranches } from "./services/triggers/request-branches.ts";
 import { approvalsLayer, pruneResults } from "./features/approvals/duty.ts";
-import { connectorsLayer } from "./duties/connectors.ts";
-import { baseImagesLayer } from "./duties/base-images.ts";
-import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
+import { connectorsLayer } from "./features/connectors/duty.ts";
+import { baseImagesLayer } from "./features/environments/base-images.ts";
+import { oldImagesLayer } from "./features/environments/old-images.ts";
 import { DUTIES, DUTY_NAMES, type DutyName } from "./services/duties.ts";
 import type { Lease } from "./actors/lease.ts";
 import type { Actors, Placement } from "./services/actors.ts";
 import { conversationActors } from "./actors/conversation.ts";
 import { changeRequestActors } from "./features/change-requests/actor.ts";
-import { environmentBuildActors } from "./actors/environment-build.ts";
+import { environmentBuildActors } from "./features/environments/environment-build-actor.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/triggers/cursors.ts";
 import { type Building, buildingLayer } from "./services/environments/building.ts";
@@ -81,9 +81,10 @@ import { authorizedLayer } from "./http/callers/authorize.ts";
 import { approvalsHandlers } from "./features/approvals/handlers.ts";
 import { auditHandlers } from "./http/handlers/audit.ts";
 import { changeRequestsHandlers, reviewsHandlers } from "./features/change-requests/handlers.ts";
-import { connectorsHandlers } from "./http/handlers/connectors.ts";
+import { connectorSignInRoutes } from "./features/connectors/sign-in-page.ts";
+import { connectorsHandlers } from "./features/connectors/handlers.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
-import { environmentsHandlers } from "./http/handlers/environments.ts";
+import { environmentsHandlers } from "./features/environments/handlers.ts";
 import { messagesHandlers } from "./http/handlers/messages.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
 import { PAGE_DIRECTORY } from "./http/pages/page-files.ts";
@@ -224,7 +225,7 @@ export const actorLayers = <E>({
     Layer.merge(unclaimedLayer, savesLayer),
     Layer.merge(
       Layer.merge(
-        environmentsDuty({ nodeId }),
+        oldImagesLayer({ nodeId }),
         baseImagesLayer({ nodeId, everyMs: config.environmentBasesMs }),
       ),
       warmPoolDuty({ nodeId, ...spec }),
@@ -347,6 +348,7 @@ const routes = Layer.mergeAll(
   metricsRoute(showOutbound),
   guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),
   dashboardRoutes(PAGE_DIRECTORY),
+  connectorSignInRoutes,
 ).pipe(Layer.provide(authorizedLayer));
 
 /**

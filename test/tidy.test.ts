@@ -172,7 +172,11 @@ test("uses one name for one noun: definition and handler, machine and interprete
     "words",
   ]);
   const machines = names("src/machines").filter((name) => !apart.has(name));
-  const interpreters = FILES.flatMap((file) => /^src\/features\/([^/]+)s\/actor\.ts$/.exec(file)?.[1] ?? []);
+  const ofFeature = /^src\/features\/(?:(?<feature>[^/]+)s\/|[^/]+\/(?<machine>[a-z-]+)-)actor\.ts$/;
+  const interpreters = FILES.flatMap((file) => {
+    const { feature, machine = feature } = ofFeature.exec(file)?.groups ?? {};
+    return machine ?? [];
+  });
   expect([...names("src/actors"), ...interpreters]).toEqual(expect.arrayContaining(machines));
 });
 

@@ -7,7 +7,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { buildImageName } from "../../src/domain/environment/image.ts";
 import type { BuildFailure } from "../../src/domain/environment/build-failure.ts";
-import { TRIES_MAX } from "../../src/actors/environment-build.ts";
+import { TRIES_MAX } from "../../src/features/environments/environment-build-actor.ts";
 import { RETRY_PAUSE_MS } from "../../src/services/environments/environments.ts";
 import { BUILT, endedBuild } from "../support/world/environment-builds.ts";
 import { manifestOf, openEnvironments, REFRESH_MS } from "../support/world/environments.ts";

@@ -10,7 +10,7 @@ import { CHANGE_REQUEST_LIMITS } from "../../features/change-requests/actor.ts";
 import type { ActorKind } from "../../services/actors.ts";
 import { MOVES_POLL_MS, SHARDS, TAKEOVER } from "../../actors/cluster.ts";
 import type { ActorLimits } from "../../actors/host.ts";
-import { ENVIRONMENT_BUILD_LIMITS } from "../../actors/environment-build.ts";
+import { ENVIRONMENT_BUILD_LIMITS } from "../../features/environments/environment-build-actor.ts";
 import { SANDBOX_LIMITS } from "../../actors/sandbox.ts";
 import { SESSION_LIMITS } from "../../actors/session.ts";
 import { CRASH_PAUSES } from "../../actors/supervisor.ts";

@@ -14,7 +14,6 @@ import { awaitBody } from "../reading/body.ts";
 import { ownPageBody, requireOwnPage } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { cookieIn, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
-import { connectorSignInRoutes } from "./connector-sign-in.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { escaped, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
@@ -182,7 +181,6 @@ export const dashboardRoutes = (directory: string) =>
           HttpRouter.route("POST", "/dashboard/open", answered(openLink)),
           HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
           ...invitationRoutes,
-          ...connectorSignInRoutes,
           ...signInRoutes,
         ]),
     ),

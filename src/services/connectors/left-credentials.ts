@@ -1,5 +1,5 @@
 /**
- * Forgets the own credentials of people who are deactivated. They are of no use from that moment on (credentials.ts V2).
+ * Forgets the tokens of a sign-in, and the own credentials of people who are deactivated. These are of no use from that moment on (credentials.ts V2).
  * The request that deactivates a person does it at once; the duty `people` finds what a crash left.
  */
 import * as Clock from "effect/Clock";
@@ -9,7 +9,28 @@ import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { ConnectorGrants } from "../../store/ports/connectors/connector-grants.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Acting, audited } from "../audit.ts";
-import { endSignIn } from "./sign-in.ts";
+import { ConnectorSignIns } from "../../connectors/sign-in/port.ts";
+import { openGrant } from "./credentials.ts";
+
+/** How long a server may take to revoke. */
+const REVOKE = "10 seconds";
+
+/** Forgets a connector's tokens, and asks the server to revoke them. @returns whether there were any. */
+export const endSignIn = Effect.fnUntraced(function* (holder: CredentialHolder) {
+  const { projectId, slug, personId } = holder;
+  const now = yield* Clock.currentTimeMillis;
+  const changes = { credential: personId === null ? "project" : "user" };
+  const row = { action: "connector.signed_out", target: slug, projectId, changes } as const;
+  const removal = (yield* ConnectorGrants).remove(holder, now);
+  const removed = yield* removal.pipe(audited((held) => (held === null ? null : row)));
+  if (removed === null) return false;
+  const { grant } = yield* openGrant(removed);
+  if (grant !== null) {
+    const revoking = (yield* ConnectorSignIns).revoke(grant);
+    yield* Effect.ignore(Effect.timeout(revoking, REVOKE));
+  }
+  return true;
+});
 
 /** A duty acts for no account. The rows belong to that of the project. */
 const inAccountOf = Effect.fnUntraced(function* <A, E, R>(

@@ -24,7 +24,7 @@ import { WARM_MB, warmPoolLayer } from "../../../src/services/sessions/warm-pool
 import { proposedWorkLayer } from "../../../src/features/change-requests/proposed-work.ts";
 import { recover } from "../../../src/duties/recovery.ts";
 import { conversationActors } from "../../../src/actors/conversation.ts";
-import { environmentBuildActors } from "../../../src/actors/environment-build.ts";
+import { environmentBuildActors } from "../../../src/features/environments/environment-build-actor.ts";
 import { sandboxActors } from "../../../src/actors/sandbox.ts";
 import { sessionActors } from "../../../src/actors/session.ts";
 import type { ConversationReport } from "../../../src/domain/conversation/conversation.ts";

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { Actors } from "../../../src/services/actors.ts";
 import { actorsLayer, singleRunner } from "../../../src/actors/cluster.ts";
-import { environmentBuildActors } from "../../../src/actors/environment-build.ts";
+import { environmentBuildActors } from "../../../src/features/environments/environment-build-actor.ts";
 import { BuildSite } from "../../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
 import type { BuildFailure } from "../../../src/domain/environment/build-failure.ts";

@@ -30,8 +30,6 @@ import {
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 import { AUDIT_EXAMPLES } from "./audit.ts";
-import { CONNECTOR_EXAMPLES } from "./connectors.ts";
-import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { IDENTITY_EXAMPLES } from "./identity.ts";
 import { WORKSPACE_EXAMPLES } from "./workspace.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
@@ -301,10 +299,8 @@ export const OPERATION_EXAMPLES: Examples = {
   ...REPOSITORY_CHECK_EXAMPLES,
   ...WORKSPACE_EXAMPLES,
   ...MACHINE_EXAMPLES,
-  ...ENVIRONMENT_EXAMPLES,
   ...PEOPLE_EXAMPLES,
   ...AUDIT_EXAMPLES,
-  ...CONNECTOR_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {

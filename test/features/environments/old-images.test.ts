@@ -1,25 +1,25 @@
-/** Which images of builds a node keeps (duties/environments.ts V1). */
+/** Which images of builds a node keeps (features/environments/old-images.ts V1). */
 import { it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { BuildSite } from "../../src/builder/site/port.ts";
-import { SimulatedSite } from "../../src/builder/site/simulated.ts";
-import { DUTIES } from "../../src/services/duties.ts";
-import { environmentsLayer } from "../../src/duties/environments.ts";
-import { memoryStore } from "../twins/store/layer.ts";
+import { BuildSite } from "../../../src/builder/site/port.ts";
+import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
+import { DUTIES } from "../../../src/services/duties.ts";
+import { oldImagesLayer } from "../../../src/features/environments/old-images.ts";
+import { memoryStore } from "../../twins/store/layer.ts";
 import {
   BUILDS_KEPT,
   EnvironmentBuilds,
   type NewBuild,
-} from "../../src/store/ports/projects/environment-builds.ts";
-import { StoreError } from "../../src/store/ports/journal.ts";
-import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
-import { BUILT, endedBuild, NOT_BUILT } from "../support/world/environment-builds.ts";
-import { admitSession, openSandbox, tellSandbox } from "../support/world/sessions.ts";
-import { addProject, makeWorld, NOON } from "../support/world/world.ts";
+} from "../../../src/store/ports/projects/environment-builds.ts";
+import { StoreError } from "../../../src/store/ports/journal.ts";
+import { Sandboxes } from "../../../src/store/ports/sessions/sandboxes.ts";
+import { BUILT, endedBuild, NOT_BUILT } from "../../support/world/environment-builds.ts";
+import { admitSession, openSandbox, tellSandbox } from "../../support/world/sessions.ts";
+import { addProject, makeWorld, NOON } from "../../support/world/world.ts";
 
 const { periodMs } = DUTIES.environments;
 
@@ -47,7 +47,7 @@ const openNode = Effect.fnUntraced(function* ({ ledger = (builds) => builds }: W
   const world = yield* inStore(makeWorld(20));
   const builds = Context.get(store, EnvironmentBuilds);
   yield* Layer.build(
-    environmentsLayer({ nodeId: "node-1" }).pipe(
+    oldImagesLayer({ nodeId: "node-1" }).pipe(
       Layer.provide(Layer.succeed(BuildSite, collecting)),
       Layer.provide(Layer.succeed(EnvironmentBuilds, ledger(builds))),
     ),

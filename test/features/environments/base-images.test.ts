@@ -1,22 +1,22 @@
-/** The tags of base images, looked up again on a schedule (duties/base-images.ts). */
+/** The tags of base images, looked up again on a schedule (features/environments/base-images.ts). */
 import { describe, it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { BaseUnknown, BuildSite } from "../../src/builder/site/port.ts";
-import { SimulatedSite } from "../../src/builder/site/simulated.ts";
-import { AGAIN_MS, baseImagesLayer } from "../../src/duties/base-images.ts";
-import { DUTIES } from "../../src/services/duties.ts";
-import { Environments } from "../../src/services/environments/environments.ts";
-import { memoryStore } from "../twins/store/layer.ts";
-import { EnvironmentBases } from "../../src/store/ports/projects/environment-bases.ts";
-import { EnvironmentBuilds } from "../../src/store/ports/projects/environment-builds.ts";
-import { Projects } from "../../src/store/ports/projects/projects.ts";
-import { BUILT, newBuild, sourceOf, stepBuild } from "../support/world/environment-builds.ts";
-import { manifestOf } from "../support/world/environments.ts";
-import { addProject, makeWorld, NOON } from "../support/world/world.ts";
+import { BaseUnknown, BuildSite } from "../../../src/builder/site/port.ts";
+import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
+import { AGAIN_MS, baseImagesLayer } from "../../../src/features/environments/base-images.ts";
+import { DUTIES } from "../../../src/services/duties.ts";
+import { Environments } from "../../../src/services/environments/environments.ts";
+import { memoryStore } from "../../twins/store/layer.ts";
+import { EnvironmentBases } from "../../../src/store/ports/projects/environment-bases.ts";
+import { EnvironmentBuilds } from "../../../src/store/ports/projects/environment-builds.ts";
+import { Projects } from "../../../src/store/ports/projects/projects.ts";
+import { BUILT, newBuild, sourceOf, stepBuild } from "../../support/world/environment-builds.ts";
+import { manifestOf } from "../../support/world/environments.ts";
+import { addProject, makeWorld, NOON } from "../../support/world/world.ts";
 
 const { periodMs } = DUTIES.base_images;
 const EVERY_MS = 60 * 60_000;

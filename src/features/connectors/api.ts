@@ -1,8 +1,8 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { Access, Authorized } from "./access.ts";
-import { BadGateway, BadRequest, Conflict, Forbidden, NotFound } from "./errors.ts";
-import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
+import { Access, Authorized } from "../../http/api/access.ts";
+import { BadGateway, BadRequest, Conflict, Forbidden, NotFound } from "../../http/api/errors.ts";
+import { Instant, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
 
 const nullable = Schema.NullOr;
 const texts = Schema.Array(Schema.String);

@@ -12,11 +12,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import type { Connector } from "../../domain/connector/connector.ts";
-import {
-  boundTo,
-  credentialMask,
-  type CredentialHolder,
-} from "../../domain/connector/connector-credential.ts";
+import { boundTo, credentialMask } from "../../domain/connector/connector-credential.ts";
 import { flowPlace, readPending, type PendingSignIn } from "../../domain/connector/connector-grant.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { includesRole } from "../../domain/person/role.ts";
@@ -25,18 +21,16 @@ import { ConnectorSignIns, type SignInFault } from "../../connectors/sign-in/por
 import { ConnectorGrants, type Flow } from "../../store/ports/connectors/connector-grants.ts";
 import { People } from "../../store/ports/people/people.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { audited, type Said } from "../audit.ts";
-import { openGrant, storedClient, isPlain } from "./credentials.ts";
-import { sealGrant } from "./renewal.ts";
-import { refreshAfter } from "./catalogues.ts";
-import { executorOf } from "./connectors.ts";
-import { Entropy, newPassword } from "../entropy.ts";
-import { Keyring } from "../keyring.ts";
-import { toldBy } from "../told.ts";
+import { audited, type Said } from "../../services/audit.ts";
+import { storedClient, isPlain } from "../../services/connectors/credentials.ts";
+import { sealGrant } from "../../services/connectors/renewal.ts";
+import { refreshAfter } from "../../services/connectors/catalogues.ts";
+import { executorOf } from "../../services/connectors/connectors.ts";
+import { Entropy, newPassword } from "../../services/entropy.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { toldBy } from "../../services/told.ts";
 
 export const FLOW_LIFE_MS = 10 * 60 * 1000;
-/** How long a server may take to revoke. */
-const REVOKE = "10 seconds";
 
 export interface Begun {
   /** A secret of the address that the person opens. */
@@ -184,23 +178,6 @@ export const finishSignIn = Effect.fnUntraced(function* (by: {
   }
   yield* refreshAfter(projectId, found.connector, { userId, isOwner: found.isOwner });
   return { kind: "signed_in", projectId, slug } satisfies Finished;
-});
-
-/** Forgets a connector's tokens, and asks the server to revoke them. @returns whether there were any. */
-export const endSignIn = Effect.fnUntraced(function* (holder: CredentialHolder) {
-  const { projectId, slug, personId } = holder;
-  const now = yield* Clock.currentTimeMillis;
-  const changes = { credential: personId === null ? "project" : "user" };
-  const row = { action: "connector.signed_out", target: slug, projectId, changes } as const;
-  const removal = (yield* ConnectorGrants).remove(holder, now);
-  const removed = yield* removal.pipe(audited((held) => (held === null ? null : row)));
-  if (removed === null) return false;
-  const { grant } = yield* openGrant(removed);
-  if (grant !== null) {
-    const revoking = (yield* ConnectorSignIns).revoke(grant);
-    yield* Effect.ignore(Effect.timeout(revoking, REVOKE));
-  }
-  return true;
 });
 
 /** Keeps that the service signs in as itself with a client that was just stored. The first use fetches a token. */

@@ -2,9 +2,9 @@ import * as Schema from "effect/Schema";
 import * as Tuple from "effect/Tuple";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { BuildFailure } from "../../domain/environment/build-failure.ts";
-import { Access, Authorized } from "./access.ts";
-import { BadRequest, Conflict, NotFound } from "./errors.ts";
-import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
+import { Access, Authorized } from "../../http/api/access.ts";
+import { BadRequest, Conflict, NotFound } from "../../http/api/errors.ts";
+import { Instant, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
 
 const nullable = Schema.NullOr;
 

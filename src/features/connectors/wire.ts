@@ -12,10 +12,10 @@ import {
   type StoredCatalogue,
   type StoredCredential,
 } from "../../store/ports/connectors/connectors.ts";
-import { Caller } from "../api/access.ts";
-import { badRequest, notFound } from "../api/errors.ts";
-import { projectFor } from "./answers.ts";
-import { instant, instantOrNull } from "./wire.ts";
+import { Caller } from "../../http/api/access.ts";
+import { badRequest, notFound } from "../../http/api/errors.ts";
+import { projectFor } from "../../http/steps/answers.ts";
+import { instant, instantOrNull } from "../../http/steps/wire.ts";
 
 export interface Place {
   readonly pid: string;

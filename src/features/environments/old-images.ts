@@ -7,13 +7,13 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { waitOutOutage } from "../store/ports/outage.ts";
-import { BuildSite } from "../builder/site/port.ts";
-import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
-import { DUTIES } from "../services/duties.ts";
-import { runDuty } from "../services/duty.ts";
+import { waitOutOutage } from "../../store/ports/outage.ts";
+import { BuildSite } from "../../builder/site/port.ts";
+import { EnvironmentBuilds } from "../../store/ports/projects/environment-builds.ts";
+import { DUTIES } from "../../services/duties.ts";
+import { runDuty } from "../../services/duty.ts";
 
-export const environmentsLayer = ({ nodeId }: { readonly nodeId: string }) =>
+export const oldImagesLayer = ({ nodeId }: { readonly nodeId: string }) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const builds = yield* EnvironmentBuilds;

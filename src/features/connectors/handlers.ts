@@ -1,4 +1,4 @@
-/** Handlers of api/connectors.ts. No answer, log or error contains a credential. */
+/** Handlers of connectors/api.ts. No answer, log or error contains a credential. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
@@ -11,14 +11,14 @@ import { refreshCatalogue } from "../../services/connectors/catalogues.ts";
 import { catalogueFor, catalogueKey } from "../../services/connectors/connectors.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors/connectors.ts";
 import { ExecutorCalls, type ExecutorCall } from "../../store/ports/connectors/executor-calls.ts";
-import { Caller } from "../api/access.ts";
-import { Conflict } from "../api/errors.ts";
-import { answering, projectFor, requireProject } from "../steps/answers.ts";
-import { authorize, deleteCredential, putCredential } from "../steps/connector-credentials.ts";
-import { connectorFor, connectorWire, makeAbout, type Place } from "../steps/connector-wire.ts";
-import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
-import { ConnectorsGroup } from "../api/connectors.ts";
-import { Platform } from "../api/platform.ts";
+import { Caller } from "../../http/api/access.ts";
+import { Conflict } from "../../http/api/errors.ts";
+import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
+import { authorize, deleteCredential, putCredential } from "./credentials.ts";
+import { connectorFor, connectorWire, makeAbout, type Place } from "./wire.ts";
+import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { ConnectorsGroup } from "./api.ts";
+import { Platform } from "../../http/api/platform.ts";
 
 const list = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);

@@ -1,4 +1,4 @@
-/** Handlers of api/environments.ts. */
+/** Handlers of environments/api.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../services/actors.ts";
@@ -14,14 +14,14 @@ import { EnvironmentBases } from "../../store/ports/projects/environment-bases.t
 import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/projects/environment-builds.ts";
 import { WarmSandboxes } from "../../store/ports/sessions/warm-sandboxes.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
-import { Caller } from "../api/access.ts";
-import { LOG_PIECES_DEFAULT, EnvironmentsGroup } from "../api/environments.ts";
-import { Conflict, notFound } from "../api/errors.ts";
-import { ThisNode } from "../limits.ts";
-import { projectInactive } from "../answers/refusals.ts";
-import { answering, projectFor, requireProject } from "../steps/answers.ts";
-import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
-import { Platform } from "../api/platform.ts";
+import { Caller } from "../../http/api/access.ts";
+import { LOG_PIECES_DEFAULT, EnvironmentsGroup } from "./api.ts";
+import { Conflict, notFound } from "../../http/api/errors.ts";
+import { ThisNode } from "../../http/limits.ts";
+import { projectInactive } from "../../http/answers/refusals.ts";
+import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
+import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { Platform } from "../../http/api/platform.ts";
 
 /** How many images of a project are looked at for one of the Dockerfile in force (services/environments/environments.ts). */
 const READY_LOOKED_AT = 5;

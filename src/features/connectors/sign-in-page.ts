@@ -11,15 +11,15 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import type { SignInFault } from "../../connectors/sign-in/port.ts";
-import { finishSignIn, FLOW_LIFE_MS, openSignIn } from "../../services/connectors/sign-in.ts";
+import { finishSignIn, FLOW_LIFE_MS, openSignIn } from "./sign-in.ts";
 import { newPassword } from "../../services/entropy.ts";
 import { StoreError } from "../../store/ports/journal.ts";
-import { actingUnknown } from "../callers/acting.ts";
-import { authenticator } from "../callers/authorize.ts";
-import { Addresses } from "../limits.ts";
-import { answered } from "./answer.ts";
-import { isSecure } from "./dashboard-sessions.ts";
-import { escaped, pagesWith } from "./look.ts";
+import { actingUnknown } from "../../http/callers/acting.ts";
+import { authenticator } from "../../http/callers/authorize.ts";
+import { Addresses } from "../../http/limits.ts";
+import { answered } from "../../http/pages/answer.ts";
+import { isSecure } from "../../http/pages/dashboard-sessions.ts";
+import { escaped, pagesWith } from "../../http/pages/look.ts";
 
 const NAME = "platform_connector";
 const cookieName = (publicUrl: string): string => (isSecure(publicUrl) ? `__Host-${NAME}` : NAME);
@@ -133,7 +133,7 @@ const callback = Effect.gen(function* () {
   }
 });
 
-export const connectorSignInRoutes = [
+export const connectorSignInRoutes = HttpRouter.addAll([
   HttpRouter.route("GET", "/dashboard/connectors/:ticket", answered(open)),
   HttpRouter.route("GET", "/dashboard/callback/connector", answered(actingUnknown(callback))),
-];
+]);

@@ -2,11 +2,11 @@
  * `platform connectors` and `platform calls`. A credential comes from standard input or a file, because every program on
  * the machine can see arguments.
  */
-import { command } from "../command.ts";
-import { EXIT, Failure, usage } from "../failure.ts";
-import { table, time, timeOrDash, visible, visibleJson } from "../terminal.ts";
-import { anyId, segment } from "../words.ts";
-import { page, pageOptions, pageOutcome } from "./lists.ts";
+import { command } from "../../cli/command.ts";
+import { EXIT, Failure, usage } from "../../cli/failure.ts";
+import { table, time, timeOrDash, visible, visibleJson } from "../../cli/terminal.ts";
+import { anyId, segment } from "../../cli/words.ts";
+import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
 
 const SLUG = "SLUG";
 const PIN = "PIN";

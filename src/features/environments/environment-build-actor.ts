@@ -4,11 +4,11 @@ import {
   environmentBuild,
   type EnvironmentBuildCommand,
   type EnvironmentBuildEvent,
-} from "../machines/environment-build.ts";
-import { Building } from "../services/environments/building.ts";
-import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
-import { actorLayer, type EntityOptions } from "./cluster.ts";
-import { startActor, type ActorLimits, type Handlers } from "./host.ts";
+} from "../../machines/environment-build.ts";
+import { Building } from "../../services/environments/building.ts";
+import { EnvironmentBuilds } from "../../store/ports/projects/environment-builds.ts";
+import { actorLayer, type EntityOptions } from "../../actors/cluster.ts";
+import { startActor, type ActorLimits, type Handlers } from "../../actors/host.ts";
 
 export const ENVIRONMENT_BUILD_LIMITS: ActorLimits = {
   mailbox: 64,

@@ -9,14 +9,14 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { BuildSite } from "../builder/site/port.ts";
-import { hasNewerBase } from "../domain/environment/base-image.ts";
-import { Environments } from "../services/environments/environments.ts";
-import { type EnvironmentBase, EnvironmentBases } from "../store/ports/projects/environment-bases.ts";
-import { EnvironmentBuilds } from "../store/ports/projects/environment-builds.ts";
-import { Projects } from "../store/ports/projects/projects.ts";
-import { DUTIES } from "../services/duties.ts";
-import { dutyPart, runDuty } from "../services/duty.ts";
+import { BuildSite } from "../../builder/site/port.ts";
+import { hasNewerBase } from "../../domain/environment/base-image.ts";
+import { Environments } from "../../services/environments/environments.ts";
+import { type EnvironmentBase, EnvironmentBases } from "../../store/ports/projects/environment-bases.ts";
+import { EnvironmentBuilds } from "../../store/ports/projects/environment-builds.ts";
+import { Projects } from "../../store/ports/projects/projects.ts";
+import { DUTIES } from "../../services/duties.ts";
+import { dutyPart, runDuty } from "../../services/duty.ts";
 
 /** How many tags a round looks up, and how many of them at the same time. The next round takes the rest. */
 const LOOKS_A_ROUND = 40;

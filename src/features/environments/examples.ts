@@ -1,6 +1,6 @@
 /** Examples of the operations on environments (operations.ts). */
-import type { OperationExample } from "./operations.ts";
-import { BEGAN, BUILD, COMMIT, LATER, PROJECT, USER } from "./records.ts";
+import type { OperationExample } from "../../http/api/examples/operations.ts";
+import { BEGAN, BUILD, COMMIT, LATER, PROJECT, USER } from "../../http/api/examples/records.ts";
 
 const source = {
   context: ".devcontainer",

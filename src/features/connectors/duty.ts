@@ -5,12 +5,16 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { followRepository, hasRepositoryTools, refreshCatalogue } from "../services/connectors/catalogues.ts";
-import { executorOf } from "../services/connectors/connectors.ts";
-import { Directory } from "../services/directory.ts";
-import { Connectors } from "../store/ports/connectors/connectors.ts";
-import { DUTIES } from "../services/duties.ts";
-import { dutyPart, runDuty } from "../services/duty.ts";
+import {
+  followRepository,
+  hasRepositoryTools,
+  refreshCatalogue,
+} from "../../services/connectors/catalogues.ts";
+import { executorOf } from "../../services/connectors/connectors.ts";
+import { Directory } from "../../services/directory.ts";
+import { Connectors } from "../../store/ports/connectors/connectors.ts";
+import { DUTIES } from "../../services/duties.ts";
+import { dutyPart, runDuty } from "../../services/duty.ts";
 
 /** How old a catalogue may be. */
 const REFRESH_MS = 6 * 60 * 60_000;

@@ -1,12 +1,12 @@
 /** `platform environment`: what a project's sandboxes boot on, and the builds of its Dockerfile. */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Client } from "../client.ts";
-import type { Answer } from "../contract.ts";
-import { command } from "../command.ts";
-import { EXIT, Failure } from "../failure.ts";
-import { fields, mebibytes, table, time, visible, visibleLines } from "../terminal.ts";
-import { anyId, projectId } from "../words.ts";
-import { page, pageOptions, pageOutcome } from "./lists.ts";
+import type { Client } from "../../cli/client.ts";
+import type { Answer } from "../../cli/contract.ts";
+import { command } from "../../cli/command.ts";
+import { EXIT, Failure } from "../../cli/failure.ts";
+import { fields, mebibytes, table, time, visible, visibleLines } from "../../cli/terminal.ts";
+import { anyId, projectId } from "../../cli/words.ts";
+import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
 
 type Environment = Answer<"GET /v1/projects/:pid/environment">;
 type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;
