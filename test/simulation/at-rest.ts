@@ -55,6 +55,12 @@ export const unrest = (tables: TableSet): readonly string[] => [
   ...[...tables.sessions].flatMap(([id, { record }]) =>
     record.status === "provisioning" ? [`I7 session ${id} is still provisioning`] : [],
   ),
+  ...[...tables.sessions].flatMap(([id, { record, snapshot }]) => {
+    const { ending } = snapshot.context;
+    return record.status === "running" && ending !== null
+      ? [`I7 session ${id} began to end (${ending}), and still runs`]
+      : [];
+  }),
   ...[...tables.sessions].flatMap(([id, { record }]) => {
     const isOwned = [tables.sessionOutbox.of(id), tables.sandboxOutbox.of(record.sandboxId ?? "")].some(
       (commands) => commands.length > 0,
