@@ -1,4 +1,5 @@
 /** What callers learn from the answers of endpoints and of the webhook receiver. */
+import { STOP_REASONS, type StopReason } from "../../src/domain/session/session.ts";
 import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import type { Answer } from "../../src/http/webhooks/webhook-answers.ts";
 import type { Attempt } from "./ledger.ts";
@@ -14,9 +15,9 @@ export const sessionIdOf = (value: unknown): string | null => {
 };
 
 /** Why the session of the answer was stopped. Null: it was not, or the answer is about something else. */
-export const stopReasonOf = (value: unknown): string | null => {
+export const stopReasonOf = (value: unknown): StopReason | null => {
   const reason = fieldsOf(value)["stop_reason"];
-  return typeof reason === "string" ? reason : null;
+  return STOP_REASONS.find((known) => known === reason) ?? null;
 };
 
 /** What a webhook's sender learns from an answer. */

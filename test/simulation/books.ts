@@ -1,4 +1,5 @@
 /** The tables against what users and senders were told: pure comparisons, each an invariant of the list of threats (I1 to I22). */
+import { isPause } from "../../src/domain/session/session.ts";
 import type { TableSet } from "../twins/store/tables.ts";
 import type { Delivery, Ledger } from "./ledger.ts";
 import { isLive } from "./watch.ts";
@@ -172,9 +173,9 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
       (other) =>
         other.kind === "restart" && other.about === about && (other.answer === null || other.answer.at > at),
     );
-    // It had ended already because it was idle. A session that idled out starts again for the result of a call that waited for a person.
+    // The service had stopped it by itself. Such a session starts again for the result of a call that waited for a person.
     const isAwakened =
-      answer.stopReason === "idle" &&
+      isPause(answer.stopReason) &&
       [...tables.approvals.keys()].some((id) => tables.executorCalls.get(id)?.sessionId === about);
     return kind === "stop" && isLive(record.status) && !wasRestarted && !isAwakened
       ? [`R02 session ${record.id} was stopped and is ${record.status}`]

@@ -1,4 +1,5 @@
 /** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
+import type { StopReason } from "../../src/domain/session/session.ts";
 import type { RequestAnswer } from "../../src/domain/conversation/steering.ts";
 
 /** A user's request and its result; null: no answer came (yet). */
@@ -28,7 +29,7 @@ export interface Answer {
   readonly is: "done" | "refused" | "unknown";
   readonly sessionId: string | null;
   /** Why the answered session was stopped. */
-  readonly stopReason: string | null;
+  readonly stopReason: StopReason | null;
 }
 
 /** A webhook that a sender sends until it is answered, and sometimes again. */
