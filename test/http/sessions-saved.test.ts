@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import { beforeAll, describe, expect, it } from "vitest";
 import { NOTHING_TO_SAVE, notSaved, type Saved } from "../../src/domain/save/saved.ts";
 import { eventually, expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
+import { agentToken } from "../support/service/agent-token.ts";
 import { auditRows } from "./audit-rows.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
@@ -77,6 +78,17 @@ describe("the saves of a project", () => {
       service.saves.isAway = false;
     }
     await eventually(async () => expectStatus(await stop(sid, "skip"), 200));
+  });
+
+  it("are read by no agent, also not by that of their own session", async () => {
+    const sid = await runSession(service, pid);
+    const token = await agentToken(service.databaseUrl, sid);
+    const asAgent = (address: string) => service.request("GET", address, { token });
+    expectStatus(await asAgent(`${path(sid)}/changes`), 200);
+    for (const part of ["changes", "diff"])
+      expect(await asAgent(`${path(sid)}/${part}?of=saved`)).toMatchObject({ status: 403 });
+    expect(await asAgent(`/v1/projects/${pid}/saves`)).toMatchObject({ status: 403 });
+    expectStatus(await stop(sid), 200);
   });
 
   it("are listed by size, and one of an earlier sandbox can be deleted", async () => {

@@ -48,13 +48,13 @@ export const POWERS = {
   propose: { callers: ["user", "session", "trigger"], role: "member" },
   /** Use the project's connectors, as the agent of a session. */
   execute: { callers: ["session", "trigger"], role: "member" },
-  /** A member's, and not her agents': names of secrets, proposals of triggers. */
+  /** A member's, and not her agents': names of secrets, proposals of triggers, saves. */
   contribute: { callers: ["user"], role: "member" },
   /** Merge a change request. */
   merge: { callers: ["user"], role: "merge" },
   /** Govern a project: secrets, settings, members. A token bound to it has this, too. */
   govern: { callers: ["user"], role: "owner" },
-  /** Read a repository with git. */
+  /** Read what is not for agents: a repository with git, saved work. */
   fetch: { callers: ["user"], role: "viewer" },
   /** Write to a repository with git (git/server/ref-policy.ts has the refs). */
   push: { callers: ["user"], role: "member" },
@@ -104,8 +104,6 @@ export const PRIVILEGES = {
   restart_session: { power: "work", tool: "start_session", act: "restart" },
   /** End a session, or a fire that waits. */
   stop_session: { power: "work" },
-  /** Delete a save that no sandbox has brought back. No agent may. */
-  delete_save: { power: "work" },
   name_session: { power: "work" },
   enter_port: { power: "work", agents: ["own", "started"], act: "port" },
   close_change_request: { power: "work" },
@@ -141,10 +139,14 @@ export const PRIVILEGES = {
   propose_trigger: { power: "contribute" },
   /** With git, as `refs/wip/<session>`. */
   fetch_saved_work: { power: "contribute" },
+  /** Delete a save that no sandbox has brought back. */
+  delete_save: { power: "contribute" },
   write_secret: { power: "govern" },
   govern_project: { power: "govern" },
 
   read_repository: { power: "fetch" },
+  /** Compare a session's saved work, and list its size. */
+  read_saved_work: { power: "fetch" },
   write_ref: { power: "push" },
   get_clone_credential: { power: "clone" },
   join_nodes: { power: "node", closedInside: true },

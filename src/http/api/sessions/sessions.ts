@@ -455,6 +455,6 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       params: projectParams,
       success: SavesPage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(Access, "read_saved_work"),
   )
   .middleware(Authorized) {}

@@ -8,6 +8,8 @@ import { workSides } from "../../../services/sessions/session-work.ts";
 import { Saves, type SavePlace, type WhichSave } from "../../../saves/port.ts";
 import { Caller } from "../../api/access.ts";
 import { notFound } from "../../api/errors.ts";
+import { lackOf } from "../../callers/access.ts";
+import { forbidden } from "../../callers/authorize.ts";
 import { projectFor, sessionFor } from "../answers.ts";
 import { shownWork } from "./shown-work.ts";
 import { refGone } from "../../answers/refusals.ts";
@@ -62,6 +64,13 @@ const knownSave = Effect.fnUntraced(function* (path: SessionPath, { save }: Whic
   if (!known.includes(save)) return yield* notFound("save");
 });
 
+/** No agent reads a save, also not that of its own session (saves.md 3). */
+const requireSaved = Effect.gen(function* () {
+  const caller = yield* Caller;
+  const lack = lackOf(caller, "read_saved_work");
+  if (lack !== null) return yield* forbidden(caller, lack);
+});
+
 const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
   Effect.catchTag(read, "GitError", (error) => Effect.fail(refGone(error as GitError)));
 
@@ -69,6 +78,7 @@ const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
 export const changesOf = (path: SessionPath, { of, ...which }: WorkQuery) =>
   comparable(
     Effect.gen(function* () {
+      if (of === "saved") yield* requireSaved;
       const { baseCommit, head, sides } = yield* sidesOf(path);
       yield* knownSave(path, which);
       const git = yield* GitBackend;
@@ -86,6 +96,7 @@ export const changesOf = (path: SessionPath, { of, ...which }: WorkQuery) =>
 export const diffOf = (path: SessionPath, { of, save, ...query }: WorkQuery & { readonly path?: string }) =>
   comparable(
     Effect.gen(function* () {
+      if (of === "saved") yield* requireSaved;
       const { sides } = yield* sidesOf(path);
       yield* knownSave(path, save === undefined ? {} : { save });
       const git = yield* GitBackend;
