@@ -19,7 +19,7 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** The longest rendered prompt, in bytes. An environment string ends at 128 KiB (threats.md fact 3). */
+/** The longest prompt with which a session begins, written or rendered, in bytes. An environment string ends at 128 KiB (threats.md fact 3). */
 export const PROMPT_LIMIT_BYTES = 96 * 1024;
 /** The deepest JSON body that is kept as JSON. `JSON.stringify` overflows at about 10,000 levels (threats.md W22). */
 export const BODY_DEPTH_LIMIT = 256;

@@ -6,6 +6,7 @@ import { STOP_SAVES } from "../../../domain/save/order.ts";
 import { Restored, Saved } from "../../../domain/save/saved.ts";
 import { ACTIVITIES } from "../../../domain/session/session-activity.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES, STOP_REASONS } from "../../../domain/session/session.ts";
+import { PROMPT_LIMIT_BYTES } from "../../../domain/trigger/prompt.ts";
 import {
   isInside,
   WorkspaceChanges,
@@ -188,14 +189,11 @@ const SessionChanges = Schema.Struct({
   ...comparisonFields,
 }).annotate({ identifier: "SessionChanges" });
 
-/** 96 KiB, because the prompt must also fit one environment string (api.md 4 "Rendering"). */
-const PROMPT_MAX = 96 * 1024;
-
 const CreateSession = Schema.Struct({
   base_ref: Schema.optionalKey(Schema.String),
   agent_name: Schema.optionalKey(Schema.String),
   agent_model: Schema.optionalKey(Schema.String),
-  initial_prompt: Schema.optionalKey(textOfBytes(PROMPT_MAX)),
+  initial_prompt: Schema.optionalKey(textOfBytes(PROMPT_LIMIT_BYTES)),
   name: Schema.optionalKey(text(200)),
   metadata: Schema.optionalKey(Metadata),
 });
