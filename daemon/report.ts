@@ -8,12 +8,18 @@ import { cutText, storableText } from "../src/domain/text.ts";
 import {
   TURN_MESSAGE_MAX,
   type ConversationTurn,
+  type LastTurn,
   type NumberedTurn,
 } from "../src/domain/session/last-turn.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
-import type { TurnEnd } from "./adapters/adapter.ts";
 import type { Restored } from "../src/domain/save/saved.ts";
 import type { Redactor } from "../src/domain/secret/redactor.ts";
+
+/** How a turn ended. `error` is not redacted yet. */
+export interface TurnEnd extends Pick<LastTurn, "state" | "error"> {
+  /** The daemon ended the turn, or found its end: no item has the error. Absent: an item may have it. */
+  readonly isOurs?: true;
+}
 
 export type BootStep =
   | "listening"

@@ -51,7 +51,7 @@ import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
 import { launchText, type LaunchOptions } from "./sandbox/kubernetes/launch.ts";
 import { type KubernetesOptions, kubernetesProvider } from "./sandbox/kubernetes/provider.ts";
 import { localKinds } from "./sandbox/local/local.ts";
-import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/installation.ts";
+import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/options.ts";
 import type { Kind } from "./sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
 import { imagesInUse, leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";

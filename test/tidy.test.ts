@@ -165,6 +165,7 @@ test("uses one name for one noun: definition and handler, machine and interprete
     "agent-runtime",
     "definition",
     "conversation-context",
+    "conversation-events",
     "session-events",
     "possible",
     "transition",

@@ -11,7 +11,7 @@ import type {
 } from "../../src/domain/conversation/conversation.ts";
 import type { History } from "../../src/domain/conversation/history.ts";
 import type { Permissions } from "../../src/domain/runtimes/runtime.ts";
-import type { LastTurn } from "../../src/domain/session/last-turn.ts";
+import type { TurnEnd } from "../report.ts";
 import type {
   OutgoingMessage,
   RequestAnswer,
@@ -150,12 +150,6 @@ export interface TurnObserver {
   readonly followed: () => void;
   /** The last value that `turn` got. */
   readonly isActive: () => boolean;
-}
-
-/** How a turn ended. `error` is not redacted yet. */
-export interface TurnEnd extends Pick<LastTurn, "state" | "error"> {
-  /** The daemon ended the turn, or found its end: no item has the error. Absent: an item may have it. */
-  readonly isOurs?: true;
 }
 
 /** The end of a turn whose answer was cut off. */

@@ -2,6 +2,7 @@
  * The interpreter of the agent-runtime machine: starts, watches and ends the process on the runtime port (spec.md 4.5),
  * and writes its state to the health report.
  */
+import type { TurnEnd } from "../report.ts";
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -21,7 +22,7 @@ import {
   type AgentRuntimeEvent,
   type AgentRuntimeSnapshot,
 } from "../../src/machines/agent-runtime.ts";
-import type { RuntimeAdapter, TurnEnd, TurnObserver } from "../adapters/adapter.ts";
+import type { RuntimeAdapter, TurnObserver } from "../adapters/adapter.ts";
 import type { Allowance } from "../logs/allowance.ts";
 import type { Log } from "../logs/log.ts";
 import { RuntimeOutput } from "../logs/output.ts";

@@ -38,8 +38,15 @@ import type {
   RuntimeAdapter,
 } from "../adapters/adapter.ts";
 import type { Attachments } from "./attachments.ts";
-import { ENDING, invalid, NOT_READY, NOT_SUPPORTED, refusal, type Refused } from "../http/answer.ts";
-import type { ControlAnswer } from "../http/control.ts";
+import {
+  type ControlAnswer,
+  ENDING,
+  invalid,
+  NOT_READY,
+  NOT_SUPPORTED,
+  refusal,
+  type Refused,
+} from "../http/answer.ts";
 import type { ConversationFeed } from "../conversation/feed.ts";
 import type { HttpFailure } from "../http/client.ts";
 import type { Log } from "../logs/log.ts";

@@ -4,7 +4,13 @@ import type { UserContextRefusal } from "../../src/domain/sandbox/user-context.t
 import type { HandshakeFault } from "../../src/proxy/handshake.ts";
 import type { Failure, Upstream } from "../../src/proxy/proxy.ts";
 import { answerPage, wantsPage } from "./failure-page.ts";
-import type { Refusal } from "./route.ts";
+
+/** Why a request has no route. */
+export interface Refusal {
+  readonly status: 400 | 403 | 404 | 405;
+  readonly code: "bad_request" | "bad_port" | "port_blocked" | "not_found" | "method_not_allowed";
+  readonly error: string;
+}
 
 export interface ErrorBody {
   readonly error: string;
@@ -17,6 +23,9 @@ export interface Refused {
   readonly status: number;
   readonly body: ErrorBody;
 }
+
+/** 200 with the result, or a refusal. */
+export type ControlAnswer = { readonly done: object } | Refused;
 
 export const refusal = (status: number, code: string, error: string): Refused => ({
   status,

@@ -15,7 +15,7 @@ import { isRecord } from "../../src/ground/record.ts";
 import { cutFront, storableText } from "../../src/domain/text.ts";
 import type { RuntimeAdapter } from "../adapters/adapter.ts";
 import { readEnvChange, type AgentEnv } from "../agent/env.ts";
-import { ENDING, invalid, refusal, type Refused } from "./answer.ts";
+import { type ControlAnswer, ENDING, invalid, refusal } from "./answer.ts";
 import type { ConfigDir } from "../boot/config-dir.ts";
 import type { HttpFailure } from "./client.ts";
 import type { Log } from "../logs/log.ts";
@@ -27,9 +27,6 @@ import type { ControlName } from "./route.ts";
 import { isBusyNow, type Renewed, type Runtime } from "../agent/runtime.ts";
 import type { Settings } from "../settings.ts";
 import type { Steering } from "../agent/steering.ts";
-
-/** 200 with the result, or a refusal. */
-export type ControlAnswer = { readonly done: object } | Refused;
 
 /** Never rejects. */
 export type ControlSurface = (name: ControlName, body: unknown) => Promise<ControlAnswer>;

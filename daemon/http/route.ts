@@ -7,6 +7,7 @@
  */
 import { readingOf, type WorkspaceRead } from "../workspace/reading.ts";
 
+import type { Refusal } from "./answer.ts";
 import type { SavingCall } from "../saving/surface.ts";
 import { terminalWish, type TerminalWish } from "../../src/domain/session/terminal.ts";
 
@@ -46,12 +47,6 @@ export type ControlName = "refresh" | "env";
 
 /** Paths by which people steer the agent. All but `models` take a JSON body. */
 export type SteeringName = "messages" | "interrupt" | "answer" | "models";
-
-export interface Refusal {
-  readonly status: 400 | 403 | 404 | 405;
-  readonly code: "bad_request" | "bad_port" | "port_blocked" | "not_found" | "method_not_allowed";
-  readonly error: string;
-}
 
 /** A request's method and target, as Node provides them. */
 export interface Target {

@@ -21,6 +21,7 @@ import { valuesOf } from "../../src/proxy/headers.ts";
 import { Proxy, type Upstream } from "../../src/proxy/proxy.ts";
 import { responseOn } from "../../src/proxy/tunnel.ts";
 import {
+  type ControlAnswer,
   answerError,
   answerFailure,
   answerHandshake,
@@ -38,7 +39,7 @@ import {
 } from "./answer.ts";
 import type { Attachments } from "../agent/attachments.ts";
 import { BODY_LIMIT_BYTES, readBytes, readJson } from "./body.ts";
-import type { ControlAnswer, ControlSurface } from "./control.ts";
+import type { ControlSurface } from "./control.ts";
 import { answerConversation } from "../conversation/conversation-stream.ts";
 import type { ConversationFeed } from "../conversation/feed.ts";
 import type { LogRing } from "../logs/log-ring.ts";

@@ -16,7 +16,7 @@ import * as Semaphore from "effect/Semaphore";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
 import { ENDING, refusal, type Refused } from "../http/answer.ts";
-import type { ControlAnswer } from "../http/control.ts";
+import type { ControlAnswer } from "../http/answer.ts";
 import { agentScript, type AgentScript } from "../git/agent-git.ts";
 import { runForBytes, type FinishedBytes, type LaunchFailure } from "../agent/process.ts";
 import type { Report } from "../report.ts";

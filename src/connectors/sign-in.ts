@@ -2,6 +2,7 @@
  * The adapter of src/connectors/sign-in/port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
  * requests of our own (asking.ts).
  */
+import type { GrantKind } from "../domain/connector/connector.ts";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
@@ -29,7 +30,6 @@ import {
 import {
   isToken,
   type Grant,
-  type GrantKind,
   type OAuthClient,
   type PendingSignIn,
   type SignInServer,

@@ -1,6 +1,6 @@
 /** What a conversation remembers after each event, and where the event leads: conversation.ts has the rules M1 to M8. */
 import { QUEUE_MAX } from "../domain/conversation/steering.ts";
-import type { ConversationContext, ConversationEvent, ConversationState } from "./conversation.ts";
+import type { ConversationContext, ConversationEvent, ConversationState } from "./conversation-events.ts";
 
 export const START: ConversationContext = {
   sandboxId: null,

@@ -27,7 +27,13 @@ import type { TerminalUsers } from "../domain/session/terminal.ts";
 import { parseTierCaps, type Tier, type TierCaps } from "../domain/person/tier.ts";
 import { readCluster } from "./cluster-config.ts";
 import { readDatabaseAddress } from "./database-address.ts";
-import { readDefaultModels, readGateway, readTurns, type TurnSettings } from "./model-config.ts";
+import {
+  type GatewaySettings,
+  readDefaultModels,
+  readGateway,
+  readTurns,
+  type TurnSettings,
+} from "./model-config.ts";
 import { readSaving, type SavingSettings } from "./saving-config.ts";
 import { MINUTE } from "./setting.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
@@ -101,11 +107,7 @@ export interface Config extends TurnSettings, SavingSettings {
   readonly connectorAllowHosts: readonly string[];
   readonly tierCaps: TierCaps;
   readonly defaultTier: Tier;
-  readonly llm: {
-    readonly baseUrl: string;
-    readonly apiKey: string;
-    readonly tiers: readonly string[];
-  } | null;
+  readonly llm: GatewaySettings | null;
   /** Default models by provider, including the gateway's. */
   readonly defaultModels: DefaultModels;
   /** Loopback port of the page that shows live actors. Null: no inspection. */

@@ -1,5 +1,4 @@
 /** What config.ts needs of the settings of models. */
-import type { Config } from "./config.ts";
 import type { OperatorTurnLimits } from "../domain/sandbox/launch.ts";
 import {
   GATEWAY_PROVIDER,
@@ -10,11 +9,18 @@ import {
 import { parseTierList } from "../domain/person/tier.ts";
 import type { SettingReader } from "./setting-reader.ts";
 
+/** The managed gateway of models. */
+export interface GatewaySettings {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly tiers: readonly string[];
+}
+
 /**
  * The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. Without the gateway they have
  * no effect, but their form is checked.
  */
-export const readGateway = (read: SettingReader): Config["llm"] => {
+export const readGateway = (read: SettingReader): GatewaySettings | null => {
   const baseUrl = read.url("PLATFORM_LLM_BASE_URL");
   const tiers = read.parsed("PLATFORM_LLM_TIERS", parseTierList);
   if (baseUrl === null) return null;

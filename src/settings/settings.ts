@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from "node:os";
 import { INSTALLABLE_EXPECTED } from "../domain/runtimes/runtimes.ts";
-import { AGENT_ADAPTERS } from "../domain/sandbox/launch.ts";
+import { AGENT_ADAPTERS } from "../domain/runtimes/runtime.ts";
 import { DEFAULT_GATEWAY_MODEL } from "../domain/sandbox/model.ts";
 import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
 import { KUBERNETES_SETTINGS } from "./kubernetes-settings.ts";

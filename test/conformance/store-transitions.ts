@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { conversation, type ConversationEvent } from "../../src/machines/conversation.ts";
+import { conversation } from "../../src/machines/conversation.ts";
+import type { ConversationEvent } from "../../src/machines/conversation-events.ts";
 import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
 import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";

@@ -1,6 +1,7 @@
 /** How opencode's events become ends of turns, and when a turn is ended, by the daemon's own limits. */
+import type { TurnEnd } from "../../daemon/report.ts";
 import { expect, test } from "vitest";
-import { TURN_LIMITS, type TurnEnd } from "../../daemon/adapters/adapter.ts";
+import { TURN_LIMITS } from "../../daemon/adapters/adapter.ts";
 import { OpencodeTurns, type Retry, type RuntimeEvent } from "../../daemon/adapters/opencode/turns.ts";
 
 type Properties = NonNullable<RuntimeEvent["properties"]>;

@@ -6,9 +6,9 @@ import {
   conversation,
   conversationMachine,
   type ConversationCommand,
-  type ConversationEvent,
   type ConversationSnapshot,
 } from "../../src/machines/conversation.ts";
+import type { ConversationEvent } from "../../src/machines/conversation-events.ts";
 import { describeModel, everyStep, type Seen } from "./model.ts";
 
 const report = {

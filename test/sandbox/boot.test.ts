@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { boot, type BootRequest } from "../../src/sandbox/machine/boot/boot.ts";
-import { DEFAULT_LIMITS, type Installation } from "../../src/sandbox/machine/installation.ts";
+import type { Installation } from "../../src/sandbox/machine/installation.ts";
+import { DEFAULT_LIMITS } from "../../src/sandbox/machine/options.ts";
 import type { Launcher } from "../../src/sandbox/machine/isolation/isolation.ts";
 import {
   type SandboxPaths,

@@ -10,7 +10,7 @@ import {
   DEFAULT_LIMITS,
   type SandboxLimits,
   type MachineOptions,
-} from "../../src/sandbox/machine/installation.ts";
+} from "../../src/sandbox/machine/options.ts";
 import { dockerKind } from "../../src/sandbox/docker/docker.ts";
 import { gvisorKind } from "../../src/sandbox/gvisor/gvisor.ts";
 import { localKinds } from "../../src/sandbox/local/local.ts";

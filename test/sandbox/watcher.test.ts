@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DEFAULT_LIMITS } from "../../src/sandbox/machine/installation.ts";
+import { DEFAULT_LIMITS } from "../../src/sandbox/machine/options.ts";
 import type { ProcessSample } from "../../src/sandbox/machine/processes.ts";
 import {
   type SandboxPaths,

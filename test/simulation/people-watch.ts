@@ -5,11 +5,8 @@
  * Where several nodes may own an actor, or one was frozen, a late one may hand over what is settled. The store's fence keeps
  * the order there, and only the books at rest are compared (people-at-rest.ts).
  */
-import type {
-  ConversationCommand,
-  ConversationEvent,
-  ConversationSnapshot,
-} from "../../src/machines/conversation.ts";
+import type { ConversationCommand, ConversationSnapshot } from "../../src/machines/conversation.ts";
+import type { ConversationEvent } from "../../src/machines/conversation-events.ts";
 import { derivedUuid } from "../../src/domain/ids.ts";
 import type { ConversationRow } from "../twins/store/tables.ts";
 import type { Change } from "../../src/store/ports/journal.ts";

@@ -5,6 +5,7 @@
  *     its process has it, or is gone with its turn.
  *  G2 Each process opens one session. If the agent can, it is the session of the process before.
  */
+import type { TurnEnd } from "../../report.ts";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -31,7 +32,7 @@ import {
   usageOf,
 } from "./turns.ts";
 import { AcpWire, AgentRefusal, silent, type Capabilities } from "./wire.ts";
-import type { Observers, TurnEnd, TurnLimits } from "../adapter.ts";
+import type { Observers, TurnLimits } from "../adapter.ts";
 import { NOT_STOPPED, silentModel, tooLong, tooManyCalls } from "../turn-errors.ts";
 
 /** How long an agent may take to open a session. Then it is asked again. */

@@ -5,6 +5,7 @@
  * begins, or when the agent goes on after a tool. An agent that reports nothing for long counts as failing, unless a
  * tool runs or a person is asked.
  */
+import type { TurnEnd } from "../../report.ts";
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Schema from "effect/Schema";
 import type { Usage } from "../../../src/domain/conversation/conversation.ts";
@@ -12,7 +13,7 @@ import type { TurnError } from "../../../src/domain/session/last-turn.ts";
 import { NO_USAGE } from "../../../src/domain/conversation/conversation.ts";
 import type { Refused } from "../../agent/gateway-calls.ts";
 import { type Tokens, usageIn } from "../../agent/passed-calls.ts";
-import { ANSWER_CUT_OFF, type TurnEnd } from "../adapter.ts";
+import { ANSWER_CUT_OFF } from "../adapter.ts";
 import { turnError } from "../turn-errors.ts";
 
 /** Counts the calls of the model in one turn. */

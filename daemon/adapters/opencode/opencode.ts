@@ -1,4 +1,5 @@
 /** opencode as a runtime, through its own HTTP API (`opencode serve`, version 1.18). */
+import type { TurnEnd } from "../../report.ts";
 import { request } from "node:http";
 import { pathToFileURL } from "node:url";
 import * as Clock from "effect/Clock";
@@ -19,7 +20,6 @@ import {
   type RuntimeAdapter,
   type RuntimeModels,
   type RuntimeTools,
-  type TurnEnd,
   type TurnLimits,
 } from "../adapter.ts";
 import { OpencodeApi } from "./api.ts";

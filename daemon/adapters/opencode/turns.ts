@@ -10,9 +10,10 @@
  *  T4 A turn also ends by time, which a clock beside the events tells: the model is silent, or the turn takes too long. While a
  *     tool runs, the model need not say anything. opencode does not report the arguments of a tool while they come.
  */
+import type { TurnEnd } from "../../report.ts";
 import * as Schema from "effect/Schema";
 import type { TurnError } from "../../../src/domain/session/last-turn.ts";
-import type { TurnEnd, TurnLimits, TurnObserver } from "../adapter.ts";
+import type { TurnLimits, TurnObserver } from "../adapter.ts";
 import {
   decodeError,
   callsInVain,

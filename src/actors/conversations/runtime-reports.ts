@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
 import * as Schedule from "effect/Schedule";
 import { isClosed, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
-import type { ConversationEvent } from "../../machines/conversation.ts";
+import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import { Conversations, type ConversationChange } from "../../store/ports/sessions/conversations.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Actors } from "../../services/actors.ts";

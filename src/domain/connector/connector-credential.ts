@@ -7,8 +7,7 @@
  *     person does not open.
  *  R2 A server's answers are masked: the credential, its encoded forms, and the header that carries it.
  */
-import type { ConnectorAuth } from "./connector.ts";
-import type { GrantKind } from "./connector-grant.ts";
+import type { ConnectorAuth, GrantKind } from "./connector.ts";
 import { Redactor } from "../secret/redactor.ts";
 import { checkSecretValue, type SecretPlace } from "../secret/secret.ts";
 

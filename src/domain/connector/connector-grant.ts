@@ -9,11 +9,9 @@
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { isClientId, type OAuthConnector } from "./connector.ts";
+import { type GrantKind, isClientId } from "./connector.ts";
 import { ofPerson, type CredentialHolder } from "./connector-credential.ts";
 import type { SecretPlace } from "../secret/secret.ts";
-
-export type GrantKind = OAuthConnector["kind"];
 
 /** The longest token and secret. It goes into a header. */
 const TOKEN_MAX_LENGTH = 16_384;

@@ -56,6 +56,7 @@ export interface OAuthConnector {
   /** How a client with a secret proves itself. Null: as the standard says, by what the server's metadata offer. */
   readonly clientAuth: "basic_plain" | null;
 }
+export type GrantKind = OAuthConnector["kind"];
 
 export interface ToolRule {
   /** A tool's name, where `*` stands for any characters. */
@@ -275,7 +276,7 @@ const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
   return { kind: "none" };
 };
 
-const readOAuth = (kind: OAuthConnector["kind"], entry: Table, refuse: Refuse): ConnectorAuth => {
+const readOAuth = (kind: GrantKind, entry: Table, refuse: Refuse): ConnectorAuth => {
   const { client_id: clientId, scope, issuer, client_auth: clientAuth, auth_name: name } = entry;
   if (name !== undefined) refuse("auth_name", `auth_name is only for auth "header" and "query".`);
   if (clientId !== undefined && !isClientId(clientId))

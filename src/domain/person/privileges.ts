@@ -17,6 +17,9 @@ import type { ProjectRole } from "./role.ts";
  */
 export type CallerKind = "user" | "session" | "trigger" | "sandbox" | "node" | "stranger";
 
+/** A token's permissions follow from its origin (api.md 1 "Origin"). */
+export type Origin = Extract<CallerKind, "user" | "session" | "trigger">;
+
 export interface Standing {
   readonly callers: readonly CallerKind[];
   /** Over the account: a token bound to one project lacks it. `owner`: and the person must own the account. */

@@ -1,5 +1,11 @@
 /** What a record of a runtime says. A runtime is a program that is an agent. Records are pure data; nothing else asks for a runtime's name. */
-import type { AgentAdapter } from "../sandbox/launch.ts";
+
+/**
+ * How the daemon drives an agent runtime. `acp`: by the Agent Client Protocol over its standard
+ * input and output.
+ */
+export const AGENT_ADAPTERS = ["opencode", "acp", "plain"] as const;
+export type AgentAdapter = (typeof AGENT_ADAPTERS)[number];
 
 /** Whether a person is asked before the agent acts. */
 export const PERMISSIONS = ["ask", "allow"] as const;

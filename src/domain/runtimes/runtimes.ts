@@ -1,7 +1,7 @@
 /** The runtimes that an installation offers. */
 import { basename } from "node:path";
 import * as Result from "effect/Result";
-import type { AgentAdapter } from "../sandbox/launch.ts";
+import type { AgentAdapter } from "./runtime.ts";
 import { ACP } from "./acp.ts";
 import { CLAUDE_CODE } from "./claude-code.ts";
 import { CODEX } from "./codex.ts";

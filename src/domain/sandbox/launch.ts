@@ -5,7 +5,7 @@
  * carries them in its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
  */
 import * as Schema from "effect/Schema";
-import { PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
+import { AGENT_ADAPTERS, type AgentAdapter, PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
 import { History } from "../conversation/history.ts";
 
 /** The path of the launch settings inside every sandbox, for every provider. */
@@ -53,13 +53,6 @@ export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
 export const RUNTIME_PORT = 4096;
 /** The daemon's port (spec 8; PLATFORM_SERVICE_PORT). */
 export const SERVICE_PORT = 8000;
-
-/**
- * How the daemon drives an agent runtime. `acp`: by the Agent Client Protocol over its standard
- * input and output.
- */
-export const AGENT_ADAPTERS = ["opencode", "acp", "plain"] as const;
-export type AgentAdapter = (typeof AGENT_ADAPTERS)[number];
 
 /** What the manifest says of a session's agent, for its runtime. */
 export const LaunchAgent = Schema.Struct({

@@ -1,5 +1,5 @@
 /** Examples of the operations on change requests, and of those that propose a trigger. */
-import type { Examples } from "../../http/api/examples/operations.ts";
+import type { Examples } from "../../http/api/examples/example.ts";
 import {
   BASE_COMMIT,
   BEGAN,

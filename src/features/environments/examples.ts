@@ -1,5 +1,5 @@
 /** Examples of the operations on environments (operations.ts). */
-import type { OperationExample } from "../../http/api/examples/operations.ts";
+import type { OperationExample } from "../../http/api/examples/example.ts";
 import { BEGAN, BUILD, COMMIT, LATER, PROJECT, USER } from "../../http/api/examples/records.ts";
 
 const source = {

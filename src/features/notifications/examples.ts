@@ -1,5 +1,5 @@
 /** Examples of the operations on outbound webhooks (operations.ts). */
-import type { OperationExample } from "../../http/api/examples/operations.ts";
+import type { OperationExample } from "../../http/api/examples/example.ts";
 import { BEGAN, DELIVERY, LATER, PROJECT, SESSION, WEBHOOK } from "../../http/api/examples/records.ts";
 
 const delivery = {

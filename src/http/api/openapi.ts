@@ -4,7 +4,7 @@
  */
 import { EVENT_SKIPS } from "../../domain/trigger/event-skip.ts";
 import { illustrate } from "./examples/illustrate.ts";
-import type { Examples } from "./examples/operations.ts";
+import type { Examples } from "./examples/example.ts";
 import { archive, attach, attachment, conversationEvents } from "./openapi/conversation.ts";
 import { beginDeviceLogin, claimDeviceLogin } from "./openapi/device-logins.ts";
 import {

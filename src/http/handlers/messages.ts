@@ -15,7 +15,7 @@ import {
 } from "../../domain/conversation/conversation.ts";
 import { isLive } from "../../domain/session/session.ts";
 import { QUEUE_MAX, type RequestAnswer } from "../../domain/conversation/steering.ts";
-import type { ConversationEvent } from "../../machines/conversation.ts";
+import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { knownAgent, takesMessages } from "../../services/projects/agents.ts";

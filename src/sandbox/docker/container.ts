@@ -11,7 +11,7 @@ import { join } from "node:path";
 import type { EngineFacts, RootShape } from "../containers/engine.ts";
 import type { ContainerOptions, Mount, Ulimit } from "../containers/options.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
-import type { SandboxLimits } from "../machine/installation.ts";
+import type { SandboxLimits } from "../machine/options.ts";
 import type { LaunchRequest } from "../machine/isolation/isolation.ts";
 import { DROP_ALL, INNER_GATE, become } from "../machine/boot/launcher.ts";
 import {

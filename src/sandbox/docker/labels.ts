@@ -1,6 +1,6 @@
 /** How an engine's containers name their sandboxes. */
 import { createHash } from "node:crypto";
-import type { MachineOptions } from "../machine/installation.ts";
+import type { MachineOptions } from "../machine/options.ts";
 
 export const LABELS = {
   sandbox: "platform.sandbox",

@@ -9,7 +9,7 @@
  *    file system in memory over /tmp unless it is a mount.
  */
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
-import type { SandboxLimits } from "../machine/installation.ts";
+import type { SandboxLimits } from "../machine/options.ts";
 import type { LaunchRequest } from "../machine/isolation/isolation.ts";
 import { INNER_GATE } from "../machine/boot/launcher.ts";
 import {

@@ -17,8 +17,7 @@ import { isRecord } from "../../ground/record.ts";
 import { BoundedMap } from "../../ground/bounded-map.ts";
 import { type NetClient, readBody } from "../../ground/net/client.ts";
 import { type Artefacts, digestOf, scopeOf } from "./artefacts.ts";
-import { passOn } from "./passing.ts";
-import type { PackageRequest } from "./proxy.ts";
+import { passOn, type PackageRequest } from "./passing.ts";
 import { Turns } from "./turns.ts";
 import { credentialsOf } from "./upstream.ts";
 

@@ -1,9 +1,23 @@
 /** Passes a request on to a registry as it is, and the answer back. Nothing is kept. */
-import type { OutgoingHttpHeaders } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import type { PackageKind } from "../../domain/environment/packages.ts";
 import type { NetAnswer, NetClient } from "../../ground/net/client.ts";
 import { endToEndHeaders, HOP_BY_HOP } from "../egress-messages.ts";
-import type { PackageRequest } from "./proxy.ts";
+
+/** A sandbox's request to a registry. */
+export interface PackageRequest {
+  readonly kind: PackageKind;
+  /** The registry or index, without a slash at the end. */
+  readonly source: URL;
+  readonly projectId: string;
+  /** As the sandbox wrote it, with the query. */
+  readonly path: string;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  /** Whether the sandbox may reach a host. */
+  readonly mayAsk: (url: URL) => boolean;
+}
 
 const answerHeaders = ({ headers }: NetAnswer): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));

@@ -2,11 +2,10 @@
  * The package proxy: what the egress proxy does with requests to package registries (docs/decisions/0077-package-cache.md). The egress proxy has
  * decided that the sandbox may reach the registry.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { PackageKind } from "../../domain/environment/packages.ts";
 import type { NetClient } from "../../ground/net/client.ts";
 import type { MeasuresApi } from "../../telemetry/port.ts";
 import { type ArtefactLimits, Artefacts } from "./artefacts.ts";
+import type { PackageRequest } from "./passing.ts";
 import { NpmRequests } from "./npm.ts";
 import { PypiRequests } from "./pypi.ts";
 import { ArtefactStore } from "./store.ts";
@@ -23,20 +22,6 @@ export interface PackageOptions extends UpstreamOptions {
   /** Tests need less. */
   readonly artefacts?: ArtefactLimits;
   readonly pageBytes?: number;
-}
-
-/** A sandbox's request to a registry. */
-export interface PackageRequest {
-  readonly kind: PackageKind;
-  /** The registry or index, without a slash at the end. */
-  readonly source: URL;
-  readonly projectId: string;
-  /** As the sandbox wrote it, with the query. */
-  readonly path: string;
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
-  /** Whether the sandbox may reach a host. */
-  readonly mayAsk: (url: URL) => boolean;
 }
 
 /** A start looks at each file that is kept. */

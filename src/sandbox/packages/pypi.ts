@@ -25,8 +25,7 @@ import { isBelow } from "../../ground/net/path.ts";
 import { Refusal } from "../egress-messages.ts";
 import type { Artefacts } from "./artefacts.ts";
 import { rewriteHtml, rewriteJson } from "./index-page.ts";
-import { leaving, passOn } from "./passing.ts";
-import type { PackageRequest } from "./proxy.ts";
+import { leaving, passOn, type PackageRequest } from "./passing.ts";
 import { Turns } from "./turns.ts";
 import { credentialsOf } from "./upstream.ts";
 

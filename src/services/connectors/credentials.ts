@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import type { Connector } from "../../domain/connector/connector.ts";
+import type { Connector, GrantKind } from "../../domain/connector/connector.ts";
 import {
   credentialKind,
   boundTo,
@@ -19,7 +19,6 @@ import {
   readClient,
   readGrant,
   type Grant,
-  type GrantKind,
   type OAuthClient,
 } from "../../domain/connector/connector-grant.ts";
 import { unsealSecret } from "../../domain/secret/secret.ts";

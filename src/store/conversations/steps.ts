@@ -8,9 +8,9 @@ import { storableText } from "../../domain/text.ts";
 import {
   conversation,
   type ConversationCommand,
-  type ConversationEvent,
   type ConversationSnapshot,
 } from "../../machines/conversation.ts";
+import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import type { ConversationDraft, ItemVersion } from "./draft.ts";
 import type { GivenAnswer, Item } from "../ports/sessions/conversations.ts";
 import type { Change } from "../ports/journal.ts";

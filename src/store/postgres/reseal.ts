@@ -13,7 +13,8 @@ import {
   type CredentialHolder,
   type CredentialKind,
 } from "../../domain/connector/connector-credential.ts";
-import { flowPlace, grantPlace, type GrantKind } from "../../domain/connector/connector-grant.ts";
+import type { GrantKind } from "../../domain/connector/connector.ts";
+import { flowPlace, grantPlace } from "../../domain/connector/connector-grant.ts";
 import { heldBy } from "./connectors/connectors.ts";
 import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./projects/secrets.ts";

@@ -6,7 +6,8 @@ import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { AgentAdapter, LaunchSettings, Recap } from "../../../src/domain/sandbox/launch.ts";
+import type { AgentAdapter } from "../../../src/domain/runtimes/runtime.ts";
+import type { LaunchSettings, Recap } from "../../../src/domain/sandbox/launch.ts";
 import { signUserContext } from "../../../src/domain/sandbox/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";

@@ -1,4 +1,5 @@
 /** An agent that speaks the Agent Client Protocol in the test's own process, and the adapter that drives it. */
+import type { TurnEnd } from "../../../daemon/report.ts";
 import { PassThrough, Readable, Writable } from "node:stream";
 import {
   agent,
@@ -13,12 +14,7 @@ import * as Fiber from "effect/Fiber";
 import { expect, onTestFinished } from "vitest";
 import type { AcpAgentOptions } from "../../../daemon/adapters/acp/agent.ts";
 import { acpAdapter } from "../../../daemon/adapters/acp/acp.ts";
-import {
-  TURN_LIMITS,
-  type AgentSession,
-  type TurnEnd,
-  type TurnLimits,
-} from "../../../daemon/adapters/adapter.ts";
+import { TURN_LIMITS, type AgentSession, type TurnLimits } from "../../../daemon/adapters/adapter.ts";
 import { startFeed } from "./feed.ts";
 import { POLL } from "./steered.ts";
 

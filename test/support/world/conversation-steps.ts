@@ -1,7 +1,8 @@
 /** Steps of a conversation's actor, as its host saves them. */
 import { expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { conversation, type ConversationEvent } from "../../../src/machines/conversation.ts";
+import { conversation } from "../../../src/machines/conversation.ts";
+import type { ConversationEvent } from "../../../src/machines/conversation-events.ts";
 import { Conversations } from "../../../src/store/ports/sessions/conversations.ts";
 import { NOON } from "./world.ts";
 

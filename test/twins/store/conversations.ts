@@ -6,9 +6,9 @@ import { storableText } from "../../../src/domain/text.ts";
 import {
   conversation as conversationMachine,
   type ConversationCommand,
-  type ConversationEvent,
   type ConversationSnapshot,
 } from "../../../src/machines/conversation.ts";
+import type { ConversationEvent } from "../../../src/machines/conversation-events.ts";
 import { ATTACHMENT_MAX } from "../../../src/domain/conversation/attachment.ts";
 import { attachedTo } from "../../../src/store/conversations/attached.ts";
 import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversations/draft.ts";

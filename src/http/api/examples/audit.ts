@@ -1,5 +1,5 @@
 /** Examples of the audit record. */
-import type { OperationExample } from "./operations.ts";
+import type { OperationExample } from "./example.ts";
 import { BEGAN, PROJECT, USER } from "./records.ts";
 
 const event = {

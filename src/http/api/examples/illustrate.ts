@@ -1,7 +1,7 @@
 /**
  * Adds the summaries and examples of operations.ts to the OpenAPI document, and an example command to each operation.
  */
-import type { Examples, OperationExample } from "./operations.ts";
+import type { Examples, OperationExample } from "./example.ts";
 import { PATH_EXAMPLES } from "./records.ts";
 
 /** A JSON object in the document. */

@@ -1,5 +1,5 @@
 /** Examples of the operations that show state machines (operations.ts). */
-import type { OperationExample } from "./operations.ts";
+import type { OperationExample } from "./example.ts";
 import { ACCOUNT, BASE_COMMIT, BEGAN, FIRE, LATER, PROJECT, SANDBOX, SESSION } from "./records.ts";
 
 /** An actor that has just begun. Its states and events are those of a session. */

@@ -33,24 +33,10 @@ import { AUDIT_EXAMPLES } from "./audit.ts";
 import { IDENTITY_EXAMPLES } from "./identity.ts";
 import { WORKSPACE_EXAMPLES } from "./workspace.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
+import type { Examples } from "./example.ts";
 import { PEOPLE_EXAMPLES } from "./people.ts";
 import { SAVES_EXAMPLES } from "./saves.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
-
-/** JSON of a request or an answer. */
-type Json = Readonly<Record<string, unknown>>;
-
-export interface OperationExample {
-  readonly summary: string;
-  readonly request?: Json;
-  /** The body of a success. Absent if it has none. A string if the body is text. */
-  readonly response?: Json | string;
-  /** The body of a 202, if that differs. */
-  readonly accepted?: Json;
-}
-
-/** By the operation's id in the OpenAPI document. */
-export type Examples = Readonly<Record<string, OperationExample>>;
 
 export const OPERATION_EXAMPLES: Examples = {
   ...IDENTITY_EXAMPLES,

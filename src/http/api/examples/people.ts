@@ -1,5 +1,5 @@
 /** Examples of people, invitations and roles in projects. */
-import type { OperationExample } from "./operations.ts";
+import type { OperationExample } from "./example.ts";
 import { BEGAN, ENDS, PROJECT, USER } from "./records.ts";
 
 const person = { id: USER, name: "Mia", role: "member", created_at: BEGAN, deactivated_at: null };

@@ -12,13 +12,19 @@ import type { Socket } from "node:net";
 import { launchedRuntime, type LaunchSettings, PROXY_VARIABLES } from "../../../domain/sandbox/launch.ts";
 import { type Program, startProgram } from "../../../starter/starter.ts";
 import { groupDirectories, joinGroups, makeGroups } from "../limits/cgroup.ts";
-import { bootContainer, reportContainer } from "./container-boot.ts";
+import { bootContainer, type PlannedBoot, reportContainer } from "./container-boot.ts";
 import { launchPackages } from "../../packages/of-sandbox.ts";
 import type { Installation } from "../installation.ts";
-import type { OpenedImage } from "./image.ts";
 import type { LaunchRequest, LauncherStart, SandboxUsers } from "../isolation/isolation.ts";
 import { FILTER_FD, SIGNAL_FD } from "./launcher.ts";
-import { SANDBOX_HOME, WORKSPACE, agentPath, platformPath, sandboxLayout } from "./layout.ts";
+import {
+  type OpenedImage,
+  SANDBOX_HOME,
+  WORKSPACE,
+  agentPath,
+  platformPath,
+  sandboxLayout,
+} from "./layout.ts";
 import type { SandboxSpec } from "../../port.ts";
 import { earlyEnd } from "../disk/log-tail.ts";
 import { identify } from "../processes.ts";
@@ -244,13 +250,6 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
   const booted = await bootContainer(start, planned);
   return { record: booted, onEnd: (report) => reportContainer(booted, report) };
 };
-
-/** A sandbox that has its record, and no process yet. */
-export interface PlannedBoot {
-  readonly record: SandboxRecord;
-  readonly users: SandboxUsers | null;
-  readonly request: LaunchRequest;
-}
 
 /** @param prepared completes when everything is made that the sandbox needs. */
 const bootLauncher = async (

@@ -2,12 +2,18 @@
 import { chown, readFile, rm, writeFile } from "node:fs/promises";
 import { poll } from "../../../ground/poll.ts";
 import { engineAt } from "../../containers/engine.ts";
-import type { PlannedBoot } from "./boot.ts";
 import { groupsOfProcess } from "../limits/cgroup.ts";
-import type { EngineStart } from "../isolation/isolation.ts";
+import type { EngineStart, LaunchRequest, SandboxUsers } from "../isolation/isolation.ts";
 import { earlyEnd } from "../disk/log-tail.ts";
 import { type ProcessIdentity, identify, isAlive, processesSeeing } from "../processes.ts";
 import { type SandboxPaths, type SandboxRecord, writeRecord } from "../disk/run-directory.ts";
+
+/** A sandbox that has its record, and no process yet. */
+export interface PlannedBoot {
+  readonly record: SandboxRecord;
+  readonly users: SandboxUsers | null;
+  readonly request: LaunchRequest;
+}
 
 /** Time limit for PID 1 to run once the container has started, in milliseconds. */
 const UP_MS = 20_000;

@@ -1,16 +1,7 @@
 /** The image of one sandbox: found on this machine, with the runtime bundle that works in it. */
 import { imageVariables } from "../../../domain/environment/image-variables.ts";
 import type { Installation } from "../installation.ts";
-import type { ImageRoot } from "./layout.ts";
-
-/** An image as a sandbox uses it. */
-export interface OpenedImage extends ImageRoot {
-  readonly digest: string;
-  /** The image's variables for the agent, without those that the platform sets. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The image's PATH. Null if it sets none. */
-  readonly path: string | null;
-}
+import type { OpenedImage } from "./layout.ts";
 
 /**
  * @param name as the project's manifest names it

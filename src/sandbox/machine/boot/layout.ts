@@ -36,6 +36,15 @@ export interface ImageRoot {
   readonly bundle: string;
 }
 
+/** An image as a sandbox uses it. */
+export interface OpenedImage extends ImageRoot {
+  readonly digest: string;
+  /** The image's variables for the agent, without those that the platform sets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The image's PATH. Null if it sets none. */
+  readonly path: string | null;
+}
+
 /** Programs and settings that all sandboxes share, already in the run directory. */
 export interface Parts {
   readonly node: string;

@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { thrownText } from "../../../ground/thrown.ts";
 import { boot } from "./boot.ts";
-import { type Installation, type MachineOptions, install } from "../installation.ts";
+import { type Installation, install } from "../installation.ts";
+import type { MachineOptions } from "../options.ts";
 import type { Kind } from "../isolation/isolation.ts";
 import {
   isRecorded,

@@ -5,9 +5,8 @@
 import type { ContainerPlace } from "../../containers/engine.ts";
 import type { DoctorFinding } from "../../port.ts";
 import type { Control } from "../limits/cgroup.ts";
-import type { OpenedImage } from "../boot/image.ts";
-import type { MachineOptions } from "../installation.ts";
-import type { MountStep } from "../boot/layout.ts";
+import type { MachineOptions } from "../options.ts";
+import type { MountStep, OpenedImage } from "../boot/layout.ts";
 import type { SandboxPaths } from "../disk/run-directory.ts";
 import type { Sighting } from "../sighting.ts";
 import type { Tools } from "../tools.ts";

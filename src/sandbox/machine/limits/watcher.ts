@@ -7,7 +7,7 @@ import { appendFile, open, rename, stat, statfs, truncate, writeFile } from "nod
 import { engineAt } from "../../containers/engine.ts";
 import { runShort } from "../../../starter/short.ts";
 import { groupMemory, memoryKills } from "./cgroup.ts";
-import type { SandboxLimits } from "../installation.ts";
+import type { SandboxLimits } from "../options.ts";
 import type { SandboxExit } from "../../port.ts";
 import { type ProcessSample, descendants, sampleProcesses } from "../processes.ts";
 import type { SandboxPaths, SandboxRecord } from "../disk/run-directory.ts";

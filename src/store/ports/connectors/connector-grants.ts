@@ -9,7 +9,7 @@
  */
 import * as Context from "effect/Context";
 import type { CredentialHolder } from "../../../domain/connector/connector-credential.ts";
-import type { GrantKind } from "../../../domain/connector/connector-grant.ts";
+import type { GrantKind } from "../../../domain/connector/connector.ts";
 import type { Fenced, Stored } from "../journal.ts";
 
 export type GrantStatus = "empty" | "held" | "refused" | "removed";

@@ -1,5 +1,6 @@
 /** Authenticates callers: accounts and access tokens. */
 import * as Context from "effect/Context";
+import type { Origin } from "../../../domain/person/privileges.ts";
 import type * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import type { AccountRole, MergeRole, ProjectRole } from "../../../domain/person/role.ts";
@@ -9,9 +10,6 @@ import type { Stored } from "../journal.ts";
 import type { Account } from "./accounts.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { ShownSession } from "../sessions/sessions.ts";
-
-/** A token's permissions follow from its origin (api.md 1 "Origin"). */
-export type Origin = "user" | "session" | "trigger";
 
 /** The caller of a request, according to its token. */
 export interface Principal {

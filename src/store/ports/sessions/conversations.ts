@@ -29,11 +29,8 @@ import type {
 import type { TurnRequest } from "../../../domain/conversation/row-texts.ts";
 import type { AttachmentHead } from "../../../domain/conversation/attachment.ts";
 import type { RequestAnswer } from "../../../domain/conversation/steering.ts";
-import type {
-  ConversationCommand,
-  ConversationEvent,
-  ConversationSnapshot,
-} from "../../../machines/conversation.ts";
+import type { ConversationCommand, ConversationSnapshot } from "../../../machines/conversation.ts";
+import type { ConversationEvent } from "../../../machines/conversation-events.ts";
 import type { BadCursor } from "../errors.ts";
 import type { Memory, Stored, Unsettled } from "../journal.ts";
 

@@ -9,7 +9,7 @@ import type { ConversationRowState } from "./conversations.ts";
 import type { TurnNow } from "../../../domain/conversation/conversation.ts";
 import type { Failure } from "../../../domain/session/failure.ts";
 import type { ConversationTurn, LastTurn } from "../../../domain/session/last-turn.ts";
-import type { Origin } from "../people/identity.ts";
+import type { Origin } from "../../../domain/person/privileges.ts";
 import type { Activity, ActivityFacts, BranchChanges } from "../../../domain/session/session-activity.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../../../domain/session/session.ts";
 import type { Unsaved } from "../../../domain/save/order.ts";

@@ -2,11 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
-import type {
-  ConversationCommand,
-  ConversationEvent,
-  ConversationSnapshot,
-} from "../../../machines/conversation.ts";
+import type { ConversationCommand, ConversationSnapshot } from "../../../machines/conversation.ts";
+import type { ConversationEvent } from "../../../machines/conversation-events.ts";
 import { ConversationDraft } from "../../conversations/draft.ts";
 import { noteStep, snapshotOf, stepConcerns, type ConversationStep } from "../../conversations/steps.ts";
 import { makeActorMemory } from "../actor-memory.ts";
