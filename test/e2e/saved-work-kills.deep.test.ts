@@ -19,6 +19,8 @@ const KILLS = Number(process.env["SAVE_KILLS"] ?? 200);
 const SAVE_MS = 1500;
 const RESTORE_MS = 3000;
 const AGAIN_MS = 100;
+/** Bringing work back may take ten minutes (saves.md 6), which it needs on a loaded machine. */
+const BACK_MS = 10 * 60_000 + WAIT_MS;
 
 const VICTIMS = ["sandbox", "service", "database"] as const;
 type Victim = (typeof VICTIMS)[number];
@@ -84,7 +86,7 @@ class Trial {
   }
 
   async reached(statuses: readonly string[]): Promise<Json> {
-    const until = performance.now() + WAIT_MS;
+    const until = performance.now() + BACK_MS;
     for (;;) {
       const session = await this.call("GET", "");
       if (statuses.includes(String(session["status"]))) return session;
