@@ -3,7 +3,7 @@
  * what is shown. HTML is text, and nothing in a text is an error.
  *
  * A text beyond one of the limits below is shown as it is: no text may keep the page busy for long, and the library leaves
- * out what is nested too deeply (docs/decisions/0041-markdown-it.md has the figures).
+ * out what is nested too deeply (docs/decisions/0095-the-page-is-remade-with-react.md has the figures).
  */
 import MarkdownIt from "markdown-it/browser";
 

@@ -1,5 +1,5 @@
 /**
- * A boot that brings saved work back, if the request to restart asked for it (docs/decisions/0094). The service delivers the work
+ * A boot that brings saved work back, if the request to restart asked for it (docs/decisions/0011). The service delivers the work
  * after the checkout; the boot waits for it.
  */
 import type { Readable, Writable } from "node:stream";

@@ -173,7 +173,7 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
       (other) =>
         other.kind === "restart" && other.about === about && (other.answer === null || other.answer.at > at),
     );
-    // The service had stopped it by itself. Such a session starts again for the result of a call that waited for a person.
+    // The service had stopped it by itself. A paused session starts again for the result of a call that waited for a person.
     const isAwakened =
       isPause(answer.stopReason) &&
       [...tables.approvals.keys()].some((id) => tables.executorCalls.get(id)?.sessionId === about);

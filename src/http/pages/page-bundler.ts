@@ -13,7 +13,7 @@ const STYLES = "page.css";
 
 const XTERM = path.join(path.dirname(fileURLToPath(import.meta.resolve("@xterm/xterm"))), "xterm.mjs");
 
-/** The library writes styles that the page's policy refuses, unless its `document` is ours (decision 0041). */
+/** The library writes styles that the page's policy refuses, unless its `document` is ours (decision 0095). */
 const ownDocument = (directory: string): Plugin => ({
   name: "own-document",
   load: async (id) => {

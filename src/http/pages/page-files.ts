@@ -1,5 +1,5 @@
 /**
- * The files of the page as the service sends them (decision 0081): one script for each reader, and one for each page that
+ * The files of the page as the service sends them (decision 0095): one script for each reader, and one for each page that
  * few readers open, minified and compressed. A script and the styles are named by their content, so a
  * browser keeps them without asking. `index.html` names the newest ones.
  */

@@ -1,23 +1,23 @@
-/** How large the page is for a new reader: each of its files as the service sends it. */
+/** How large the page is for a new reader: each of its files as the service sends it (decision 0095). */
 import path from "node:path";
 import { type PageFile, readPage } from "../../../src/http/pages/page-files.ts";
 
 const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 
-/** Limits for the files that each reader loads, and for those that are loaded when their page is opened (decision 0081). */
+/** Limits for the files that each reader loads, and for those that are loaded when their page is opened. */
 export const SIZE_MAX_KB = 135;
-/** With the first page of a person who is signed in (decision 0095). */
+/** With the first page of a person who is signed in. */
 export const HOME_MAX_KB = 220;
 export const LATER_MAX_KB = 65;
 /** A session's conversation, beside what the first page loads. */
 export const CONVERSATION_MAX_KB = 20;
-/** The terminal, most of which is its library (decision 0041). */
+/** The terminal, most of which is its library. */
 export const TERMINAL_MAX_KB = 100;
-/** What finds the colours of code, with the largest of the languages, of which each is loaded alone (decision 0095). */
+/** What finds the colours of code, with the largest of the languages, of which each is loaded alone. */
 export const COLOURS_MAX_KB = 90;
 /** The page of a session, beside what it shares with others. */
 export const SESSION_MAX_KB = 20;
-/** The framework of the remade pages (decision 0095). */
+/** The framework of the remade pages. */
 export const REACT_MAX_KB = 85;
 
 export interface PageSize {
