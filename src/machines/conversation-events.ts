@@ -19,9 +19,9 @@ export interface ConversationContext {
   readonly queue: readonly string[];
   /** The message that is on its way to the runtime. */
   readonly sending: string | null;
-  /** The last messages that left the queue for good (M8). */
+  /** The last messages that left the queue for good (conversation.ts M8). */
   readonly settled: readonly string[];
-  /** The queue waits for a person (M4). */
+  /** The queue waits for a person (conversation.ts M4). */
   readonly held: boolean;
   /** The turn of the message on its way ends as soon as it has a number. */
   readonly stopping: boolean;
