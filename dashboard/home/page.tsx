@@ -9,9 +9,12 @@ import { notificationState } from "../attention.js";
 import { counted } from "../format.js";
 import { NoProjects } from "../projects/none.tsx";
 import { ACTIVITIES } from "../ui/activity.tsx";
+import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty, More } from "../ui/parts.tsx";
 import { Composer } from "./composer.tsx";
+import { hasQueued, isNarrowed, readFilter, type Filter } from "./filter.ts";
+import { useNarrowing } from "./narrowing.tsx";
 import { useStartable } from "./rights.ts";
 import { type Queued, QueuedRow, queueQuery, useQueued } from "./queued.tsx";
 import { SessionRow } from "./row.tsx";
@@ -87,12 +90,12 @@ const GroupSection = ({ group, sessions, queued, list, projects, aside, children
   </section>
 );
 
-const useGroups = () => {
+const useGroups = (filter: Filter) => {
   const lists = {
-    needs_you: useInfiniteQuery(groupQuery("needs_you")),
-    working: useInfiniteQuery(groupQuery("working")),
-    ready_for_review: useInfiniteQuery(groupQuery("ready_for_review")),
-    done: useInfiniteQuery(groupQuery("done")),
+    needs_you: useInfiniteQuery(groupQuery("needs_you", filter)),
+    working: useInfiniteQuery(groupQuery("working", filter)),
+    ready_for_review: useInfiniteQuery(groupQuery("ready_for_review", filter)),
+    done: useInfiniteQuery(groupQuery("done", filter)),
   };
   return GROUPS.map((group) => ({
     group,
@@ -108,11 +111,20 @@ interface SessionsParts {
 }
 
 const Sessions = ({ projects, me, canStart }: SessionsParts) => {
-  const queued = useQueued();
-  const hasQueue = queued.length > 0 || (me !== null && me.account.queued_fires > 0);
-  const groups = useGroups().filter(
-    ({ group, sessions }) => sessions.length > 0 || (group === "working" && hasQueue),
+  const filter = readFilter(useAddressQuery());
+  const narrowing = useNarrowing({ filter, projects, reader: me?.user.id ?? null });
+  const queued = useQueued().filter((one) => hasQueued(filter, one));
+  const hasRuns = !isNarrowed(filter) && me !== null && me.account.queued_fires > 0;
+  const groups = useGroups(filter).filter(
+    ({ group, sessions }) => sessions.length > 0 || (group === "working" && (queued.length > 0 || hasRuns)),
   );
+  if (groups.length === 0 && isNarrowed(filter))
+    return (
+      <>
+        {narrowing.fields}
+        <Empty title="No session matches.">Choose other filters, or show everything.</Empty>
+      </>
+    );
   if (groups.length === 0)
     return (
       <Empty title="No sessions yet.">
@@ -121,19 +133,33 @@ const Sessions = ({ projects, me, canStart }: SessionsParts) => {
           : "Members of a project start sessions, and triggers do."}
       </Empty>
     );
-  return groups.map(({ group, sessions, list }, at) => (
-    <GroupSection
-      key={group}
-      group={group}
-      sessions={sessions}
-      list={list}
-      projects={projects}
-      queued={group === "working" ? queued : []}
-      aside={at === 0 && <NotificationButton />}
-    >
-      {group === "working" && me !== null && <QueuedRuns account={me.account} requests={queued.length} />}
-    </GroupSection>
-  ));
+  return (
+    <>
+      {narrowing.fields}
+      {groups.map(({ group, sessions, list }, at) => (
+        <GroupSection
+          key={group}
+          group={group}
+          sessions={sessions}
+          list={list}
+          projects={projects}
+          queued={group === "working" ? queued : []}
+          aside={
+            at === 0 && (
+              <span className="aside">
+                {narrowing.button}
+                <NotificationButton />
+              </span>
+            )
+          }
+        >
+          {group === "working" && hasRuns && me !== null && (
+            <QueuedRuns account={me.account} requests={queued.length} />
+          )}
+        </GroupSection>
+      ))}
+    </>
+  );
 };
 
 const Home = ({ me }: { readonly me: Me | null }) => {
@@ -155,11 +181,12 @@ const Home = ({ me }: { readonly me: Me | null }) => {
 
 export const pages = {
   home: framedPage<void>({
-    load: async () => {
+    load: async (_, query) => {
+      const filter = readFilter(query);
       await Promise.all([
         queries.query(projectsQuery),
         queries.query(queueQuery),
-        ...GROUPS.map((group) => queries.infiniteQuery(groupQuery(group))),
+        ...GROUPS.map((group) => queries.infiniteQuery(groupQuery(group, filter))),
       ]);
     },
     title: () => "Home",

@@ -4,6 +4,7 @@ import type { ActivityGroup } from "../../src/domain/session/session-activity.ts
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectPath } from "../project.js";
+import { type Filter, listParameters } from "./filter.ts";
 import { ACTIVITIES } from "../ui/activity.tsx";
 
 export type Session = Answer<"GET /v1/sessions">["sessions"][number];
@@ -28,17 +29,21 @@ const FIRST_SHOWN: Readonly<Record<ActivityGroup, number>> = {
 const MORE_SHOWN = 25;
 
 /** A group's sessions, newest first. */
-export const groupQuery = (group: ActivityGroup) =>
+export const groupQuery = (group: ActivityGroup, filter: Filter) =>
   infiniteQueryOptions({
-    queryKey: ["sessions", group],
-    queryFn: ({ pageParam: cursor }) =>
-      request("GET /v1/sessions", {
-        query: {
-          activity: activitiesIn(group),
-          limit: cursor === null ? FIRST_SHOWN[group] : MORE_SHOWN,
-          ...(cursor !== null && { cursor }),
-        },
-      }),
+    queryKey: ["sessions", group, filter],
+    queryFn: ({ pageParam: cursor }) => {
+      const query = {
+        activity: activitiesIn(group),
+        limit: cursor === null ? FIRST_SHOWN[group] : MORE_SHOWN,
+        ...listParameters(filter),
+        ...(cursor !== null && { cursor }),
+      };
+      const { project: pid } = filter;
+      return pid === ""
+        ? request("GET /v1/sessions", { query })
+        : request("GET /v1/projects/:pid/sessions", { params: { pid }, query });
+    },
     initialPageParam: null as string | null,
     getNextPageParam: (last) => last.next_cursor,
   });

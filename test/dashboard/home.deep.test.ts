@@ -245,6 +245,30 @@ describe.skipIf(!hasChromium)(title, () => {
     await prompt.waitFor();
   });
 
+  it("narrows the list by project, starter and name, in the address, and shows everything again", async () => {
+    const { page, group } = await open(stateOf("home"));
+    await group("Done").waitFor();
+    const names = () => page.locator(".session .cover").allInnerTexts();
+    const whole = (await names()).length;
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    const filters = page.getByRole("group", { name: "Filter" });
+    await filters.getByLabel("Name").fill("greet");
+    await expect.poll(async () => (await names()).every((name) => /greet/i.test(name))).toBe(true);
+    expect((await names()).length).toBeLessThan(whole);
+    await filters.getByLabel("Started by").selectOption("Triggers");
+    await expect.poll(() => page.url()).toMatch(/by=trigger&?.*search=greet|search=greet&by=trigger/);
+    await page.reload();
+    expect(await filters.getByLabel("Name").inputValue()).toBe("greet");
+    const asked = page.waitForRequest((request) => request.url().includes(`/projects/${SECOND}/sessions?`));
+    await filters.getByLabel("Project").selectOption("docs");
+    await asked;
+    await filters.getByLabel("Name").fill("no such name");
+    await page.getByText("No session matches.").waitFor();
+    await page.getByRole("button", { name: "Show everything" }).click();
+    await expect.poll(async () => (await names()).length).toBe(whole);
+    expect(page.url()).not.toContain("?");
+  });
+
   it("shows the first session high on a phone, in one line each of the bar and the composer", async () => {
     const all = stateOf("home");
     const { page, prompt, startButton } = await open(all, { width: 390, touch: true });

@@ -142,6 +142,7 @@ export const STATES_OF_HOME: readonly State[] = [
     change: withRequests,
   },
   { name: "home", hash: "#/", shows: ".session", change: withEach },
+  { name: "home-narrowed", hash: "#/?search=the", shows: ".filters", change: withEach },
   {
     name: "home-typed",
     hash: "#/",

@@ -1,0 +1,36 @@
+/** What the list of sessions is narrowed to. It is in the address, so that a link, a reload and the back button keep it. */
+
+export interface Filter {
+  /** The id of a project. "": all projects. */
+  readonly project: string;
+  /** The id of a person, or `TRIGGERS`. "": everyone. */
+  readonly by: string;
+  /** A part of the name. */
+  readonly search: string;
+}
+
+export const TRIGGERS = "trigger";
+
+export const readFilter = (query: URLSearchParams): Filter => ({
+  project: query.get("project") ?? "",
+  by: query.get("by") ?? "",
+  search: query.get("search") ?? "",
+});
+
+export const isNarrowed = ({ project, by, search }: Filter): boolean => project + by + search !== "";
+
+/** The parameters of a list that it becomes, besides the project. */
+export const listParameters = ({ by, search }: Filter) => ({
+  ...(by === TRIGGERS && { started_by: "trigger" as const }),
+  ...(by !== "" && by !== TRIGGERS && { started_by: "person" as const, created_by: by }),
+  ...(search !== "" && { search }),
+});
+
+/** Whether a request that waits for a free session is in the list. */
+export const hasQueued = (
+  { project, by, search }: Filter,
+  queued: { readonly project_id: string; readonly title: string | null },
+): boolean =>
+  by !== TRIGGERS &&
+  (project === "" || queued.project_id === project) &&
+  (queued.title ?? "").toLowerCase().includes(search.toLowerCase());

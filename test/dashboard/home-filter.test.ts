@@ -1,0 +1,28 @@
+/** What the first page's list is narrowed to, from the address to the API's parameters. */
+import { describe, expect, it, test } from "vitest";
+import { hasQueued, isNarrowed, listParameters, readFilter } from "../../dashboard/home/filter.ts";
+
+const of = (query: string) => readFilter(new URLSearchParams(query));
+
+test.each([
+  ["", false, {}],
+  ["project=p", true, {}],
+  ["by=trigger", true, { started_by: "trigger" }],
+  ["by=u&search=greet", true, { started_by: "person", created_by: "u", search: "greet" }],
+])("the address's query %j", (query, narrowed, parameters) => {
+  expect(isNarrowed(of(query))).toBe(narrowed);
+  expect(listParameters(of(query))).toEqual(parameters);
+});
+
+describe("a request that waits for a free session", () => {
+  const waiting = { project_id: "p", title: "Greet in German" };
+  it.each([
+    ["", true],
+    ["project=p&search=german", true],
+    ["project=q", false],
+    ["search=french", false],
+    ["by=trigger", false],
+  ])("is in the list with %j: %j", (query, isThere) => {
+    expect(hasQueued(of(query), waiting)).toBe(isThere);
+  });
+});
