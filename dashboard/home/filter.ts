@@ -1,4 +1,4 @@
-/** What the list of sessions is narrowed to. It is in the address, so that a link, a reload and the back button keep it. */
+/** The filters of the list of sessions. They are in the address, so that a link, a reload and the back button keep them. */
 
 export interface Filter {
   /** The id of a project. "": all projects. */

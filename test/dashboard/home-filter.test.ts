@@ -1,4 +1,4 @@
-/** What the first page's list is narrowed to, from the address to the API's parameters. */
+/** The filters of the first page's list, from the address to the API's parameters. */
 import { describe, expect, it, test } from "vitest";
 import { hasQueued, isNarrowed, listParameters, readFilter } from "../../dashboard/home/filter.ts";
 
