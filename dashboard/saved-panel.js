@@ -170,7 +170,7 @@ const earlierParts = (earlier, input) => [
 ];
 
 /** What the sandbox brought back. @param {Restored} restored */
-const restoredParts = ({ commits, files, refs, renamed, skipped, error }) => [
+const restoredParts = ({ commits, files, refs, renamed, skipped, error, notes = [] }) => [
   h("h3", {}, "Brought back into this sandbox"),
   h(
     "p",
@@ -185,6 +185,7 @@ const restoredParts = ({ commits, files, refs, renamed, skipped, error }) => [
       renamed.map(({ path, as }) => h("li", {}, code(path), " came back as ", code(as))),
     ),
   error !== null && h("p", { class: "refusal" }, prose(error)),
+  notes.map((note) => h("p", { class: "refusal" }, prose(note))),
   pathList("Not brought back", skipped),
 ];
 

@@ -1,6 +1,6 @@
 /** What a session says of its saved work, in sentences. Loaded with the panel that shows it. */
 import { counted, pathCount, pathsAre, pathsOf, sentence } from "./format.js";
-import { leftOutWords } from "../src/domain/save/reasons.ts";
+import { leftOutText } from "../src/domain/save/reasons.ts";
 import { hasContents } from "../src/domain/save/shown.ts";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -19,7 +19,7 @@ const LISTED = 10;
 export const listedPaths = (paths) => ({
   lines: paths
     .slice(0, LISTED)
-    .map(({ path, reason, count = 1 }) => ({ path, more: count - 1, reason: leftOutWords(reason) })),
+    .map(({ path, count = 1, ...why }) => ({ path, more: count - 1, reason: leftOutText(why) })),
   rest: pathCount(paths.slice(LISTED)),
 });
 
@@ -44,9 +44,11 @@ export const savedSentence = (saved) => {
   const stored = contents(saved) || (at === null ? "a commit" : "staged changes");
   const why = error === null ? "" : ` ${sentence(error)}`;
   if (!hasContents(saved)) {
-    const nothing =
-      state === "complete" ? "All work is pushed. There is nothing to save." : `Nothing is saved.${why}`;
-    return { before: nothing, at: null, after: "" };
+    if (state === "complete")
+      return at === null
+        ? { before: "All work is pushed. There is nothing to save.", at, after: "" }
+        : { before: "All work was pushed", at, after: ". There was nothing to save." };
+    return { before: `Nothing is saved.${why}`, at: null, after: "" };
   }
   if (state === "complete") return { before: `The last save is complete: ${stored}`, at, after: "." };
   if (state === "failed")

@@ -80,7 +80,7 @@ export const recallFormer = Effect.fnUntraced(function* (
   const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
   const told = [
     ...(recalled === null ? [] : [recalled]),
-    ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : [savedWork(restored)]),
+    ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : savedWork(restored)),
     ...(wipLacks === undefined ? [] : [notSaved(wipLacks)]),
   ];
   if (told.length === 0) return null;
@@ -147,23 +147,27 @@ const notSaved = (lacks: string): Told => ({
 });
 
 /** Unpushed work of a former sandbox, and the part of it that the workspace has again. */
-const savedWork = (restored: Restored): Told => {
+const savedWork = (restored: Restored): readonly Told[] => {
+  const { refs, commits, files, skipped, error, notes = [] } = restored;
   const parts = partsOf(restored);
-  if (isNothing(restored))
-    return {
+  if (commits + files + refs.length > 0)
+    return [
+      {
+        text:
+          `Unpushed work from before the restart of this session is in the workspace again: ${parts} ` +
+          "The files are uncommitted changes.",
+        note: `The unpushed work was restored: ${parts}`,
+      },
+    ];
+  // Everything was pushed.
+  if (skipped.length + notes.length === 0 && error === null) return [];
+  return [
+    {
       text: `Unpushed work from before the restart of this session is not in this workspace. ${parts}`,
       note: `The unpushed work was not restored. ${parts}`,
-    };
-  return {
-    text:
-      `Unpushed work from before the restart of this session is in the workspace again: ${parts} ` +
-      "The files are uncommitted changes.",
-    note: `The unpushed work was restored: ${parts}`,
-  };
+    },
+  ];
 };
-
-const isNothing = ({ refs, commits, files }: Restored): boolean =>
-  commits === 0 && files === 0 && refs.length === 0;
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -175,7 +179,7 @@ const named = (all: readonly string[]): string =>
   (all.length > NAMED_PATHS ? ` and ${all.length - NAMED_PATHS} more` : "");
 
 /** What came back, under which names, and what did not, in sentences. */
-const partsOf = ({ commits, refs, files, renamed, skipped, error }: Restored): string => {
+const partsOf = ({ commits, refs, files, renamed, skipped, error, notes = [] }: Restored): string => {
   const left = skipped.map(
     ({ path, reason, count = 1 }) => `${path}${count > 1 ? ` and ${count - 1} more` : ""} (${reason})`,
   );
@@ -184,11 +188,12 @@ const partsOf = ({ commits, refs, files, renamed, skipped, error }: Restored): s
     ...(refs.length > 0 ? [`With these refs: ${named(refs)}.`] : []),
     ...(renamed.length > 0
       ? [
-          "The branch or newer work has other versions of some files, so these are beside them: " +
+          "The branch or other saved work has something else in the place of some files, so these are beside it: " +
             `${named(renamed.map(({ path, as }) => `${path} as ${as}`))}.`,
         ]
       : []),
     ...(left.length > 0 ? [`Not restored: ${named(left)}.`] : []),
+    ...notes,
     ...(error === null ? [] : [error]),
   ].join(" ");
 };

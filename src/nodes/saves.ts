@@ -138,16 +138,14 @@ const makeWay = Effect.gen(function* () {
   ): Effect.Effect<A, GitError> =>
     Effect.flatMap(placeOf(place, place.save), (there) => perform(there, question, here));
 
-  /** Other nodes that have older saves of a session and can be reached, oldest saves first. */
+  /** Where older saves of a session are besides the node of its last one, oldest saves first. */
   const olderPlaces = Effect.fnUntraced(function* (place: SavePlace, there: Place) {
     if (yield* isHosted(place.projectId)) return [];
     const session = yield* Effect.mapError(sessions.get(place.sessionId), noDatabase);
-    const nodes = (session?.saved?.earlier ?? []).flatMap(({ node }) => node ?? []);
     const main = there.is === "here" ? map.self : there.nodeId;
-    return [...new Set(nodes)].flatMap((node) => {
-      const found = map.placeOf(node);
-      return node !== main && (found.is === "here" || found.is === "there") ? [{ node, place: found }] : [];
-    });
+    return (session?.saved?.earlier ?? []).flatMap(({ node, at: madeAt }) =>
+      node === undefined || node === main ? [] : [{ node, madeAt, place: map.placeOf(node) }],
+    );
   });
 
   return { map, sessions, isHosted, placeOf, placeToSave, olderPlaces, reach, perform, at };
@@ -206,6 +204,15 @@ const makeMany = ({ map, sessions, isHosted, perform }: Way) => {
   return { ofProject, sizes, removeElsewhere };
 };
 
+const isUp = ({ is }: Place): boolean => is === "here" || is === "there";
+
+/** Whether no place before it is on the same node, which gives all its saves at once. */
+const isFirst = (
+  { node }: { readonly node: string },
+  at: number,
+  all: readonly { readonly node: string }[],
+): boolean => all.findIndex((one) => one.node === node) === at;
+
 /**
  * Brings the saves of all nodes back that can be reached: older ones of other nodes first, those of the session's last save at the end. The
  * saves of a node that cannot be reached stay.
@@ -214,9 +221,13 @@ const restorer = ({ placeOf, olderPlaces, perform }: Way, own: LocalSaves["Servi
   Effect.fnUntraced(
     function* (request) {
       const there = yield* placeOf(request);
-      const older = yield* olderPlaces(request, there);
+      const elsewhere = yield* olderPlaces(request, there);
+      const older = elsewhere.filter((one, at) => isUp(one.place) && isFirst(one, at, elsewhere));
+      const unreached = elsewhere.filter(({ place }) => !isUp(place)).map(({ madeAt }) => madeAt);
       const give = (place: Place, part: RestoreRequest["part"]) => {
-        const asked = { ...request, ...(part !== undefined && { part }) };
+        const isLast = part?.isLast ?? true;
+        const named = isLast && unreached.length > 0 ? { away: unreached } : {};
+        const asked = { ...request, ...(part !== undefined && { part }), ...named };
         const question = { operation: "restore", given: [asked], timeoutMs: RESTORE_MS } as const;
         return perform(place, question, own.restore(asked));
       };

@@ -36,6 +36,8 @@ export interface RestoreRequest extends SavePlace {
   readonly sandboxId: string;
   /** Set between nodes, if several have saves. */
   readonly part?: RestorePart;
+  /** When the earlier saves were made whose nodes do not answer, ISO 8601. Absent: none. */
+  readonly away?: readonly string[];
 }
 
 /** The save of an earlier sandbox. Absent: the last save. */

@@ -11,7 +11,7 @@ import type { SavePlace } from "./port.ts";
 const SENT_BYTES = 64 * 1024;
 
 /** @param saves oldest first */
-const planOf = (saves: readonly Save[]): RestorePlan => ({
+const planOf = (saves: readonly Save[], notes: readonly string[]): RestorePlan => ({
   saves: saves.map(({ base, head, heads, items, commits }) => ({
     base,
     head,
@@ -19,8 +19,9 @@ const planOf = (saves: readonly Save[]): RestorePlan => ({
     items,
     commits: commits.map(({ object: _pack, ...ref }) => ref),
   })),
-  // Paths that were never stored are named by `saved`.
+  // Paths that were never stored are in the notes, and named by `saved`.
   missing: [],
+  ...(notes.length > 0 && { notes }),
   error: null,
 });
 
@@ -52,14 +53,18 @@ const frames = async function* (
   }
 };
 
-/** @returns a stream that ends with the scope */
+/** @param notes sentences for the note in the conversation. @returns a stream that ends with the scope */
 export const restoreBody = (
   saves: readonly Save[],
-  { place, store }: { readonly place: SavePlace; readonly store: SaveStore["Service"] },
+  {
+    place,
+    store,
+    notes,
+  }: { readonly place: SavePlace; readonly store: SaveStore["Service"]; readonly notes: readonly string[] },
 ): Effect.Effect<Readable, SaveStoreError, Scope.Scope> =>
   Effect.flatMap(store.contents(place, framed(saves)), (contents) =>
     Effect.acquireRelease(
-      Effect.sync(() => Readable.from(frames(planOf(saves), contents), { objectMode: false })),
+      Effect.sync(() => Readable.from(frames(planOf(saves, notes), contents), { objectMode: false })),
       (body) => Effect.sync(() => body.destroy()),
     ),
   );

@@ -1,11 +1,11 @@
 /** Brings a session's saves back into a booting sandbox. */
 import * as Effect from "effect/Effect";
-import { notRestored, type Restored } from "../domain/save/saved.ts";
+import { awayWords, lackingPaths, notRestored, type Restored } from "../domain/save/saved.ts";
 import { linked } from "../services/answered.ts";
 import { restoreBody } from "./restore-body.ts";
 import type { RestoreRequest } from "./port.ts";
 import type { SaverParts } from "./saving.ts";
-import { restoredWords } from "./words.ts";
+import { restoredWords, shownLack } from "./words.ts";
 
 /** A restoration's time of its own, beside the boot's deadline. */
 export const RESTORE_TIMEOUT_MS = 10 * 60_000;
@@ -21,13 +21,18 @@ export const restoration = (
       const saves = [...earlier, ...(last === null ? [] : [last])];
       const link = yield* linked(provider, request.sandboxId);
       const context = yield* sign(request.sandboxId, request.sessionId);
-      const body = yield* restoreBody(saves, { place: request, store });
+      const redactor = yield* options.redactor(request.projectId);
+      const notes = [
+        ...(request.away ?? []).map(awayWords),
+        // The launch settings have the same of the last save.
+        ...earlier.flatMap((save) => lackingPaths(shownLack(save, redactor))),
+      ];
+      const body = yield* restoreBody(saves, { place: request, store, notes });
       const answer = yield* daemon.saving.restore(link, context, {
         body,
         timeoutMs: RESTORE_TIMEOUT_MS,
         ...(request.part !== undefined && { part: request.part }),
       });
-      const redactor = yield* options.redactor(request.projectId);
       const wip = saves.length === 0 ? null : yield* options.viewCommit(request);
       return restoredWords(answer, { wip, redactor });
     }),

@@ -98,6 +98,8 @@ export class Saving {
   readonly #reasons = new Reasons();
   #saves: SessionSaves = { last: null, earlier: [] };
   #stock = new Stock([]);
+  /** When the sandbox was asked for its listing, ms since the epoch. Null: it has not answered. */
+  #lookedAt: number | null = null;
   /** The content that this save continues. */
   #former: SavedContent | null = null;
   /** Whether this sandbox has brought back everything that the former ones left. */
@@ -198,7 +200,9 @@ export class Saving {
         return yield* this.#parts.options.saveByPush(this.#request, { link, context: yield* this.#context });
       yield* this.#open;
       for (let round = 1; round <= ROUNDS; round += 1) {
+        const askedAt = yield* Clock.currentTimeMillis;
         this.#listing = yield* this.#list(link);
+        this.#lookedAt = askedAt;
         if (yield* this.#storeParts(link, partsOf(this.#listing, this.#stock))) break;
       }
       yield* this.#close;
@@ -502,7 +506,15 @@ export class Saving {
       hasAll: this.#hasAll,
       givers: this.#givers,
     });
-    const outcome = { ...saves, pending, error: this.#error, wip, nodeId, elsewhere };
+    const outcome = {
+      ...saves,
+      pending,
+      error: this.#error,
+      wip,
+      nodeId,
+      elsewhere,
+      lookedAt: this.#lookedAt,
+    };
     return Effect.map(options.redactor(this.#request.projectId), (redactor) => savedWords(outcome, redactor));
   }
 }

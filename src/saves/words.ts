@@ -45,6 +45,8 @@ export interface Outcome {
   /** The commit by which people fetch it. */
   readonly wip: string | null;
   readonly nodeId: string;
+  /** When the sandbox was asked, ms since the epoch. Null: it was not. */
+  readonly lookedAt: number | null;
   /** The saves that other nodes have (domain/save/saved.ts). */
   readonly elsewhere: readonly EarlierSave[];
 }
@@ -58,6 +60,12 @@ const stateOf = ({ last, pending, error }: Outcome): Saved["state"] => {
   return (pending ?? last?.pending ?? []).length === 0 ? "complete" : "partial";
 };
 
+/** Without any work, when that was seen. */
+const timeOf = ({ last, lookedAt }: Outcome, state: Saved["state"]): string | null => {
+  const at = state === "complete" && isEmptySave(last) ? (lookedAt ?? last?.at) : last?.at;
+  return at === undefined ? null : new Date(at).toISOString();
+};
+
 export const savedWords = (outcome: Outcome, redactor: Pick<Redactor, "redact">): Saved => {
   const { last, earlier: here, elsewhere, wip, nodeId, error } = outcome;
   const earlier = [...elsewhere, ...here.map(earlierSave)];
@@ -66,7 +74,7 @@ export const savedWords = (outcome: Outcome, redactor: Pick<Redactor, "redact">)
   const state = stateOf(outcome);
   return {
     state,
-    at: last === null ? null : new Date(last.at).toISOString(),
+    at: timeOf(outcome, state),
     wip,
     files: last === null ? 0 : fileCount(last),
     commits: last?.commits.length ?? 0,
@@ -104,6 +112,15 @@ export const unreachedWords = (
   return { ...saved, pending: left(pending), skipped: left(skipped) };
 };
 
+/** What a save lacks, for people. */
+export const shownLack = (
+  { pending, skipped }: Pick<Save, "pending" | "skipped">,
+  redactor: Pick<Redactor, "redact">,
+) => {
+  const left = shownLeft(shownText(redactor));
+  return { pending: left(pending), skipped: left(skipped) };
+};
+
 /** A daemon's answer, for people. */
 export const restoredWords = (
   restored: Restored,
@@ -117,5 +134,8 @@ export const restoredWords = (
     renamed: restored.renamed.map(({ path, as }) => ({ path: text(path), as: text(as) })),
     skipped: shownLeft(text)(restored.skipped),
     error: restored.error === null ? null : redactor.redact(storableText(restored.error)),
+    ...(restored.notes !== undefined && {
+      notes: restored.notes.map((note) => redactor.redact(storableText(note))),
+    }),
   };
 };

@@ -364,6 +364,25 @@ const older = (open: Open): void => {
     expect(fresh.git("show", ":staged.txt")).toBe("older, staged");
   });
 
+  test("commits of a newer save take the branch from those of an older one, which stay beside it", async () => {
+    const workspace = open();
+    workspace.write("both.txt", "older\n");
+    workspace.commit("older");
+    const first = await workspace.save();
+    workspace.git("reset", "-q", "--hard", "HEAD~1");
+    workspace.write("both.txt", "newer\n");
+    workspace.commit("newer");
+    const { fresh, restored } = await workspace.restoreParts([[first], [await workspace.save()]]);
+    expect(restored).toMatchObject({
+      refs: expect.arrayContaining([BRANCH, `saved/${BRANCH}`]),
+      skipped: [],
+    });
+    expect(fresh.git("log", "-1", "--format=%s", BRANCH)).toBe("newer");
+    expect(fresh.git("log", "-1", "--format=%s", `saved/${BRANCH}`)).toBe("older");
+    expect(fresh.files).toMatchObject({ "both.txt": "newer\n", "both.txt.saved": "older\n" });
+    expect(fresh.git("status", "--porcelain")).toBe("?? both.txt.saved");
+  });
+
   test("paths that a newer save has staged are staged again on the commits of an older one", async () => {
     const workspace = open({ "changed.txt": "pushed\n", "removed.txt": "pushed\n" });
     workspace.write("older.txt", "older\n");

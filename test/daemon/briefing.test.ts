@@ -31,6 +31,13 @@ it.effect.each<Former>([
     restored: RESTORED,
     note: /restored: .* 2 changed files/,
   },
+  { what: "whose work was all pushed", wip: "", restored: { ...RESTORED, files: 0 }, note: null },
+  {
+    what: "with an older save elsewhere",
+    wip: "",
+    restored: { ...RESTORED, notes: ["The save of then is not here."] },
+    note: /2 changed files.* The save of then is not here\./,
+  },
   {
     what: "with work that no save has",
     lacks: "It is lost.",

@@ -105,6 +105,7 @@ it.effect("work on a dead node stays its own, and a sandbox that still runs is s
 it.effect("older saves of other nodes are brought back first, and those of a node that is away stay", () =>
   Effect.gen(function* () {
     const parts: unknown[] = [];
+    const unreached: unknown[] = [];
     const restored = { ...notRestored(""), error: null };
     const saves = yield* Effect.provide(
       Saves,
@@ -112,9 +113,10 @@ it.effect("older saves of other nodes are brought back first, and those of a nod
         nodeSaves,
         Layer.mergeAll(
           Layer.mock(LocalSaves, {
-            restore: ({ part }: { readonly part?: unknown }) =>
+            restore: ({ part, away }: { readonly part?: unknown; readonly away?: unknown }) =>
               Effect.sync(() => {
                 parts.push(part);
+                unreached.push(away);
                 return { ...restored, files: parts.length, refs: ["stash"] };
               }),
           } as never),
@@ -132,7 +134,7 @@ it.effect("older saves of other nodes are brought back first, and those of a nod
                   node: "one",
                   earlier: ["two", "far", "two"].map((node) => ({
                     id: node,
-                    at: "",
+                    at: `of ${node}`,
                     files: 1,
                     commits: 0,
                     node,
@@ -154,6 +156,8 @@ it.effect("older saves of other nodes are brought back first, and those of a nod
       { number: 1, isLast: false },
       { number: 2, isLast: true },
     ]);
+    // The last delivery names the others.
+    expect(unreached).toEqual([undefined, ["of far"]]);
   }),
 );
 

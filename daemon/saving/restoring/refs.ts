@@ -1,5 +1,8 @@
 /* oxlint-disable no-await-in-loop -- refs have an order */
-/** Puts restored commits under names: their own, if nothing is lost by that, else `saved/<branch>` beside it. */
+/**
+ * Puts restored commits under names: their own, if nothing is lost by that, else `saved/<branch>` beside it. A newer save's commits take
+ * the name from those of an older save.
+ */
 import type { ListedCommits } from "../../../src/domain/save/listing.ts";
 import type { Left } from "../left.ts";
 import type { Repository } from "../repository.ts";
@@ -77,6 +80,9 @@ export class Refs {
     const mayMove = isOwn && (there === undefined || (await isAncestor(this.#repository, there, commit)));
     if (there !== undefined && (await isAncestor(this.#repository, commit, there))) {
       this.landed.set(ref, ref);
+    } else if (there !== undefined && (await this.#isOlder({ there, commit, tip }))) {
+      if ((await this.keep(name, there)) !== null && (await this.#set(ref, commit))) this.#tell(name);
+      this.landed.set(ref, ref);
     } else if (mayMove && (await this.#set(ref, commit))) {
       this.landed.set(ref, ref);
       this.#tell(name);
@@ -84,6 +90,21 @@ export class Refs {
       const kept = await this.keep(name, commit);
       if (kept !== null) this.landed.set(ref, kept);
     }
+  }
+
+  /** Whether a branch is where only an older save can have moved it: both follow the commit that was checked out. */
+  async #isOlder({
+    there,
+    commit,
+    tip,
+  }: {
+    readonly there: string;
+    readonly commit: string;
+    readonly tip: string | null;
+  }): Promise<boolean> {
+    if (tip === null || there === tip) return false;
+    const follows = (one: string) => isAncestor(this.#repository, tip, one);
+    return (await follows(there)) && (await follows(commit));
   }
 
   async #stash(number: number, commit: string): Promise<void> {

@@ -98,7 +98,7 @@ class Restoring {
     this.#state = new Writer(repository.directory);
   }
 
-  async finish({ missing, error }: RestorePlan): Promise<Restored> {
+  async finish({ missing, notes, error }: RestorePlan): Promise<Restored> {
     return {
       wip: null,
       commits: await this.#countCommits(),
@@ -107,6 +107,7 @@ class Restoring {
       renamed: this.#renamed,
       skipped: [...missing, ...this.#left.all],
       error,
+      ...(notes !== undefined && { notes }),
     };
   }
 

@@ -55,6 +55,8 @@ export const LeftOut = Schema.Struct({
   path: Schema.String,
   reason: Schema.String,
   count: Schema.optionalKey(Schema.Finite),
+  /** The save has an earlier version of it. Absent: it has none, or that is not known. */
+  older: Schema.optionalKey(Schema.Literal(true)),
 });
 export type LeftOut = typeof LeftOut.Type;
 
@@ -129,6 +131,8 @@ export const RestorePlan = Schema.Struct({
   saves: Schema.Array(RestoredSave),
   /** Parts that are known to be missing, with reasons. */
   missing: Schema.Array(LeftOut),
+  /** Sentences for the note in the conversation: what these saves never had, and saves that cannot come. Absent: none. */
+  notes: Schema.optionalKey(Schema.Array(Schema.String)),
   error: Schema.NullOr(Schema.String),
 });
 export type RestorePlan = typeof RestorePlan.Type;

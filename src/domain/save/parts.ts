@@ -208,8 +208,14 @@ export const compare = (
   const formerItems = new Map(former?.items.map((item) => [itemKey(item), item]));
   const items = listing.items.flatMap((item) => {
     if (stock.has(item)) return [item];
-    pending.push({ path: item.path, reason: reasons.ofItem(item) });
-    return formerItems.get(itemKey(item)) ?? [];
+    const last = formerItems.get(itemKey(item));
+    const hasOlder = last !== undefined && last.object !== null;
+    pending.push({
+      path: item.path,
+      reason: reasons.ofItem(item),
+      ...(hasOlder && { older: true as const }),
+    });
+    return last ?? [];
   });
   const formerRefs = new Map(former?.commits.map((ref) => [refKey(ref), ref]));
   const stored = new Map<string, StoredRef>();

@@ -18,6 +18,10 @@ export const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   in_the_way: "something else is in its place",
 };
 
+/** A path's reason, and whether an earlier version of it is saved, in words. */
+export const leftOutText = ({ reason, older }: { readonly reason: string; readonly older?: true }): string =>
+  `${leftOutWords(reason)}${older === true ? ", and an earlier version is saved" : ""}`;
+
 /** In words. Saves of earlier versions have sentences, which stay. */
 export const leftOutWords = (reason: string): string =>
   Object.hasOwn(LEFT_OUT_WORDS, reason) ? (LEFT_OUT_WORDS[reason] ?? reason) : reason.replaceAll("_", " ");

@@ -1,7 +1,7 @@
 /** What a session says of its saved work, and of what a new sandbox brought back of it (saves.md 5, 6). */
 import * as Schema from "effect/Schema";
 import { LeftOut } from "./listing.ts";
-import { leftOutWords } from "./reasons.ts";
+import { leftOutText } from "./reasons.ts";
 
 /** A save of an earlier sandbox that no sandbox has brought back whole. */
 export const EarlierSave = Schema.Struct({
@@ -22,7 +22,8 @@ export const Saved = Schema.Struct({
       "`complete`: everything was saved or pushed when the last save ended. `partial`: all but `pending`, or later changes are lost, as `error` says. `failed`: nothing could be read or saved this time, and what an earlier save has stays.",
   }),
   at: Schema.NullOr(Schema.String).annotate({
-    description: "When the last part was saved, ISO 8601. Null: never, or by an earlier version.",
+    description:
+      "When the last part was saved, ISO 8601. Without any work: when everything was seen to be pushed. Null: never, or by an earlier version.",
   }),
   wip: Schema.NullOr(Schema.String).annotate({
     description:
@@ -70,6 +71,10 @@ export const Restored = Schema.Struct({
   nodes: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
     description: "Nodes that gave older saves, beside the one of `saved.node`.",
   }),
+  notes: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+    description:
+      "Sentences on work that could not come back: earlier saves on nodes that do not answer, and what earlier saves never had.",
+  }),
 });
 export type Restored = typeof Restored.Type;
 
@@ -81,6 +86,9 @@ export const restoredTogether = (first: Restored, next: Restored): Restored => (
   renamed: [...first.renamed, ...next.renamed],
   skipped: [...first.skipped, ...next.skipped],
   error: first.error ?? next.error,
+  ...((first.notes ?? next.notes) !== undefined && {
+    notes: [...(first.notes ?? []), ...(next.notes ?? [])],
+  }),
 });
 
 /** A sandbox that has nothing beside what was pushed. */
@@ -166,6 +174,8 @@ export const savedWords = (saved: Saved | null): string => {
   if (saved.at === null)
     return saved.wip === null ? "It had nothing saved." : "Its last save is from its last stop.";
   const { at, files, commits, pending } = saved;
+  if (saved.state === "complete" && files + commits === 0)
+    return `At ${at}, its work was pushed. Later changes are lost.`;
   const has = `${counted(files, "file", "files")} and unpushed commits of ${counted(commits, "ref", "refs")}`;
   const lacks = countLeft(pending);
   const rest = lacks === 0 ? "" : `, and lacks ${counted(lacks, "path", "paths")}`;
@@ -182,7 +192,7 @@ const listed = (names: readonly string[], count = names.length): string => {
 
 const listedLeft = (left: readonly LeftOut[]): string =>
   listed(
-    left.map(({ path, reason }) => `${path} (${leftOutWords(reason)})`),
+    left.map((one) => `${one.path} (${leftOutText(one)})`),
     countLeft(left),
   );
 
@@ -210,14 +220,20 @@ const UNREADABLE: ReadonlySet<string> = new Set(["unreadable", "unreadable_now"]
 /** What saved work lacks of what its sandbox had, as sentences for the next agent. Null: nothing, as far as is known. */
 export const lackingWords = (saved: Saved | null): string | null => {
   if (saved === null) return null;
-  const { pending, skipped, error } = saved;
-  const paths = [...pending, ...skipped.filter(({ reason }) => UNREADABLE.has(reason))];
-  const words = [
-    ...(error === null ? [] : [`${error.replace(/\.$/, "")}.`]),
-    ...(paths.length === 0 ? [] : [`No save has the newest version of ${listedLeft(paths)}.`]),
-  ];
+  const { error } = saved;
+  const words = [...(error === null ? [] : [`${error.replace(/\.$/, "")}.`]), ...lackingPaths(saved)];
   return words.length === 0 ? null : words.join(" ");
 };
+
+/** The paths whose newest version a save does not have, as a sentence. None: it has all. */
+export const lackingPaths = ({ pending, skipped }: Pick<Saved, "pending" | "skipped">): readonly string[] => {
+  const paths = [...pending, ...skipped.filter(({ reason }) => UNREADABLE.has(reason))];
+  return paths.length === 0 ? [] : [`No save has the newest version of ${listedLeft(paths)}.`];
+};
+
+/** A save that stays, because its node does not answer. @param at when it was made, ISO 8601 */
+export const awayWords = (at: string): string =>
+  `The save of ${at} is not here, because its node does not answer. It stays, and the next restart asks for it again.`;
 
 /** What a session says if a save could not be made: what the last one has stays. */
 export const unfinished = (last: Saved | null, error: string): Saved =>

@@ -114,7 +114,7 @@ test("a listed path that is not stored is named with its reason, and stays as th
   const found = compared({ items: [file("a"), file("b"), gone("c")] }, new Stock([former]), former, reasons);
   expect(found.items).toEqual([file("a", 1, { object: id("old") }), gone("c")]);
   expect(found.pending).toEqual([
-    { path: "a", reason: "limit" },
+    { path: "a", reason: "limit", older: true },
     { path: "b", reason: "not_stored_yet" },
   ]);
 });

@@ -1,5 +1,5 @@
 /** What a session says of its saved work, in words for a terminal. */
-import { leftOutWords } from "../../../domain/save/reasons.ts";
+import { leftOutText } from "../../../domain/save/reasons.ts";
 import { hasContents, runsWithoutSave } from "../../../domain/save/shown.ts";
 import type { Answer } from "../../contract.ts";
 import { second } from "../../terminal.ts";
@@ -24,8 +24,8 @@ export const leftOutLines = (paths: readonly LeftOut[]): readonly string[] => {
   const lines = paths
     .slice(0, LISTED)
     .map(
-      ({ path, reason, count = 1 }) =>
-        `${path}${count === 1 ? "" : ` and ${count - 1} more`}: ${leftOutWords(reason)}`,
+      ({ path, count = 1, ...why }) =>
+        `${path}${count === 1 ? "" : ` and ${count - 1} more`}: ${leftOutText(why)}`,
     );
   const rest = pathCount(paths.slice(LISTED));
   return rest === 0 ? lines : [...lines, `and ${rest} more, see --json`];
@@ -51,7 +51,7 @@ const savedText = (saved: Saved): string => {
   // A save of an earlier version is not counted, and has no time.
   const work = contents(saved) || (saved.at === null ? "a commit" : STAGED);
   if (saved.state === "complete")
-    return hasContents(saved) ? `complete${at}: ${work}` : "nothing, all was pushed";
+    return hasContents(saved) ? `complete${at}: ${work}` : `nothing, all was pushed${at}`;
   const isUnderWay = saved.error === null && saved.pending.every(({ reason }) => reason === "not_stored_yet");
   const head = saved.state === "failed" ? "the last save failed" : isUnderWay ? "so far" : "not all";
   const stored = hasContents(saved) ? `${work}${at}` : "nothing";
@@ -92,7 +92,7 @@ export const savedFields = (session: Session): readonly (readonly [string, strin
 /** The fields of what the session's sandbox brought back. */
 export const restoredFields = ({ restored }: Session): readonly (readonly [string, string | null])[] => {
   if (restored === null) return [];
-  const { commits, files, refs, renamed, skipped, error } = restored;
+  const { commits, files, refs, renamed, skipped, error, notes = [] } = restored;
   return [
     [
       "restored",
@@ -105,7 +105,7 @@ export const restoredFields = ({ restored }: Session): readonly (readonly [strin
         ...renamed.map(({ path, as }) => `${path} as ${as}`),
       ].join("\n"),
     ],
-    ["not restored", [error, listed(skipped)].filter((part) => part !== null).join("\n") || null],
+    ["not restored", [error, listed(skipped), ...notes].filter((part) => part !== null).join("\n") || null],
   ];
 };
 
