@@ -197,17 +197,18 @@ const listedLeft = (left: readonly LeftOut[]): string =>
   );
 
 /** What a sandbox brought back, as the note in the conversation says it. */
-export const restoredWords = ({ files, refs, renamed, skipped, error }: Restored): string =>
+export const restoredWords = ({ files, refs, renamed, skipped, error, notes = [] }: Restored): string =>
   [
     `Of the saved work, ${counted(files, "file", "files")} came back.`,
     ...(refs.length === 0 ? [] : [`Unpushed commits are on ${listed(refs)}.`]),
     ...(renamed.length === 0
       ? []
       : [
-          `Some files have a newer version, so the saved ones have other names: ${listed(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
+          `Something else is in the place of some files, so these have other names: ${listed(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
         ]),
     ...(skipped.length === 0 ? [] : [`Not back: ${listedLeft(skipped)}.`]),
     ...(error === null ? [] : [`Not everything could be restored: ${error}. The save stays.`]),
+    ...notes,
   ].join(" ");
 
 /** How many paths these are. */

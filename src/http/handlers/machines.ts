@@ -85,7 +85,7 @@ const workFacts = ({ status, saved, unsaved, restored }: Session): readonly stri
   ...(saved === null || isSafe(saved)
     ? []
     : [
-        `Its work is not saved whole${saved.error === null ? "" : `: ${saved.error}`} ${plural(countLeft(saved.pending), "path")} missing.`,
+        `Its work is not saved whole${saved.error === null ? "." : `: ${saved.error}`}${saved.pending.length === 0 ? "" : ` ${plural(countLeft(saved.pending), "path")} missing.`}`,
       ]),
   ...(status === "running" && saved !== null && saved.at !== null
     ? [`Its last save is of ${saved.at}.`]
