@@ -12,6 +12,7 @@ import { sandboxesStartHere } from "../support/requirements.ts";
 import { CHECK, WORK } from "./work-of-each-kind.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import {
+import { LOST_WORK } from "../../src/machines/sandbox.ts";
   Installation,
   type Json,
   type Life,
@@ -105,7 +106,7 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
       killSandbox(String(sandboxId));
       const [, , , project = "", , id = ""] = session.path.split("/");
       const failed = await life.session(project, id, ["failed"]);
-      expect(failed["saved"]).toMatchObject({ state: "complete", files: 1 });
+      expect(failed["saved"]).toMatchObject({ state: "partial", files: 1, error: LOST_WORK });
       expect((await runsAgain(session))["restored"]).toMatchObject({ files: 1, error: null });
       await session.run("grep -qx minutes minutes.txt");
       await session.stop();
