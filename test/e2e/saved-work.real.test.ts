@@ -11,8 +11,8 @@ import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { CHECK, WORK } from "./work-of-each-kind.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
-import {
 import { LOST_WORK } from "../../src/machines/sandbox.ts";
+import {
   Installation,
   type Json,
   type Life,
