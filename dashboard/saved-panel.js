@@ -185,7 +185,7 @@ const restoredParts = ({ commits, files, refs, renamed, skipped, error, notes = 
       renamed.map(({ path, as }) => h("li", {}, code(path), " came back as ", code(as))),
     ),
   error !== null && h("p", { class: "refusal" }, prose(error)),
-  notes.map((note) => h("p", { class: "refusal" }, prose(note))),
+  ...notes.map((note) => h("p", { class: "refusal" }, prose(note))),
   pathList("Not brought back", skipped),
 ];
 
