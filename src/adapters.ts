@@ -24,7 +24,11 @@ import { openExternal, plainRemote } from "./git/upstream/external.ts";
 import { githubRepositories } from "./git/github/backend.ts";
 import { hostedBackend } from "./git/repository/hosted.ts";
 import { makeWire } from "./git/github/wire.ts";
-import { KeptRepositories } from "./git/kept.ts";
+import { type KeptHere, KeptRepositories } from "./git/kept.ts";
+import { thrownText } from "./ground/thrown.ts";
+import { layerStorePlace } from "./builder/buildah/layer-stores.ts";
+import { projectFiles } from "./sandbox/packages/store.ts";
+import type { ProjectPlace } from "./services/projects/project-places.ts";
 import { keptHosted, keptMirrors } from "./git/repository/kept-here.ts";
 import { Connections, connections } from "./git/connection.ts";
 import { GitBackend, type GitError } from "./git/port.ts";
@@ -54,7 +58,7 @@ import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/options.ts";
 import type { Kind } from "./sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
-import { imagesInUse, leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";
+import { imagesInUse, leaveRunDirectory, removeTree, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./features/notifications/sender.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
@@ -149,6 +153,30 @@ export const repositories = Effect.fnUntraced(function* (
   );
   return { endpoint, ports };
 });
+
+/** Where this node's disk has something of a project. Sandboxes and images are removed by their own duties. */
+export const projectPlaces = (
+  { dataDir }: Pick<Place, "dataDir">,
+  { kept, removeSaves }: { readonly kept: readonly KeptHere[]; readonly removeSaves: ProjectPlace["remove"] },
+): readonly ProjectPlace[] => {
+  const directory = (what: string, placeOf: (projectId: string) => string): ProjectPlace => ({
+    what,
+    remove: (projectId) =>
+      Effect.tryPromise({
+        try: () => removeTree(placeOf(projectId)),
+        catch: (error) => ({ message: thrownText(error) }),
+      }),
+  });
+  return [
+    ...kept.map(({ remove }): ProjectPlace => ({
+      what: "the repository",
+      remove: (projectId) => remove({ projectId }),
+    })),
+    { what: "saved work", remove: removeSaves },
+    directory("layers of builds", (id) => layerStorePlace(path.join(dataDir, "environments"), id)),
+    directory("packages", (id) => projectFiles(path.join(dataDir, "packages"), id)),
+  ];
+};
 
 /** Saved work as the service has it: this node's, and what the other nodes have. */
 export const savedWork = ({ config, dataDir, installation }: Place) =>

@@ -265,6 +265,13 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       unread.add(project.id);
       isUnread.openUnsafe();
     };
+    /** A project that is gone. */
+    const forget = (id: string): void => {
+      readings.delete(id);
+      if (!held.delete(id)) return;
+      unread.add(id);
+      isUnread.openUnsafe();
+    };
     /**
      * A project that cannot be held is logged and keeps its former version, which Y1 makes harmless. The others are
      * held.
@@ -277,7 +284,9 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       );
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
-        const states = yield* projects.states(ids.slice(from, from + PAGE));
+        const asked = ids.slice(from, from + PAGE);
+        const states = yield* projects.states(asked);
+        for (const id of asked) if (!states.some(({ project }) => project.id === id)) forget(id);
         // A full manifest takes some ms to parse: other fibers run in between.
         yield* Effect.forEach(states, (state) => Effect.andThen(holdOrLog(state), Effect.yieldNow), {
           discard: true,
