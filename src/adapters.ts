@@ -58,7 +58,12 @@ import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/options.ts";
 import type { Kind } from "./sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
-import { imagesInUse, leaveRunDirectory, removeTree, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";
+import {
+  imagesInUse,
+  leaveRunDirectory,
+  removeTree,
+  runDirectoryOf,
+} from "./sandbox/machine/disk/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./features/notifications/sender.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";

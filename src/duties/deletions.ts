@@ -64,34 +64,39 @@ const emptied = ({ what, remove }: ProjectPlace, projectId: string) =>
     ),
   );
 
-/** Removes files of projects that are gone, and forgets those projects. */
-const makeSweep = Effect.gen(function* () {
+/** Removes the rows of projects whose time has come (R3). */
+export const removeDue = Effect.gen(function* () {
+  if ((yield* Pause).isOn) return;
+  const due = yield* (yield* ProjectDeletions).due(yield* Clock.currentTimeMillis);
+  yield* Effect.forEach(due, (project) => dutyPart("deletions", removeRows(project)), { discard: true });
+});
+
+/** @returns a look that removes files of projects that are gone, and returns these projects (R1, R2) */
+export const makeSweep = Effect.gen(function* () {
   const swept = new Set<string>();
   const places = yield* ProjectPlaces;
   const deletions = yield* ProjectDeletions;
-  const directory = yield* Directory;
   return Effect.gen(function* () {
-    for (const id of yield* deletions.gone) {
+    const gone = yield* deletions.gone;
+    for (const id of gone) {
       if (swept.has(id)) continue;
       const done = yield* Effect.forEach(places, (place) => emptied(place, id));
-      if (directory.known(id) !== null) yield* directory.refresh(id);
       if (done.every(Boolean)) swept.add(id);
     }
+    return gone;
   });
 });
 
-/** One round of a node, which remembers what it has removed (R1). */
-export const makeDeletions = Effect.gen(function* () {
+const makeRound = Effect.gen(function* () {
   const sweep = yield* makeSweep;
+  const directory = yield* Directory;
   return Effect.gen(function* () {
     yield* stopDeleted;
-    if ((yield* Pause).isOn) return;
-    const due = yield* (yield* ProjectDeletions).due(yield* Clock.currentTimeMillis);
-    yield* Effect.forEach(due, (project) => dutyPart("deletions", removeRows(project)), { discard: true });
-    yield* sweep;
+    yield* removeDue;
+    for (const id of yield* sweep) if (directory.known(id) !== null) yield* directory.refresh(id);
   });
 });
 
 export const deletionsLayer = Layer.effectDiscard(
-  Effect.flatMap(makeDeletions, (round) => runDuty("deletions", { round, periodMs: DUTIES.deletions.periodMs })),
+  Effect.flatMap(makeRound, (round) => runDuty("deletions", { round, periodMs: DUTIES.deletions.periodMs })),
 );

@@ -377,8 +377,8 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "projects credential set": {
     args: () => [world.externalPid, "--username", "ci", "--password-file", "-"],
     input: "canary-password-7f3a\n",
-    human: /^the repository credential of elsewhere was replaced\n$/,
-    json: { name: "elsewhere" },
+    human: /^the repository credential of elsewhere [-0-9a-f]+ was replaced\n$/,
+    json: {},
     refused: [["--app-id", "1"], 2, /^Give --app-id, --installation-id and --app-key-file together\.\n$/],
   },
   "projects credential delete": {

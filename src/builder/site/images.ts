@@ -259,7 +259,9 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
     build,
     lookUp,
     find: (id) => Effect.orDie(find(id)),
-    held: Effect.promise(async () => (await store.list()).flatMap(({ name }) => buildOfImageName(name) ?? [])),
+    held: Effect.promise(async () =>
+      (await store.list()).flatMap(({ name }) => buildOfImageName(name) ?? []),
+    ),
     noteUse: (id, now) => Effect.promise(() => store.noteUse(buildImageName(id), now)),
     collect: collecting(options),
   });

@@ -78,7 +78,10 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
     });
     const changes = { name: request.name, repository: source.kind, default_branch: made.defaultBranch };
     const row = { action: "project.created", target: id, projectId: id, changes } as const;
-    return yield* project.pipe(audited(() => row), Effect.catchTag("Taken", nameTaken));
+    return yield* project.pipe(
+      audited(() => row),
+      Effect.catchTag("Taken", nameTaken),
+    );
   });
   const project = yield* (yield* Creations).during(id, making);
   yield* (yield* Manifests).sync(project);

@@ -31,14 +31,18 @@ const restore = (tables: TableSet, id: string, now: number) => {
   return tables.projects.get(id)?.record ?? null;
 };
 
-const drop = <Row>(rows: Map<string, Row>, isDoomed: (row: Row, key: string) => boolean): readonly string[] => {
+const drop = <Row>(
+  rows: Map<string, Row>,
+  isDoomed: (row: Row, key: string) => boolean,
+): readonly string[] => {
   const doomed = [...rows].filter(([key, row]) => isDoomed(row, key)).map(([key]) => key);
   for (const key of doomed) rows.delete(key);
   return doomed;
 };
 
 const isBusy = (tables: TableSet, projectId: string): boolean => {
-  const isOwn = ({ record }: { readonly record: { readonly projectId: string } }) => record.projectId === projectId;
+  const isOwn = ({ record }: { readonly record: { readonly projectId: string } }) =>
+    record.projectId === projectId;
   const sessions = [...tables.sessions.values()].filter(isOwn).map(({ record }) => record);
   const ids = new Set(sessions.map(({ id }) => id));
   return (
@@ -55,7 +59,8 @@ const dropSessions = (tables: TableSet, projectId: string): readonly string[] =>
   const sessions = drop(tables.sessions, ({ record }) => record.projectId === projectId);
   const isOf = (id: string) => sessions.includes(id);
   const sandboxes = drop(tables.sandboxes, ({ record }) => isOf(record.sessionId));
-  for (const rows of [tables.conversations, tables.logs, tables.suspensions]) drop<unknown>(rows, (_, id) => isOf(id));
+  for (const rows of [tables.conversations, tables.logs, tables.suspensions])
+    drop<unknown>(rows, (_, id) => isOf(id));
   drop(tables.previews, ({ sessionId }) => isOf(sessionId));
   drop(tables.tokens, ({ sessionId }) => sessionId !== null && isOf(sessionId));
   for (const id of sessions) {

@@ -51,7 +51,11 @@ const insert = (
 };
 
 /** Fails if another project of the account has the name. */
-const requireFree = (tables: TableSet, { id, accountId }: Pick<Project, "id" | "accountId">, name: string) => {
+const requireFree = (
+  tables: TableSet,
+  { id, accountId }: Pick<Project, "id" | "accountId">,
+  name: string,
+) => {
   const key = projectNameKey(name);
   const isTaken = [...tables.projects.values()].some(
     ({ record }) => record.id !== id && record.accountId === accountId && projectNameKey(record.name) === key,

@@ -37,19 +37,24 @@ export const deleteProject = Effect.fnUntraced(function* (pid: string) {
 const notDeleted = () => new Conflict({ error: "The project is not deleted.", code: "not_deleted" });
 
 const isGoing = () =>
-  new Conflict({ error: "The project can no longer be restored: it is being removed.", code: "being_removed" });
+  new Conflict({
+    error: "The project can no longer be restored: it is being removed.",
+    code: "being_removed",
+  });
 
 /** Makes a deleted project what it was before. */
 export const restoreProject = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const now = yield* Clock.currentTimeMillis;
-  const restored = yield* (yield* ProjectDeletions).restore(pid, now).pipe(
-    audited((made) =>
-      made === null
-        ? null
-        : { action: "project.restored", target: pid, changes: { name: made.name, status: made.status } },
-    ),
-  );
+  const restored = yield* (yield* ProjectDeletions)
+    .restore(pid, now)
+    .pipe(
+      audited((made) =>
+        made === null
+          ? null
+          : { action: "project.restored", target: pid, changes: { name: made.name, status: made.status } },
+      ),
+    );
   if (restored === null) return yield* project.status === "deleted" ? isGoing() : notDeleted();
   yield* (yield* Manifests).sync(restored);
   return projectWire(restored);

@@ -109,13 +109,17 @@ const makeRemoveRest = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const { say } = yield* Endings;
   return Effect.fnUntraced(function* (id: string, accountId: string, now: number) {
-    const builds = yield* sql<{ readonly id: string }>`SELECT id FROM environment_builds WHERE project_id = ${id}`;
+    const builds = yield* sql<{
+      readonly id: string;
+    }>`SELECT id FROM environment_builds WHERE project_id = ${id}`;
     yield* forgetActors(sql, "environment_build", idsOf(builds));
     yield* sql`DELETE FROM transitions WHERE actor_kind = 'trigger' AND actor_id LIKE ${`${id}/%`}`;
     yield* sql`DELETE FROM device_logins WHERE project_id = ${id}`;
     yield* sql`
       DELETE FROM tokens USING tokens AS opener WHERE tokens.opened_by = opener.id AND opener.project_id = ${id}`;
-    const tokens = yield* sql<{ readonly id: string }>`DELETE FROM tokens WHERE project_id = ${id} RETURNING id`;
+    const tokens = yield* sql<{
+      readonly id: string;
+    }>`DELETE FROM tokens WHERE project_id = ${id} RETURNING id`;
     yield* sql`
       UPDATE invitations SET projects = (
         SELECT coalesce(jsonb_agg(granted), '[]') FROM jsonb_array_elements(projects) AS granted

@@ -64,7 +64,9 @@ export const readProject = (sql: SqlClient.SqlClient, id: string) =>
 const orTaken =
   (name: string) =>
   <E>(error: E): E | Taken =>
-    isSqlError(error) && violatedConstraint(error) === "projects_name_key" ? new Taken({ what: name }) : error;
+    isSqlError(error) && violatedConstraint(error) === "projects_name_key"
+      ? new Taken({ what: name })
+      : error;
 
 const makeUpdate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;

@@ -97,14 +97,17 @@ const makePrune = Effect.gen(function* () {
     const tooMany =
       account === null
         ? 0
-        : yield* removeRequests(sql, sql`
+        : yield* removeRequests(
+            sql,
+            sql`
             SELECT ${account}::uuid, fire_id FROM (
               SELECT fire_id, sum(octet_length(body)) OVER (ORDER BY fire_id) AS until, octet_length(body) AS own
               FROM (
                 SELECT * FROM fire_requests WHERE account_id = ${account} ORDER BY fire_id LIMIT ${PRUNE_STEP}
               ) AS oldest
             ) AS doomed
-            WHERE until - own < (SELECT stored_request_bytes FROM accounts WHERE id = ${account}) - ${requestBytes}`);
+            WHERE until - own < (SELECT stored_request_bytes FROM accounts WHERE id = ${account}) - ${requestBytes}`,
+          );
     return tooMany + (yield* removeFires(sql, ids));
   });
 });
