@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { PROJECT_ID } from "./sample-project.ts";
+import { DELETED } from "./fake-settings.ts";
 import { CHECK_FAILED } from "./sample-settings.ts";
 import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
@@ -192,5 +193,26 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     hash: `${PROJECT}/settings`,
     shows: "form",
     act: pressed("Archive the project"),
+  },
+  {
+    name: "settings-delete",
+    hash: `${PROJECT}/settings?section=delete`,
+    shows: ".what-goes",
+  },
+  {
+    name: "settings-delete-mistyped",
+    hash: `${PROJECT}/settings?section=delete`,
+    shows: ".what-goes",
+    act: async (page) => {
+      await page.getByLabel("Type greeter to confirm").fill("greter");
+      await pressed("Delete this project")(page);
+      await page.getByRole("alert").waitFor();
+    },
+  },
+  {
+    name: "settings-deleted",
+    hash: `${PROJECT}/settings?section=delete`,
+    shows: "form",
+    change: withProject(DELETED),
   },
 ];

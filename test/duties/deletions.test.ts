@@ -1,6 +1,7 @@
 /** The files of projects that are gone, on several nodes over one store. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
 import * as Logger from "effect/Logger";
 import { describe, expect, it } from "vitest";
 import { makeSweep, removeDue } from "../../src/duties/deletions.ts";
@@ -50,10 +51,8 @@ const scene = Effect.gen(function* () {
   return { pid: world.projectId, other };
 });
 
-const run = <A, E>(effect: Effect.Effect<A, E, ProjectDeletions | Projects | never>): Promise<A> =>
-  Effect.runPromise(
-    (effect as Effect.Effect<A, E>).pipe(Effect.provide(memoryStore), Effect.provide(Logger.layer([]))),
-  );
+const run = <A, E>(effect: Effect.Effect<A, E, Layer.Success<typeof memoryStore>>): Promise<A> =>
+  Effect.runPromise(effect.pipe(Effect.provide(memoryStore), Effect.provide(Logger.layer([]))));
 
 describe("the files of a project that is gone", () => {
   it("are removed once by each node, also by one that was away when its rows went", () =>

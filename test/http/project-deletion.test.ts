@@ -61,7 +61,10 @@ const fill = async (name: string): Promise<readonly [string, string, string]> =>
   await putSecret(service, pid, SECRET_NAME, SECRET);
   const sid = await runSession(service, pid, { base_ref: "feature" });
   expectStatus(await ask("POST", `${pid}/sessions/${sid}/attachments?name=a.txt`, "a file"), 201);
-  expectStatus(await ask("POST", `${pid}/sessions/${sid}/messages`, { id: randomUUID(), text: "Go on." }), 201);
+  expectStatus(
+    await ask("POST", `${pid}/sessions/${sid}/messages`, { id: randomUUID(), text: "Go on." }),
+    201,
+  );
   await asked("POST", `${pid}/change-requests`, 201, { title: "A change", head_ref: "feature" });
   const fired = fields(expectStatus(await deliver(service, `${pid}/push`), 202));
   const { fire_id: fire } = await reached(service, pid, String(fired["session_id"]), "running");
