@@ -36,7 +36,9 @@ const Card = ({ project }: { readonly project: Project }) => (
     </p>
     <p className="tags">
       {project.status === "archived" && <Tag>archived</Tag>}
-      {project.deletes_at !== null && <Tag tone="bad">{`gone on ${moment(project.deletes_at)}`}</Tag>}
+      {project.deletes_at !== null && (
+        <Tag tone="bad">{`deleted, gone on ${moment(project.deletes_at)}`}</Tag>
+      )}
       {project.triggers_paused && <Tag tone="warn">triggers paused</Tag>}
     </p>
     {project.manifest.error !== null && (

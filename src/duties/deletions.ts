@@ -17,7 +17,7 @@ import { DUTIES } from "../services/duties.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 import { ProjectPlaces, type ProjectPlace } from "../services/projects/project-places.ts";
 import { told } from "../actors/delivery.ts";
-import { ProjectDeletions } from "../store/ports/projects/deletions.ts";
+import { ProjectDeletions } from "../store/ports/projects/project-deletions.ts";
 import type { Project } from "../store/ports/projects/projects.ts";
 
 /** Pause between two steps, so that a large project leaves the database to others. */

@@ -230,6 +230,12 @@ const world: World = {
     return externalPid;
   },
   openedPid,
+  sparePid: () => makeProject(service),
+  deletedPid: async () => {
+    const spare = await makeProject(service);
+    expectStatus(await service.request("DELETE", `/v1/projects/${spare}`), 202);
+    return spare;
+  },
   freshBranch,
   openRequest,
   comment: async () => {
@@ -263,7 +269,10 @@ beforeAll(async () => {
   });
   mcp = await startMcpServer([{ name: "read", description: "Reads a page." }]);
   externalPid = await makeExternal();
-  pid = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${connectorEntry(mcp.url)}` } });
+  pid = await makeProject(service, {
+    name: "project",
+    files: { "platform.toml": `${MANIFEST}\n${connectorEntry(mcp.url)}` },
+  });
   await Promise.all([putSecret(service, pid, SECRET_NAME, SECRET), pushBranches(BRANCHES)]);
 });
 afterAll(async () => {

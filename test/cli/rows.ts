@@ -368,6 +368,18 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { name: "project", triggers_paused: false },
     refused: [[], 2, /^Give at least one option\./],
   },
+  "projects delete": {
+    args: async () => [await world.sparePid()],
+    human: /\nstatus +deleted\ngone at +20\d\d-/,
+    json: { status: "deleted" },
+    refused: [[NOWHERE, "--yes"], 4, notFound("Project")],
+  },
+  "projects restore": {
+    args: async () => [await world.deletedPid()],
+    human: /\nstatus +active\n/,
+    json: { status: "active", deletes_at: null },
+    refused: [[NOWHERE], 4, notFound("Project")],
+  },
   "projects check": {
     args: async () => [await world.openedPid()],
     human: /^passed {3}host: The server answers\.\n[\s\S]*unknown {2}push: /,

@@ -7,7 +7,7 @@ import { EnvironmentBuilds } from "../../src/store/ports/projects/environment-bu
 import { Accounts } from "../../src/store/ports/people/accounts.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { People } from "../../src/store/ports/people/people.ts";
-import { ProjectDeletions } from "../../src/store/ports/projects/deletions.ts";
+import { ProjectDeletions } from "../../src/store/ports/projects/project-deletions.ts";
 import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { Fires } from "../../src/store/ports/triggers/fires.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";

@@ -95,7 +95,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
     shows: ".what-goes",
     does: async ({ press, write }) => {
       await write("Type greeter to confirm", "greeter");
-      await press("Delete this project");
+      await press("Delete the project");
     },
     writes: `DELETE ${API}`,
   },

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { makeSweep, removeDue } from "../../src/duties/deletions.ts";
 import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
 import { ProjectPlaces, type ProjectPlace } from "../../src/services/projects/project-places.ts";
-import { ProjectDeletions } from "../../src/store/ports/projects/deletions.ts";
+import { ProjectDeletions } from "../../src/store/ports/projects/project-deletions.ts";
 import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";

@@ -12,7 +12,7 @@ import { layerStorePlace } from "../../src/builder/buildah/layer-stores.ts";
 import { SimulatedSite } from "../../src/builder/site/simulated.ts";
 import { makeSweep, removeDue } from "../../src/duties/deletions.ts";
 import { RESTORABLE_MS } from "../../src/domain/project/deletion.ts";
-import { ProjectDeletions } from "../../src/store/ports/projects/deletions.ts";
+import { ProjectDeletions } from "../../src/store/ports/projects/project-deletions.ts";
 import type { Answer, TestService } from "../support/service/service.ts";
 import { startTestService } from "../support/service/service.ts";
 import {

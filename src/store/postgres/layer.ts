@@ -29,7 +29,7 @@ import * as Pauses from "./pauses.ts";
 import * as People from "./people/people.ts";
 import * as Previews from "./sessions/previews.ts";
 import * as ProjectChanges from "./projects/project-changes.ts";
-import * as ProjectDeletions from "./projects/deletions.ts";
+import * as ProjectDeletions from "./projects/project-deletions.ts";
 import * as ProjectUsage from "./projects/project-usage.ts";
 import * as Projects from "./projects/projects.ts";
 import * as Sandboxes from "./sessions/sandboxes.ts";

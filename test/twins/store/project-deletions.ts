@@ -1,10 +1,10 @@
-/** Deleted projects in memory: see postgres/projects/deletions.ts. All rows of a project go in one step. */
+/** Deleted projects in memory: see postgres/projects/project-deletions.ts. All rows of a project go in one step. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isRestorable } from "../../../src/domain/project/deletion.ts";
 import { isLive } from "../../../src/domain/session/session.ts";
 import { isLiveBuildState } from "../../../src/machines/environment-build.ts";
-import { ProjectDeletions } from "../../../src/store/ports/projects/deletions.ts";
+import { ProjectDeletions } from "../../../src/store/ports/projects/project-deletions.ts";
 import type { Project } from "../../../src/store/ports/projects/projects.ts";
 import { cancelWaiting } from "./queue.ts";
 import { Tables, type TableSet } from "./tables.ts";

@@ -6,7 +6,7 @@ import { stopDeleted } from "../../../duties/deletions.ts";
 import { audited } from "../../../services/audit.ts";
 import { Directory } from "../../../services/directory.ts";
 import { Manifests } from "../../../services/projects/manifests.ts";
-import { ProjectDeletions } from "../../../store/ports/projects/deletions.ts";
+import { ProjectDeletions } from "../../../store/ports/projects/project-deletions.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict, notFound } from "../../api/errors.ts";
 import { projectFor } from "../answers.ts";

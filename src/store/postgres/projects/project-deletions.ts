@@ -1,10 +1,10 @@
-/** Deleted projects. The rules are those of src/store/ports/projects/deletions.ts. */
+/** Deleted projects. The rules are those of src/store/ports/projects/project-deletions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { LIVE_SESSION_STATUSES } from "../../../domain/session/session.ts";
 import type { UnwantedSession } from "../../ports/people/people.ts";
-import { ProjectDeletions, type Removal } from "../../ports/projects/deletions.ts";
+import { ProjectDeletions, type Removal } from "../../ports/projects/project-deletions.ts";
 import type { Project } from "../../ports/projects/projects.ts";
 import { Endings } from "../connection/endings.ts";
 import { at, stored } from "../connection/statement.ts";
