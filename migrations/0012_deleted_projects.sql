@@ -27,7 +27,7 @@ BEGIN
       WHERE account_id = project.account_id AND name_key = lower(btrim(normalize(new_name, NFKC)))
     ) LOOP
       counter := counter + 1;
-      new_name := left(project.name, 190) || ' (' || counter || ')';
+      new_name := left(btrim(project.name), 190) || ' (' || counter || ')';
     END LOOP;
     UPDATE projects SET name = new_name, name_key = lower(btrim(normalize(new_name, NFKC))) WHERE id = project.id;
   END LOOP;

@@ -67,6 +67,7 @@ describe("a project", () => {
       account_id: expect.any(String),
       name: "Mine",
       status: "active",
+      deletes_at: null,
       repository: { kind: "hosted" },
       default_branch: "main",
       triggers_paused: false,
