@@ -173,7 +173,7 @@ const checkRemoval = (check: Check): void => {
       const { authenticate } = yield* Identity;
       yield* begin(world.projectId, times);
       expect(yield* removeAll(world.projectId)).toBe("removed");
-      expect(yield* removeAll(world.projectId)).toBe("removed");
+      expect(yield* removeAll(world.projectId)).toBe("gone");
       expect(yield* due(LATER)).toEqual([]);
       expect(yield* gone).toContain(world.projectId);
       expect(yield* gone).not.toContain(other.projectId);

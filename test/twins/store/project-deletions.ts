@@ -155,7 +155,7 @@ export const layer = Layer.effect(
     remove: (id, now) =>
       Effect.sync(() => {
         const project = tables.projects.get(id)?.record;
-        if (project === undefined) return "removed";
+        if (project === undefined) return "gone";
         if (!isDue(project, now) || isBusy(tables, id)) return "waits";
         removeAll(tables, id);
         return "removed";

@@ -13,8 +13,8 @@ import type { Stored } from "../journal.ts";
 import type { UnwantedSession } from "../people/people.ts";
 import type { Project } from "./projects.ts";
 
-/** `waits`: something of the project is live (X2). `more`: rows are left. */
-export type Removal = "waits" | "more" | "removed";
+/** `waits`: something of the project is live (X2). `more`: rows are left. `gone`: an earlier step, maybe of another node, was the last. */
+export type Removal = "waits" | "more" | "removed" | "gone";
 
 export class ProjectDeletions extends Context.Service<
   ProjectDeletions,

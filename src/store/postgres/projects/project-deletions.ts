@@ -140,7 +140,7 @@ const makeRemove = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (id: string, now: number) {
     const former = yield* readProject(sql, id);
-    if (former === null) return "removed" satisfies Removal;
+    if (former === null) return "gone" satisfies Removal;
     yield* lockAccount(sql, former.accountId);
     const due = yield* sql`SELECT id FROM projects WHERE id = ${id} AND deletes_at <= ${at(now)} FOR UPDATE`;
     if (due.length === 0 || (yield* isBusy(sql, id))) return "waits" satisfies Removal;
