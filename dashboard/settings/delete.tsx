@@ -8,7 +8,7 @@ import { notice } from "../notices.js";
 import { FrameAct } from "../ui/act.tsx";
 import { Form, TextField } from "../ui/form.tsx";
 
-/** Beyond so many sessions, the page says "more than". */
+/** Beyond so many sessions, the page says "at least". */
 const COUNTED_MAX = 200;
 
 type Saves = Answer<"GET /v1/projects/:pid/saves">;
@@ -29,7 +29,7 @@ const isUnmerged = ({ changes, change_request: proposed }: Session): boolean =>
 const WhatGoes = ({ project: { id: pid, repository }, saves }: Shown) => {
   const { data } = useQuery(sessionsQuery(pid));
   if (data === undefined) return null;
-  const least = data.next_cursor === null ? "" : "more than ";
+  const least = data.next_cursor === null ? "" : "at least ";
   const unmerged = data.sessions.filter(isUnmerged).length;
   const isHosted = repository.kind === "hosted";
   return (
