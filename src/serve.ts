@@ -20,7 +20,6 @@ import {
   hostedIn,
   outboundSender,
   type Place,
-  projectPlaces,
   providers,
   repositories,
   runner,
@@ -29,6 +28,7 @@ import {
   signInProviders,
   store,
   withDoor,
+  withPlaces,
 } from "./adapters.ts";
 import { NotBuilt } from "./ground/build-cache.ts";
 import { upstreamsLayer } from "./services/projects/upstreams.ts";
@@ -37,9 +37,6 @@ import { databaseRefusal } from "./installation/database-refusal.ts";
 import { dialAddress } from "./domain/service/address.ts";
 import { endStarter } from "./starter/starter.ts";
 import { GitBackend } from "./git/port.ts";
-import { KeptRepositories } from "./git/kept.ts";
-import { LocalSaves } from "./saves/layer.ts";
-import { ProjectPlaces } from "./services/projects/project-places.ts";
 import { repositoriesIn } from "./git/repository/repository-path.ts";
 import { requireGit } from "./git/run.ts";
 import { countBuffersWithHeap } from "./ground/heap.ts";
@@ -138,10 +135,6 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   yield* adopt(installation.nodeId, yield* repositoriesIn(hostedIn(dataDir)));
   const parts = Context.merge(own, kept.ports);
   const saved = yield* Layer.build(Layer.provide(savedWork(place), Layer.succeedContext(parts)));
-  const places = projectPlaces(place, {
-    kept: Context.get(parts, KeptRepositories),
-    removeSaves: Context.get(saved, LocalSaves).removeProject,
-  });
   const ending = yield* Deferred.make<void>();
   const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
   const first = yield* runService({
@@ -151,7 +144,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     publicUrl,
     git: withDoor(saved, kept.endpoint),
     ports: Layer.mergeAll(
-      Layer.succeedContext(Context.add(Context.merge(parts, saved), ProjectPlaces, places)),
+      Layer.succeedContext(withPlaces(place, Context.merge(parts, saved))),
       providers,
       outboundSender(config),
       connectorServers(config),

@@ -105,19 +105,19 @@ describe("what cannot be undone", () => {
   });
 });
 
-describe("the deletion of a project", () => {
-  const remove = async (input: string, ...more: readonly string[]) => {
-    const line = ["projects", "delete", id("000000a1"), ...more];
-    const ended = await runHere(line, { env: environment(), input, isWatched: true, isTyped: true });
-    return { ...ended, isDone: asked.includes(`DELETE /v1/projects/${id("000000a1")}`) };
-  };
+const removeProject = async (input: string, ...more: readonly string[]) => {
+  const line = ["projects", "delete", id("000000a1"), ...more];
+  const ended = await runHere(line, { env: environment(), input, isWatched: true, isTyped: true });
+  return { ...ended, isDone: asked.includes(`DELETE /v1/projects/${id("000000a1")}`) };
+};
 
+describe("the deletion of a project", () => {
   it("waits for the project's name, or --yes", async () => {
-    const mistyped = await remove("y\n");
+    const mistyped = await removeProject("y\n");
     expect(mistyped).toMatchObject({ code: 0, isDone: false });
     expect(mistyped.stderr).toContain(`Type the project's name, ${PROJECTS[0]?.name}, to delete it: `);
-    expect(await remove(`${PROJECTS[0]?.name}\n`)).toMatchObject({ isDone: true });
-    expect(await remove("", "--yes")).toMatchObject({ isDone: true });
+    expect(await removeProject(`${PROJECTS[0]?.name}\n`)).toMatchObject({ isDone: true });
+    expect(await removeProject("", "--yes")).toMatchObject({ isDone: true });
   });
 });
 

@@ -92,6 +92,8 @@ describe("migrations", () => {
   );
 });
 
+const id = (digits: number) => `00000000-0000-7000-8000-${String(digits).padStart(12, "0")}`;
+
 describe("the migration to unique names", () => {
   onEmptyDatabase(
     "gives a number to each later project of an account with the same name, and to no other",
@@ -99,7 +101,6 @@ describe("the migration to unique names", () => {
       const sql = yield* SqlClient.SqlClient;
       const known = yield* loadMigrations;
       yield* runMigrations(known.filter(({ name }) => name < "0012"));
-      const id = (digits: number) => `00000000-0000-7000-8000-${String(digits).padStart(12, "0")}`;
       for (const account of [1, 2]) {
         yield* sql`
           INSERT INTO accounts (id, name, tier, session_cap, created_at) VALUES (${id(account)}, 'a', 'free', 1, now())`;

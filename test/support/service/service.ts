@@ -29,14 +29,12 @@ import {
   connectorServers,
   hosted,
   outboundSender,
-  projectPlaces,
   repositories,
   tokenSignIn,
+  withPlaces,
 } from "../../../src/adapters.ts";
 import { readConfig, type Config, type Environment } from "../../../src/settings/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
-import { KeptRepositories } from "../../../src/git/kept.ts";
-import { ProjectPlaces } from "../../../src/services/projects/project-places.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 import { BodyTime } from "../../../src/http/reading/body.ts";
 import { routeTable } from "../../../src/api.ts";
@@ -319,13 +317,10 @@ export async function startTestService(
       repositories({ config, dataDir: config.dataDir }, Context.get(nodes, GitBackend)),
       Layer.provide(upstreamsLayer, Layer.succeedContext(own)),
     );
-    const places = projectPlaces(config, {
-      kept: Context.get(kept.ports, KeptRepositories),
-      removeSaves: Context.get(saved, Saves).removeProject,
-    });
     const parts = Context.add(nodes, LocalSaves, { ...Context.get(saved, Saves), unreached });
-    const context = Context.merge(Context.merge(own, nodes), kept.ports).pipe(
-      Context.add(ProjectPlaces, places),
+    const context = withPlaces(
+      config,
+      Context.merge(Context.merge(own, kept.ports), parts),
     ) as Context.Context<Inside>;
     yield* runService({
       config,
