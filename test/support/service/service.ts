@@ -320,7 +320,7 @@ export async function startTestService(
     const parts = Context.add(nodes, LocalSaves, { ...Context.get(saved, Saves), unreached });
     const context = withPlaces(
       config,
-      Context.merge(Context.merge(own, kept.ports), parts),
+      Context.merge(Context.merge(own, parts), kept.ports),
     ) as Context.Context<Inside>;
     yield* runService({
       config,
