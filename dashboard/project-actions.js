@@ -41,6 +41,11 @@ export const PROJECT_ACTIONS = {
     page.notice(`${title} is active again.`);
   },
 
+  "restore-project": async ({ project = "", title = "" }, page) => {
+    await post(`${projectPath(project)}/restore`);
+    page.notice(`${title} is restored.`);
+  },
+
   "check-again": () => checkAgain(),
 
   "sync-project": async ({ project = "" }, page) => {

@@ -1,6 +1,7 @@
 /** A project: its head with tabs, and what its pages share. */
 import { h } from "./dom.js";
-import { code, projectLink, tag, trail } from "./parts.js";
+import { moment } from "./format.js";
+import { button, code, projectLink, tag, trail } from "./parts.js";
 import { roleSentence } from "./roles.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
@@ -54,7 +55,7 @@ export const projectHead = (project, tab) => [
       repositoryName(project),
       " · default branch ",
       code(project.default_branch),
-      project.status === "archived" && tag("archived"),
+      isArchived(project) && tag(project.status),
       project.triggers_paused && tag("triggers paused", "warn"),
     ),
     roleView(project.id),
@@ -71,12 +72,13 @@ export const projectHead = (project, tab) => [
       tabLink(project, tab, ["/settings", "Settings"]),
     ),
   ),
+  project.status === "deleted" && deletedView(project),
   // The settings say it beside the button.
-  isArchived(project) && tab !== "/settings" && archivedView(project),
+  project.status === "archived" && tab !== "/settings" && archivedView(project),
 ];
 
-/** Whether the project starts no sessions. @param {Project} project */
-export const isArchived = ({ status }) => status === "archived";
+/** Whether the project starts no sessions. One that is deleted waits for its end in this way. @param {Project} project */
+export const isArchived = ({ status }) => status !== "active";
 
 /** @param {Project} project */
 const archivedView = ({ id }) =>
@@ -85,6 +87,17 @@ const archivedView = ({ id }) =>
     { class: "callout", "data-key": "archived" },
     "This project is archived: it starts no sessions, and its triggers do not run. ",
     h("a", { href: projectLink(id, "/settings") }, "Reactivate it in the settings"),
+  );
+
+/** @param {Project} project */
+const deletedView = ({ id, name, deletes_at }) =>
+  h(
+    "p",
+    { class: "callout", "data-tone": "warn", "data-key": "deleted" },
+    "This project is deleted. It will be gone, with everything in it, on ",
+    moment(deletes_at ?? ""),
+    ". ",
+    button("restore-project", "Restore", { "data-project": id, "data-title": name }),
   );
 
 /** @param {string} id */

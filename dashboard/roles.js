@@ -26,7 +26,7 @@ const NEEDED = {
     "sync-project approve-call deny-call build-environment cancel-build",
   owner:
     "add-secret set-secret delete-secret try-key make-webhook-secret set-model-key save-project save-roles set-member " +
-    "remove-member set-connector-credential authorize-connector refresh-connector accept-connector forget-connector-credential add-receiver test-receiver rotate-receiver disable-receiver enable-receiver remove-receiver replay-delivery replace-credential check-again pause-triggers resume-triggers archive-project reactivate-project",
+    "remove-member set-connector-credential authorize-connector refresh-connector accept-connector forget-connector-credential add-receiver test-receiver rotate-receiver disable-receiver enable-receiver remove-receiver replay-delivery replace-credential check-again pause-triggers resume-triggers archive-project reactivate-project delete-project restore-project",
 };
 
 /** Null: nothing is forbidden, as far as the page knows. @type {{project: string, role: ProjectRole, merge: ProjectRole, at: number} | null} */

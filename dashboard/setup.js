@@ -222,7 +222,9 @@ const firstSession = (project, canStart) =>
         h(
           "p",
           { class: "quiet" },
-          isArchived(project) ? "An archived project starts no sessions." : "A session needs a model first.",
+          isArchived(project)
+            ? `The project is ${project.status}, and starts no sessions.`
+            : "A session needs a model first.",
         ),
       ];
 

@@ -146,6 +146,7 @@ CREATE INDEX change_requests_list_idx ON public.change_requests USING btree (pro
 CREATE UNIQUE INDEX change_requests_open_head_key ON public.change_requests USING btree (project_id, head_ref) WHERE (status = 'open'::text);
 CREATE INDEX change_requests_pull_idx ON public.change_requests USING btree (project_id, pull_number) WHERE (pull_number IS NOT NULL);
 CREATE INDEX change_requests_pulls_idx ON public.change_requests USING btree (project_id, number) WHERE ((status = 'open'::text) OR (pull_status = ANY (ARRAY['wanted'::text, 'open'::text])));
+CREATE INDEX change_requests_session_idx ON public.change_requests USING btree (session_id) WHERE (session_id IS NOT NULL);
 
 CREATE TABLE clone_credentials (
   hash text NOT NULL,
@@ -160,6 +161,7 @@ CREATE TABLE clone_credentials (
   CONSTRAINT clone_credentials_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
 );
 CREATE INDEX clone_credentials_sandbox_idx ON public.clone_credentials USING btree (sandbox_id, expires_at);
+CREATE INDEX clone_credentials_session_idx ON public.clone_credentials USING btree (session_id);
 
 CREATE TABLE cluster_locks (
   shard_id text NOT NULL,
@@ -343,6 +345,12 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
   CONSTRAINT conversations_state_known CHECK ((state = ANY (ARRAY['idle'::text, 'sending'::text, 'running'::text, 'requires_action'::text]))),
   CONSTRAINT conversations_turn_state_known CHECK ((turn_state = ANY (ARRAY['idle'::text, 'running'::text, 'requires_action'::text])))
+);
+
+CREATE TABLE deleted_projects (
+  id uuid NOT NULL,
+  deleted_at timestamp with time zone NOT NULL,
+  CONSTRAINT deleted_projects_pkey PRIMARY KEY (id)
 );
 
 CREATE TABLE device_logins (
@@ -542,6 +550,7 @@ CREATE INDEX fires_failed_trigger_idx ON public.fires USING btree (project_id, t
 CREATE UNIQUE INDEX fires_instant_key ON public.fires USING btree (project_id, trigger_slug, scheduled_for) WHERE ((kind = 'cron'::text) AND (replay_of IS NULL) AND (status <> 'duplicate'::text));
 CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received_at, id);
 CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);
+CREATE INDEX fires_session_idx ON public.fires USING btree (session_id) WHERE (session_id IS NOT NULL);
 CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at, id);
 
 CREATE TABLE identities (
@@ -826,16 +835,27 @@ CREATE TABLE projects (
   default_role text,
   merge_role text NOT NULL,
   approvals_required integer NOT NULL DEFAULT 0,
+  deletes_at timestamp with time zone,
+  former_status text,
+  name_key text NOT NULL,
   CONSTRAINT projects_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT projects_approvals_required_known CHECK (((approvals_required >= 0) AND (approvals_required <= 10))),
   CONSTRAINT projects_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT projects_default_role_known CHECK ((default_role = ANY (ARRAY['viewer'::text, 'member'::text]))),
+  CONSTRAINT projects_deletion_whole CHECK ((num_nonnulls(deletes_at, former_status) =
+CASE
+    WHEN (status = 'deleted'::text) THEN 2
+    ELSE 0
+END)),
+  CONSTRAINT projects_former_status_known CHECK ((former_status = ANY (ARRAY['active'::text, 'archived'::text]))),
   CONSTRAINT projects_merge_role_known CHECK ((merge_role = ANY (ARRAY['member'::text, 'owner'::text]))),
   CONSTRAINT projects_pkey PRIMARY KEY (id),
-  CONSTRAINT projects_status_known CHECK ((status = ANY (ARRAY['active'::text, 'archived'::text])))
+  CONSTRAINT projects_status_known CHECK ((status = ANY (ARRAY['active'::text, 'archived'::text, 'deleted'::text])))
 );
 CREATE INDEX projects_account_idx ON public.projects USING btree (account_id, created_at DESC, id DESC);
 CREATE INDEX projects_changed_idx ON public.projects USING btree (changed_tx);
+CREATE INDEX projects_deletion_idx ON public.projects USING btree (deletes_at) WHERE (deletes_at IS NOT NULL);
+CREATE UNIQUE INDEX projects_name_key ON public.projects USING btree (account_id, name_key);
 
 CREATE TABLE schema_migrations (
   name text NOT NULL,
@@ -957,6 +977,8 @@ CREATE INDEX tokens_account_idx ON public.tokens USING btree (account_id, create
 CREATE INDEX tokens_browser_idx ON public.tokens USING btree (user_id, created_at DESC, id DESC) WHERE (kind = 'browser'::text);
 CREATE INDEX tokens_identity_idx ON public.tokens USING btree (identity_id) WHERE (identity_id IS NOT NULL);
 CREATE INDEX tokens_opened_by_idx ON public.tokens USING btree (opened_by) WHERE (opened_by IS NOT NULL);
+CREATE INDEX tokens_sandbox_idx ON public.tokens USING btree (sandbox_id) WHERE (sandbox_id IS NOT NULL);
+CREATE INDEX tokens_session_idx ON public.tokens USING btree (session_id) WHERE (session_id IS NOT NULL);
 
 CREATE TABLE transitions (
   actor_kind text NOT NULL,

@@ -11,6 +11,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   sign_in_links: "A one-time link that signs a browser in, as a hash.",
   identities: "What a sign-in provider calls a person: the issuer and its subject.",
   projects: "A project: its repository, default branch, and the node that stores a hosted repository.",
+  deleted_projects: "The id of a project that is gone, so that each node removes its files.",
   project_credentials: "The encrypted credential of a repository at another server.",
   project_manifests: "The last reading of `platform.toml`, and the last good one.",
   project_secrets: "An encrypted secret, and for a while the value that it replaced.",

@@ -25,6 +25,10 @@ import { githubRepositories } from "./git/github/backend.ts";
 import { hostedBackend } from "./git/repository/hosted.ts";
 import { makeWire } from "./git/github/wire.ts";
 import { KeptRepositories } from "./git/kept.ts";
+import { thrownText } from "./ground/thrown.ts";
+import { layerStorePlace } from "./builder/buildah/layer-stores.ts";
+import { projectFiles } from "./sandbox/packages/store.ts";
+import { type ProjectPlace, ProjectPlaces } from "./services/projects/project-places.ts";
 import { keptHosted, keptMirrors } from "./git/repository/kept-here.ts";
 import { Connections, connections } from "./git/connection.ts";
 import { GitBackend, type GitError } from "./git/port.ts";
@@ -39,7 +43,7 @@ import { simulatedSite } from "./builder/site/simulated.ts";
 import { type Installation, linkSecret } from "./installation/identity.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { nodeSaves } from "./nodes/saves.ts";
-import { localSaves, SavesDoor } from "./saves/layer.ts";
+import { LocalSaves, localSaves, SavesDoor } from "./saves/layer.ts";
 import { upstreamsLayer } from "./services/projects/upstreams.ts";
 import { serviceAddresses } from "./sandbox/egress-policy.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
@@ -54,7 +58,12 @@ import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/options.ts";
 import type { Kind } from "./sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
-import { imagesInUse, leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";
+import {
+  imagesInUse,
+  leaveRunDirectory,
+  removeTree,
+  runDirectoryOf,
+} from "./sandbox/machine/disk/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./features/notifications/sender.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
@@ -149,6 +158,33 @@ export const repositories = Effect.fnUntraced(function* (
   );
   return { endpoint, ports };
 });
+
+/** A directory of each project. */
+const projectDirectory = (what: string, placeOf: (projectId: string) => string): ProjectPlace => ({
+  what,
+  remove: (projectId) =>
+    Effect.tryPromise({
+      try: () => removeTree(placeOf(projectId)),
+      catch: (error) => ({ message: thrownText(error) }),
+    }),
+});
+
+/** Adds where this node's disk has something of a project. Sandboxes and images are removed by their own duties. */
+export const withPlaces = <Parts>(
+  { dataDir }: Pick<Place, "dataDir">,
+  parts: Context.Context<Parts | LocalSaves>,
+): Context.Context<Parts | LocalSaves> => {
+  const repositoryPlaces = Context.get(parts, KeptRepositories).map(({ remove }): ProjectPlace => ({
+    what: "the repository",
+    remove: (projectId) => remove({ projectId }),
+  }));
+  return Context.add(parts, ProjectPlaces, [
+    ...repositoryPlaces,
+    { what: "saved work", remove: Context.get(parts, LocalSaves).removeProject },
+    projectDirectory("layers of builds", (id) => layerStorePlace(path.join(dataDir, "environments"), id)),
+    projectDirectory("packages", (id) => projectFiles(path.join(dataDir, "packages"), id)),
+  ]);
+};
 
 /** Saved work as the service has it: this node's, and what the other nodes have. */
 export const savedWork = ({ config, dataDir, installation }: Place) =>

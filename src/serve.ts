@@ -28,6 +28,7 @@ import {
   signInProviders,
   store,
   withDoor,
+  withPlaces,
 } from "./adapters.ts";
 import { NotBuilt } from "./ground/build-cache.ts";
 import { upstreamsLayer } from "./services/projects/upstreams.ts";
@@ -143,7 +144,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     publicUrl,
     git: withDoor(saved, kept.endpoint),
     ports: Layer.mergeAll(
-      Layer.succeedContext(Context.merge(parts, saved)),
+      Layer.succeedContext(withPlaces(place, Context.merge(parts, saved))),
       providers,
       outboundSender(config),
       connectorServers(config),

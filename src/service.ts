@@ -62,6 +62,7 @@ import { sessionActors } from "./actors/session.ts";
 import { sweeperLayer } from "./duties/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
+import { deletionsLayer } from "./duties/deletions.ts";
 import { unclaimedLayer } from "./duties/unclaimed.ts";
 import { transitionRecordLayer } from "./services/transition-record.ts";
 import { warmPoolLayer } from "./services/sessions/warm-pool.ts";
@@ -221,7 +222,7 @@ export const actorLayers = <E>({
     reconcileLayer({ intervalMs: DUTIES.manifests.periodMs(config) }),
     retentionLayer({ ...config, features: pruneResults }),
     orphansLayer,
-    peopleLayer,
+    Layer.merge(peopleLayer, deletionsLayer),
     Layer.merge(unclaimedLayer, savesLayer),
     Layer.merge(
       Layer.merge(

@@ -148,7 +148,7 @@ const Runs = ({ project, trigger: { slug, name, last_fire: newest } }: About) =>
 
 /** Why a schedule has no next instant. */
 const whyNever = ({ project, trigger, isPaused }: About): string => {
-  if (isArchived(project)) return "none: the project is archived";
+  if (isArchived(project)) return `none: the project is ${project.status}`;
   if (!trigger.enabled) return "paused";
   return isPaused ? "all triggers are paused" : "never";
 };

@@ -16,6 +16,7 @@ const RUN_REASONS: ReadonlyMap<string, string> = new Map([
   ["same_delivery", "The delivery came again. A replay runs the first one's request again."],
   ["queue_ttl", "The run waited too long for a free session."],
   ["project_archived", "The project was archived."],
+  ["project_deleted", "The project was deleted."],
   ["prompt_too_large", "The rendered prompt was too large."],
 ]);
 
@@ -27,6 +28,7 @@ const REFUSAL_REASONS: ReadonlyMap<string, string> = new Map([
   ["not_a_webhook_trigger", "The trigger is not a webhook trigger."],
   ["triggers_paused", "The project's triggers are paused."],
   ["project_archived", "The project is archived."],
+  ["project_deleted", "The project is deleted."],
   ["secret_not_configured", "The trigger's secret has no value."],
   ["signature_missing", "The request has no signature."],
   ["signature_malformed", "The signature must be sha256= followed by 64 hexadecimal digits."],

@@ -7,6 +7,7 @@ import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { notificationState } from "../attention.js";
 import { counted } from "../format.js";
+import { isArchived } from "../project.js";
 import { NoProjects } from "../projects/none.tsx";
 import { ACTIVITIES } from "../ui/activity.tsx";
 import { useAddressQuery } from "../ui/address.ts";
@@ -164,7 +165,7 @@ const Sessions = ({ projects, me, canStart }: SessionsParts) => {
 
 const Home = ({ me }: { readonly me: Me | null }) => {
   const { data: projects = [] } = useQuery(projectsQuery);
-  const open = projects.filter(({ status }) => status !== "archived");
+  const open = projects.filter((project) => !isArchived(project));
   const startable = useStartable(me, open);
   return (
     <>

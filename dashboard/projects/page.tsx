@@ -3,6 +3,7 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
+import { moment } from "../format.js";
 import { projectLink } from "../parts.js";
 import { repositoryName } from "../project.js";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -35,6 +36,9 @@ const Card = ({ project }: { readonly project: Project }) => (
     </p>
     <p className="tags">
       {project.status === "archived" && <Tag>archived</Tag>}
+      {project.deletes_at !== null && (
+        <Tag tone="bad">{`deleted, gone on ${moment(project.deletes_at)}`}</Tag>
+      )}
       {project.triggers_paused && <Tag tone="warn">triggers paused</Tag>}
     </p>
     {project.manifest.error !== null && (

@@ -13,6 +13,7 @@ import { FrameAct } from "../ui/act.tsx";
 import { setFilter, useAddressQuery } from "../ui/address.ts";
 import { Form, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
+import { DeletePart } from "./delete.tsx";
 import { type Members, MembersPart, readMembers } from "./members.tsx";
 import { RepositoryPart } from "./repository.tsx";
 import { SavesPart } from "./saves.tsx";
@@ -66,7 +67,7 @@ const Triggers = ({ project }: Shown) => (
   <>
     <p>
       {isArchived(project)
-        ? "The project is archived, so its triggers do not fire."
+        ? `The project is ${project.status}, so its triggers do not fire.`
         : project.triggers_paused
           ? "All triggers are paused. Webhook deliveries get a 404 response, and schedules do not run."
           : "The triggers run. A pause stops all of them at once; waiting runs stay in the queue."}
@@ -85,16 +86,16 @@ const Triggers = ({ project }: Shown) => (
 const Archive = ({ project }: Shown) => (
   <>
     <p>
-      {isArchived(project)
+      {project.status === "archived"
         ? "The project is archived: it starts no sessions."
         : "An archived project starts no sessions. Its repository, its sessions and its change requests stay. You can reactivate it."}
     </p>
     <p className="actions">
       <FrameAct
-        name={isArchived(project) ? "reactivate-project" : "archive-project"}
+        name={project.status === "archived" ? "reactivate-project" : "archive-project"}
         input={{ project: project.id, title: project.name }}
       >
-        {isArchived(project) ? "Reactivate the project" : "Archive the project"}
+        {project.status === "archived" ? "Reactivate the project" : "Archive the project"}
       </FrameAct>
     </p>
   </>
@@ -174,10 +175,17 @@ const SECTIONS: readonly Section[] = [
   elsewhere("audit", "Audit", { link: "The audit record", after: " says who did what in this project." }),
   {
     id: "archive",
-    title: (project) => (isArchived(project) ? "Archived" : "Archive"),
-    about: "use/repositories",
+    title: ({ status }) => (status === "archived" ? "Archived" : "Archive"),
+    about: "use/delete-project",
     entry: "archive-project",
     view: (shown) => <Archive {...shown} />,
+  },
+  {
+    id: "delete",
+    title: ({ status }) => (status === "deleted" ? "Deleted" : "Delete this project"),
+    about: "use/delete-project",
+    entry: "delete-project",
+    view: ({ project, saves }) => <DeletePart project={project} saves={saves} />,
   },
 ];
 
@@ -201,7 +209,12 @@ const Settings = ({ data, following }: { readonly data: Shown; readonly followin
   const named = useNamedSection();
   // It checks once, as soon as the project is known.
   useEffect(() => following?.drawn(document.body, data), [following, data]);
-  const sections = SECTIONS.filter(({ entry }) => entry === undefined || lackedRole(entry) === null);
+  // A deleted project is restored, and then archived.
+  const sections = SECTIONS.filter(
+    ({ id, entry }) =>
+      (entry === undefined || lackedRole(entry) === null) &&
+      !(id === "archive" && data.project.status === "deleted"),
+  );
   return (
     <div className="settings">
       <nav className="settings-list" aria-label="Settings">

@@ -85,6 +85,10 @@ interface Definition<Names extends readonly string[], O extends Options> {
   readonly notes?: string;
   /** The question before what cannot be undone. A person at a terminal answers it, unless she gave --yes. */
   readonly asks?: string;
+  /** A question of the same kind, whose answer is a name that she types. */
+  readonly asksName?: (
+    call: Call<ArgumentValues<Names>, OptionValues<O>>,
+  ) => Promise<{ readonly question: string; readonly name: string }>;
   readonly run: (call: Call<ArgumentValues<Names>, OptionValues<O>>) => Promise<Result>;
 }
 
@@ -98,15 +102,18 @@ export interface Command {
   readonly inProject: boolean;
   readonly notes: string | null;
   readonly asks: string | null;
+  readonly asksName:
+    | ((call: AnyCall) => Promise<{ readonly question: string; readonly name: string }>)
+    | null;
   /** It works on the service's machine and calls no service. */
   readonly isLocal: boolean;
-  readonly run: (
-    call: Call<
-      Readonly<Record<string, string | undefined>>,
-      Readonly<Record<string, string | boolean | readonly string[] | undefined>>
-    >,
-  ) => Promise<Result>;
+  readonly run: (call: AnyCall) => Promise<Result>;
 }
+
+type AnyCall = Call<
+  Readonly<Record<string, string | undefined>>,
+  Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+>;
 
 /** Defines a command. Its declaration gives the types of its arguments and options. */
 export const command = <
@@ -122,7 +129,11 @@ export const command = <
   isLocal: false,
   inProject: false,
   ...definition,
-  options: { ...definition.options, ...(definition.asks !== undefined && { yes: { about: "Do not ask" } }) },
+  options: {
+    ...definition.options,
+    ...((definition.asks ?? definition.asksName) !== undefined && { yes: { about: "Do not ask" } }),
+  },
   // The grammar passes exactly the declared values (grammar.ts).
+  asksName: (definition.asksName ?? null) as unknown as Command["asksName"],
   run: definition.run as unknown as Command["run"],
 });

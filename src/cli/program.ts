@@ -68,13 +68,17 @@ type Run = Extract<Wish, { kind: "run" }>;
 
 /** Asks a person at a terminal before what cannot be undone. Programs are not asked. @returns whether to go on */
 const isMeant = async (
-  { command, options, json }: Run,
-  input: Input,
+  { asks, asksName }: Command,
+  call: Parameters<Command["run"]>[0],
   { stderr }: Streams,
 ): Promise<boolean> => {
-  if (command.asks === null || options["yes"] === true || json) return true;
-  if (stderr.isTTY !== true || !input.isTerminal) return true;
-  return /^y(?:es)?$/i.test((await input.line(`${command.asks} [y/N] `)).trim());
+  const { input, options, json } = call;
+  if (options["yes"] === true || json || stderr.isTTY !== true || !input.isTerminal) return true;
+  if (asksName !== null) {
+    const { question, name } = await asksName(call);
+    return (await input.line(`${visible(question)} `)).trim() === name.trim();
+  }
+  return asks === null || /^y(?:es)?$/i.test((await input.line(`${asks} [y/N] `)).trim());
 };
 
 interface Program {
@@ -109,8 +113,9 @@ const perform = async (wish: Run, { commands, environment, streams }: Program): 
   };
   try {
     const ids = await withIds(command, wish, { api, project });
-    if (!(await isMeant(wish, input, streams))) return void stderr.write("Nothing was done.\n");
-    const result = await command.run({ ...call, ...ids });
+    const whole = { ...call, ...ids };
+    if (!(await isMeant(command, whole, streams))) return void stderr.write("Nothing was done.\n");
+    const result = await command.run(whole);
     if (result !== "writes") stdout.write(shown(result, json, stdout.isTTY === true));
   } finally {
     input.close();

@@ -232,39 +232,61 @@ const sharedLooks = Effect.fnUntraced(function* (look: Effect.Effect<void, Store
   });
 });
 
+/** What is held, by project, and which of it changed since somebody asked for news. */
+const makeHolding = (keyring: Keyring["Service"], offered: OfferedRuntimes) => {
+  const held = new Map<string, KnownProject>();
+  const readings = new Map<string, Parsed>();
+  const parts = { unpacked: new UnpackedTriggers(), offered };
+  const unread = new Set<string>();
+  const isUnread = Latch.makeUnsafe(false);
+  const tell = (id: string): void => {
+    unread.add(id);
+    isUnread.openUnsafe();
+  };
+
+  const hold = (state: ProjectState): void => {
+    const { project } = state;
+    const former = held.get(project.id);
+    if (former !== undefined && former.project.version > project.version) return;
+    const reading = parsed(state.manifest, { reading: readings.get(project.id), ...parts });
+    const manifest = readingOf(state, reading);
+    readings.set(project.id, reading);
+    held.set(project.id, {
+      project,
+      manifest,
+      triggers: reading.manifest.triggers,
+      keys: keysOf(state, reading.manifest.keyNames, keyring),
+      secretNames: state.secrets.map(({ name }) => name),
+      deliveredNames: deliveredNames(state.secrets),
+      tier: state.tier,
+      bringsModel: state.manifest?.bringsModel ?? null,
+    });
+    if (former?.project.version !== project.version) tell(project.id);
+  };
+  /** A project that is gone. */
+  const forget = (id: string): void => {
+    readings.delete(id);
+    if (held.delete(id)) tell(id);
+  };
+  const news = Effect.andThen(
+    isUnread.await,
+    Effect.sync(() => {
+      const ids = [...unread];
+      unread.clear();
+      isUnread.closeUnsafe();
+      return ids;
+    }),
+  );
+  return { held, hold, forget, news };
+};
+
 export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> = Layer.effect(
   Directory,
   Effect.gen(function* () {
     const projects = yield* Projects;
-    const keyring = yield* Keyring;
-    const held = new Map<string, KnownProject>();
-    const readings = new Map<string, Parsed>();
-    const parts = { unpacked: new UnpackedTriggers(), offered: yield* Runtimes };
-    const unread = new Set<string>();
-    const isUnread = Latch.makeUnsafe(false);
+    const { held, hold, forget, news } = makeHolding(yield* Keyring, yield* Runtimes);
     let since: string | null = null;
 
-    const hold = (state: ProjectState): void => {
-      const { project } = state;
-      const former = held.get(project.id);
-      if (former !== undefined && former.project.version > project.version) return;
-      const reading = parsed(state.manifest, { reading: readings.get(project.id), ...parts });
-      const manifest = readingOf(state, reading);
-      readings.set(project.id, reading);
-      held.set(project.id, {
-        project,
-        manifest,
-        triggers: reading.manifest.triggers,
-        keys: keysOf(state, reading.manifest.keyNames, keyring),
-        secretNames: state.secrets.map(({ name }) => name),
-        deliveredNames: deliveredNames(state.secrets),
-        tier: state.tier,
-        bringsModel: state.manifest?.bringsModel ?? null,
-      });
-      if (former?.project.version === project.version) return;
-      unread.add(project.id);
-      isUnread.openUnsafe();
-    };
     /**
      * A project that cannot be held is logged and keeps its former version, which Y1 makes harmless. The others are
      * held.
@@ -277,7 +299,10 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       );
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
-        const states = yield* projects.states(ids.slice(from, from + PAGE));
+        const asked = ids.slice(from, from + PAGE);
+        const states = yield* projects.states(asked);
+        const there = new Set(states.map(({ project }) => project.id));
+        for (const id of asked) if (!there.has(id)) forget(id);
         // A full manifest takes some ms to parse: other fibers run in between.
         yield* Effect.forEach(states, (state) => Effect.andThen(holdOrLog(state), Effect.yieldNow), {
           discard: true,
@@ -301,15 +326,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       known: (id) => held.get(id) ?? null,
       all: () => held.values(),
       refresh: (id) => Effect.map(load([id]), () => held.get(id) ?? null),
-      news: Effect.andThen(
-        isUnread.await,
-        Effect.sync(() => {
-          const ids = [...unread];
-          unread.clear();
-          isUnread.closeUnsafe();
-          return ids;
-        }),
-      ),
+      news,
     });
   }),
 );

@@ -123,6 +123,13 @@ export const DUTIES = {
     owner: "each node",
     actsOutside: true,
   },
+  deletions: {
+    about: "removes deleted projects",
+    // How late a project goes whose week is over.
+    periodMs: MINUTE,
+    signal: null,
+    owner: "each node",
+  },
   environments: {
     about: "makes room for images of builds",
     periodMs: MINUTE,

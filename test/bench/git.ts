@@ -19,6 +19,7 @@
  * The aims stand beside what came out and are no pass mark: client, servers and git share the machine's cores. The last
  * line is one JSON object.
  */
+import { randomUUID } from "node:crypto";
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
@@ -113,7 +114,9 @@ const prepare = async (
 /** A project whose repository stays at another server; its mirror is made with it. */
 const elsewhere = async (life: Life, url: string): Promise<string> => {
   const repository = { kind: "git", url };
-  return String((await life.call("POST", "/v1/projects", { name: "elsewhere", repository }))["id"]);
+  return String(
+    (await life.call("POST", "/v1/projects", { name: `elsewhere ${randomUUID()}`, repository }))["id"],
+  );
 };
 
 const tell = (text: string): void => void process.stdout.write(`${text}\n`);

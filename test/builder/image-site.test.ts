@@ -49,7 +49,7 @@ const site = (imagesBytes: number) =>
   }).pipe(Layer.provide(simulatedBuilder()));
 const collect = (imagesBytes: number, kept: readonly string[], now = 0) =>
   Effect.runPromise(
-    Effect.flatMap(BuildSite, (one) => one.collect({ kept: new Set(kept), now })).pipe(
+    Effect.flatMap(BuildSite, (one) => one.collect({ kept: new Set(kept), gone: new Set(), now })).pipe(
       Effect.provide(site(imagesBytes)),
       Effect.scoped,
     ),

@@ -2,6 +2,7 @@
  * Every command against the real service over HTTP: what people see, the API's own document for programs,
  * and how it ends when it is refused. A command without a row here fails the first test.
  */
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -126,7 +127,7 @@ const makeExternal = async (): Promise<string> => {
   await gitOk(work, "push", "--quiet", "origin", "HEAD:refs/heads/main");
   const { username, password, origin } = upstream;
   const repository = { kind: "git", url: `${origin}/a.git`, username, password };
-  const body = { name: "elsewhere", repository };
+  const body = { name: `elsewhere ${randomUUID()}`, repository };
   return String(fields(expectStatus(await service.request("POST", "/v1/projects", { body }), 201))["id"]);
 };
 
@@ -229,6 +230,12 @@ const world: World = {
     return externalPid;
   },
   openedPid,
+  sparePid: () => makeProject(service),
+  deletedPid: async () => {
+    const spare = await makeProject(service);
+    expectStatus(await service.request("DELETE", `/v1/projects/${spare}`), 202);
+    return spare;
+  },
   freshBranch,
   openRequest,
   comment: async () => {
@@ -262,7 +269,10 @@ beforeAll(async () => {
   });
   mcp = await startMcpServer([{ name: "read", description: "Reads a page." }]);
   externalPid = await makeExternal();
-  pid = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${connectorEntry(mcp.url)}` } });
+  pid = await makeProject(service, {
+    name: "project",
+    files: { "platform.toml": `${MANIFEST}\n${connectorEntry(mcp.url)}` },
+  });
   await Promise.all([putSecret(service, pid, SECRET_NAME, SECRET), pushBranches(BRANCHES)]);
 });
 afterAll(async () => {

@@ -25,6 +25,7 @@ const project = (id: string, name: string, repository: object) => ({
   name,
   status: "active",
   default_branch: "main",
+  deletes_at: null,
   triggers_paused: false,
   manifest: { error: null, commit: null },
   created_at: "2026-11-20T12:00:00.000Z",

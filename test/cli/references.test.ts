@@ -20,6 +20,8 @@ let asked: string[] = [];
 
 const answerTo = (url: URL): unknown => {
   if (url.pathname === "/v1/projects") return { projects: PROJECTS, next_cursor: null };
+  const project = PROJECTS.find((one) => url.pathname === `/v1/projects/${one.id}`);
+  if (project !== undefined) return project;
   if (url.pathname.endsWith("/sessions")) {
     const at = Number(url.searchParams.get("cursor") ?? 0);
     return { sessions: SESSIONS[at] ?? [], next_cursor: at === 0 ? "1" : null };
@@ -100,6 +102,22 @@ describe("what cannot be undone", () => {
 
   it.each(["--yes", "--json"])("is not asked with %s", async (option) => {
     expect(await remove("", option)).toMatchObject({ code: 0, isDone: true });
+  });
+});
+
+const removeProject = async (input: string, ...more: readonly string[]) => {
+  const line = ["projects", "delete", id("000000a1"), ...more];
+  const ended = await runHere(line, { env: environment(), input, isWatched: true, isTyped: true });
+  return { ...ended, isDone: asked.includes(`DELETE /v1/projects/${id("000000a1")}`) };
+};
+
+describe("the deletion of a project", () => {
+  it("waits for the project's name, or --yes", async () => {
+    const mistyped = await removeProject("y\n");
+    expect(mistyped).toMatchObject({ code: 0, isDone: false });
+    expect(mistyped.stderr).toContain(`Type the project's name, ${PROJECTS[0]?.name}, to delete it: `);
+    expect(await removeProject(`${PROJECTS[0]?.name}\n`)).toMatchObject({ isDone: true });
+    expect(await removeProject("", "--yes")).toMatchObject({ isDone: true });
   });
 });
 

@@ -13,6 +13,9 @@ export interface World {
   readonly externalPid: string;
   /** The same project, with a credential that its server does not want. */
   readonly openedPid: () => Promise<string>;
+  /** A project to lose, and one that is deleted. */
+  readonly sparePid: () => Promise<string>;
+  readonly deletedPid: () => Promise<string>;
   /** A branch with a commit of its own. */
   readonly freshBranch: () => string;
   /** The number of an open change request. */

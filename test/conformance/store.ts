@@ -36,6 +36,7 @@ import { checkTurnEndings } from "./store-turn-endings.ts";
 import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
 import { checkProjectUsage } from "./store-project-usage.ts";
 import { checkQueue, checkQueuedRequests } from "./store-queue.ts";
+import { checkProjectDeletions } from "./store-project-deletions.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRemarks } from "./store-remarks.ts";
 import { checkRepeats } from "./store-repeats.ts";
@@ -97,6 +98,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkConversationAttacks(check);
     checkConversationReaders(check);
     checkConversationSteps(check);
+    checkProjectDeletions(check);
     checkProjectUsage(check);
     checkPages(check);
     checkEvents(check);

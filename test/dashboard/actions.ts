@@ -1,4 +1,5 @@
 /** Everything that a person can do in a project and in the account, for actions.real.test.ts. */
+import { DELETED } from "./fake-settings.ts";
 import type { Page } from "playwright-core";
 import type { Hand } from "./by-hand.ts";
 import type { World } from "./fake-service.ts";
@@ -87,6 +88,24 @@ const PROJECT_ACTIONS: readonly Action[] = [
     change: withProject({ status: "archived" }),
     does: ({ press }) => press("Reactivate the project"),
     writes: `PATCH ${API} {"status":"active"}`,
+  },
+  {
+    name: "deletes a project",
+    hash: `${PROJECT}/settings`,
+    shows: ".what-goes",
+    does: async ({ press, write }) => {
+      await write("Type greeter to confirm", "greeter");
+      await press("Delete the project");
+    },
+    writes: `DELETE ${API}`,
+  },
+  {
+    name: "restores a project",
+    hash: `${PROJECT}/settings`,
+    shows: "form",
+    change: withProject(DELETED),
+    does: ({ press }) => press("Restore the project"),
+    writes: `POST ${API}/restore`,
   },
   {
     name: "reads platform.toml",

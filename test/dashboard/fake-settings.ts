@@ -112,11 +112,16 @@ const OPTIONS = {
   models: ["anthropic/claude-large", "openai/gpt-small"],
 };
 
+/** What a project becomes that is deleted. */
+export const DELETED = { status: "deleted", deletes_at: "2026-12-06T09:30:00.000Z" } as const;
+
 const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>, body: Json): Answer => {
   const { method = "", id = "", rest = "" } = groups;
   const [, group, name = "", part] = rest.split("/");
   if (part === "own-credentials" && method === "GET") return world.ownCredentials;
   if (rest === "" && method === "PATCH") return changeProject(world, id, body);
+  if (rest === "" && method === "DELETE") return changeProject(world, id, DELETED);
+  if (rest === "/restore") return changeProject(world, id, { status: "active", deletes_at: null });
   if (rest === "/setup") return world.setup;
   if (rest === "/session-options") return OPTIONS;
   if (rest === "/secrets") return secretsOf(world, world.projects[0]?.["created_at"]);

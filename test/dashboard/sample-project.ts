@@ -230,6 +230,7 @@ export const makeWorld = (now: number): World => ({
       account_id: "a",
       name: "greeter",
       status: "active",
+      deletes_at: null,
       repository: { kind: "hosted" },
       default_branch: "main",
       triggers_paused: false,

@@ -2,6 +2,8 @@
 import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { PROJECT_ID } from "./sample-project.ts";
+import { DELETED } from "./fake-settings.ts";
+import { sampleSizes } from "./sample-saves.ts";
 import { CHECK_FAILED } from "./sample-settings.ts";
 import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
@@ -192,5 +194,31 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     hash: `${PROJECT}/settings`,
     shows: "form",
     act: pressed("Archive the project"),
+  },
+  {
+    name: "settings-delete",
+    hash: `${PROJECT}/settings?section=delete`,
+    shows: ".what-goes",
+    change: (world) => {
+      world.saves = sampleSizes(world.sessions);
+      const changes = { files: 2, additions: 12, deletions: 3 };
+      world.sessions = world.sessions.map((one) => ({ ...one, changes }));
+    },
+  },
+  {
+    name: "settings-delete-mistyped",
+    hash: `${PROJECT}/settings?section=delete`,
+    shows: ".what-goes",
+    act: async (page) => {
+      await page.getByLabel("Type greeter to confirm").fill("greter");
+      await pressed("Delete the project")(page);
+      await page.getByRole("alert").waitFor();
+    },
+  },
+  {
+    name: "settings-deleted",
+    hash: `${PROJECT}/settings?section=delete`,
+    shows: "form",
+    change: withProject(DELETED),
   },
 ];

@@ -3,6 +3,7 @@ import type { World } from "./fake-service.ts";
 import { sampleItem } from "./sample-conversation.ts";
 import { toolsConversation } from "./sample-tools.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
+import { DELETED } from "./fake-settings.ts";
 import { sampleWork } from "./sample-settings.ts";
 import { STATES_OF_SAVES } from "./states-of-saves.ts";
 import { sampleWorkspace } from "./sample-workspace.ts";
@@ -190,6 +191,18 @@ export const STATES_OF_WORK: readonly State[] = [
   { name: "trigger-state", hash: `${PROJECT}/triggers/on-push/state`, shows: ".machine" },
   { name: "change-request-state", hash: `${PROJECT}/change-requests/7/state`, shows: ".machine" },
   { name: "account-state", hash: "#/account/state", shows: "h1" },
+  {
+    name: "projects-deleted",
+    hash: "#/projects",
+    shows: ".card",
+    change: withProject(DELETED),
+  },
+  {
+    name: "sessions-deleted",
+    hash: PROJECT,
+    shows: ".row",
+    change: withProject(DELETED),
+  },
   {
     name: "triggers-archived",
     hash: `${PROJECT}/triggers`,

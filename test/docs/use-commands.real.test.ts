@@ -47,6 +47,7 @@ const DOCUMENTS = [
   "people.md",
   "audit.md",
   "terminal.md",
+  "delete-project.md",
 ] as const;
 
 /** Blocks that need GitHub, another server, or a value that only the reader has: by document and first line. */

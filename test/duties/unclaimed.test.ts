@@ -55,7 +55,7 @@ beforeAll(async () => {
       projects.create({
         id: projectId,
         accountId,
-        name: "made",
+        name: `made ${randomUUID()}`,
         repository: { kind: "hosted" },
         defaultBranch: "main",
         createdBy: userId,

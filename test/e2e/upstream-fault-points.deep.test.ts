@@ -40,7 +40,10 @@ beforeAll(async () => {
   service = await ArmedService.open({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
   const { origin, username, password } = upstream;
   const repository = { kind: "git", url: `${origin}/kept.git`, username, password };
-  const { id } = await service.life.call("POST", "/v1/projects", { name: "elsewhere", repository });
+  const { id } = await service.life.call("POST", "/v1/projects", {
+    name: `elsewhere ${randomUUID()}`,
+    repository,
+  });
   pid = String(id);
   mirror = path.join(service.installation.dataDir, "mirrors", `${pid}.git`);
 }, TEST_MS);

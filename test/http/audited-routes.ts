@@ -34,6 +34,8 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "DELETE /v1/projects/:pid/members/:id": elsewhere("member.removed", "audit-changes.test.ts"),
   "POST /v1/projects": on("project.created"),
   "PATCH /v1/projects/:pid": on("project.updated"),
+  "DELETE /v1/projects/:pid": elsewhere("project.deleted", "project-deletion.test.ts"),
+  "POST /v1/projects/:pid/restore": elsewhere("project.restored", "project-deletion.test.ts"),
   "PUT /v1/projects/:pid/repository/credential": elsewhere("project.credential_set", "audit.test.ts"),
   "DELETE /v1/projects/:pid/repository/credential": elsewhere("project.credential_removed", "audit.test.ts"),
   "POST /v1/projects/:pid/repository/check": "asks the other server, and changes nothing",

@@ -3,7 +3,14 @@ import { randomUUID } from "node:crypto";
 import { teamCalls } from "./calls-of-teams.ts";
 import { at, WORKERS, type Call } from "./call.ts";
 import type { Cast, TokenKind } from "./cast.ts";
-import { expectStatus, fields, makeUserToken, commitTo, runSession } from "../support/service/requests.ts";
+import {
+  expectStatus,
+  fields,
+  makeProject,
+  makeUserToken,
+  commitTo,
+  runSession,
+} from "../support/service/requests.ts";
 
 /** The agent of the session that the table names, in its own sandbox. */
 const ownRuntime = { session: "in" } as const;
@@ -14,6 +21,11 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   /** A session to lose for a caller with access; other callers name one that must stay. */
   const spare = (kind: TokenKind): Promise<string> =>
     WORKERS.has(kind) ? runSession(cast.service, cast.pid) : Promise.resolve(cast.sid);
+  /** A project to lose, in the same way. */
+  const spareProject = (kind: TokenKind): Promise<string> =>
+    kind === "user" || kind === "bound" || kind === "projectOwner"
+      ? makeProject(cast.service)
+      : Promise.resolve(cast.pid);
   /** A change request with work of its own, in the same way. */
   const spareRequest = async (kind: TokenKind): Promise<number> => {
     if (!WORKERS.has(kind)) return 1;
@@ -58,10 +70,17 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
     "POST /v1/projects": {
       ...at("/v1/projects", 201),
-      body: () => ({ name: "made by the table", repository: { kind: "hosted" } }),
+      body: () => ({ name: `made by the table ${randomUUID()}`, repository: { kind: "hosted" } }),
     },
     "GET /v1/projects/:pid": { target: project(""), answers: [200] },
     "PATCH /v1/projects/:pid": { target: project(""), body: () => ({ name: "renamed" }), answers: [200] },
+    "DELETE /v1/projects/:pid": {
+      target: async (kind) => `/v1/projects/${await spareProject(kind)}`,
+      answers: [202],
+      // An owner's project, which the token does not reach, and in which the other person is a member.
+      fates: { bound: 404, projectOwner: 403 },
+    },
+    "POST /v1/projects/:pid/restore": { target: project("/restore"), answers: [409] },
     // Nothing but the service's own tokens opens a hosted repository.
     "PUT /v1/projects/:pid/repository/credential": {
       target: project("/repository/credential"),

@@ -39,7 +39,7 @@ const reserved = [422, "reserved_branch"];
 const patch = (pid: string, branch: string): Promise<Answer> =>
   service.request("PATCH", `/v1/projects/${pid}`, { body: { default_branch: branch } });
 const create = (repository: Fields, more: Fields = {}): Promise<Answer> =>
-  service.request("POST", "/v1/projects", { body: { name: "p", repository, ...more } });
+  service.request("POST", "/v1/projects", { body: { name: `p ${randomUUID()}`, repository, ...more } });
 const remote = (pid: string, password = service.token): string =>
   `http://x:${password}@127.0.0.1:${service.port}/v1/git/${pid}.git`;
 const tip = async (pid: string, branch: string): Promise<string> =>

@@ -59,7 +59,7 @@ describe("a wrong method", () => {
   it("is 405 with Allow, and no other site may read it [W27]", async () => {
     const answer = await service.request("PUT", `/v1/projects/${pid}`);
     expect(refusal(answer)).toEqual([405, "method_not_allowed"]);
-    expect(answer.headers["allow"]).toBe("GET, PATCH");
+    expect(answer.headers["allow"]).toBe("GET, PATCH, DELETE");
     const names = Object.keys(answer.headers).filter((name) => name.startsWith("access-control"));
     expect(names).toEqual([]);
   });

@@ -70,7 +70,9 @@ const repository = (more: Fields = {}): Fields => ({
   ...more,
 });
 const create = (given: Fields = repository(), more: Fields = {}) =>
-  service.request("POST", "/v1/projects", { body: { name: "elsewhere", repository: given, ...more } });
+  service.request("POST", "/v1/projects", {
+    body: { name: `elsewhere ${randomUUID()}`, repository: given, ...more },
+  });
 const makeExternal = async (): Promise<string> => String(fields(expectStatus(await create(), 201))["id"]);
 const slugs = async (pid: string): Promise<readonly unknown[]> =>
   listOf(await service.request("GET", `/v1/projects/${pid}/triggers`), "triggers").map(({ slug }) => slug);

@@ -100,7 +100,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
     "fetch_saved_work",
     "delete_save",
   ],
-  govern: ["write_secret", "govern_project", "open_owners_terminal"],
+  govern: ["write_secret", "govern_project", "delete_project", "open_owners_terminal"],
   fetch: ["read_repository", "read_saved_work"],
   push: ["write_ref"],
   clone: ["get_clone_credential"],

@@ -66,7 +66,7 @@ const repository = (more: Fields = {}): Fields => ({
   ...more,
 });
 const create = (given: Fields = repository()): Promise<Answer> =>
-  service.request("POST", "/v1/projects", { body: { name: "at a host", repository: given } });
+  service.request("POST", "/v1/projects", { body: { name: `at a host ${randomUUID()}`, repository: given } });
 const makeProject = async (): Promise<string> => String(fields(expectStatus(await create(), 201))["id"]);
 
 const codeOf = (answer: Answer): readonly unknown[] => [answer.status, fields(answer)["code"]];

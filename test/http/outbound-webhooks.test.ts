@@ -26,6 +26,8 @@ import { auditOf } from "./audit-rows.ts";
 let service: TestService;
 let receiver: ReceiverServer;
 let pid = "";
+/** How many projects were made: each has a name of its own. */
+let projectCount = 0;
 beforeAll(async () => {
   receiver = await ReceiverServer.open();
   // Its receivers are allowed, and its links are compared.
@@ -37,7 +39,8 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   receiver.behaviour = answering(204);
-  pid = await makeProject(service, { name: "greeter & <co>" });
+  projectCount += 1;
+  pid = await makeProject(service, { name: `greeter & <co> ${projectCount}` });
 });
 afterAll(async () => {
   await service.close();
@@ -88,7 +91,7 @@ describe("an outbound webhook", () => {
       timestamp: expect.stringMatching(/Z$/) as string,
       data: {
         project_id: pid,
-        project_name: "greeter & <co>",
+        project_name: `greeter & <co> ${projectCount}`,
         session_id: sid,
         stop_reason: "requested",
         url: `https://platform.example.org/#/projects/${pid}/sessions/${sid}`,
@@ -166,12 +169,12 @@ describe("an outbound webhook", () => {
     const link = `https://platform.example.org/#/projects/${pid}/sessions/${sid}`;
     const [first] = await receivedAt(slack.path, 1);
     expect(JSON.parse(first?.body ?? "")).toEqual({
-      text: `greeter &amp; &lt;co&gt;: a session stopped (requested). <${link}|Open>`,
+      text: `greeter &amp; &lt;co&gt; ${projectCount}: a session stopped (requested). <${link}|Open>`,
     });
     expect(first?.headers["webhook-signature"]).toBe(undefined);
     const [second] = await receivedAt(discord.path, 1);
     expect(JSON.parse(second?.body ?? "")).toEqual({
-      content: `greeter & \\<co\\>\\: a session stopped \\(requested\\). <${link}>`,
+      content: `greeter & \\<co\\> ${projectCount}\\: a session stopped \\(requested\\). <${link}>`,
       allowed_mentions: { parse: [] },
     });
     const rotate = await service.request("POST", at(`/${String(slack.id)}/rotate`), { body: {} });

@@ -1,4 +1,5 @@
 /** Projects and tokens through the API (api.md 2). */
+import { randomUUID } from "node:crypto";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -30,7 +31,7 @@ afterAll(() => service.close());
 const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
 const create = (repository: Fields, more: Fields = {}): Promise<Answer> =>
   service.request("POST", "/v1/projects", {
-    body: { name: "p", repository: { kind: "hosted", ...repository }, ...more },
+    body: { name: `p ${randomUUID()}`, repository: { kind: "hosted", ...repository }, ...more },
   });
 const patch = (pid: string, body: Fields, token = service.token): Promise<Answer> =>
   service.request("PATCH", `/v1/projects/${pid}`, { body, token });
@@ -66,6 +67,7 @@ describe("a project", () => {
       account_id: expect.any(String),
       name: "Mine",
       status: "active",
+      deletes_at: null,
       repository: { kind: "hosted" },
       default_branch: "main",
       triggers_paused: false,

@@ -89,7 +89,9 @@ const endOf = async (repository: Fields, more: Fields = {}) => {
 };
 
 const make = async (repository: Fields) => {
-  const answer = await service.request("POST", "/v1/projects", { body: { name: "checked", repository } });
+  const answer = await service.request("POST", "/v1/projects", {
+    body: { name: `checked ${randomUUID()}`, repository },
+  });
   return String(fields(expectStatus(answer, 201))["id"]);
 };
 const again = async (pid: string) =>

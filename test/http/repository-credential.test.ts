@@ -56,7 +56,9 @@ beforeEach(async () => {
     username: upstream.username,
     password: OLD,
   };
-  const made = await service.request("POST", "/v1/projects", { body: { name: "elsewhere", repository } });
+  const made = await service.request("POST", "/v1/projects", {
+    body: { name: `elsewhere ${randomUUID()}`, repository },
+  });
   pid = String(fields(expectStatus(made, 201))["id"]);
 });
 afterEach(() => {

@@ -50,7 +50,7 @@ it("is removed at the start, of every kind; a hosted repository that belonged to
     String(
       fields(
         expectStatus(
-          await first.request("POST", "/v1/projects", { body: { name: "made", repository } }),
+          await first.request("POST", "/v1/projects", { body: { name: `made ${randomUUID()}`, repository } }),
           201,
         ),
       )["id"],

@@ -24,7 +24,7 @@ const addExternal = Effect.fnUntraced(function* (world: World, sealedFor: string
   yield* (yield* Projects).create({
     id,
     accountId: world.accountId,
-    name: "elsewhere",
+    name: `elsewhere ${randomUUID()}`,
     repository: source,
     defaultBranch: "trunk",
     createdBy: world.userId,

@@ -92,6 +92,49 @@ describe("migrations", () => {
   );
 });
 
+const id = (digits: number) => `00000000-0000-7000-8000-${String(digits).padStart(12, "0")}`;
+
+describe("the migration to unique names", () => {
+  onEmptyDatabase(
+    "gives a number to each later project of an account with the same name, and to no other",
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const known = yield* loadMigrations;
+      yield* runMigrations(known.filter(({ name }) => name < "0012"));
+      for (const account of [1, 2]) {
+        yield* sql`
+          INSERT INTO accounts (id, name, tier, session_cap, created_at) VALUES (${id(account)}, 'a', 'free', 1, now())`;
+        yield* sql`
+          INSERT INTO users (id, account_id, name, created_at, role)
+          VALUES (${id(account)}, ${id(account)}, 'p', now(), 'owner')`;
+      }
+      const rows: readonly (readonly [account: number, name: string])[] = [
+        [1, "shop"],
+        [1, "Shop"],
+        [1, "shop (2)"],
+        [1, "SHOP "],
+        [1, "other"],
+        [2, "shop"],
+      ];
+      for (const [at, [account, name]] of rows.entries())
+        yield* sql`
+          INSERT INTO projects (id, account_id, name, repository, default_branch, created_by, created_at, updated_at, merge_role)
+          VALUES (${id(10 + at)}, ${id(account)}, ${name}, '{"kind": "hosted"}', 'main', ${id(account)},
+            to_timestamp(${at}::integer), now(), 'member')`;
+      yield* migrate;
+      const named = yield* sql<{ readonly name: string }>`SELECT name FROM projects ORDER BY created_at`;
+      expect(named.map(({ name }) => name)).toEqual([
+        "shop",
+        "Shop (2)",
+        "shop (2) (2)",
+        "SHOP (3)",
+        "other",
+        "shop",
+      ]);
+    }),
+  );
+});
+
 /** The record of a database at the last version before the baseline: a line `<name> <checksum>` for each migration. */
 const FORMER: readonly Applied[] = readFileSync(new URL("former-migrations.txt", import.meta.url), "utf8")
   .trimEnd()

@@ -68,6 +68,15 @@ export interface LayerStore {
   ) => Promise<void>;
 }
 
+const storeName = (key: string): string => createHash("sha256").update(key).digest("hex").slice(0, 32);
+
+/**
+ * The store of a key, below the directory of all stores. It may be removed while no build uses it: the stores count it until they
+ * need its block or its room, or until the next start.
+ */
+export const layerStorePlace = (directory: string, key: string): string =>
+  join(directory, "stores", storeName(key));
+
 export class LayerStores {
   readonly #root: string;
   readonly #firstUid: number;
@@ -107,7 +116,7 @@ export class LayerStores {
 
   /** Waits until no other build uses the store of this key, and creates the store if it does not exist. */
   async take(key: string): Promise<LayerStore> {
-    const name = createHash("sha256").update(key).digest("hex").slice(0, 32);
+    const name = storeName(key);
     const before = this.#tails.get(name) ?? Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const tail = before.then(() => promise);

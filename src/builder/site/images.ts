@@ -66,12 +66,13 @@ const temporary = (make: () => Promise<string>) =>
   Effect.acquireRelease(attempt(make), (directory) => Effect.promise(() => removeTree(directory)));
 
 /**
- * The images to remove: of builds that need not stay, the least recently used first, until all are within the budget.
+ * The images to remove: of builds that are gone, and of those that need not stay, the least recently used first, until all are
+ * within the budget.
  * Several names of one image count once.
  */
 const excess = (
   images: readonly NamedImage[],
-  kept: ReadonlySet<string>,
+  { kept, gone }: Pick<CollectRequest, "kept" | "gone">,
   budget: number,
 ): readonly NamedImage[] => {
   const names = new Map<string, number>();
@@ -82,9 +83,8 @@ const excess = (
   }
   const removed: NamedImage[] = [];
   for (const named of images.toSorted((one, other) => one.usedMs - other.usedMs)) {
-    if (bytes <= budget) break;
     const build = buildOfImageName(named.name);
-    if (build === null || kept.has(build)) continue;
+    if (build === null || kept.has(build) || (bytes <= budget && !gone.has(build))) continue;
     const left = (names.get(named.image.digest) ?? 1) - 1;
     names.set(named.image.digest, left);
     if (left === 0) bytes -= named.image.bytes;
@@ -163,8 +163,8 @@ const forgetting = (registry: RegistryImages, names: readonly string[]): Effect.
 
 /** @returns a function that makes room on the disk */
 const collecting = ({ store, imagesBytes, registry, inUse }: ImageSiteOptions) =>
-  Effect.fnUntraced(function* ({ kept, now }: CollectRequest) {
-    const removed = excess(yield* Effect.promise(() => store.list()), kept, imagesBytes);
+  Effect.fnUntraced(function* ({ now, ...builds }: CollectRequest) {
+    const removed = excess(yield* Effect.promise(() => store.list()), builds, imagesBytes);
     // A sandbox of another name of the same image pushes it again.
     if (registry !== null)
       yield* forgetting(
@@ -259,6 +259,9 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
     build,
     lookUp,
     find: (id) => Effect.orDie(find(id)),
+    held: Effect.promise(async () =>
+      (await store.list()).flatMap(({ name }) => buildOfImageName(name) ?? []),
+    ),
     noteUse: (id, now) => Effect.promise(() => store.noteUse(buildImageName(id), now)),
     collect: collecting(options),
   });
@@ -285,6 +288,7 @@ export const noSite: Layer.Layer<BuildSite> = Layer.succeed(
       ),
     lookUp: () => new BaseUnknown({ message: "this node builds no images", waitMs: null }),
     find: () => Effect.succeed(null),
+    held: Effect.succeed([]),
     noteUse: () => Effect.void,
     collect: () => Effect.succeed([]),
   }),

@@ -45,6 +45,8 @@ export class BaseUnknown extends Schema.TaggedError<BaseUnknown>()("BaseUnknown"
 export interface CollectRequest {
   /** Builds whose images must stay: sandboxes use them, or would use them next. */
   readonly kept: ReadonlySet<string>;
+  /** Builds whose images go now, whatever room there is: their projects are gone. */
+  readonly gone: ReadonlySet<string>;
   /** ms since the epoch. */
   readonly now: number;
 }
@@ -63,6 +65,8 @@ export class BuildSite extends Context.Service<
     readonly lookUp: (reference: string) => Effect.Effect<string, BaseUnknown>;
     /** The image of a build. Null: it is not here. */
     readonly find: (id: string) => Effect.Effect<BuiltImage | null>;
+    /** The builds that have an image here. */
+    readonly held: Effect.Effect<readonly string[]>;
     /** The name under which a sandbox's spec asks for the image of a build. */
     readonly imageName: (id: string) => string;
     /** Notes that a sandbox boots on the image of a build: it is removed later than others. */

@@ -51,11 +51,13 @@ export class SimulatedSite {
           ? new BaseUnknown({ message: `no registry has ${reference}`, waitMs: null })
           : Effect.succeed(digest);
       }),
+    held: Effect.sync(() => [...this.images.keys()]),
     noteUse: () => Effect.void,
-    collect: ({ kept }) =>
+    collect: ({ kept, gone }) =>
       Effect.sync(() => {
-        const free = [...this.images.keys()].filter((id) => !kept.has(id));
-        const removed = free.slice(0, Math.max(0, free.length - this.budget));
+        const free = [...this.images.keys()].filter((id) => !kept.has(id) && !gone.has(id));
+        const doomed = [...gone].filter((id) => this.images.has(id));
+        const removed = [...doomed, ...free.slice(0, Math.max(0, free.length - this.budget))];
         for (const id of removed) this.images.delete(id);
         return removed;
       }),

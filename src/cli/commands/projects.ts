@@ -29,6 +29,7 @@ const shown = (project: Project): string =>
     ["project", project.id],
     ["name", project.name],
     ["status", project.status],
+    ["gone at", project.deletes_at === null ? null : time(project.deletes_at)],
     ["repository", repository(project)],
     ["default branch", project.default_branch],
     ["triggers", project.triggers_paused ? "paused" : "on"],
@@ -203,6 +204,36 @@ const update = command({
   },
 });
 
+const remove = command({
+  name: "projects delete",
+  about: "Delete a project with everything in it; it can be restored for seven days",
+  takes: ["PROJECT"],
+  notes:
+    "It starts nothing more, and its running sessions stop with their work saved. After seven days its sessions, repository, saved work, triggers, secrets and images are removed. A repository on another server stays there. `platform projects restore` undoes it until then.",
+  asksName: async ({ given, api }) => {
+    const { value } = await api().call("GET /v1/projects/:pid", {
+      params: { pid: projectId(given.PROJECT) },
+    });
+    return { question: `Type the project's name, ${value.name}, to delete it:`, name: value.name };
+  },
+  run: async ({ given, api }) => {
+    const pid = projectId(given.PROJECT);
+    const { value, text } = await api().call("DELETE /v1/projects/:pid", { params: { pid } });
+    return { json: text, text: shown(value) };
+  },
+});
+
+const restore = command({
+  name: "projects restore",
+  about: "Undo the deletion of a project",
+  takes: ["PROJECT"],
+  run: async ({ given, api }) => {
+    const pid = projectId(given.PROJECT);
+    const { value, text } = await api().call("POST /v1/projects/:pid/restore", { params: { pid } });
+    return { json: text, text: shown(value) };
+  },
+});
+
 export const projectCommands = [
   list,
   show,
@@ -210,5 +241,7 @@ export const projectCommands = [
   create,
   sync,
   update,
+  remove,
+  restore,
   ...repositoryCredentialCommands,
 ];

@@ -146,6 +146,8 @@ export const PRIVILEGES = {
   delete_save: { power: "contribute" },
   write_secret: { power: "govern" },
   govern_project: { power: "govern" },
+  /** Delete a project, and restore a deleted one. */
+  delete_project: { power: "govern" },
 
   read_repository: { power: "fetch" },
   /** Compare a session's saved work, and list its size. */

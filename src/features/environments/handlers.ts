@@ -169,14 +169,14 @@ const show = Effect.fnUntraced(function* (pid: string) {
 /** A person is about to start a session: a sandbox starts for it now. */
 const warm = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
-  if (project.status !== "active") return yield* projectInactive();
+  if (project.status !== "active") return yield* projectInactive(project);
   return { possible: yield* (yield* WarmPool).wish(pid) };
 });
 
 const begin = Effect.fnUntraced(function* (pid: string) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
-  if (project.status !== "active") return yield* projectInactive();
+  if (project.status !== "active") return yield* projectInactive(project);
   const plan = planOf(yield* manifestOf(project));
   if (plan.kind === "machine" || plan.kind === "image") {
     return yield* new Conflict({

@@ -3,6 +3,7 @@
  * images on a timer, and takes no input.
  *
  *  V1 An image stays while a sandbox boots on it or uses it. The newest image of each project also stays.
+ *  V2 An image whose build has no row goes: its project is gone. A build has its row before its image.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -20,7 +21,8 @@ export const oldImagesLayer = ({ nodeId }: { readonly nodeId: string }) =>
       const site = yield* BuildSite;
       const round = Effect.gen(function* () {
         const kept = yield* builds.inUse(nodeId);
-        const removed = yield* site.collect({ kept, now: yield* Clock.currentTimeMillis });
+        const gone = new Set(yield* builds.unheld(yield* site.held));
+        const removed = yield* site.collect({ kept, gone, now: yield* Clock.currentTimeMillis });
         // The site names removed images once. A round that begins again after an outage would not hear of them.
         if (removed.length > 0) yield* waitOutOutage("environments", builds.forgetImages(removed));
         yield* builds.prune;

@@ -4,6 +4,8 @@ import { PROMPT_LIMIT_BYTES } from "../../domain/trigger/prompt.ts";
 import type { GitError } from "../../git/port.ts";
 import type { PromptFailure } from "../../store/ports/triggers/admissions.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
+import type { Project } from "../../store/ports/projects/projects.ts";
+import { instant } from "../steps/wire.ts";
 import { Conflict, Internal, TooMany, Unavailable, Unprocessable } from "../api/errors.ts";
 
 export const databaseUnavailable = ({ isDiskFull = false }: StoreError): Unavailable =>
@@ -56,9 +58,13 @@ export const refGone = (error: GitError) =>
     ? new Conflict({ error: `The branches cannot be compared: ${error.message}`, code: "ref_gone" })
     : gitFailed(error);
 
-export const projectInactive = () =>
+/** The project starts nothing. */
+export const projectInactive = ({ deletesAt }: Pick<Project, "deletesAt">) =>
   new Conflict({
-    error: "The project is archived. Reactivate it first, in its settings or by its `status`.",
+    error:
+      deletesAt === null
+        ? "The project is archived. Reactivate it first, in its settings or by its `status`."
+        : `The project is deleted, and will be gone at ${instant(deletesAt)}. An owner can restore it until then.`,
     code: "project_not_active",
   });
 

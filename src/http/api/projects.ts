@@ -7,6 +7,7 @@ import {
 } from "../../domain/repository/repository.ts";
 import { PERMISSIONS } from "../../domain/runtimes/runtime.ts";
 import { Usage } from "../../domain/conversation/conversation.ts";
+import { PROJECT_STATUSES } from "../../domain/project/deletion.ts";
 import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
 import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
 import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
@@ -19,7 +20,10 @@ export const ProjectWire = Schema.Struct({
   id: Uuid,
   account_id: Uuid,
   name: Schema.String,
-  status: Schema.Literals(["active", "archived"]),
+  status: Schema.Literals(PROJECT_STATUSES),
+  deletes_at: Schema.NullOr(Instant).annotate({
+    description: "When a deleted project is gone. Null: it is not deleted.",
+  }),
   repository: RepositorySource,
   default_branch: Schema.String,
   triggers_paused: Schema.Boolean,
@@ -194,7 +198,7 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
     HttpApiEndpoint.post("create", "/projects", {
       payload: CreateProject,
       success: ProjectWire.pipe(HttpApiSchema.status(201)),
-      error: [BadRequest, Forbidden, Unprocessable],
+      error: [BadRequest, Forbidden, Conflict, Unprocessable],
     }).annotate(Access, "create_project"),
     HttpApiEndpoint.get("get", "/projects/:pid", {
       params: projectParams,
@@ -205,8 +209,18 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       params: projectParams,
       payload: PatchProject,
       success: ProjectWire,
-      error: [NotFound, Unprocessable, Forbidden],
+      error: [NotFound, Conflict, Unprocessable, Forbidden],
     }).annotate(Access, "govern_project"),
+    HttpApiEndpoint.delete("delete", "/projects/:pid", {
+      params: projectParams,
+      success: ProjectWire.pipe(HttpApiSchema.status(202)),
+      error: NotFound,
+    }).annotate(Access, "delete_project"),
+    HttpApiEndpoint.post("restore", "/projects/:pid/restore", {
+      params: projectParams,
+      success: ProjectWire,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "delete_project"),
     HttpApiEndpoint.put("replaceCredential", "/projects/:pid/repository/credential", {
       params: projectParams,
       payload: CredentialRequest,

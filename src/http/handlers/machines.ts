@@ -238,7 +238,7 @@ const triggerFacts = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
   const skips = trigger.type === "cron" ? "each due instant is skipped" : "each delivery is refused";
   return [
     ...(trigger.enabled ? [] : [`The trigger ${slug} is disabled in platform.toml.`]),
-    ...(project.status === "active" ? [] : ["The project is archived: its triggers do not fire."]),
+    ...(project.status === "active" ? [] : [`The project is ${project.status}: its triggers do not fire.`]),
     ...(project.triggersPaused ? [`The project's triggers are paused: ${skips}.`] : []),
     ...own.map(
       ({ position, expiresAt }) =>

@@ -18,12 +18,14 @@ import {
 import type { DefaultRole, MergeRole } from "../../domain/person/role.ts";
 import { requestedCredential } from "../../domain/repository/repository-credential.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
+import type { Taken } from "../../store/ports/errors.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
 import { readerOf } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
-import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
+import { BadRequest, badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";
 import { ImportPolicy } from "../limits.ts";
+import { deleteProject, restoreProject } from "../steps/projects/deleting.ts";
 import { setupOf } from "../steps/projects/project-setup.ts";
 import { sessionOptionsOf } from "../steps/sessions/session-options.ts";
 import { usageOf } from "../steps/projects/project-usage.ts";
@@ -33,7 +35,7 @@ import {
   replaceCredential,
   sealedCredential,
 } from "../steps/projects/repository-credential.ts";
-import { gitFailed } from "../answers/refusals.ts";
+import { gitFailed, projectInactive } from "../answers/refusals.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { pageOf, projectWire } from "../steps/wire.ts";
 import { ProjectsGroup } from "../api/projects.ts";
@@ -76,7 +78,10 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
     });
     const changes = { name: request.name, repository: source.kind, default_branch: made.defaultBranch };
     const row = { action: "project.created", target: id, projectId: id, changes } as const;
-    return yield* project.pipe(audited(() => row));
+    return yield* project.pipe(
+      audited(() => row),
+      Effect.catchTag("Taken", nameTaken),
+    );
   });
   const project = yield* (yield* Creations).during(id, making);
   yield* (yield* Manifests).sync(project);
@@ -153,6 +158,15 @@ const isBelow = (file: string, directory: string): boolean => {
   return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
 };
 
+/** The account has a project of this name. One that is deleted keeps its name until it is gone. */
+const nameTaken = ({ what }: Taken) =>
+  Effect.fail(
+    new Conflict({
+      error: `The account has a project with the name ${JSON.stringify(what)} already, which may be archived or deleted. Choose another name.`,
+      code: "name_taken",
+    }),
+  );
+
 interface PatchProject {
   readonly name?: string;
   readonly status?: "active" | "archived";
@@ -177,6 +191,7 @@ const settingsOf = (project: Project) => ({
 export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
+  if (patch.status !== undefined && project.status === "deleted") return yield* projectInactive(project);
   if (patch.default_branch !== undefined)
     yield* moveDefaultBranch(caller.projectId, project.id, patch.default_branch);
   const change = {
@@ -195,6 +210,7 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
       read: Effect.map(projects.get(project.id), (found) => found && settingsOf(found)),
       say: (changes) => unlessSame({ action: "project.updated", target: project.id, changes }),
     }),
+    Effect.catchTag("Taken", nameTaken),
   );
   if (updated === null) return yield* notFound("project");
   yield* (yield* Manifests).sync(updated);
@@ -257,6 +273,8 @@ export const projectsHandlers = HttpApiBuilder.group(Platform.add(ProjectsGroup)
     .handle("checkRepository", ({ payload }) => answering(check(payload)))
     .handle("checkConnection", ({ params }) => answering(checkConnection(params.pid)))
     .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
+    .handle("delete", ({ params }) => answering(deleteProject(params.pid)))
+    .handle("restore", ({ params }) => answering(restoreProject(params.pid)))
     .handle("replaceCredential", ({ params, payload }) => answering(replaceCredential(params.pid, payload)))
     .handle("removeCredential", ({ params }) => answering(removeCredential(params.pid)))
     .handle("sync", ({ params }) =>

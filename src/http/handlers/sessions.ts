@@ -117,7 +117,7 @@ const NOT_ADMITTED: Readonly<Record<string, string>> = {
 export const create = Effect.fnUntraced(function* (projectId: string, wish: Typed, mayWait = false) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, projectId);
-  if (project.status !== "active") return yield* projectInactive();
+  if (project.status !== "active") return yield* projectInactive(project);
   const session = yield* draft(project, wish).pipe(
     Effect.catchTags({
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
@@ -143,7 +143,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Type
   if (admission.outcome === "refused") return yield* capReached(admission);
   if (admission.outcome === "children_full") return yield* childrenFull(admission);
   if (admission.outcome === "queue_full") return yield* queueFull(admission);
-  if (admission.outcome === "inactive") return yield* projectInactive();
+  if (admission.outcome === "inactive") return yield* projectInactive(project);
   if (admission.outcome === "queued") return yield* queuedWire(project.accountId, admission);
   return yield* started(session);
 });

@@ -48,6 +48,7 @@ export const projectWire = (project: Project) => ({
   account_id: project.accountId,
   name: project.name,
   status: project.status,
+  deletes_at: instantOrNull(project.deletesAt),
   repository: project.repository,
   default_branch: project.defaultBranch,
   triggers_paused: project.triggersPaused,

@@ -1,6 +1,7 @@
 /** The webhook receiver's answers (spec 4.1, 7.1), and the reasons that only a project's people see. */
 import * as Cause from "effect/Cause";
 import type { Directory } from "../../services/directory.ts";
+import { inactivity } from "../../domain/project/deletion.ts";
 import type { SignatureRefusal } from "../../domain/trigger/signature.ts";
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { StoreError } from "../../store/ports/journal.ts";
@@ -140,7 +141,8 @@ export const whyNotListening = (directory: Directory["Service"], pid: string, sl
   if (!isTriggerSlug(slug)) return "invalid_webhook_address";
   const known = directory.known(pid);
   if (known === null) return "unknown_project";
-  if (known.project.status !== "active") return "project_archived";
+  const inactive = inactivity(known.project);
+  if (inactive !== null) return inactive;
   if (known.project.triggersPaused) return "triggers_paused";
   const trigger = known.triggers.get(slug);
   if (trigger === undefined) {

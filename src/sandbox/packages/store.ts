@@ -50,6 +50,12 @@ const nameOf = ({ scope, checksum }: ArtefactKey): string => {
   return path.join(scope, name);
 };
 
+/**
+ * The files of a project, below the directory of a store. They may be removed at any time: the store counts them until it needs their
+ * room, or until the next start.
+ */
+export const projectFiles = (directory: string, projectId: string): string => path.join(directory, projectId);
+
 /** A file that is being written. */
 export class Draft {
   readonly handle: FileHandle;

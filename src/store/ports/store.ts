@@ -23,6 +23,7 @@ import type { Operations } from "./operations.ts";
 import type { Pauses } from "./pauses.ts";
 import type { People } from "./people/people.ts";
 import type { Previews } from "./sessions/previews.ts";
+import type { ProjectDeletions } from "./projects/project-deletions.ts";
 import type { ProjectUsage } from "./projects/project-usage.ts";
 import type { Projects } from "./projects/projects.ts";
 import type { Sandboxes } from "./sessions/sandboxes.ts";
@@ -57,6 +58,7 @@ export type CoreStore =
   | Pauses
   | People
   | Previews
+  | ProjectDeletions
   | ProjectUsage
   | Projects
   | Sandboxes

@@ -29,6 +29,7 @@ import * as Pauses from "./pauses.ts";
 import * as People from "./people/people.ts";
 import * as Previews from "./sessions/previews.ts";
 import * as ProjectChanges from "./projects/project-changes.ts";
+import * as ProjectDeletions from "./projects/project-deletions.ts";
 import * as ProjectUsage from "./projects/project-usage.ts";
 import * as Projects from "./projects/projects.ts";
 import * as Sandboxes from "./sessions/sandboxes.ts";
@@ -74,6 +75,7 @@ export const coreStore = Layer.mergeAll(
   Pauses.layer,
   People.layer,
   Previews.layer,
+  ProjectDeletions.layer,
   ProjectUsage.layer,
   Projects.layer,
   Sandboxes.layer,

@@ -80,6 +80,7 @@ const projectOf = (number: number): Project => ({
   accountId: uuid(1, 1),
   name: `project-${number}`,
   status: "active",
+  deletesAt: null,
   repository: { kind: "hosted" },
   defaultBranch: "main",
   triggersPaused: false,

@@ -26,6 +26,7 @@ it("only a person makes an agent act, answers it or approves its calls", () => {
 it("only a person governs, merges and reads names of secrets", () => {
   for (const privilege of [
     "govern_project",
+    "delete_project",
     "write_secret",
     "merge_change_request",
     "see_secret_names",

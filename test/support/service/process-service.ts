@@ -249,7 +249,7 @@ export class Life {
 
   async project(sample: string): Promise<string> {
     const repository = { kind: "hosted", import_from: sample };
-    const { id } = await this.call("POST", "/v1/projects", { name: "sample", repository });
+    const { id } = await this.call("POST", "/v1/projects", { name: `sample ${randomUUID()}`, repository });
     return String(id);
   }
 

@@ -112,7 +112,7 @@ export interface ProjectWish {
 /** A new hosted project. @returns its id. */
 export const makeProject = async (
   service: TestService,
-  { files, name = "project", token }: ProjectWish = {},
+  { files, name = `project ${randomUUID()}`, token }: ProjectWish = {},
 ): Promise<string> => {
   const source = files === undefined ? {} : { import_from: await makeRepository(service, files) };
   const answer = await service.request("POST", "/v1/projects", {

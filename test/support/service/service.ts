@@ -31,6 +31,7 @@ import {
   outboundSender,
   repositories,
   tokenSignIn,
+  withPlaces,
 } from "../../../src/adapters.ts";
 import { readConfig, type Config, type Environment } from "../../../src/settings/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
@@ -317,7 +318,10 @@ export async function startTestService(
       Layer.provide(upstreamsLayer, Layer.succeedContext(own)),
     );
     const parts = Context.add(nodes, LocalSaves, { ...Context.get(saved, Saves), unreached });
-    const context = Context.merge(Context.merge(own, nodes), kept.ports) as Context.Context<Inside>;
+    const context = withPlaces(
+      config,
+      Context.merge(Context.merge(own, parts), kept.ports),
+    ) as Context.Context<Inside>;
     yield* runService({
       config,
       dataDir: place.dataDir,

@@ -79,7 +79,7 @@ export const newProject = (
   { accountId, userId }: Pick<World, "accountId" | "userId">,
   {
     id = randomUUID(),
-    name = "shop",
+    name = `shop ${id}`,
     now = NOON,
   }: { readonly id?: string; readonly name?: string; readonly now?: number } = {},
 ) => ({

@@ -218,6 +218,7 @@ export const layer = Layer.effect(
         (tables.environmentBuilds.get(id)?.log ?? []).filter(({ number }) => number > after).slice(0, limit),
       ),
     inUse: (nodeId) => Effect.sync(() => inUse(tables, nodeId)),
+    unheld: (ids) => Effect.sync(() => ids.filter((id) => !tables.environmentBuilds.has(id))),
     forgetImages: (ids) =>
       Effect.sync(() => ids.forEach((id) => change(tables, id, () => ({ isForgotten: true })))),
     prune: Effect.sync(() => prune(tables)),

@@ -29,6 +29,7 @@ import * as People from "./people.ts";
 import * as OutboundDeliveries from "./outbound-deliveries.ts";
 import * as OutboundWebhooks from "./outbound-webhooks.ts";
 import * as Previews from "./previews.ts";
+import * as ProjectDeletions from "./project-deletions.ts";
 import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
 import * as Remarks from "./remarks.ts";
@@ -71,6 +72,7 @@ export const overTables = Layer.mergeAll(
   OutboundDeliveries.layer,
   OutboundWebhooks.layer,
   Previews.layer,
+  ProjectDeletions.layer,
   ProjectUsage.layer,
   Projects.layer,
   Sandboxes.layer,

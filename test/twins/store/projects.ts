@@ -11,7 +11,9 @@ import {
   type TriggerCursor,
 } from "../../../src/store/ports/projects/projects.ts";
 import { manifestStaleEvent } from "../../../src/store/event-rows.ts";
-import { takeOut } from "./queue.ts";
+import { projectNameKey } from "../../../src/domain/project/name.ts";
+import { Taken } from "../../../src/store/ports/errors.ts";
+import { cancelWaiting } from "./queue.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
@@ -24,6 +26,7 @@ const insert = (
     ...NEW_PROJECT_ROLES,
     approvalsRequired: 0,
     status: "active",
+    deletesAt: null,
     triggersPaused: false,
     manifest: { commit: null, syncedAt: null, error: null },
     version: 1,
@@ -36,6 +39,7 @@ const insert = (
     secretsRevision: 0,
     changeRequests: 0,
     drainedTurn: 0,
+    formerStatus: null,
     manifest: null,
     manifestFailure: null,
     changedAt: 0,
@@ -46,26 +50,34 @@ const insert = (
   return tables.projects.get(record.id)?.record ?? record;
 };
 
-/** An archived project starts nothing more: its waiting fires are cancelled. */
-const cancelWaiting = (tables: TableSet, projectId: string, now: number): void => {
-  const waiting = tables.queue.filter((row) => row.projectId === projectId);
-  takeOut(
-    tables,
-    waiting.map(({ fireId }) => fireId),
-    { status: "cancelled", reason: "project_archived", now },
+/** Fails if another project of the account has the name. */
+const requireFree = (
+  tables: TableSet,
+  { id, accountId }: Pick<Project, "id" | "accountId">,
+  name: string,
+) => {
+  const key = projectNameKey(name);
+  const isTaken = [...tables.projects.values()].some(
+    ({ record }) => record.id !== id && record.accountId === accountId && projectNameKey(record.name) === key,
   );
-  for (const { accountId } of waiting) tables.moveCounters(accountId, { queued: -1 });
+  return isTaken ? Effect.fail(new Taken({ what: name })) : Effect.void;
 };
 
 const update = (tables: TableSet, id: string, edit: ProjectUpdate & { readonly now: number }) => {
   const row = tables.projects.get(id);
   if (row === undefined) return null;
-  const { now, ...change } = edit;
-  const record: Project = { ...row.record, ...change, updatedAt: now };
+  const { now, status = row.record.status, ...change } = edit;
+  const isDeleted = row.record.status === "deleted";
+  const record: Project = {
+    ...row.record,
+    ...change,
+    status: isDeleted ? "deleted" : status,
+    updatedAt: now,
+  };
   tables.projects.set(id, { ...row, record });
   tables.markChanged(id);
   if (change.defaultRole !== undefined) tables.sayEnded(id);
-  if (change.status === "archived") cancelWaiting(tables, id, now);
+  if (edit.status === "archived") cancelWaiting(tables, id, { reason: "project_archived", now });
   return tables.projects.get(id)?.record ?? null;
 };
 
@@ -141,7 +153,8 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => {
     const records = () => [...tables.projects.values()].map(({ record }) => record);
     return {
-      create: (project) => Effect.sync(() => insert(tables, project)),
+      create: (project) =>
+        Effect.map(requireFree(tables, project, project.name), () => insert(tables, project)),
       get: (id) => Effect.sync(() => tables.projects.get(id)?.record ?? null),
       credential: (id) => Effect.sync(() => tables.credentials.get(id) ?? null),
       replaceCredential: (id, credential, now) =>
@@ -157,7 +170,15 @@ export const layer = Layer.effect(
           );
           return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
         }),
-      update: (id, change, now) => Effect.sync(() => update(tables, id, { ...change, now })),
+      update: (id, change, now) =>
+        Effect.suspend(() => {
+          const row = tables.projects.get(id);
+          const free =
+            row === undefined || change.name === undefined
+              ? Effect.void
+              : requireFree(tables, row.record, change.name);
+          return Effect.map(free, () => update(tables, id, { ...change, now }));
+        }),
       unheld: (ids) => Effect.sync(() => ids.filter((id) => !tables.projects.has(id))),
       recordManifest: recordManifest(tables),
       states: (ids) => Effect.sync(() => states(tables, ids)),

@@ -40,6 +40,21 @@ export const takeOut = (
   }
 };
 
+/** Cancels the waiting fires of a project that starts nothing more. */
+export const cancelWaiting = (
+  tables: TableSet,
+  projectId: string,
+  { reason, now }: { readonly reason: string; readonly now: number },
+): void => {
+  const waiting = tables.queue.filter((row) => row.projectId === projectId);
+  takeOut(
+    tables,
+    waiting.map(({ fireId }) => fireId),
+    { status: "cancelled", reason, now },
+  );
+  for (const { accountId } of waiting) tables.moveCounters(accountId, { queued: -1 });
+};
+
 /** @throws ForbiddenMove */
 export const requireAllWait = (tables: TableSet, fireIds: readonly string[], next: WaitEnd): void => {
   for (const id of fireIds) requireWaits(tables.fires.get(id)?.status ?? "new", next);

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { Usage } from "../../../src/domain/conversation/conversation.ts";
 import type { CronTemplate } from "../../../src/domain/trigger/prompt.ts";
+import type { SetProjectStatus } from "../../../src/domain/project/deletion.ts";
 import { roleIn, type ProjectRole } from "../../../src/domain/person/role.ts";
 import { isLive } from "../../../src/domain/session/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../../src/machines/change-request.ts";
@@ -92,6 +93,8 @@ export interface ProjectRow {
   readonly secretsRevision: number;
   readonly changeRequests: number;
   readonly drainedTurn: number;
+  /** What it becomes when it is restored. Null: it is not deleted. */
+  readonly formerStatus: SetProjectStatus | null;
   /** The last reading that parsed. */
   readonly manifest: GoodManifest | null;
   readonly manifestFailure: ManifestFailure | null;
@@ -252,6 +255,8 @@ export class TableSet {
   /** From when people's sign-ins count (ports/people/identity.ts, TokenSignIn). */
   readonly signedInAt = new Map<string, number>();
   readonly projects = new Map<string, ProjectRow>();
+  /** Those that are gone. */
+  readonly deletedProjects = new Set<string>();
   /** By project, sealed. */
   readonly credentials = new Map<string, Uint8Array>();
   /** By project, then by slug. */

@@ -55,6 +55,15 @@ export const OPERATION_EXAMPLES: Examples = {
     request: { triggers_paused: true },
     response: { ...project, triggers_paused: true, updated_at: LATER },
   },
+  "projects.delete": {
+    summary:
+      "Delete a project. It starts nothing more, its sessions stop, and its owners can restore it for seven days. Then everything of it is removed.",
+    response: { ...project, status: "deleted", deletes_at: ENDS, updated_at: LATER },
+  },
+  "projects.restore": {
+    summary: "Make a deleted project what it was before.",
+    response: { ...project, updated_at: LATER },
+  },
   "projects.replaceCredential": {
     summary: "Replace the credential that the service uses at the project's git server.",
     request: { username: "deploy", password: "a new password" },

@@ -78,6 +78,7 @@ export const project = {
   account_id: ACCOUNT,
   name: "shop",
   status: "active",
+  deletes_at: null,
   repository: { kind: "hosted" },
   default_branch: "main",
   triggers_paused: false,

@@ -45,7 +45,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
   const parent = yield* parentOf(caller);
   for (let attempt = 1; attempt <= STALE_MAX; attempt += 1) {
     const { project, trigger } = yield* triggerFor(path);
-    if (project.status !== "active") return yield* projectInactive();
+    if (project.status !== "active") return yield* projectInactive(project);
     const fire = yield* make({ project, trigger });
     const admission = yield* firing.fire({
       ...fire,
@@ -60,7 +60,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
     if (admission.outcome === "refused") return yield* capReached(admission);
     if (admission.outcome === "children_full") return yield* childrenFull(admission);
     if (admission.outcome === "failed") return yield* fireFailed(admission.reason);
-    if (admission.outcome === "inactive") return yield* projectInactive();
+    if (admission.outcome === "inactive") return yield* projectInactive(project);
   }
   return yield* new Unavailable({
     error: "The project is changing. Try again in a moment.",

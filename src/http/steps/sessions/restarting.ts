@@ -35,7 +35,7 @@ export const restarted = Effect.fnUntraced(function* (
   const session = yield* sessionFor(caller, params);
   const restoreSaved = wish ?? (session.ending ?? session.stopReason) === "outdated";
   const project = yield* projectFor(caller, params.pid);
-  if (project.status !== "active") return yield* projectInactive();
+  if (project.status !== "active") return yield* projectInactive(project);
   // A session acts for the person who started it. A trigger's session acts for no person.
   if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy)))
     return yield* new Conflict({

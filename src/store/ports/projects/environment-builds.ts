@@ -114,6 +114,8 @@ export class EnvironmentBuilds extends Context.Service<
      * ready ones of their projects.
      */
     readonly inUse: (nodeId: string) => Stored<ReadonlySet<string>>;
+    /** The ids among these that no build has. */
+    readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
     /** Marks ready builds whose image was removed. They do not count in `ready` any more. */
     readonly forgetImages: (ids: readonly string[]) => Stored<void>;
     /**

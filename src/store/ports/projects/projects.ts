@@ -1,9 +1,10 @@
 /** Projects: their settings, their manifest in force, and the cursors of their cron triggers. */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { BadCursor } from "../errors.ts";
+import type { BadCursor, Taken } from "../errors.ts";
 import type { Stored } from "../journal.ts";
 import type { Page, PageRequest } from "../page.ts";
+import type { ProjectStatus, SetProjectStatus } from "../../../domain/project/deletion.ts";
 import type { DefaultRole, MergeRole } from "../../../domain/person/role.ts";
 import type { BuildSource } from "../../../domain/environment/environment-source.ts";
 import type { RepositorySource } from "../../../domain/repository/repository.ts";
@@ -13,7 +14,9 @@ export interface Project {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
-  readonly status: "active" | "archived";
+  readonly status: ProjectStatus;
+  /** When it is gone, if it is deleted. */
+  readonly deletesAt: number | null;
   readonly repository: RepositorySource;
   readonly defaultBranch: string;
   readonly triggersPaused: boolean;
@@ -52,9 +55,12 @@ export type NewProject = Pick<
 export type ProjectUpdate = Partial<
   Pick<
     Project,
-    "name" | "status" | "triggersPaused" | "defaultBranch" | "defaultRole" | "mergeRole" | "approvalsRequired"
+    "name" | "triggersPaused" | "defaultBranch" | "defaultRole" | "mergeRole" | "approvalsRequired"
   >
->;
+> & {
+  /** Has no effect on a deleted project. */
+  readonly status?: SetProjectStatus;
+};
 
 /** Whose projects: all of the account (`userId` is null), or those in which a person has a role. */
 export interface ProjectReader {
@@ -107,7 +113,8 @@ export interface ProjectState {
 export class Projects extends Context.Service<
   Projects,
   {
-    readonly create: (project: NewProject) => Stored<Project>;
+    /** `Taken` if a project of the account has the name (domain/project/name.ts). */
+    readonly create: (project: NewProject) => Stored<Project, Taken>;
     readonly get: (id: string) => Stored<Project | null>;
     /** The project's sealed credential. Null if it has none. */
     readonly credential: (id: string) => Stored<Uint8Array | null>;
@@ -121,7 +128,8 @@ export class Projects extends Context.Service<
       reader: ProjectReader,
       request: PageRequest & { readonly onlyId: string | null },
     ) => Stored<Page<Project>, BadCursor>;
-    readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null>;
+    /** `Taken` as for `create`. */
+    readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null, Taken>;
     /** The ids among these that no project has. */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
     /** Records the last reading of the manifest. `good` is set only if it parsed; otherwise the last good one stays. */

@@ -199,6 +199,13 @@ const makeUpkeep = Effect.gen(function* () {
       Effect.map((rows) => new Set(rows.map(({ id }) => id))),
       stored("environmentBuilds.inUse"),
     );
+  const unheld: Service["unheld"] = (ids) =>
+    sql<{ readonly id: string }>`
+      SELECT id FROM unnest(${[...ids]}::uuid[]) AS listed (id)
+      WHERE NOT EXISTS (SELECT FROM environment_builds AS build WHERE build.id = listed.id)`.pipe(
+      Effect.map((rows) => rows.map(({ id }) => id)),
+      stored("environmentBuilds.unheld"),
+    );
   const forgetImages: Service["forgetImages"] = (ids) =>
     sql`UPDATE environment_builds SET is_forgotten = true WHERE id = ANY(${[...ids]}::uuid[])`.pipe(
       Effect.asVoid,
@@ -218,7 +225,7 @@ const makeUpkeep = Effect.gen(function* () {
           WHERE environment_build_id = ranked.id AND status IN ('provisioning', 'active')
         )
     )`.pipe(Effect.asVoid, stored("environmentBuilds.prune"));
-  return { inUse, forgetImages, prune };
+  return { inUse, unheld, forgetImages, prune };
 });
 
 export const layer = Layer.effect(

@@ -2,9 +2,11 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import { isSqlError } from "effect/sql/SqlError";
 import { pageOf, positionOf } from "../../cursor.ts";
 import { manifestStaleEvent } from "../../event-rows.ts";
 import type { BuildSource } from "../../../domain/environment/environment-source.ts";
+import { projectNameKey } from "../../../domain/project/name.ts";
 import { NEW_PROJECT_ROLES } from "../../../domain/person/role.ts";
 import {
   Projects,
@@ -15,7 +17,9 @@ import {
   type TriggerKey,
 } from "../../ports/projects/projects.ts";
 import type { OwnedSecret, VerifyingSecret } from "../../ports/projects/secrets.ts";
+import { Taken } from "../../ports/errors.ts";
 import { Endings } from "../connection/endings.ts";
+import { violatedConstraint } from "../connection/errors.ts";
 import { EventLog } from "../events/event-log.ts";
 import { cancelWaits } from "../triggers/fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";
@@ -32,7 +36,7 @@ type Row = Omit<Project, "manifest" | "version"> & {
 };
 
 const COLUMNS = `
-  project.id, account_id AS "accountId", name, status, repository, default_branch AS "defaultBranch",
+  project.id, account_id AS "accountId", name, status, deletes_at AS "deletesAt", repository, default_branch AS "defaultBranch",
     triggers_paused AS "triggersPaused", default_role AS "defaultRole", merge_role AS "mergeRole", approvals_required AS "approvalsRequired", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
     version, read_commit AS "readCommit", synced_at AS "syncedAt", error`;
 const FROM = `
@@ -50,6 +54,20 @@ const projectOf = ({ readCommit, syncedAt, error, ...row }: Row): Project => ({
   manifest: { commit: readCommit, syncedAt, error },
 });
 
+/** The project as it is now. Null: it does not exist. */
+export const readProject = (sql: SqlClient.SqlClient, id: string) =>
+  Effect.map(sql<Row>`${sql.literal(SELECT)} WHERE project.id = ${id}`, ([row]) =>
+    row === undefined ? null : projectOf(row),
+  );
+
+/** A unique name that is taken, as an expected refusal. */
+const orTaken =
+  (name: string) =>
+  <E>(error: E): E | Taken =>
+    isSqlError(error) && violatedConstraint(error) === "projects_name_key"
+      ? new Taken({ what: name })
+      : error;
+
 const makeUpdate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const changes = yield* ProjectChanges;
@@ -65,7 +83,8 @@ const makeUpdate = Effect.gen(function* () {
     yield* sql`
       UPDATE projects SET updated_at = ${at(now)},
         name = coalesce(${change.name ?? null}, name),
-        status = coalesce(${change.status ?? null}, status),
+        name_key = coalesce(${change.name === undefined ? null : projectNameKey(change.name)}, name_key),
+        status = CASE WHEN status = 'deleted' THEN status ELSE coalesce(${change.status ?? null}, status) END,
         triggers_paused = coalesce(${change.triggersPaused ?? null}::boolean, triggers_paused),
         default_branch = coalesce(${change.defaultBranch ?? null}, default_branch),
         merge_role = coalesce(${change.mergeRole ?? null}, merge_role),
@@ -267,10 +286,7 @@ export const layer = Layer.effect(
     const keepCursors = yield* makeCursors;
     const changes = yield* ProjectChanges;
     const { changed, changedSince } = changes;
-    const one = (id: string) =>
-      Effect.map(sql<Row>`${select} WHERE project.id = ${id}`, ([row]) =>
-        row === undefined ? null : projectOf(row),
-      );
+    const one = (id: string) => readProject(sql, id);
     const { credential, keepCredential } = yield* makeCredentials;
     // Locks the project's row first, as for its secrets, so that two writes wait for each other.
     const replaceCredential = (id: string, envelope: Uint8Array | null, now: number) =>
@@ -282,9 +298,9 @@ export const layer = Layer.effect(
       ...(yield* makeLooks),
       create: (project) =>
         sql`
-          INSERT INTO projects (id, account_id, name, repository, default_branch, node_id, created_by,
+          INSERT INTO projects (id, account_id, name, name_key, repository, default_branch, node_id, created_by,
             default_role, merge_role, created_at, updated_at)
-          VALUES (${project.id}, ${project.accountId}, ${project.name}, ${json(project.repository)},
+          VALUES (${project.id}, ${project.accountId}, ${project.name}, ${projectNameKey(project.name)}, ${json(project.repository)},
             ${project.defaultBranch}, ${project.nodeId ?? null}, ${project.createdBy},
             ${NEW_PROJECT_ROLES.defaultRole}, ${NEW_PROJECT_ROLES.mergeRole}, ${at(project.now)}, ${at(project.now)})`.pipe(
           Effect.andThen(
@@ -305,6 +321,7 @@ export const layer = Layer.effect(
               : Effect.succeed(created),
           ),
           sql.withTransaction,
+          Effect.mapError(orTaken(project.name)),
           stored("projects.create"),
         ),
       get: (id) => one(id).pipe(shared, stored("projects.get")),
@@ -322,7 +339,9 @@ export const layer = Layer.effect(
         return pageOf(rows.map(projectOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("projects.list")),
       update: (id, change, now) =>
-        sql.withTransaction(Effect.andThen(update(id, change, now), one(id))).pipe(stored("projects.update")),
+        sql
+          .withTransaction(Effect.andThen(update(id, change, now), one(id)))
+          .pipe(Effect.mapError(orTaken(change.name ?? "")), stored("projects.update")),
       changed,
       changedSince: (since) => changedSince(since).pipe(stored("projects.changedSince")),
       keepCursors: (request) =>

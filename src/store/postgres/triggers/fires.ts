@@ -42,27 +42,36 @@ export const queueInOrder = (
 /** How many ledger rows one step of pruning removes: few enough not to block other statements. */
 const PRUNE_STEP = 1000;
 
+/**
+ * Removes the stored requests that `doomed` selects (account_id, fire_id), and subtracts their bytes from the accounts'
+ * counters. The caller has the accounts' locks.
+ */
+const removeRequests = (sql: SqlClient.SqlClient, doomed: Fragment) =>
+  Effect.map(
+    sql<{ readonly removed: number }>`
+      WITH gone AS (
+        DELETE FROM fire_requests WHERE (account_id, fire_id) IN (${doomed}) RETURNING account_id, octet_length(body) AS bytes
+      ), freed AS (
+        SELECT account_id, sum(bytes) AS bytes FROM gone GROUP BY account_id
+      ), counted AS (
+        UPDATE accounts SET stored_request_bytes = stored_request_bytes - freed.bytes
+        FROM freed WHERE accounts.id = freed.account_id
+      )
+      SELECT count(*)::integer AS removed FROM gone`,
+    ([row]) => row?.removed ?? 0,
+  );
+
+/** Removes fires that do not wait, with their requests. The caller has the accounts' locks. @returns how many */
+export const removeFires = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ids: readonly string[]) {
+  if (ids.length === 0) return 0;
+  yield* removeRequests(sql, sql`SELECT account_id, id FROM fires WHERE id = ANY(${[...ids]}::uuid[])`);
+  const gone =
+    yield* sql`DELETE FROM fires WHERE id = ANY(${[...ids]}::uuid[]) AND status <> 'queued' RETURNING id`;
+  return gone.length;
+});
+
 const makePrune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-
-  /**
-   * Removes the stored requests that `doomed` selects (account_id, fire_id), and subtracts their bytes from the
-   * accounts' counters.
-   */
-  const removeRequests = (doomed: Fragment) =>
-    Effect.map(
-      sql<{ readonly removed: number }>`
-        WITH gone AS (
-          DELETE FROM fire_requests WHERE (account_id, fire_id) IN (${doomed}) RETURNING account_id, octet_length(body) AS bytes
-        ), freed AS (
-          SELECT account_id, sum(bytes) AS bytes FROM gone GROUP BY account_id
-        ), counted AS (
-          UPDATE accounts SET stored_request_bytes = stored_request_bytes - freed.bytes
-          FROM freed WHERE accounts.id = freed.account_id
-        )
-        SELECT count(*)::integer AS removed FROM gone`,
-      ([row]) => row?.removed ?? 0,
-    );
 
   /**
    * Locks the accounts before their requests, as admission does, and in a fixed order, since another node may prune
@@ -88,19 +97,18 @@ const makePrune = Effect.gen(function* () {
     const tooMany =
       account === null
         ? 0
-        : yield* removeRequests(sql`
+        : yield* removeRequests(
+            sql,
+            sql`
             SELECT ${account}::uuid, fire_id FROM (
               SELECT fire_id, sum(octet_length(body)) OVER (ORDER BY fire_id) AS until, octet_length(body) AS own
               FROM (
                 SELECT * FROM fire_requests WHERE account_id = ${account} ORDER BY fire_id LIMIT ${PRUNE_STEP}
               ) AS oldest
             ) AS doomed
-            WHERE until - own < (SELECT stored_request_bytes FROM accounts WHERE id = ${account}) - ${requestBytes}`);
-    if (ids.length === 0) return tooMany;
-    yield* removeRequests(sql`SELECT account_id, id FROM fires WHERE id = ANY(${ids}::uuid[])`);
-    const gone =
-      yield* sql`DELETE FROM fires WHERE id = ANY(${ids}::uuid[]) AND status <> 'queued' RETURNING id`;
-    return tooMany + gone.length;
+            WHERE until - own < (SELECT stored_request_bytes FROM accounts WHERE id = ${account}) - ${requestBytes}`,
+          );
+    return tooMany + (yield* removeFires(sql, ids));
   });
 });
 
