@@ -55,8 +55,10 @@ import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandb
 import type { Kind } from "./sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
 import { imagesInUse, leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";
+import type { ModelDoor } from "./sandbox/model-door.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./features/notifications/sender.ts";
+import { makeModelServers, ModelServers } from "./features/model-providers/servers.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
 import { makeDescriptions } from "./connectors/descriptions.ts";
 import { makeServers } from "./connectors/servers.ts";
@@ -80,6 +82,8 @@ export interface Place {
   readonly installation: Pick<Installation, "installationId" | "nodeId">;
   /** The port of this service's listener, which sandboxes reach as platform.internal. */
   readonly port: number;
+  /** Answers calls of sandboxes to the account's own providers of models. Absent: nothing does. */
+  readonly modelDoor?: ModelDoor;
 }
 
 /** Whether and how long the store's tokens need a sign-in. */
@@ -175,6 +179,9 @@ export const providers = Layer.effect(Providers, makeWire([]));
 /** The way to receivers of outbound webhooks. */
 export const outboundSender = ({ webhookAllowHosts }: Config) =>
   Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts }));
+/** The way to the account's providers of models. */
+export const modelServers = ({ connectorAllowHosts }: Config) =>
+  Layer.effect(ModelServers, makeModelServers(connectorAllowHosts));
 /** The way to the servers of connectors, and to their sign-in. */
 export const connectorServers = ({ connectorAllowHosts }: Config) =>
   Layer.merge(
@@ -309,6 +316,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     ...serviceAddresses(config, port),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     path: config.path,
+    ...(place.modelDoor !== undefined && { modelDoor: place.modelDoor }),
   };
 });
 
@@ -366,6 +374,7 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
     limits: sandboxLimits(config),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     launchOf: launchText(launchOptions(config)),
+    ...(place.modelDoor !== undefined && { modelDoor: place.modelDoor }),
   };
 };
 

@@ -23,6 +23,7 @@ import {
   providers,
   repositories,
   runner,
+  modelServers,
   sandboxes,
   savedWork,
   signInProviders,
@@ -51,6 +52,8 @@ import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-dir
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService, VERSION } from "./service.ts";
 import { claimDataDirectory, freeBytes } from "./store/data-directory.ts";
+import { ModelDoor } from "./sandbox/model-door.ts";
+import { modelCalls } from "./features/model-providers/calls.ts";
 import { Nodes } from "./store/ports/nodes.ts";
 import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
@@ -105,7 +108,8 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   const installation = yield* refusable(() => openInstallation(dataDir, now));
   if (isOnThisMachine(config)) yield* ownSandboxes(dataDir, installation.installationId);
   const listener = yield* openListener(config, routeTable);
-  const place: Place = { config, dataDir, installation, port: listener.port };
+  const modelDoor = new ModelDoor();
+  const place: Place = { config, dataDir, installation, port: listener.port, modelDoor };
   // Database and sandboxes start slowly, so they start in parallel.
   const [built] = yield* Effect.all(
     [
@@ -134,6 +138,9 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   yield* adopt(installation.nodeId, yield* repositoriesIn(hostedIn(dataDir)));
   const parts = Context.merge(own, kept.ports);
   const saved = yield* Layer.build(Layer.provide(savedWork(place), Layer.succeedContext(parts)));
+  yield* Layer.build(
+    modelCalls(modelDoor).pipe(Layer.provide([Layer.succeedContext(provider), modelServers(config)])),
+  );
   const ending = yield* Deferred.make<void>();
   const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
   const first = yield* runService({
@@ -146,6 +153,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
       Layer.succeedContext(Context.merge(parts, saved)),
       providers,
       outboundSender(config),
+      modelServers(config),
       connectorServers(config),
       signInProviders(config),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),

@@ -106,6 +106,7 @@ import { metricsRoute } from "./http/operating/metrics.ts";
 import { openingsLayer } from "./http/callers/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
 import { outboundWebhooksHandlers } from "./features/notifications/handlers.ts";
+import { modelProvidersHandlers } from "./features/model-providers/handlers.ts";
 import { operatorHandlers } from "./http/handlers/operator.ts";
 import { peopleHandlers } from "./http/handlers/people.ts";
 import { projectsHandlers } from "./http/handlers/projects.ts";
@@ -334,6 +335,7 @@ const handlers = Layer.mergeAll(
   messagesHandlers,
   operatorHandlers,
   peopleHandlers,
+  modelProvidersHandlers,
 );
 
 const routes = Layer.mergeAll(

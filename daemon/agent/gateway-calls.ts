@@ -9,7 +9,8 @@ import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import * as Schema from "effect/Schema";
 import { MODEL_GATEWAY_HOST } from "../../src/domain/sandbox/launch.ts";
-import { PassedCalls, TokensReader } from "./passed-calls.ts";
+import { TokensReader } from "../../src/domain/sandbox/model-tokens.ts";
+import { PassedCalls } from "./passed-calls.ts";
 
 const REQUEST = new RegExp(`^POST http://${MODEL_GATEWAY_HOST.replaceAll(".", "\\.")}[:/]`, "i");
 const ANSWER = /^HTTP\/1\.[01] (\d{3})[ \r]/;

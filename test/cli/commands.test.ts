@@ -2,6 +2,7 @@
  * Every command against the real service over HTTP: what people see, the API's own document for programs,
  * and how it ends when it is refused. A command without a row here fails the first test.
  */
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -185,6 +186,17 @@ const builtProject = async (): Promise<readonly [string, string]> => {
   });
 };
 
+const modelProvider = async (): Promise<string> => {
+  const target = "/v1/model-providers";
+  for (const { id } of listOf(await service.request("GET", target), "model_providers"))
+    expectStatus(await service.request("DELETE", `${target}/${String(id)}`), 204);
+  const name = `acme-${randomUUID().slice(0, 6)}`;
+  const address = { kind: "openai-compatible", base_url: "http://127.0.0.1:9/v1" };
+  const body = { name, ...address, models: ["large"], try: false };
+  expectStatus(await service.request("POST", target, { body }), 201);
+  return name;
+};
+
 const outboundWebhook = async (url = "https://receiver.example.org/"): Promise<string> => {
   const target = `/v1/projects/${pid}/webhooks`;
   // A project has few: those of earlier rows go.
@@ -241,6 +253,7 @@ const world: World = {
   stoppedSession,
   firedOnce,
   refusedOnce,
+  modelProvider,
   outboundWebhook: () => outboundWebhook(),
   outboundDelivery,
   connectedPin,

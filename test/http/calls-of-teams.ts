@@ -16,6 +16,20 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const inWebhook = (rest: string) => async () =>
     `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
 
+  const newProvider = () => ({
+    name: `p-${randomUUID().slice(0, 8)}`,
+    kind: "anthropic",
+    key: "k",
+    models: ["m"],
+    try: false,
+  });
+  const addProvider = async (): Promise<string> => {
+    const made = await cast.service.request("POST", "/v1/model-providers", { body: newProvider() });
+    return `/v1/model-providers/${String(fields(expectStatus(made, 201))["id"])}`;
+  };
+  let kept: Promise<string> | null = null;
+  const keptProvider = () => (kept ??= addProvider());
+
   // Not a code by its form: guesses of codes are counted, and all tokens here are of few people.
   const noCode = { answers: [400], body: () => ({ code: "none" }) };
 
@@ -40,6 +54,19 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "POST /v1/people/:id/reactivate": {
       target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/reactivate`,
       answers: [200],
+      fates: { foreign: 404 },
+    },
+    "GET /v1/model-providers": at("/v1/model-providers", 200),
+    "POST /v1/model-providers": { ...at("/v1/model-providers", 201), body: newProvider },
+    "PATCH /v1/model-providers/:id": {
+      target: keptProvider,
+      body: () => ({ models: ["other"], try: false }),
+      answers: [200],
+      fates: { foreign: 404 },
+    },
+    "DELETE /v1/model-providers/:id": {
+      target: (kind) => (kind === "user" ? addProvider() : keptProvider()),
+      answers: [204],
       fates: { foreign: 404 },
     },
     "GET /v1/audit": at("/v1/audit", 200),

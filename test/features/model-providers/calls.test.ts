@@ -1,0 +1,27 @@
+/** Calls of sandboxes to the account's providers, through the sandbox's real way out, over the stores' twins. */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Store } from "../../../src/database.ts";
+import { modelCalls } from "../../../src/features/model-providers/calls.ts";
+import { sealKey } from "../../../src/features/model-providers/keys.ts";
+import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";
+import { ModelUsage } from "../../../src/features/model-providers/ports/model-usage.ts";
+import { makeModelServers, ModelServers } from "../../../src/features/model-providers/servers.ts";
+import { type Egress, openEgress } from "../../../src/sandbox/egress.ts";
+import { ModelDoor } from "../../../src/sandbox/model-door.ts";
+import { Keyring, keyringLayer } from "../../../src/services/keyring.ts";
+import { makeScratch } from "../../support/machine/scratch.ts";
+import { admitSession, openSandbox, tellSandbox } from "../../support/world/sessions.ts";
+import { makeWorld, NOON } from "../../support/world/world.ts";
+import { overTables } from "../../twins/store/layer.ts";
+import { tablesLayer } from "../../twins/store/tables.ts";
