@@ -10,7 +10,7 @@
  *     project's secrets.
  */
 import { dialAddress } from "../domain/service/address.ts";
-import { MODEL_GATEWAY_HOST } from "../domain/sandbox/launch.ts";
+import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
 import { MODEL_PROVIDERS } from "../domain/sandbox/model.ts";
 import { isBelow } from "../ground/net/path.ts";
 import {
@@ -132,12 +132,12 @@ const internal = (policy: EgressPolicy, host: string, port: number): EgressDecis
       rule: onlyInside,
       tunnel: "read",
     };
-  if (host === MODEL_GATEWAY_HOST && policy.llmUpstream !== null) {
+  if (host === MODEL_HOST && policy.llmUpstream !== null) {
     const origin = new URL(policy.llmUpstream);
     const rule = onlyOpen(host, { methods: MODEL_METHODS, below: origin.pathname });
     return { kind: "origin", privilege: "reach_model", origin, name: origin.host, rule, tunnel: "refused" };
   }
-  if (host === MODEL_GATEWAY_HOST)
+  if (host === MODEL_HOST)
     return { kind: "refused", reason: `${host} has no model provider of this name for this session` };
   return { kind: "refused", reason: `${host} is not available` };
 };

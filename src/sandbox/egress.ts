@@ -32,7 +32,7 @@ import {
   registryAsked,
 } from "./egress-policy.ts";
 import { type ServiceTunnels, serviceTunnels } from "./egress-service.ts";
-import { MODEL_GATEWAY_HOST } from "../domain/sandbox/launch.ts";
+import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
 import type { ServeModel } from "./model-door.ts";
 import type { PackageProxy } from "./packages/proxy.ts";
 
@@ -149,7 +149,7 @@ const rawPath = (written: string, url: URL): string => {
   return start === -1 ? `/${url.search}` : written.slice(start);
 };
 
-const isModelHost = ({ host, port }: Destination): boolean => host === MODEL_GATEWAY_HOST && port === 80;
+const isModelHost = ({ host, port }: Destination): boolean => host === MODEL_HOST && port === 80;
 
 /** @param written the URL in absolute form */
 const forward = async (
@@ -300,7 +300,7 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
 };
 
 const SERVICE = `http://${SERVICE_HOST}`;
-const MODELS = `http://${MODEL_GATEWAY_HOST}`;
+const MODELS = `http://${MODEL_HOST}`;
 
 const egressServer = (options: EgressOptions): Server => {
   const { connections, idleMs } = options.limits ?? EGRESS_LIMITS;
@@ -333,7 +333,7 @@ const egressServer = (options: EgressOptions): Server => {
   const models = serviceTunnels({
     forward: passing(MODELS),
     connect: () => Promise.reject(new Refusal(403, "no connection to a model is upgraded")),
-    refuse: (client, error) => refuseTunnel(client, refusalOf(error), MODEL_GATEWAY_HOST),
+    refuse: (client, error) => refuseTunnel(client, refusalOf(error), MODEL_HOST),
   });
   service.server.timeout = idleMs;
   models.server.timeout = idleMs;

@@ -193,6 +193,9 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
     output_tokens: output,
     cached_tokens: 0,
     cost_usd: cost,
+    // The account's own provider is counted as its calls pass.
+    counted: model.startsWith("acme/"),
+    untold_calls: 0,
   }));
   const sum = (name: "input_tokens" | "output_tokens" | "cost_usd") =>
     days.reduce((all, day) => all + day[name], 0);

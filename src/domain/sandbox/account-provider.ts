@@ -2,7 +2,9 @@
  * Providers of models that belong to an account. The service keeps their keys. A sandbox reaches one by an inside address, and has a
  * placeholder in place of the key.
  */
-import { MODEL_GATEWAY_HOST } from "./launch.ts";
+
+/** The name of the account's providers and of the managed gateway inside every sandbox, on port 80 (api.md 8). */
+export const MODEL_HOST = "llm.platform.internal";
 
 /** The API that a provider speaks. */
 export const PROVIDER_KINDS = ["anthropic", "openai", "openai-compatible", "gemini"] as const;
@@ -18,7 +20,7 @@ export interface AccountProvider {
 }
 
 /** Where a sandbox reaches a provider: what the provider's own base URL is outside. */
-export const insideAddress = (name: string): string => `http://${MODEL_GATEWAY_HOST}/${name}`;
+export const insideAddress = (name: string): string => `http://${MODEL_HOST}/${name}`;
 
 /** What a runtime sends as its key. It opens nothing: the sandbox's own way out tells whose provider it may use. */
 export const PLACEHOLDER_KEY = "kept-by-the-platform";

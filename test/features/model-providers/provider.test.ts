@@ -4,7 +4,6 @@ import {
   keyFault,
   modelsFault,
   nameFault,
-  offeredModels,
   parseBaseUrl,
 } from "../../../src/features/model-providers/rules/provider.ts";
 
@@ -36,9 +35,5 @@ describe("a provider of models", () => {
     expect(keyFault("sk-1")).toBe(null);
     expect(keyFault("")).toBe(null);
     expect(keyFault("sk 1\n")).not.toBe(null);
-    expect(offeredModels([{ name: "acme", kind: "openai", models: ["b", "x/a"] }])).toEqual([
-      "acme/b",
-      "acme/x/a",
-    ]);
   });
 });

@@ -3,14 +3,10 @@
  * written over. It stays when a provider is deleted.
  */
 import * as Context from "effect/Context";
+import type { PassedUsage } from "../../../services/projects/account-models.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
 
-export interface CountedTokens {
-  /** With the cached ones. */
-  readonly input: number;
-  readonly cached: number;
-  readonly output: number;
-}
+export type CountedTokens = Pick<PassedUsage, "input" | "cached" | "output">;
 
 export interface SettledCall {
   readonly sessionId: string;
@@ -21,12 +17,7 @@ export interface SettledCall {
   readonly now: number;
 }
 
-export interface CountedUsage extends CountedTokens {
-  readonly model: string;
-  readonly calls: number;
-  /** How many of the calls named no tokens. */
-  readonly untoldCalls: number;
-}
+export type CountedUsage = Omit<PassedUsage, "day">;
 
 /** How many models of a session have a row of their own a day. Sandboxes name models; a hostile one could name many. */
 export const COUNTED_MODELS_MAX = 50;
@@ -39,7 +30,7 @@ export class ModelUsage extends Context.Service<
     readonly days: (
       projectId: string,
       span: { readonly from: string; readonly to: string },
-    ) => Stored<readonly (CountedUsage & { readonly day: string })[]>;
+    ) => Stored<readonly PassedUsage[]>;
     /** A session's over all days, by model in alphabetical order. */
     readonly ofSession: (sessionId: string) => Stored<readonly CountedUsage[]>;
   }

@@ -1,6 +1,5 @@
 /** What a provider of an account may be. */
 import * as Result from "effect/Result";
-import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
 import { parseModelId } from "../../../domain/sandbox/model.ts";
 
 /** How many providers an account may have. */
@@ -49,10 +48,6 @@ const KEY = /^[\u0021-\u007e]+$/;
 /** What is wrong with a key. Null: nothing. The empty text is no key, for servers that need none. */
 export const keyFault = (key: string): string | null =>
   key === "" || KEY.test(key) ? null : "has a blank, a line break or another character that no key has";
-
-/** `provider/model` of each model of the providers. */
-export const offeredModels = (providers: readonly AccountProvider[]): readonly string[] =>
-  providers.flatMap(({ name, models }) => models.map((model) => `${name}/${model}`));
 
 /** The name under which a provider's key is sealed. */
 export const sealedNameOf = (id: string): string => `model provider ${id}`;
