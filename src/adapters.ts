@@ -58,6 +58,7 @@ import { imagesInUse, leaveRunDirectory, runDirectoryOf } from "./sandbox/machin
 import type { ModelDoor } from "./sandbox/model-door.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./features/notifications/sender.ts";
+import { modelCalls } from "./features/model-providers/calls.ts";
 import { makeModelServers, ModelServers } from "./features/model-providers/servers.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
 import { makeDescriptions } from "./connectors/descriptions.ts";
@@ -174,7 +175,7 @@ export const withDoor = (saved: Context.Context<SavesDoor>, endpoint: SmartHttp)
   Context.get(saved, SavesDoor).before(endpoint);
 
 /** The way to the providers of models. Only their public addresses are dialled. */
-export const providers = Layer.effect(Providers, makeWire([]));
+const providers = Layer.effect(Providers, makeWire([]));
 
 /** The way to receivers of outbound webhooks. */
 export const outboundSender = ({ webhookAllowHosts }: Config) =>
@@ -193,8 +194,21 @@ export const connectorServers = ({ connectorAllowHosts }: Config) =>
   );
 
 /** The sign-in providers. A secret's file that cannot be read stops the start. */
-export const signInProviders = ({ signIn }: Config) =>
+const signInProviders = ({ signIn }: Config) =>
   Layer.effect(SignInProviders, Effect.try({ try: () => providersOf(signIn), catch: (error) => error }));
+
+/** The ways to other servers, and what answers the calls of models that sandboxes make. */
+export const waysOut = ({ config, modelDoor }: Place) => {
+  const servers = modelServers(config);
+  return Layer.mergeAll(
+    providers,
+    outboundSender(config),
+    connectorServers(config),
+    signInProviders(config),
+    servers,
+    modelDoor === undefined ? Layer.empty : Layer.provide(modelCalls(modelDoor), servers),
+  );
+};
 
 /**
  * Where images of sandboxes are. The data directory is closed to other users, so the sandboxes of a root service, which

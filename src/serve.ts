@@ -15,19 +15,15 @@ import { thrownText } from "./ground/thrown.ts";
 import { keyringLayer } from "./services/keyring.ts";
 import {
   buildSite,
-  connectorServers,
   hosted,
   hostedIn,
-  outboundSender,
   type Place,
-  providers,
   repositories,
   runner,
-  modelServers,
   sandboxes,
   savedWork,
-  signInProviders,
   store,
+  waysOut,
   withDoor,
 } from "./adapters.ts";
 import { NotBuilt } from "./ground/build-cache.ts";
@@ -53,7 +49,6 @@ import { SandboxProvider } from "./sandbox/port.ts";
 import { runService, VERSION } from "./service.ts";
 import { claimDataDirectory, freeBytes } from "./store/data-directory.ts";
 import { ModelDoor } from "./sandbox/model-door.ts";
-import { modelCalls } from "./features/model-providers/calls.ts";
 import { Nodes } from "./store/ports/nodes.ts";
 import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
@@ -108,8 +103,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   const installation = yield* refusable(() => openInstallation(dataDir, now));
   if (isOnThisMachine(config)) yield* ownSandboxes(dataDir, installation.installationId);
   const listener = yield* openListener(config, routeTable);
-  const modelDoor = new ModelDoor();
-  const place: Place = { config, dataDir, installation, port: listener.port, modelDoor };
+  const place: Place = { config, dataDir, installation, port: listener.port, modelDoor: new ModelDoor() };
   // Database and sandboxes start slowly, so they start in parallel.
   const [built] = yield* Effect.all(
     [
@@ -138,9 +132,6 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   yield* adopt(installation.nodeId, yield* repositoriesIn(hostedIn(dataDir)));
   const parts = Context.merge(own, kept.ports);
   const saved = yield* Layer.build(Layer.provide(savedWork(place), Layer.succeedContext(parts)));
-  yield* Layer.build(
-    modelCalls(modelDoor).pipe(Layer.provide([Layer.succeedContext(provider), modelServers(config)])),
-  );
   const ending = yield* Deferred.make<void>();
   const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
   const first = yield* runService({
@@ -151,11 +142,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     git: withDoor(saved, kept.endpoint),
     ports: Layer.mergeAll(
       Layer.succeedContext(Context.merge(parts, saved)),
-      providers,
-      outboundSender(config),
-      modelServers(config),
-      connectorServers(config),
-      signInProviders(config),
+      waysOut(place).pipe(Layer.provide(Layer.succeedContext(provider))),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
         ? Layer.empty

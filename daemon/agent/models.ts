@@ -112,9 +112,10 @@ export const runtimeModels = (
         : null,
     model: Result.isSuccess(choice) ? choice.success : null,
     gateway: gateway ? [...new Set(offered)] : [],
-    providers: providers.map(({ models, ...provider }) => ({
-      ...provider,
-      models: [...new Set([...models, ...askedOf(provider.name)])],
+    providers: providers.map(({ name, kind, models }) => ({
+      name,
+      kind,
+      models: [...new Set([...models, ...askedOf(name)])],
     })),
     ...tableParts(settings, configDir),
     hosted:

@@ -19,12 +19,12 @@ const providersQuery = queryOptions({
   queryFn: async () => (await request("GET /v1/model-providers", {})).model_providers,
 });
 
-const KINDS: readonly (readonly [Provider["kind"], string])[] = [
-  ["anthropic", "Anthropic"],
-  ["openai", "OpenAI"],
-  ["openai-compatible", "OpenAI-compatible (Azure, Ollama, vLLM and others)"],
-  ["gemini", "Google Gemini"],
-];
+const KINDS = Object.entries({
+  anthropic: "Anthropic",
+  openai: "OpenAI",
+  "openai-compatible": "OpenAI-compatible (Azure, Ollama, vLLM and others)",
+  gemini: "Google Gemini",
+} satisfies Readonly<Record<Provider["kind"], string>>);
 
 const modelsIn = (text = ""): readonly string[] => text.split(/[\s,]+/).filter((model) => model !== "");
 

@@ -20,11 +20,11 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     refused: [["x"], 2, /./],
   },
   "models add": {
-    args: async () => [
-      ...(await world.modelProvider(),
-      ["fresh", "--kind", "openai-compatible", "--url", "http://127.0.0.1:9/v1/"]),
-      ...["--models", "large, small", "--no-try"],
-    ],
+    args: async () => {
+      await world.modelProvider();
+      const address = ["--kind", "openai-compatible", "--url", "http://127.0.0.1:9/v1/"];
+      return ["fresh", ...address, "--models", "large, small", "--no-try"];
+    },
     input: "sk-secret\n",
     human:
       /^provider +fresh\nkind +openai-compatible\naddress +http:\/\/127\.0\.0\.1:9\/v1\nkey +kept by the service\nmodels +fresh\/large, fresh\/small\ntried +no\n$/,

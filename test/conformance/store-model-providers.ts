@@ -34,6 +34,16 @@ const provider = (
   ...fields,
 });
 
+/** What the calls of the check add up to. */
+const row = (model: string, calls: number, untoldCalls = 0) => ({
+  model,
+  calls: calls + untoldCalls,
+  untoldCalls,
+  input: 10 * calls,
+  cached: 4 * calls,
+  output: 2 * calls,
+});
+
 /** Another account with a project. */
 const otherWorld = Effect.gen(function* () {
   const accounts = yield* Accounts;
@@ -136,14 +146,6 @@ export const checkModelProviders = (check: Check): void => {
         yield* call(other, "acme/b");
         yield* call(one, "acme/b", NOON + DAY_MS);
         yield* add({ sessionId: one, projectId, model: "acme/b", tokens: null, now: NOON });
-        const row = (model: string, calls: number, untoldCalls = 0) => ({
-          model,
-          calls: calls + untoldCalls,
-          untoldCalls,
-          input: 10 * calls,
-          cached: 4 * calls,
-          output: 2 * calls,
-        });
         expect(yield* days(projectId, always)).toEqual([
           { day: "2026-11-21", ...row("acme/b", 1) },
           { day: "2026-11-20", ...row("acme/a", 1) },

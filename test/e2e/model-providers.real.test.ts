@@ -79,16 +79,17 @@ describe.runIf(sandboxesStartHere)("a provider of models of the account", () => 
 
   const said = async () => JSON.stringify(await session.call("GET", "conversation"));
 
+  const usage = async () => {
+    const [, pid = ""] = /projects\/([^/]+)/.exec(session.path) ?? [];
+    return (await life.call("GET", `/v1/projects/${pid}/usage`)) as unknown as { days: readonly Json[] };
+  };
+
   it("answers the agent, whose sandbox has no key, and each call is counted to the token", async () => {
     await expect.poll(said, POLL).toContain("Done.");
     expect(await said()).toContain("PLATFORM_SESSION_ID");
     expect(await said()).not.toContain(KEY);
     expect(strangers).toBe(0);
     expect(calls.length).toBeGreaterThan(1);
-    const usage = async () => {
-      const [, pid = ""] = /projects\/([^/]+)/.exec(session.path) ?? [];
-      return (await life.call("GET", `/v1/projects/${pid}/usage`)) as unknown as { days: readonly Json[] };
-    };
     const named = calls.filter(({ answer }) => answer.includes('"usage":{')).length;
     await expect
       .poll(async () => (await usage()).days, POLL)

@@ -4,6 +4,14 @@ import { at, WORKERS, type Call } from "./call.ts";
 import type { Cast } from "./cast.ts";
 import { expectStatus, fields, invitePerson } from "../support/service/requests.ts";
 
+const newProvider = () => ({
+  name: `p-${randomUUID().slice(0, 8)}`,
+  kind: "anthropic",
+  key: "k",
+  models: ["m"],
+  try: false,
+});
+
 export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const addWebhook = async (): Promise<string> => {
@@ -16,13 +24,6 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const inWebhook = (rest: string) => async () =>
     `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
 
-  const newProvider = () => ({
-    name: `p-${randomUUID().slice(0, 8)}`,
-    kind: "anthropic",
-    key: "k",
-    models: ["m"],
-    try: false,
-  });
   const addProvider = async (): Promise<string> => {
     const made = await cast.service.request("POST", "/v1/model-providers", { body: newProvider() });
     return `/v1/model-providers/${String(fields(expectStatus(made, 201))["id"])}`;

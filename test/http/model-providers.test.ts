@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { expectStatus, fields, invitePerson, listOf } from "../support/service/requests.ts";
+import { expectStatus, fields, invitePerson, listOf, makeProject } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 
 const TARGET = "/v1/model-providers";
@@ -29,7 +29,7 @@ beforeAll(async () => {
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  service = await startTestService({ PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1" });
+  service = await startTestService({ PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1" }, { needsModel: true });
 });
 afterAll(async () => {
   await service?.close();
@@ -40,11 +40,31 @@ const post = (body: object, token?: string) =>
   service.request("POST", TARGET, { body, ...(token !== undefined && { token }) });
 const patch = (id: unknown, body: object) => service.request("PATCH", `${TARGET}/${String(id)}`, { body });
 const acme = (name: string, more: object = {}) => ({
-  ...{ name, kind: "openai-compatible", base_url: url, key: KEY },
+  name,
+  kind: "openai-compatible",
+  base_url: url,
+  key: KEY,
   ...more,
 });
 
 describe("a provider of models", () => {
+  it("gives projects without a key of their own a model, in the menus and for a session", async () => {
+    const pid = await makeProject(service);
+    const get = async (rest: string) =>
+      fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/${rest}`), 200));
+    const start = () => service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
+    expect(expectStatus(await start(), 422).json).toMatchObject({ code: "no_model" });
+    const { id } = fields(expectStatus(await post(acme("menu")), 201));
+    expect((await get("setup"))["model"]).toMatchObject({ model: "menu/large", source: "account" });
+    const options = await get("session-options");
+    expect(options).toMatchObject({ default_model: "menu/large", models: ["menu/large", "menu/small"] });
+    expect(options["runtimes"]).toContainEqual(
+      expect.objectContaining({ name: "opencode", provider_models: ["menu/large", "menu/small"] }),
+    );
+    expectStatus(await start(), 201);
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(id)}`), 204);
+  });
+
   it("is tried when it is saved, offers what it lists, and never shows its key", async () => {
     const made = fields(expectStatus(await post(acme("first")), 201));
     expect(made).toMatchObject({ name: "first", has_key: true, models: ["large", "small"] });

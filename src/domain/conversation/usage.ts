@@ -42,11 +42,12 @@ export const oneCount = <P extends DayOfModel>(
     own.day === row.day && (own.model === row.model || own.model.endsWith(`/${row.model}`));
   const counted = passed.map((own) => {
     const cost = reported.filter((row) => isOf(own, row)).reduce((sum, { usage }) => sum + usage.cost_usd, 0);
-    return { day: own.day, model: own.model, usage: { ...own.usage, cost_usd: dollars(cost) }, passed: own };
+    const usage = addUsage(own.usage, { ...NO_USAGE, cost_usd: cost });
+    return { day: own.day, model: own.model, usage, passed: own };
   });
   const others = reported
     .filter((row) => !passed.some((own) => isOf(own, row)))
-    .map((row) => ({ ...row, passed: null }));
+    .map(({ day, model, usage }) => ({ day, model, usage, passed: null }));
   return [...counted, ...others].toSorted((one, other) => {
     if (one.day !== other.day) return one.day < other.day ? 1 : -1;
     return one.model < other.model ? -1 : 1;

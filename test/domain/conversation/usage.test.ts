@@ -21,10 +21,11 @@ test("says what was used since", () => {
   expect(usageSince(usage, null).input_tokens).toBe(-1);
 });
 
+const row = (day: string, model: string) => ({ day, model, usage });
+
 test("counts a call once: what passed the service wins over what the runtime reports, and takes its cost", () => {
   const counted = { input_tokens: 10, output_tokens: 20, cached_tokens: 0, cost_usd: 0 };
   const passed = [{ day: "2026-02-01", model: "acme/large", usage: counted, calls: 2 }];
-  const row = (day: string, model: string) => ({ day, model, usage });
   const rows = oneCount(
     [
       row("2026-02-01", "acme/large"),

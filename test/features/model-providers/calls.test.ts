@@ -101,8 +101,14 @@ const addProvider = (name: string, kind: ProviderKind, below = "") =>
       const place = { id: randomUUID(), accountId: world.accountId };
       return yield* (yield* ModelProviders).create({
         ...place,
-        ...{ name, kind, baseUrl: `http://127.0.0.1:${port}${below}`, models: ["large"] },
-        ...{ hasKey: true, sealed: yield* sealKey(place, KEY, 1), triedAt: null, now: NOON },
+        name,
+        kind,
+        baseUrl: `http://127.0.0.1:${port}${below}`,
+        models: ["large"],
+        hasKey: true,
+        sealed: yield* sealKey(place, KEY, 1),
+        triedAt: null,
+        now: NOON,
       });
     }),
   );

@@ -7,6 +7,8 @@ import {
   parseBaseUrl,
 } from "../../../src/features/model-providers/rules/provider.ts";
 
+const kept = (text: string) => Result.getOrNull(parseBaseUrl(text));
+
 describe("a provider of models", () => {
   it("has a name that is a part of a path and of a model, and no name with another meaning", () => {
     expect(["acme", "a", "anthropic", "our-own-2"].map(nameFault)).toEqual([null, null, null, null]);
@@ -15,7 +17,6 @@ describe("a provider of models", () => {
   });
 
   it("has a base URL without a credential in it, kept without a slash at its end", () => {
-    const kept = (text: string) => Result.getOrNull(parseBaseUrl(text));
     expect(kept("https://api.acme.example/v1/")).toBe("https://api.acme.example/v1");
     expect(kept("http://127.0.0.1:11434/v1")).toBe("http://127.0.0.1:11434/v1");
     expect(kept("https://api.acme.example")).toBe("https://api.acme.example");

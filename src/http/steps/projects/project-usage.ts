@@ -28,16 +28,22 @@ export const usageOf = Effect.fnUntraced(function* (
   if (from <= daysBefore(to, USAGE_DAYS_MAX))
     return yield* badRequest("from", `must be less than ${USAGE_DAYS_MAX} days before \`to\``);
   const reported = yield* (yield* ProjectUsage).days(pid, { from, to });
-  const passed = (yield* (yield* PassedUsages)(pid, { from, to })).map((row) => ({
-    ...row,
-    usage: { input_tokens: row.input, cached_tokens: row.cached, output_tokens: row.output, cost_usd: 0 },
-  }));
+  const passed = (yield* (yield* PassedUsages)(pid, { from, to })).map(
+    ({ day, model, input, cached, output, untoldCalls }) => ({
+      day,
+      model,
+      untoldCalls,
+      usage: { input_tokens: input, cached_tokens: cached, output_tokens: output, cost_usd: 0 },
+    }),
+  );
   const days = oneCount(reported, passed);
   return {
     from,
     to,
     days: days.map(({ day, model, usage, passed: own }) => ({
-      ...{ day, model, ...usage },
+      day,
+      model,
+      ...usage,
       counted: own !== null,
       untold_calls: own?.untoldCalls ?? 0,
     })),
