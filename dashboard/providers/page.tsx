@@ -73,6 +73,8 @@ const remove = async ({ id, name }: Provider): Promise<void> => {
   notice(`${name} is deleted.`);
 };
 
+/** A provider may list hundreds. */
+const SHOWN_MODELS = 6;
 const UNTRIED = "Save without a try";
 
 const ModelsField = ({ initial }: { readonly initial?: string }) => (
@@ -117,7 +119,8 @@ const ChangeForm = ({ provider, onDone }: { readonly provider: Provider; readonl
 const ProviderRow = ({ provider, governs }: { readonly provider: Provider; readonly governs: boolean }) => {
   const [isOpen, setOpen] = useState(false);
   const { name, kind, base_url: url, models, has_key: hasKey, tried_at: tried } = provider;
-  return (
+  const offered = models.map((model) => `${name}/${model}`);
+  const row = (
     <Row
       states={
         <>
@@ -142,10 +145,20 @@ const ProviderRow = ({ provider, governs }: { readonly provider: Provider; reado
         {tried !== null && <Time at={tried} />}
       </Detail>
       <Detail>
-        <Codes names={models.map((model) => `${name}/${model}`)} />
+        <Codes names={offered.slice(0, SHOWN_MODELS)} />
+        {offered.length > SHOWN_MODELS && ` and ${offered.length - SHOWN_MODELS} more`}
       </Detail>
-      {isOpen && <ChangeForm provider={provider} onDone={() => setOpen(false)} />}
     </Row>
+  );
+  return (
+    <>
+      {row}
+      {isOpen && (
+        <li>
+          <ChangeForm provider={provider} onDone={() => setOpen(false)} />
+        </li>
+      )}
+    </>
   );
 };
 

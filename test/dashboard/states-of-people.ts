@@ -98,7 +98,7 @@ export const STATES_OF_PEOPLE: readonly State[] = [
     shows: "form",
     act: async (page) => {
       await page.getByRole("button", { name: "Change: local" }).click();
-      await page.locator(".row form").waitFor();
+      await page.getByText("An address at another host").waitFor();
     },
   },
   {

@@ -24,9 +24,10 @@ const pointed = (name: string, model: string) => ({
   ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
 });
 
+const names = (runtime: Parameters<typeof spokenProviders>[0]) =>
+  spokenProviders(runtime, PROVIDERS).map(({ name }) => name);
+
 test("a runtime is offered the providers whose API it speaks", () => {
-  const names = (runtime: Parameters<typeof spokenProviders>[0]) =>
-    spokenProviders(runtime, PROVIDERS).map(({ name }) => name);
   expect(names(OPENCODE)).toEqual(["acme", "first", "second", "google"]);
   expect(names(CLAUDE_CODE)).toEqual(["first", "second"]);
   expect(names(CODEX)).toEqual([]);
