@@ -423,7 +423,18 @@ export const makeWorld = (now: number): World => ({
       delivery_id: null,
     }),
   ],
+  counted: [
+    {
+      model: "acme/large-2",
+      calls: 12,
+      untold_calls: 1,
+      input_tokens: 184_220,
+      cached_tokens: 120_000,
+      output_tokens: 9_310,
+    },
+  ],
   usage: usageOf([
+    ["2026-11-20", "acme/large-2", 184_220, 9_310, 0],
     ["2026-11-20", "anthropic/claude-large", 184_220, 9_310, 1.52],
     ["2026-11-20", "openai/gpt-small", 20_100, 1_204, 0.031],
     ["2026-11-19", "anthropic/claude-large", 61_000, 2_870, 0.48],

@@ -35,6 +35,21 @@ export const MODEL_PROVIDER_EXAMPLES: Readonly<Record<string, OperationExample>>
     request: { models: ["large-2"] },
     response: { ...provider, models: ["large-2"], tried_at: LATER, updated_at: LATER },
   },
+  "modelProviders.usage": {
+    summary: "Show the calls and the tokens that passed the service for a session, by model.",
+    response: {
+      models: [
+        {
+          model: "acme/large-2",
+          calls: 12,
+          untold_calls: 0,
+          input_tokens: 184_220,
+          cached_tokens: 120_000,
+          output_tokens: 9_310,
+        },
+      ],
+    },
+  },
   "modelProviders.delete": {
     summary: "Delete a provider with its key. Sessions that use it lose it at once.",
   },

@@ -7,13 +7,14 @@ import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
-import { answering } from "../../http/steps/answers.ts";
+import { answering, sessionFor } from "../../http/steps/answers.ts";
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
 import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { ModelProvidersGroup } from "./api.ts";
 import { openKey, sealKey } from "./keys.ts";
+import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
 import { defaultBaseUrl } from "./rules/kinds.ts";
 import { keyFault, MODELS_MAX, modelsFault, nameFault, parseBaseUrl } from "./rules/provider.ts";
@@ -183,6 +184,22 @@ const remove = Effect.fnUntraced(function* (id: string) {
     return yield* notFound("model provider");
 });
 
+/** What passed the service for a session. It is nothing if the session has keys of its own. */
+const usageOf = Effect.fnUntraced(function* (params: { readonly pid: string; readonly sid: string }) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const rows = yield* (yield* ModelUsage).ofSession(session.id);
+  return {
+    models: rows.map(({ model, calls, untoldCalls, input, cached, output }) => ({
+      model,
+      calls,
+      untold_calls: untoldCalls,
+      input_tokens: input,
+      cached_tokens: cached,
+      output_tokens: output,
+    })),
+  };
+});
+
 export const modelProvidersHandlers = HttpApiBuilder.group(
   Platform.add(ModelProvidersGroup),
   "modelProviders",
@@ -198,5 +215,6 @@ export const modelProvidersHandlers = HttpApiBuilder.group(
       )
       .handle("create", ({ payload }) => answering(create(payload)))
       .handle("change", ({ params, payload }) => answering(change(params.id, payload)))
-      .handle("delete", ({ params }) => answering(remove(params.id))),
+      .handle("delete", ({ params }) => answering(remove(params.id)))
+      .handle("usage", ({ params }) => answering(usageOf(params))),
 );
