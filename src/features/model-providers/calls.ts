@@ -5,7 +5,7 @@
  *     a provider that was deleted, or a session that has ended, is shut with the next one.
  *  L2 A key is opened for one call, and is in no answer, log or sandbox. What the sandbox sends as its key goes nowhere.
  *  L3 Both ways are streamed unchanged. A caller that leaves ends the provider's work.
- *  L4 A call is counted before its answer ends: who has seen the end of an answer knows that it is counted, whatever happens then. A call
+ *  L4 A call is counted before its answer ends: who has seen the end of its body knows that it is counted, whatever happens then. A call
  *     that broke off has the tokens that were named before.
  */
 import { once } from "node:events";
@@ -92,21 +92,29 @@ const requestHeaders = (incoming: IncomingMessage): Record<string, string | stri
   };
 };
 
+/** The length is left out: by it, a caller would see the end of an answer before the call is counted (L4). */
 const answerHeaders = ({ headers }: NetAnswer): OutgoingHttpHeaders =>
   Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined || HOP_BY_HOP.has(name.toLowerCase()) ? [] : [[name, value]],
+      value === undefined || HOP_BY_HOP.has(name) || name === "content-length" ? [] : [[name, value]],
     ),
   );
 
+interface Passage {
+  readonly outgoing: ServerResponse;
+  readonly reader: Reader;
+  /** Aborts when the caller leaves. */
+  readonly left: AbortSignal;
+}
+
 /** Passes an answer on, as fast as the caller reads it. @returns whether it came to its end */
-const pass = async (answer: NetAnswer, outgoing: ServerResponse, reader: Reader): Promise<boolean> => {
+const pass = async (answer: NetAnswer, { outgoing, reader, left: signal }: Passage): Promise<boolean> => {
   try {
     for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
       reader.take(chunk);
-      if (!outgoing.write(chunk)) await Promise.race([once(outgoing, "drain"), once(outgoing, "close")]);
+      if (!outgoing.write(chunk)) await once(outgoing, "drain", { signal });
     }
-    return !outgoing.destroyed;
+    return !signal.aborted;
   } catch {
     return false;
   }
@@ -173,7 +181,7 @@ const serveCall = async (
     throw unreached(name, error);
   }
   outgoing.writeHead(answer.statusCode, answerHeaders(answer));
-  const isWhole = await pass(answer, outgoing, reader);
+  const isWhole = await pass(answer, { outgoing, reader, left: left.signal });
   // A refused call costs nothing.
   if (answer.statusCode < 300) await count();
   if (isWhole) outgoing.end();
