@@ -33,6 +33,7 @@ import {
 } from "./egress-policy.ts";
 import { type ServiceTunnels, serviceTunnels } from "./egress-service.ts";
 import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
+import { passModel } from "./egress-models.ts";
 import type { ServeModel } from "./model-door.ts";
 import type { PackageProxy } from "./packages/proxy.ts";
 
@@ -170,7 +171,9 @@ const forward = async (
     return options.packages.serve({ ...registry, path, incoming, outgoing, mayAsk });
   }
   const to = { host: url.hostname, port: url.port === "" ? 80 : Number(url.port) };
-  if (isModelHost(to) && (await options.models?.({ path, incoming, outgoing })) === true) return;
+  const { models } = options;
+  if (models !== undefined && isModelHost(to) && (await passModel(models, { path, incoming, outgoing })))
+    return;
   const { target, socket } = await reach(options, to, plain);
   const headers = endToEndHeaders(incoming);
   // A body of unknown length stays framed for every method. Unframed, it would be read as another request.

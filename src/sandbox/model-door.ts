@@ -3,32 +3,51 @@
  * calls, so no token decides, and none has to be in a sandbox. Who answers needs the store, and sandboxes start beside it, so it comes
  * later.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { Refusal } from "./egress-messages.ts";
+import type { Readable } from "node:stream";
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface ModelRequest {
+  readonly method: string;
   /** As the sandbox wrote it, with the query. */
   readonly path: string;
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
+  /** Names in lower case, without those of the proxy itself. */
+  readonly headers: Headers;
+  /** Null: it has none. */
+  readonly body: Readable | null;
+  /** Aborts when the caller leaves. */
+  readonly left: AbortSignal;
 }
 
-/** @returns false: the path names no provider of the account, and nothing was sent. @throws Refusal or NetFault before anything was sent */
-export type ServeModel = (request: ModelRequest) => Promise<boolean>;
+export interface ModelAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The call is settled when it ends or is left. It fails if the answer breaks off. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** The call is answered here. The sentence is for people. */
+export interface ModelRefusal {
+  readonly refused: 403 | 502 | 504;
+  readonly reason: string;
+}
+
+/** Null: the path names no provider of the account. */
+export type ServeModel = (request: ModelRequest) => Promise<ModelAnswer | ModelRefusal | null>;
 
 export class ModelDoor {
-  #serve: ((sandboxId: string, request: ModelRequest) => Promise<boolean>) | null = null;
+  #serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null = null;
 
   /** From now on, this one answers. Null: nobody does. */
-  answerWith(serve: ((sandboxId: string, request: ModelRequest) => Promise<boolean>) | null): void {
+  answerWith(serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null): void {
     this.#serve = serve;
   }
 
   /** The door of one sandbox. */
   of(sandboxId: string): ServeModel {
-    return async (request) => {
-      if (this.#serve === null) throw new Refusal(502, "the service starts or ends: try again");
-      return this.#serve(sandboxId, request);
-    };
+    return async (request) =>
+      this.#serve === null
+        ? { refused: 502, reason: "the service starts or ends: try again" }
+        : this.#serve(sandboxId, request);
   }
 }

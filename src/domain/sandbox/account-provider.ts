@@ -24,3 +24,18 @@ export const insideAddress = (name: string): string => `http://${MODEL_HOST}/${n
 
 /** What a runtime sends as its key. It opens nothing: the sandbox's own way out tells whose provider it may use. */
 export const PLACEHOLDER_KEY = "kept-by-the-platform";
+
+/** What passed the service of one model to the account's own providers, on one day. */
+export interface PassedUsage {
+  /** `YYYY-MM-DD`, in UTC. */
+  readonly day: string;
+  /** `provider/model`. */
+  readonly model: string;
+  /** Tokens of the prompts, with the cached ones. */
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+  readonly calls: number;
+  /** How many of the calls named no tokens, as if they broke off before. */
+  readonly untoldCalls: number;
+}

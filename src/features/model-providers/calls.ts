@@ -8,8 +8,6 @@
  *  L4 A call is counted before its answer ends: who has seen the end of its body knows that it is counted, whatever happens then. A call
  *     that broke off has the tokens that were named before.
  */
-import { once } from "node:events";
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { PassThrough, type Readable } from "node:stream";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -17,51 +15,47 @@ import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import { isNothing, TokensReader, usageIn } from "../../domain/sandbox/model-tokens.ts";
-import type { NetAnswer, NetClient } from "../../ground/net/client.ts";
-import { NetFault } from "../../ground/net/fault.ts";
-import { endToEndHeaders, HOP_BY_HOP, Refusal } from "../../sandbox/egress-messages.ts";
-import type { ModelDoor, ModelRequest } from "../../sandbox/model-door.ts";
+import type { ModelAnswer, ModelDoor, ModelRefusal, ModelRequest } from "../../sandbox/model-door.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { openKey } from "./keys.ts";
 import { ModelProviders, type ProviderOfSandbox } from "./ports/model-providers.ts";
+import { ModelServers, type ModelServersPort, type Unreached } from "./ports/model-servers.ts";
 import { type CountedTokens, ModelUsage } from "./ports/model-usage.ts";
 import { answeredModel, NAMED_WITHIN, requestedModel } from "./rules/call-model.ts";
 import { isCounted, keyHeaders, modelInPath, passes, withoutCredentials, withoutKey } from "./rules/kinds.ts";
 import { nameFault } from "./rules/provider.ts";
-import { ModelServers } from "./servers.ts";
 
 /** Splits `/name/rest`. Null: there is no name of a provider. */
 const split = (path: string): { readonly name: string; readonly below: string } | null => {
-  const match = /^\/([^/?]+)(.*)$/s.exec(path);
-  const [, name = "", below = ""] = match ?? [];
+  const [, name = "", below = ""] = /^\/([^/?]+)(.*)$/s.exec(path) ?? [];
   return nameFault(name) === null ? { name, below: withoutKey(below) } : null;
 };
 
-/** The beginning of a text that passes, and the tokens that an answer names. */
+/** The beginning of an answer that passes, and the tokens that it names. */
 class Reader {
   readonly #decoder = new TextDecoder();
-  readonly tokens = new TokensReader();
+  readonly #tokens = new TokensReader();
   start = "";
 
   take(chunk: Uint8Array): void {
     const text = this.#decoder.decode(chunk, { stream: true });
     if (this.start.length < NAMED_WITHIN) this.start += text.slice(0, NAMED_WITHIN - this.start.length);
-    this.tokens.take(text);
+    this.#tokens.take(text);
   }
 
   get counted(): CountedTokens | null {
-    const { tokens } = this.tokens;
+    const { tokens } = this.#tokens;
     if (tokens === null || isNothing(tokens)) return null;
     const { input_tokens: input, cached_tokens: cached, output_tokens: output } = usageIn(tokens);
     return { input, cached, output };
   }
 }
 
-/** A request's body, whose beginning is kept as it passes. Null: it has none. */
-const bodyOf = (
-  incoming: IncomingMessage,
+/** A body whose beginning is kept as it passes. */
+const remembered = (
+  incoming: Readable | null,
 ): { readonly body: Readable | null; readonly start: () => string } => {
-  if (incoming.method === "GET") return { body: null, start: () => "" };
+  if (incoming === null) return { body: null, start: () => "" };
   const chunks: Buffer[] = [];
   let size = 0;
   const body = new PassThrough();
@@ -70,54 +64,25 @@ const bodyOf = (
     size += chunk.byteLength;
   });
   incoming.on("error", (error) => body.destroy(error));
-  incoming.on("aborted", () => body.destroy());
+  incoming.on("close", () => {
+    // A caller that left in the middle of its request.
+    if (!incoming.readableEnded) body.destroy();
+  });
   incoming.pipe(body);
   return { body, start: () => Buffer.concat(chunks).toString("utf8") };
 };
 
-const requestHeaders = (incoming: IncomingMessage): Record<string, string | string[]> => {
-  const {
-    host: _host,
-    expect: _expect,
-    ...headers
-  } = withoutCredentials(endToEndHeaders(incoming) as Record<string, string[]>);
-  const single = Object.entries(headers).map(([name, values]) => [
-    name,
-    values.length === 1 ? (values[0] ?? "") : values,
-  ]);
+const requestHeaders = (headers: ModelRequest["headers"]): Record<string, string | string[]> => {
+  const { host: _host, expect: _expect, ...others } = withoutCredentials(headers);
+  const given = Object.entries(others).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    return [[name, Array.isArray(value) && value.length === 1 ? (value[0] ?? "") : value]];
+  });
   // A compressed answer would name its tokens to nobody.
   return {
-    ...(Object.fromEntries(single) as Record<string, string | string[]>),
+    ...(Object.fromEntries(given) as Record<string, string | string[]>),
     "accept-encoding": "identity",
   };
-};
-
-/** The length is left out: by it, a caller would see the end of an answer before the call is counted (L4). */
-const answerHeaders = ({ headers }: NetAnswer): OutgoingHttpHeaders =>
-  Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined || HOP_BY_HOP.has(name) || name === "content-length" ? [] : [[name, value]],
-    ),
-  );
-
-interface Passage {
-  readonly outgoing: ServerResponse;
-  readonly reader: Reader;
-  /** Aborts when the caller leaves. */
-  readonly left: AbortSignal;
-}
-
-/** Passes an answer on, as fast as the caller reads it. @returns whether it came to its end */
-const pass = async (answer: NetAnswer, { outgoing, reader, left: signal }: Passage): Promise<boolean> => {
-  try {
-    for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-      reader.take(chunk);
-      if (!outgoing.write(chunk)) await once(outgoing, "drain", { signal });
-    }
-    return !signal.aborted;
-  } catch {
-    return false;
-  }
 };
 
 interface Settling {
@@ -127,65 +92,78 @@ interface Settling {
   readonly reader: Reader;
 }
 
-type Settle = (settling: Settling) => Promise<void>;
-
 interface Passing {
-  readonly client: NetClient;
+  readonly servers: ModelServersPort;
   readonly keyring: Keyring["Service"];
-  readonly settle: Settle;
+  /** Counts a call. It never fails. */
+  readonly settle: (settling: Settling) => Promise<void>;
 }
 
 /** A sandbox does not learn the addresses of the operator's own hosts. */
-const unreached = (name: string, error: unknown): Refusal => {
-  const isLate = error instanceof NetFault && error.reason._tag === "Late";
-  return isLate
-    ? new Refusal(504, `the model provider ${name} did not answer in time`)
-    : new Refusal(502, `the model provider ${name} could not be reached: an owner of the account can try it`);
-};
+const notReached = (name: string, { isLate }: Unreached): ModelRefusal =>
+  isLate
+    ? { refused: 504, reason: `the model provider ${name} did not answer in time` }
+    : {
+        refused: 502,
+        reason: `the model provider ${name} could not be reached: an owner of the account can try it`,
+      };
+
+/** The body as it passes. @param settled is called when it ends, breaks off or is left (L4) */
+async function* read(
+  body: AsyncIterable<Uint8Array>,
+  reader: Reader,
+  settled: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) {
+      reader.take(chunk);
+      yield chunk;
+    }
+  } finally {
+    await settled();
+  }
+}
 
 const serveCall = async (
-  { client, keyring, settle }: Passing,
+  { servers, keyring, settle }: Passing,
   call: ProviderOfSandbox,
-  { below, incoming, outgoing }: Omit<ModelRequest, "path"> & { readonly below: string },
-): Promise<void> => {
+  { path: below, method, headers, body: incoming, left }: ModelRequest,
+): Promise<ModelAnswer | ModelRefusal> => {
   const { name, kind, baseUrl } = call.provider;
-  const { method = "GET" } = incoming;
   if (!passes(kind, method, below))
-    throw new Refusal(403, `the model provider ${name} is open to sandboxes for calls of models only`);
+    return {
+      refused: 403,
+      reason: `the model provider ${name} is open to sandboxes for calls of models only`,
+    };
   const key = openKey(keyring, call.provider);
   if (Result.isFailure(key))
-    throw new Refusal(
-      502,
-      `the key of the model provider ${name} cannot be opened: an owner can set it again`,
-    );
-  const left = new AbortController();
-  outgoing.on("close", () => left.abort());
-  const { body, start } = bodyOf(incoming);
+    return {
+      refused: 502,
+      reason: `the key of the model provider ${name} cannot be opened: an owner can set it again`,
+    };
+  const { body, start } = remembered(incoming);
   const base = new URL(baseUrl);
   const reader = new Reader();
   const count = () =>
     isCounted(method, below) ? settle({ call, path: below, requested: start(), reader }) : Promise.resolve();
-  let answer: NetAnswer;
-  try {
-    answer = await client.request({
-      url: base,
-      path: `${base.pathname.replace(/\/$/, "")}${below}`,
-      method,
-      headers: { ...requestHeaders(incoming), ...keyHeaders(kind, key.success) },
-      body,
-      signal: left.signal,
-    });
-  } catch (error) {
+  const asked = servers.call({
+    base,
+    path: `${base.pathname.replace(/\/$/, "")}${below}`,
+    method,
+    headers: { ...requestHeaders(headers), ...keyHeaders(kind, key.success) },
+    body,
+    left,
+  });
+  const answer = await Effect.runPromise(Effect.result(asked));
+  if (Result.isFailure(answer)) {
     // The provider may have begun.
-    if (left.signal.aborted) await count();
-    throw unreached(name, error);
+    if (left.aborted) await count();
+    return notReached(name, answer.failure);
   }
-  outgoing.writeHead(answer.statusCode, answerHeaders(answer));
-  const isWhole = await pass(answer, { outgoing, reader, left: left.signal });
+  const { status } = answer.success;
   // A refused call costs nothing.
-  if (answer.statusCode < 300) await count();
-  if (isWhole) outgoing.end();
-  else outgoing.destroy();
+  const settled = status < 300 ? count : () => Promise.resolve();
+  return { ...answer.success, body: read(answer.success.body, reader, settled) };
 };
 
 /** Answers at the door as long as the layer lives. */
@@ -195,10 +173,9 @@ export const modelCalls = (door: ModelDoor) =>
       const { ofSandbox } = yield* ModelProviders;
       const usage = yield* ModelUsage;
       const keyring = yield* Keyring;
-      const client = yield* ModelServers;
-      if (client === null) return;
+      const servers = yield* ModelServers;
       const run = Effect.runPromiseWith(yield* Effect.context());
-      const settle: Settle = ({ call, path, requested, reader }) =>
+      const settle: Passing["settle"] = ({ call, path, requested, reader }) =>
         run(
           Effect.gen(function* () {
             const model =
@@ -215,15 +192,17 @@ export const modelCalls = (door: ModelDoor) =>
             Effect.catch((error) => Effect.logError("a call of a model is not counted", { error })),
           ),
         );
-      const serve = async (sandboxId: string, { path, incoming, outgoing }: ModelRequest) => {
-        const wanted = split(path);
-        if (wanted === null) return false;
-        const call = await run(ofSandbox(sandboxId, wanted.name)).catch(() => {
-          throw new Refusal(502, "the service cannot read its model providers now: try again");
-        });
-        if (call === null) return false;
-        await serveCall({ client, keyring, settle }, call, { below: wanted.below, incoming, outgoing });
-        return true;
+      const serve = async (sandboxId: string, request: ModelRequest) => {
+        const wanted = split(request.path);
+        if (wanted === null) return null;
+        const call = await run(Effect.result(ofSandbox(sandboxId, wanted.name)));
+        if (Result.isFailure(call))
+          return {
+            refused: 502,
+            reason: "the service cannot read its model providers now: try again",
+          } as const;
+        if (call.success === null) return null;
+        return serveCall({ servers, keyring, settle }, call.success, { ...request, path: wanted.below });
       };
       yield* Effect.acquireRelease(
         Effect.sync(() => door.answerWith(serve)),

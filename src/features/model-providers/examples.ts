@@ -1,5 +1,5 @@
 /** Examples of the operations on providers of models (operations.ts). */
-import type { OperationExample } from "../../http/api/examples/operations.ts";
+import type { OperationExample } from "../../http/api/examples/example.ts";
 import { BEGAN, LATER, MODEL_PROVIDER } from "../../http/api/examples/records.ts";
 
 const provider = {

@@ -18,7 +18,7 @@ import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
 import { defaultBaseUrl } from "./rules/kinds.ts";
 import { keyFault, MODELS_MAX, modelsFault, nameFault, parseBaseUrl } from "./rules/provider.ts";
-import { type Trial, tryProvider } from "./servers.ts";
+import { type Trial, tryProvider } from "./trial.ts";
 
 const wireOf = (provider: ModelProvider) => ({
   id: provider.id,

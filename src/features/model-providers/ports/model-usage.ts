@@ -3,7 +3,7 @@
  * written over. It stays when a provider is deleted.
  */
 import * as Context from "effect/Context";
-import type { PassedUsage } from "../../../services/projects/account-models.ts";
+import type { PassedUsage } from "../../../domain/sandbox/account-provider.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
 
 export type CountedTokens = Pick<PassedUsage, "input" | "cached" | "output">;
