@@ -153,6 +153,7 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
       repository_credentials: 0,
       connector_credentials: 0,
       outbound_webhooks: 0,
+      model_providers: 0,
       key,
       data_dir: dataDir,
     };
