@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ScriptedModel, startScriptedModel, USAGE } from "../../demo/scripted-model.ts";
+import { ModelStub } from "../support/servers/model-stub.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
@@ -103,5 +104,42 @@ describe.runIf(sandboxesStartHere)("a provider of models of the account", () => 
           untold_calls: calls.length - named,
         }),
       ]);
+  });
+
+  it("is spoken to in its own API, as the session names it", async () => {
+    const stub = new ModelStub();
+    const { origin } = new URL(await stub.start());
+    await life.call("POST", "/v1/model-providers", {
+      name: "claude",
+      kind: "anthropic",
+      base_url: origin,
+      key: KEY,
+      models: ["ok"],
+      try: false,
+    });
+    const [, pid = ""] = /projects\/([^/]+)/.exec(session.path) ?? [];
+    const other = await LiveSession.startIn(life, pid, { agent_model: "claude/ok", initial_prompt: "Hi" });
+    try {
+      const heard = async () => JSON.stringify(await other.call("GET", "conversation"));
+      await expect.poll(heard, POLL).toContain("an answer");
+      expect(new Set(stub.calls.map(({ path, key }) => [path, key].join(" ")))).toEqual(
+        new Set([`/v1/messages ${KEY}`]),
+      );
+      await expect
+        .poll(async () => (await other.call("GET", "model-usage"))["models"], POLL)
+        .toEqual([
+          {
+            model: "claude/ok",
+            calls: stub.calls.length,
+            untold_calls: 0,
+            input_tokens: stub.calls.length,
+            cached_tokens: 0,
+            output_tokens: 2 * stub.calls.length,
+          },
+        ]);
+    } finally {
+      await other.stop();
+      stub.stop();
+    }
   });
 });
