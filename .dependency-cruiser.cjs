@@ -10,7 +10,7 @@
  * holds them. It reads shipped code and the twins (`src daemon demo test/twins`): other tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|connectors/(sign-in/)?|saves/|sign-in/|telemetry/)port\\.ts$|^src/features/[^/]+/ports/";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon|model-door)\\.ts$|^src/(builder/(site/)?|connectors/(sign-in/)?|saves/|sign-in/|telemetry/)port\\.ts$|^src/features/[^/]+/ports/";
 const MACHINES = "^src/machines/|^src/features/[^/]+/machine\\.ts$";
 /** Definitions of the API. */
 const DEFINITIONS = "^src/http/api/|^src/features/[^/]+/[a-z-]*(api|examples)\\.ts$";
@@ -457,7 +457,7 @@ module.exports = {
         path: "^src/",
         pathNot: [
           "^src/(domain|git|ground/net|starter|connectors|sign-in|sandbox|store/postgres|proxy|cli)/",
-          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page|features/notifications/sender)\\.ts$",
+          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page|features/[^/]+/sender)\\.ts$",
         ],
       },
       to: { path: SOCKETS, dependencyTypesNot: ["type-only"] },

@@ -35,6 +35,7 @@ export const account = {
         ["Signed in as", me.user.name],
         ["Role", me.user.role],
         ["People", h("a", { href: "#/people" }, "Everyone in the account")],
+        ["Models", h("a", { href: "#/models" }, "Providers of models")],
         ["Browsers", h("a", { href: "#/browsers" }, "Where you are signed in")],
         ["Audit", me.user.role === "owner" && h("a", { href: "#/audit" }, "Who did what")],
         ["Tier", me.account.tier],

@@ -9,6 +9,7 @@ FOLDERS["change-requests"] = () => import("./change-requests/page.tsx");
 FOLDERS["home"] = () => import("./home/page.tsx");
 FOLDERS["operator"] = () => import("./operator/page.tsx");
 FOLDERS["people"] = () => import("./people/page.tsx");
+FOLDERS["providers"] = () => import("./providers/page.tsx");
 FOLDERS["projects"] = () => import("./projects/page.tsx");
 FOLDERS["settings"] = () => import("./settings/page.tsx");
 FOLDERS["sessions"] = () => import("./sessions/page.tsx");

@@ -35,6 +35,7 @@ const projectAudit = remade("audit", "projectAudit");
 /** The stream of its conversation has the project's news. */
 const session = remade("sessions", "session", { hearsProject: true });
 const people = remade("people", "people");
+const providers = remade("providers", "providers");
 const connectors = later(() => import("./connectors.js"), "connectors");
 const connector = later(() => import("./connectors.js"), "connector");
 const notifications = later(() => import("./notifications.js"), "notifications");
@@ -62,6 +63,7 @@ const ROUTES = [
   [/^#\/account$/, account],
   [/^#\/operator$/, operator],
   [/^#\/people$/, people],
+  [/^#\/models$/, providers],
   [/^#\/browsers$/, browsers],
   [/^#\/device$/, device],
   [/^#\/audit$/, audit],

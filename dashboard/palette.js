@@ -25,6 +25,7 @@ const ACTIONS = [
   { label: "Show the queue", kind: "Action", detail: "", go: "#/queue" },
   { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
   { label: "People", kind: "Action", detail: "", go: "#/people" },
+  { label: "Models", kind: "Action", detail: "", go: "#/models" },
   { label: "Browsers", kind: "Action", detail: "", go: "#/browsers" },
   { label: "Sign in a program", kind: "Action", detail: "", go: "#/device" },
   { label: "Keyboard shortcuts", kind: "Action", detail: "", go: "!shortcuts" },

@@ -159,10 +159,11 @@ const repositoryText = ({ branch, commit }) => [
 const modelText = ({ model }) => {
   if (model.source === "repository") return ["The repository's configuration names the model."];
   if (model.model === null) return ["The agent runtime of this installation needs no model."];
-  const by =
-    model.source === "gateway"
-      ? "The operator's gateway provides it."
-      : "Its key is a secret of the project.";
+  const by = {
+    gateway: "The operator's gateway provides it.",
+    account: "A model provider of the account provides it. The key stays outside of sandboxes.",
+    secret: "Its key is a secret of the project.",
+  }[model.source ?? "secret"];
   return ["Sessions use ", code(model.model), ". ", by];
 };
 
@@ -179,7 +180,9 @@ const modelForm = (project, { providers }) => [
   h(
     "p",
     {},
-    "The agent needs a language model. The key becomes a secret of the project, which every session's agent gets.",
+    "The agent needs a language model. An owner of the account can add a ",
+    h("a", { href: "#/models" }, "provider of models"),
+    " for all projects: its key stays outside of sandboxes. A key that is saved here becomes a secret of the project, which every session's agent gets.",
   ),
   formView({
     action: "set-model-key",

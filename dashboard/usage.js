@@ -13,6 +13,14 @@ import { projectHead, projectPath } from "./project.js";
 /** @param {Usage} usage */
 const tokensOf = ({ input_tokens, output_tokens }) => input_tokens + output_tokens;
 
+/** Who counted, where the service did. @param {ProjectUsage["days"][number]} row */
+const countText = ({ counted, untold_calls: untold }) => {
+  if (!counted) return "";
+  return untold === 0
+    ? " · counted by the service"
+    : ` · counted by the service, ${untold} ${untold === 1 ? "call" : "calls"} without tokens`;
+};
+
 /** The rows by day, newest first. @param {ProjectUsage["days"]} rows @returns {Day[]} */
 const byDay = (rows) =>
   [...new Set(rows.map(({ day }) => day))].map((day) => {
@@ -72,7 +80,14 @@ const row = ({ day, models, cost, tokens }, busiest) =>
       h("span", { class: "named" }, day),
       h("progress", { max: busiest, value: tokens, "aria-label": "Tokens, compared with the busiest day" }),
       models.map((model) =>
-        h("span", { class: "quiet", "data-key": model.model }, code(model.model), " ", usageText(model)),
+        h(
+          "span",
+          { class: "quiet", "data-key": model.model },
+          code(model.model),
+          " ",
+          usageText(model),
+          countText(model),
+        ),
       ),
     ),
     h("span", { class: "quiet" }, `${grouped(tokens)} tokens`),

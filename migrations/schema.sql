@@ -590,6 +590,41 @@ CREATE TABLE invitations (
 );
 CREATE INDEX invitations_account_idx ON public.invitations USING btree (account_id, created_at DESC, id DESC);
 
+CREATE TABLE model_providers (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  name text NOT NULL,
+  kind text NOT NULL,
+  base_url text NOT NULL,
+  models text[] NOT NULL,
+  sealed_version integer NOT NULL,
+  envelope bytea NOT NULL,
+  has_key boolean NOT NULL,
+  tried_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT model_providers_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT model_providers_kind_known CHECK ((kind = ANY (ARRAY['anthropic'::text, 'openai'::text, 'openai-compatible'::text, 'gemini'::text]))),
+  CONSTRAINT model_providers_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX model_providers_name_key ON public.model_providers USING btree (account_id, name);
+
+CREATE TABLE model_usage (
+  session_id uuid NOT NULL,
+  day date NOT NULL,
+  model text NOT NULL,
+  project_id uuid NOT NULL,
+  calls bigint NOT NULL,
+  untold_calls bigint NOT NULL,
+  input_tokens bigint NOT NULL,
+  cached_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  CONSTRAINT model_usage_pkey PRIMARY KEY (session_id, day, model),
+  CONSTRAINT model_usage_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT model_usage_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
+);
+CREATE INDEX model_usage_project_idx ON public.model_usage USING btree (project_id, day);
+
 CREATE TABLE nodes (
   id text NOT NULL,
   url text,

@@ -25,6 +25,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   approvals:
     "A call of an agent that waits for a person, or whose result waits for the agent: its state, with encrypted arguments.",
   project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",
+  model_providers: "A provider of models of an account, with its encrypted key.",
+  model_usage: "What passed the service of one model in one session on one day: calls and tokens.",
   project_trigger_runtime: "When a trigger last started a session.",
   trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",
   fires: "The ledger: one row for each webhook, due instant or manual fire, and what became of it.",

@@ -64,8 +64,12 @@ import {
   removeTree,
   runDirectoryOf,
 } from "./sandbox/machine/disk/run-directory.ts";
+import type { ModelDoor } from "./sandbox/model-door.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./features/notifications/sender.ts";
+import { modelCalls } from "./features/model-providers/calls.ts";
+import { ModelServers } from "./features/model-providers/ports/model-servers.ts";
+import { makeModelServers } from "./features/model-providers/sender.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
 import { makeDescriptions } from "./connectors/descriptions.ts";
 import { makeServers } from "./connectors/servers.ts";
@@ -89,6 +93,8 @@ export interface Place {
   readonly installation: Pick<Installation, "installationId" | "nodeId">;
   /** The port of this service's listener, which sandboxes reach as platform.internal. */
   readonly port: number;
+  /** Answers calls of sandboxes to the account's own providers of models. Absent: nothing does. */
+  readonly modelDoor?: ModelDoor;
 }
 
 /** Whether and how long the store's tokens need a sign-in. */
@@ -206,11 +212,14 @@ export const withDoor = (saved: Context.Context<SavesDoor>, endpoint: SmartHttp)
   Context.get(saved, SavesDoor).before(endpoint);
 
 /** The way to the providers of models. Only their public addresses are dialled. */
-export const providers = Layer.effect(Providers, makeWire([]));
+const providers = Layer.effect(Providers, makeWire([]));
 
 /** The way to receivers of outbound webhooks. */
 export const outboundSender = ({ webhookAllowHosts }: Config) =>
   Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts }));
+/** The way to the account's providers of models. */
+export const modelServers = ({ connectorAllowHosts }: Config) =>
+  Layer.effect(ModelServers, makeModelServers(connectorAllowHosts));
 /** The way to the servers of connectors, and to their sign-in. */
 export const connectorServers = ({ connectorAllowHosts }: Config) =>
   Layer.merge(
@@ -222,8 +231,21 @@ export const connectorServers = ({ connectorAllowHosts }: Config) =>
   );
 
 /** The sign-in providers. A secret's file that cannot be read stops the start. */
-export const signInProviders = ({ signIn }: Config) =>
+const signInProviders = ({ signIn }: Config) =>
   Layer.effect(SignInProviders, Effect.try({ try: () => providersOf(signIn), catch: (error) => error }));
+
+/** The ways to other servers, and what answers the calls of models that sandboxes make. */
+export const waysOut = ({ config, modelDoor }: Place) => {
+  const servers = modelServers(config);
+  return Layer.mergeAll(
+    providers,
+    outboundSender(config),
+    connectorServers(config),
+    signInProviders(config),
+    servers,
+    modelDoor === undefined ? Layer.empty : Layer.provide(modelCalls(modelDoor), servers),
+  );
+};
 
 /**
  * Where images of sandboxes are. The data directory is closed to other users, so the sandboxes of a root service, which
@@ -345,6 +367,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     ...serviceAddresses(config, port),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     path: config.path,
+    ...(place.modelDoor !== undefined && { modelDoor: place.modelDoor }),
   };
 });
 
@@ -402,6 +425,7 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
     limits: sandboxLimits(config),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     launchOf: launchText(launchOptions(config)),
+    ...(place.modelDoor !== undefined && { modelDoor: place.modelDoor }),
   };
 };
 

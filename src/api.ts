@@ -25,6 +25,8 @@ import { MessagesGroup } from "./http/api/sessions/messages.ts";
 import { OperatorGroup } from "./http/api/operator.ts";
 import { PeopleGroup } from "./http/api/people.ts";
 import { OutboundWebhooksGroup } from "./features/notifications/api.ts";
+import { ModelProvidersGroup } from "./features/model-providers/api.ts";
+import { MODEL_PROVIDER_EXAMPLES } from "./features/model-providers/examples.ts";
 import { ProjectsGroup } from "./http/api/projects.ts";
 import { SandboxGroup } from "./http/api/sessions/sandbox.ts";
 import { SecretsGroup } from "./http/api/secrets.ts";
@@ -44,6 +46,7 @@ export const EXAMPLES: Examples = {
   ...CONNECTOR_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,
   ...OUTBOUND_EXAMPLES,
+  ...MODEL_PROVIDER_EXAMPLES,
 };
 
 /** The platform's own tools for agents. */
@@ -52,6 +55,7 @@ export const OWN_TOOLS: readonly OwnTool[] = [...SESSION_TOOLS, ...CHANGE_REQUES
 export class Api extends Platform.add(IdentityGroup)
   .add(DeviceLoginsGroup)
   .add(PeopleGroup)
+  .add(ModelProvidersGroup)
   .add(AuditGroup)
   .add(ProjectsGroup)
   .add(SessionsGroup)

@@ -8,6 +8,11 @@ import type { ChangeRequests } from "./features/change-requests/ports/change-req
 import type { Remarks } from "./features/change-requests/ports/remarks.ts";
 import * as ChangeRequestRows from "./features/change-requests/sql/change-requests.ts";
 import * as RemarkRows from "./features/change-requests/sql/remarks.ts";
+import type { ModelProviders } from "./features/model-providers/ports/model-providers.ts";
+import type { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
+import * as ProviderRows from "./features/model-providers/sql/model-providers.ts";
+import * as UsageRows from "./features/model-providers/sql/model-usage.ts";
+import * as SealedProviders from "./features/model-providers/sql/reseal.ts";
 import type { OutboundDeliveries } from "./features/notifications/ports/outbound-deliveries.ts";
 import type { OutboundWebhooks } from "./features/notifications/ports/outbound-webhooks.ts";
 import * as Deliveries from "./features/notifications/sql/outbound-deliveries.ts";
@@ -18,7 +23,15 @@ import { coreStore, storeParts } from "./store/postgres/layer.ts";
 import { resealAll, type Resealing, SEALED_COLUMNS as CORE_COLUMNS } from "./store/postgres/reseal.ts";
 
 /** What both adapters provide, and what the service needs of either. */
-export type Store = CoreStore | Approvals | ChangeRequests | Remarks | OutboundDeliveries | OutboundWebhooks;
+export type Store =
+  | CoreStore
+  | Approvals
+  | ChangeRequests
+  | ModelProviders
+  | ModelUsage
+  | Remarks
+  | OutboundDeliveries
+  | OutboundWebhooks;
 
 /** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(
@@ -26,6 +39,8 @@ export const postgresStore = Layer.mergeAll(
   ApprovalRows.layer,
   ChangeRequestRows.layer,
   RemarkRows.layer,
+  ProviderRows.layer,
+  UsageRows.layer,
   Deliveries.layer,
   Webhooks.layer,
 ).pipe(Layer.provide(storeParts));
@@ -35,6 +50,7 @@ export const SEALED_COLUMNS: readonly string[] = [
   ...CORE_COLUMNS,
   ...SealedApprovals.SEALED_COLUMNS,
   ...Receivers.SEALED_COLUMNS,
+  ...SealedProviders.SEALED_COLUMNS,
 ].toSorted();
 
 /** Seals everything with another master key (store/postgres/reseal.ts). @returns how many values, by kind */
@@ -43,5 +59,6 @@ export const resealDatabase = <E>(work: Resealing<E>) =>
     Effect.all({
       approvals: SealedApprovals.resealApprovals(reseal),
       receivers: Receivers.resealReceivers(reseal),
+      modelProviders: SealedProviders.resealModelProviders(reseal),
     }),
   );

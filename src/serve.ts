@@ -15,18 +15,15 @@ import { thrownText } from "./ground/thrown.ts";
 import { keyringLayer } from "./services/keyring.ts";
 import {
   buildSite,
-  connectorServers,
   hosted,
   hostedIn,
-  outboundSender,
   type Place,
-  providers,
   repositories,
   runner,
   sandboxes,
   savedWork,
-  signInProviders,
   store,
+  waysOut,
   withDoor,
   withPlaces,
 } from "./adapters.ts";
@@ -52,6 +49,7 @@ import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-dir
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService, VERSION } from "./service.ts";
 import { claimDataDirectory, freeBytes } from "./store/data-directory.ts";
+import { ModelDoor } from "./sandbox/model-door.ts";
 import { Nodes } from "./store/ports/nodes.ts";
 import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
@@ -106,7 +104,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   const installation = yield* refusable(() => openInstallation(dataDir, now));
   if (isOnThisMachine(config)) yield* ownSandboxes(dataDir, installation.installationId);
   const listener = yield* openListener(config, routeTable);
-  const place: Place = { config, dataDir, installation, port: listener.port };
+  const place: Place = { config, dataDir, installation, port: listener.port, modelDoor: new ModelDoor() };
   // Database and sandboxes start slowly, so they start in parallel.
   const [built] = yield* Effect.all(
     [
@@ -145,10 +143,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     git: withDoor(saved, kept.endpoint),
     ports: Layer.mergeAll(
       Layer.succeedContext(withPlaces(place, Context.merge(parts, saved))),
-      providers,
-      outboundSender(config),
-      connectorServers(config),
-      signInProviders(config),
+      waysOut(place).pipe(Layer.provide(Layer.succeedContext(provider))),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
         ? Layer.empty

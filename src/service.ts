@@ -36,6 +36,9 @@ import { firingLayer } from "./services/triggers/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
 import { directoryLayer } from "./services/directory.ts";
 import { Runtimes } from "./services/projects/runtimes.ts";
+import { AccountModels, PassedUsages } from "./services/projects/account-models.ts";
+import { ModelProviders } from "./features/model-providers/ports/model-providers.ts";
+import { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
 import { ModelPolicy } from "./services/projects/models.ts";
 import { manifestsLayer } from "./services/projects/manifests.ts";
 import { reconcileLayer } from "./duties/manifests.ts";
@@ -71,7 +74,7 @@ import { webhookRecordLayer } from "./services/triggers/webhook-record.ts";
 import { bootstrap } from "./installation/first-account.ts";
 import type { Config } from "./settings/config.ts";
 import { tokenHash } from "./domain/ids.ts";
-import { MODEL_GATEWAY_HOST } from "./domain/sandbox/launch.ts";
+import { MODEL_HOST } from "./domain/sandbox/account-provider.ts";
 import { localPreviews } from "./domain/session/preview.ts";
 import type { BuildSite } from "./builder/site/port.ts";
 import type { GitBackend } from "./git/port.ts";
@@ -107,6 +110,7 @@ import { metricsRoute } from "./http/operating/metrics.ts";
 import { openingsLayer } from "./http/callers/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
 import { outboundWebhooksHandlers } from "./features/notifications/handlers.ts";
+import { modelProvidersHandlers } from "./features/model-providers/handlers.ts";
 import { operatorHandlers } from "./http/handlers/operator.ts";
 import { peopleHandlers } from "./http/handlers/people.ts";
 import { projectsHandlers } from "./http/handlers/projects.ts";
@@ -165,7 +169,7 @@ const gateway = ({ llm }: Config) => {
   const below = upstream.pathname.replace(/\/$/, "");
   return {
     upstream: `${upstream.origin}${below}`,
-    baseUrl: `http://${MODEL_GATEWAY_HOST}${below}`,
+    baseUrl: `http://${MODEL_HOST}${below}`,
     apiKey: llm.apiKey,
     tiers: llm.tiers,
   };
@@ -186,6 +190,18 @@ const modelPolicy = (config: Config) =>
       defaults: config.defaultModels,
     })),
   );
+
+/** The feature's answers to what the core asks. */
+const accountModels = Layer.merge(
+  Layer.effect(
+    AccountModels,
+    Effect.map(ModelProviders, ({ list }) => list),
+  ),
+  Layer.effect(
+    PassedUsages,
+    Effect.map(ModelUsage, ({ days }) => days),
+  ),
+);
 
 /** They choose the sandboxes' root file systems, and build them. */
 const environmentLayers = ({ config, nodeId }: Pick<ServiceOptions<never>, "config" | "nodeId">) =>
@@ -255,7 +271,7 @@ export const actorLayers = <E>({
         bootPlacesLayer(config.bootsAtOnce),
         warmPoolLayer({ nodeId, ...config }),
         conversationHubLayer,
-        modelPolicy(config),
+        Layer.merge(modelPolicy(config), accountModels),
       ),
     ),
     Layer.provideMerge(Layer.merge(Doubts.layer, RoomWishes.layer)),
@@ -335,6 +351,7 @@ const handlers = Layer.mergeAll(
   messagesHandlers,
   operatorHandlers,
   peopleHandlers,
+  modelProvidersHandlers,
 );
 
 const routes = Layer.mergeAll(

@@ -2,6 +2,7 @@
  * The port to one kind of agent runtime (api.md 7, PLATFORM_AGENT_ADAPTER): everything that the daemon needs to know
  * about it.
  */
+import type { AccountProvider } from "../../src/domain/sandbox/account-provider.ts";
 import type * as Effect from "effect/Effect";
 import type {
   ItemError,
@@ -94,6 +95,8 @@ export interface RuntimeModels {
   readonly plugin: string | null;
   /** Model ids that the managed gateway serves. Empty if the session has no gateway. */
   readonly gateway: readonly string[];
+  /** The account's own providers, with the models that they offer. */
+  readonly providers: readonly AccountProvider[];
   /** Whether the session or the repository names the provider that the makers of the runtime host. */
   readonly hosted: boolean;
   /** An agent that a table of the manifest defines under its own name, which the runtime may not know. Null: the agent has no table. */

@@ -8,10 +8,11 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import * as Schema from "effect/Schema";
-import { MODEL_GATEWAY_HOST } from "../../src/domain/sandbox/launch.ts";
-import { PassedCalls, TokensReader } from "./passed-calls.ts";
+import { MODEL_HOST } from "../../src/domain/sandbox/account-provider.ts";
+import { TokensReader } from "../../src/domain/sandbox/model-tokens.ts";
+import { PassedCalls } from "./passed-calls.ts";
 
-const REQUEST = new RegExp(`^POST http://${MODEL_GATEWAY_HOST.replaceAll(".", "\\.")}[:/]`, "i");
+const REQUEST = new RegExp(`^POST http://${MODEL_HOST.replaceAll(".", "\\.")}[:/]`, "i");
 const ANSWER = /^HTTP\/1\.[01] (\d{3})[ \r]/;
 /** How much of a piece is read. A head and the words of an error are shorter. */
 const READ_MAX = 4096;

@@ -92,16 +92,19 @@ export const runtimeModels = (
 ): RuntimeModels => {
   const { agentModel, injected, launch } = settings;
   const defaults = launch.models ?? {};
+  const providers = launch.providers ?? [];
   const gateway = injected["PLATFORM_LLM_BASE_URL"] !== undefined;
   const choice = chooseModel({
     gateway,
     secretNames: Object.keys(agentEnv.secrets),
     agentModel,
     defaults,
+    providers,
   });
-  const asked =
-    agentModel !== null && providerOf(agentModel) === GATEWAY_PROVIDER ? [modelIdOf(agentModel)] : [];
-  const offered = [defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL, ...asked];
+  /** A session may ask for a model of a provider that is not offered. */
+  const askedOf = (provider: string): readonly string[] =>
+    agentModel !== null && providerOf(agentModel) === provider ? [modelIdOf(agentModel)] : [];
+  const offered = [defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL, ...askedOf(GATEWAY_PROVIDER)];
   return {
     plugin:
       launch.standby !== undefined && adapter.ahead !== null
@@ -109,6 +112,11 @@ export const runtimeModels = (
         : null,
     model: Result.isSuccess(choice) ? choice.success : null,
     gateway: gateway ? [...new Set(offered)] : [],
+    providers: providers.map(({ name, kind, models }) => ({
+      name,
+      kind,
+      models: [...new Set([...models, ...askedOf(name)])],
+    })),
     ...tableParts(settings, configDir),
     hosted:
       (agentModel !== null && providerOf(agentModel) === HOSTED_PROVIDER) ||

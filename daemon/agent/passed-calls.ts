@@ -3,87 +3,13 @@
  * stopped, although they were paid for.
  *
  *  U1 A call counts once: as the runtime records it, or else by what the gateway's answer named. The cost is the runtime's to know.
- *  U2 An answer names its tokens in one of three forms. An answer in another form, or a compressed one, has none.
  */
 import { isDeepStrictEqual } from "node:util";
-import * as Schema from "effect/Schema";
-import type { Usage } from "../../src/domain/conversation/conversation.ts";
+import { isNothing, type Tokens, usageIn } from "../../src/domain/sandbox/model-tokens.ts";
 import { BoundedMap } from "../../src/ground/bounded-map.ts";
-
-/** As opencode records them: `input` is without the cached ones. */
-export interface Tokens {
-  readonly input: number;
-  readonly output: number;
-  readonly reasoning: number;
-  readonly cache: { readonly read: number; readonly write: number };
-}
 
 /** How many uncounted calls are kept, and the tokens of how many messages. */
 const CALLS_MAX = 256;
-/** How much of an answer is read together. No usage is longer. */
-const CARRIED_MAX = 2048;
-
-const USAGE = /"usage": ?(\{(?:[^{}]|\{[^{}]*\})*\})/g;
-
-const count = Schema.optionalKey(Schema.NullOr(Schema.Finite));
-const details = Schema.optionalKey(Schema.NullOr(Schema.Struct({ cached_tokens: count })));
-const Named = Schema.Struct({
-  /** Chat completions. */
-  prompt_tokens: count,
-  completion_tokens: count,
-  prompt_tokens_details: details,
-  /** Responses, and messages, whose count of the input is without the cache. */
-  input_tokens: count,
-  output_tokens: count,
-  input_tokens_details: details,
-  cache_read_input_tokens: count,
-  cache_creation_input_tokens: count,
-});
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Named));
-
-const tokensIn = (named: typeof Named.Type): Tokens => {
-  const cached = named.prompt_tokens_details?.cached_tokens ?? named.input_tokens_details?.cached_tokens ?? 0;
-  return {
-    input: (named.prompt_tokens ?? named.input_tokens ?? 0) - cached,
-    output: named.completion_tokens ?? named.output_tokens ?? 0,
-    reasoning: 0,
-    cache: {
-      read: named.cache_read_input_tokens ?? cached,
-      write: named.cache_creation_input_tokens ?? 0,
-    },
-  };
-};
-
-/** As the service counts them. The prompt's tokens include those that the provider had cached. */
-export const usageIn = ({ input, output, reasoning, cache }: Tokens): Omit<Usage, "cost_usd"> => ({
-  input_tokens: input + cache.read + cache.write,
-  output_tokens: output + reasoning,
-  cached_tokens: cache.read,
-});
-
-const isNothing = (tokens: Tokens): boolean => Object.values(usageIn(tokens)).every((sum) => sum === 0);
-
-/** Reads the tokens that an answer names, piece by piece. */
-export class TokensReader {
-  #carried = "";
-  #named: typeof Named.Type = {};
-
-  take(piece: string): void {
-    const text = this.#carried + piece;
-    // A stream of messages names the input at its beginning and the output at its end.
-    for (const [, json] of text.matchAll(USAGE)) {
-      const decoded = decode(json);
-      if (decoded._tag === "Some") this.#named = { ...this.#named, ...decoded.value };
-    }
-    this.#carried = text.slice(-CARRIED_MAX);
-  }
-
-  /** Null: the answer names none. */
-  get tokens(): Tokens | null {
-    const tokens = tokensIn(this.#named);
-    return isNothing(tokens) ? null : tokens;
-  }
-}
 
 /** The calls that have passed and are uncounted, oldest first. */
 export class PassedCalls {

@@ -1,6 +1,9 @@
 /** The tab of the details: what is saved, the session's facts, its life, and its change requests. */
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
+import type { Answer } from "../../src/cli/contract.ts";
+import { request } from "../api/client.ts";
 import { ChangeRows } from "../change-requests/list.tsx";
 import { Diff } from "../diff/diff.tsx";
 import { sourceOf } from "../diff-files.js";
@@ -63,6 +66,21 @@ const Timeline = ({ session, sandbox }: Pick<SessionData, "session" | "sandbox">
   );
 };
 
+type Counted = Answer<"GET /v1/projects/:pid/sessions/:sid/model-usage">["models"][number];
+
+/** What passed the service to a provider of the account. */
+const countedWords = ({ model, calls, untold_calls: untold, ...tokens }: Counted): string =>
+  `${model}: ${grouped(tokens.input_tokens)} tokens in, ${grouped(tokens.output_tokens)} out, ${calls} ${calls === 1 ? "call" : "calls"}${untold > 0 ? `, ${untold} of them without tokens` : ""}`;
+
+/** It is read again with each change of the session. */
+const countedQuery = ({ project_id: pid, id: sid, updated_at: at, usage }: Session) =>
+  queryOptions({
+    queryKey: ["counted", sid, at, usage.output_tokens],
+    queryFn: async () =>
+      (await request("GET /v1/projects/:pid/sessions/:sid/model-usage", { params: { pid, sid } })).models,
+    placeholderData: keepPreviousData,
+  });
+
 const usageWords = ({
   input_tokens: input,
   output_tokens: output,
@@ -102,6 +120,7 @@ const originOf = (session: Session): readonly FactRow[] => {
 const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
   const { project_id: project, base_commit: commit, last_turn: last } = session;
   const environment = sandbox && sandboxEnvironment(project, sandbox, awaited);
+  const { data: counted = [] } = useQuery(countedQuery(session));
   return (
     <Facts
       rows={[
@@ -129,6 +148,7 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
         ["Agent", session.agent_name],
         ["Model", session.agent_model],
         ["Cost", session.usage.input_tokens > 0 && usageWords(session.usage)],
+        ["Counted by the service", counted.length > 0 && counted.map(countedWords).join("; ")],
         ...originOf(session),
         [
           "Sandbox",

@@ -7,6 +7,7 @@ import { changeRequestCommands } from "../features/change-requests/commands.ts";
 import { connectorCommands } from "../features/connectors/commands.ts";
 import { environmentCommands } from "../features/environments/commands.ts";
 import { init } from "./commands/init.ts";
+import { modelCommands } from "../features/model-providers/commands.ts";
 import { open } from "./commands/page.ts";
 import { peopleCommands } from "./commands/people.ts";
 import { projectCommands } from "./commands/projects.ts";
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   ...approvalCommands,
   ...environmentCommands,
   ...projectCommands,
+  ...modelCommands,
   ...peopleCommands,
   ...auditCommands,
   ...tokenCommands,

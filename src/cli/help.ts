@@ -41,6 +41,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     whoami: "Who you are, and what your account uses",
     tokens: "Tokens for programs",
     people: "The people of the account",
+    models: "Providers of models for the account",
     audit: "Who did what",
     completion: "Let your shell complete commands",
   },

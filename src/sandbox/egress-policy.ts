@@ -2,15 +2,15 @@
  * The hosts to which a sandbox may connect (api.md 8), decided by name. The proxy checks the address behind a name.
  *
  *  E1 `platform.internal` is this service, on port 80 only, without the doors that are closed inside (domain/person/privileges.ts). The name never means another machine, and the service's other names are closed.
- *  E2 `llm.platform.internal` is the managed model gateway, if the account has one: what the API of a model needs below the configured
- *     path, and nothing else of that host.
+ *  E2 `llm.platform.internal` is the account's own providers of models, by the first part of the path (model-door.ts), and otherwise the
+ *     managed model gateway, if the account has one: what the API of a model needs below the configured path, and nothing else of that host.
  *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host and
  *     the path is below the registry's. No setting opens the rest of a registry's host.
  *  E4 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
  *     project's secrets.
  */
 import { dialAddress } from "../domain/service/address.ts";
-import { MODEL_GATEWAY_HOST } from "../domain/sandbox/launch.ts";
+import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
 import { MODEL_PROVIDERS } from "../domain/sandbox/model.ts";
 import { isBelow } from "../ground/net/path.ts";
 import {
@@ -132,11 +132,13 @@ const internal = (policy: EgressPolicy, host: string, port: number): EgressDecis
       rule: onlyInside,
       tunnel: "read",
     };
-  if (host === MODEL_GATEWAY_HOST && policy.llmUpstream !== null) {
+  if (host === MODEL_HOST && policy.llmUpstream !== null) {
     const origin = new URL(policy.llmUpstream);
     const rule = onlyOpen(host, { methods: MODEL_METHODS, below: origin.pathname });
     return { kind: "origin", privilege: "reach_model", origin, name: origin.host, rule, tunnel: "refused" };
   }
+  if (host === MODEL_HOST)
+    return { kind: "refused", reason: `${host} has no model provider of this name for this session` };
   return { kind: "refused", reason: `${host} is not available` };
 };
 

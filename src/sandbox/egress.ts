@@ -32,6 +32,9 @@ import {
   registryAsked,
 } from "./egress-policy.ts";
 import { type ServiceTunnels, serviceTunnels } from "./egress-service.ts";
+import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
+import { passModel } from "./egress-models.ts";
+import type { ServeModel } from "./model-door.ts";
 import type { PackageProxy } from "./packages/proxy.ts";
 
 export interface EgressLimits {
@@ -51,6 +54,8 @@ export interface EgressOptions {
   readonly limits?: EgressLimits;
   /** Answers requests to package registries, if the policy has some. */
   readonly packages?: Pick<PackageProxy, "serve"> | undefined;
+  /** Answers calls to the account's own providers of models. Absent: it has none. */
+  readonly models?: ServeModel | undefined;
   /** The addresses of this machine, which a sandbox does not reach even where they are public. */
   readonly own?: () => readonly string[];
   /** Gets each host that the policy, or the check of its addresses, refuses. */
@@ -145,6 +150,8 @@ const rawPath = (written: string, url: URL): string => {
   return start === -1 ? `/${url.search}` : written.slice(start);
 };
 
+const isModelHost = ({ host, port }: Destination): boolean => host === MODEL_HOST && port === 80;
+
 /** @param written the URL in absolute form */
 const forward = async (
   options: EgressOptions,
@@ -164,6 +171,9 @@ const forward = async (
     return options.packages.serve({ ...registry, path, incoming, outgoing, mayAsk });
   }
   const to = { host: url.hostname, port: url.port === "" ? 80 : Number(url.port) };
+  const { models } = options;
+  if (models !== undefined && isModelHost(to) && (await passModel(models, { path, incoming, outgoing })))
+    return;
   const { target, socket } = await reach(options, to, plain);
   const headers = endToEndHeaders(incoming);
   // A body of unknown length stays framed for every method. Unframed, it would be read as another request.
@@ -195,11 +205,20 @@ const authority = (text: string): Destination => {
 const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 const tunnel = async (
-  { options, service }: { readonly options: EgressOptions; readonly service: ServiceTunnels },
+  {
+    options,
+    service,
+    models,
+  }: { readonly options: EgressOptions; readonly service: ServiceTunnels; readonly models: ServiceTunnels },
   wanted: string,
   client: Duplex,
 ): Promise<void> => {
   const { host, port } = authority(wanted);
+  if (options.models !== undefined && isModelHost({ host: host.toLowerCase(), port })) {
+    client.write(ESTABLISHED);
+    models.accept(client);
+    return;
+  }
   const decision = decideEgress(options.policy, host, port);
   if (decision.kind === "origin" && decision.tunnel === "read") {
     client.write(ESTABLISHED);
@@ -284,6 +303,7 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
 };
 
 const SERVICE = `http://${SERVICE_HOST}`;
+const MODELS = `http://${MODEL_HOST}`;
 
 const egressServer = (options: EgressOptions): Server => {
   const { connections, idleMs } = options.limits ?? EGRESS_LIMITS;
@@ -313,11 +333,17 @@ const egressServer = (options: EgressOptions): Server => {
     },
     refuse: (client, error) => refuseTunnel(client, refusalOf(error), SERVICE_HOST),
   });
+  const models = serviceTunnels({
+    forward: passing(MODELS),
+    connect: () => Promise.reject(new Refusal(403, "no connection to a model is upgraded")),
+    refuse: (client, error) => refuseTunnel(client, refusalOf(error), MODEL_HOST),
+  });
   service.server.timeout = idleMs;
+  models.server.timeout = idleMs;
   server.on("connect", (incoming, client, head) => {
     client.on("error", () => client.destroy());
     if (head.length > 0) client.unshift(head);
-    tunnel({ options, service }, incoming.url ?? "", client).catch((error: unknown) =>
+    tunnel({ options, service, models }, incoming.url ?? "", client).catch((error: unknown) =>
       refuseTunnel(client, refusalOf(error), (incoming.url ?? "").replace(/:\d+$/, "")),
     );
   });

@@ -13,6 +13,7 @@
  *  P6 A sandbox's output can be read until it is destroyed, also after it ended in any way, and after a restart of the
  *     service. After `end` has returned, no output is added.
  */
+import type { AccountProvider } from "../domain/sandbox/account-provider.ts";
 import type { Duplex } from "node:stream";
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
@@ -45,6 +46,8 @@ export interface SandboxSpec {
    * Requests keep their path, which must be below this one. Null: unreachable.
    */
   readonly llmUpstream: string | null;
+  /** The account's own providers of models, which the sandbox reaches by their inside addresses. Absent: none. */
+  readonly providers?: readonly AccountProvider[];
   /** What starts the agent runtime. */
   readonly runtime: LaunchRuntime;
   /** What the manifest says of the session's agent. Null: nothing, or the claim brings it. */

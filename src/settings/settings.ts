@@ -290,7 +290,8 @@ export const SETTINGS = define({
     group: "Connectors",
     kind: "hosts",
     wildcards: false,
-    about: "Servers of connectors that may have a private or loopback address, or use plain http.",
+    about:
+      "Servers of connectors and of model providers that may have a private or loopback address, or use plain http.",
   },
   PLATFORM_CLONE_CREDENTIAL_TTL_MS: duration(
     "Git",

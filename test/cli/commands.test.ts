@@ -186,6 +186,17 @@ const builtProject = async (): Promise<readonly [string, string]> => {
   });
 };
 
+const modelProvider = async (): Promise<string> => {
+  const target = "/v1/model-providers";
+  for (const { id } of listOf(await service.request("GET", target), "model_providers"))
+    expectStatus(await service.request("DELETE", `${target}/${String(id)}`), 204);
+  const name = `acme-${randomUUID().slice(0, 6)}`;
+  const address = { kind: "openai-compatible", base_url: "http://127.0.0.1:9/v1" };
+  const body = { name, ...address, models: ["large"], try: false };
+  expectStatus(await service.request("POST", target, { body }), 201);
+  return name;
+};
+
 const outboundWebhook = async (url = "https://receiver.example.org/"): Promise<string> => {
   const target = `/v1/projects/${pid}/webhooks`;
   // A project has few: those of earlier rows go.
@@ -248,6 +259,7 @@ const world: World = {
   stoppedSession,
   firedOnce,
   refusedOnce,
+  modelProvider,
   outboundWebhook: () => outboundWebhook(),
   outboundDelivery,
   connectedPin,

@@ -30,6 +30,8 @@ export interface World {
   readonly builtProject: () => Promise<readonly [pid: string, build: string]>;
   /** The pin of the connector's tools, with a credential stored. */
   readonly connectedPin: () => Promise<string>;
+  /** The name of a provider of models. No other one exists then. */
+  readonly modelProvider: () => Promise<string>;
   readonly outboundWebhook: () => Promise<string>;
   /** An outbound webhook, and a delivery that waits for its next try. */
   readonly outboundDelivery: () => Promise<readonly [webhook: string, delivery: string]>;

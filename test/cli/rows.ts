@@ -12,6 +12,37 @@ const NOT_A_NUMBER = /^NUMBER must be a number of 1 or more\.\n$/;
 
 /** The rows, by command; `world` exists when they are called. */
 export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
+  "models providers": {
+    args: async () => (await world.modelProvider(), []),
+    human:
+      /^NAME +KIND +TRIED +MODELS +ADDRESS\n[^]*acme-\w+ +openai-compatible +- +1 +http:\/\/127\.0\.0\.1:9\/v1\n/,
+    json: "/v1/model-providers",
+    refused: [["x"], 2, /./],
+  },
+  "models add": {
+    args: async () => {
+      await world.modelProvider();
+      const address = ["--kind", "openai-compatible", "--url", "http://127.0.0.1:9/v1/"];
+      return ["fresh", ...address, "--models", "large, small", "--no-try"];
+    },
+    input: "sk-secret\n",
+    human:
+      /^provider +fresh\nkind +openai-compatible\naddress +http:\/\/127\.0\.0\.1:9\/v1\nkey +kept by the service\nmodels +fresh\/large, fresh\/small\ntried +no\n$/,
+    json: { name: "fresh", has_key: true, models: ["large", "small"], tried_at: null },
+    refused: [["other", "--kind", "closed"], 2, /^--kind must be one of anthropic, /],
+  },
+  "models change": {
+    args: async () => [await world.modelProvider(), "--models", "other", "--no-try"],
+    human: /\nmodels +acme-\w+\/other\n/,
+    json: { models: ["other"] },
+    refused: [["nothing"], 2, /^Give --url, --models, --key-file or --no-key\.\n$/],
+  },
+  "models delete": {
+    args: async () => [await world.modelProvider(), "--yes"],
+    human: /^acme-\w+ deleted\n$/,
+    json: {},
+    refused: [["nothing", "--yes"], 4, notFound("Model provider")],
+  },
   "cr create": {
     args: () => ["--head", world.freshBranch(), "--title", "Add it", "--description-file", "-"],
     input: "Because.\n",

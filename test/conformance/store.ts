@@ -30,6 +30,7 @@ import { checkNodes } from "./store-nodes.ts";
 import { checkIdentities } from "./store-identities.ts";
 import { checkLogs } from "./store-logs.ts";
 import { checkOutcomes } from "./store-outcomes.ts";
+import { checkModelProviders } from "./store-model-providers.ts";
 import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
 import { checkOutboundEvents } from "./store-outbound-events.ts";
 import { checkTurnEndings } from "./store-turn-endings.ts";
@@ -90,6 +91,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkNodes(check);
     checkGivenSecrets(check);
     checkChangeRequests(check);
+    checkModelProviders(check);
     checkRemarks(check);
     checkConnectorGrants(check);
     checkConnectors(check);

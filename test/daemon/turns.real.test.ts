@@ -105,7 +105,13 @@ onlyDeep(() => {
       const known = new Map(providers.map(({ id, models }) => [id, Object.keys(models)]));
       for (const { id, keys: secretNames, model } of MODEL_PROVIDERS) {
         expect(known.get(id), id).toContain(model);
-        const choice = chooseModel({ gateway: false, secretNames, agentModel: null, defaults: {} });
+        const choice = chooseModel({
+          gateway: false,
+          secretNames,
+          agentModel: null,
+          defaults: {},
+          providers: [],
+        });
         expect(choice).toMatchObject({ success: `${id}/${model}` });
       }
       expect(known.has("opencode")).toBe(false);

@@ -9,6 +9,30 @@ const API = `/v1/projects/${PROJECT_ID}`;
 
 export const PEOPLE_ACTIONS: readonly Action[] = [
   {
+    name: "adds a provider of models",
+    hash: "#/models",
+    shows: "form",
+    does: async ({ write, choose, press }) => {
+      await write("Name", "acme");
+      await choose("Kind", "Google Gemini");
+      await write("Key", "sk-1");
+      await press("Try and save");
+    },
+    writes: `POST /v1/model-providers {"name":"acme","kind":"gemini","key":"sk-1","models":[]}`,
+    tells: "acme accepts the key.",
+  },
+  {
+    name: "deletes a provider of models",
+    hash: "#/models",
+    shows: "form",
+    does: async ({ press }) => {
+      await press("Delete: local");
+      await press("Delete");
+    },
+    writes: "DELETE /v1/model-providers/mp-2 ",
+    gone: "qwen3-coder",
+  },
+  {
     name: "invites a person",
     hash: "#/people",
     shows: "form",

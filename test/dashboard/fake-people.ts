@@ -7,6 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 export interface FakePeople {
   people: Json[];
+  modelProviders: Json[];
   audit: Json[];
   invitations: Json[];
   /** Of every project. */
@@ -71,6 +72,28 @@ const deviceAnswer = (step: string | undefined, { code }: Json): Answer => {
 };
 
 /** @returns undefined also if the request is about something else */
+const providersAnswer = (
+  world: FakePeople,
+  { method, id, body }: { readonly method: string; readonly id: string | undefined; readonly body: Json },
+): Answer => {
+  if (method === "GET") return { model_providers: world.modelProviders };
+  if (method === "DELETE") {
+    world.modelProviders = world.modelProviders.filter((one) => one["id"] !== id);
+    return null;
+  }
+  const { try: tries, key = "", ...given } = body;
+  const former = world.modelProviders.find((one) => one["id"] === id) ?? {
+    id: "mp-new",
+    base_url: "https://api.anthropic.com",
+    has_key: key !== "",
+    created_at: world.people[0]?.["created_at"],
+  };
+  const tried_at = tries === false ? null : world.people[0]?.["created_at"];
+  const saved = { ...former, ...given, tried_at, updated_at: tried_at };
+  world.modelProviders = [...world.modelProviders.filter((one) => one["id"] !== id), saved];
+  return saved;
+};
+
 export const peopleAnswer = (world: FakePeople, route: string, text: string): Answer => {
   const body = text.startsWith("{") ? (JSON.parse(text) as Json) : {};
   const [method = "", target = ""] = route.split(" ");
@@ -89,6 +112,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     world.browsers = world.browsers.filter((one) => part !== undefined && one["id"] !== part);
     return null;
   }
+  if (collection === "model-providers") return providersAnswer(world, { method, id, body });
   if (collection === "device-logins") return deviceAnswer(id, body);
   if (collection === "audit" || part === "audit") return { events: world.audit, next_cursor: null };
   if (collection === "people") {
@@ -173,6 +197,30 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
     ],
     audit: sampleAudit(now, projectId),
     people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
+    modelProviders: [
+      {
+        id: "mp-1",
+        name: "anthropic",
+        kind: "anthropic",
+        base_url: "https://api.anthropic.com",
+        has_key: true,
+        models: ["claude-sonnet-4-6", "claude-opus-4-6", "claude-haiku-4-5"],
+        tried_at: at(1),
+        created_at: at(2),
+        updated_at: at(1),
+      },
+      {
+        id: "mp-2",
+        name: "local",
+        kind: "openai-compatible",
+        base_url: "http://gpu.internal:11434/v1",
+        has_key: false,
+        models: ["qwen3-coder:30b"],
+        tried_at: null,
+        created_at: at(1),
+        updated_at: at(1),
+      },
+    ],
     invitations: [
       {
         id: "i",

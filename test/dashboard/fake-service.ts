@@ -59,6 +59,8 @@ export interface World
   usage: Json;
   /** Newest first. */
   refusals: Json[];
+  /** What passed the service for each session. */
+  counted: Json[];
   /** The ledger with all that one fire's own page shows, newest first. */
   fires: Json[];
   /** What listens in every running sandbox. */
@@ -300,6 +302,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (rest.endsWith("/machine")) return world.machines[machineOf(group ?? "", part)];
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session && withRow(session, world.changes);
+  if (group === "sessions" && part === "model-usage") return { models: world.counted };
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "sessions" && part === "ports") return { ports: world.ports };
   if (group === "sessions" && part === "workspace") return workspaceAnswer(world, rest, query);

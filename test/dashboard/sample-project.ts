@@ -193,6 +193,9 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
     output_tokens: output,
     cached_tokens: 0,
     cost_usd: cost,
+    // The account's own provider is counted as its calls pass.
+    counted: model.startsWith("acme/"),
+    untold_calls: 0,
   }));
   const sum = (name: "input_tokens" | "output_tokens" | "cost_usd") =>
     days.reduce((all, day) => all + day[name], 0);
@@ -421,7 +424,18 @@ export const makeWorld = (now: number): World => ({
       delivery_id: null,
     }),
   ],
+  counted: [
+    {
+      model: "acme/large-2",
+      calls: 12,
+      untold_calls: 1,
+      input_tokens: 184_220,
+      cached_tokens: 120_000,
+      output_tokens: 9_310,
+    },
+  ],
   usage: usageOf([
+    ["2026-11-20", "acme/large-2", 184_220, 9_310, 0],
     ["2026-11-20", "anthropic/claude-large", 184_220, 9_310, 1.52],
     ["2026-11-20", "openai/gpt-small", 20_100, 1_204, 0.031],
     ["2026-11-19", "anthropic/claude-large", 61_000, 2_870, 0.48],

@@ -82,6 +82,43 @@ export const STATES_OF_PEOPLE: readonly State[] = [
       world.audit = [];
     },
   },
+  { name: "models", hash: "#/models", shows: "form" },
+  { name: "models-member", hash: "#/models", shows: ".row", change: withRole("member") },
+  {
+    name: "models-none",
+    hash: "#/models",
+    shows: ".empty",
+    change: (world) => {
+      world.modelProviders = [];
+    },
+  },
+  {
+    name: "models-change",
+    hash: "#/models",
+    shows: "form",
+    act: async (page) => {
+      await page.getByRole("button", { name: "Change: local" }).click();
+      await page.getByText("An address at another host").waitFor();
+    },
+  },
+  {
+    name: "models-refused",
+    hash: "#/models",
+    shows: "form",
+    change: (world) => {
+      world.refused = {
+        status: 422,
+        code: "provider_refused",
+        error:
+          "api.anthropic.com rejects the key (401). It says: invalid x-api-key. Copy the key again from the provider's page, or make a new one there, and set it. Nothing was saved.",
+      };
+    },
+    act: async (page) => {
+      await page.getByLabel("Name", { exact: true }).fill("acme");
+      await page.keyboard.press("Enter");
+      await page.getByText("Nothing was saved").waitFor();
+    },
+  },
   { name: "people", hash: "#/people", shows: "form" },
   { name: "people-member", hash: "#/people", shows: ".row", change: withRole("member") },
   {

@@ -22,6 +22,7 @@ const OPENCODE = path.join(ROOT, "node_modules/opencode-linux-x64/bin/opencode")
 const GATEWAY: RuntimeModels = {
   model: "managed/default",
   gateway: ["default"],
+  providers: [],
   hosted: false,
   plugin: null,
   defined: null,
@@ -191,6 +192,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
     const models = {
       model: "anthropic/claude-sonnet-4-6",
       gateway: [],
+      providers: [],
       hosted: false,
       plugin: null,
       defined: null,

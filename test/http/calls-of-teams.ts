@@ -4,6 +4,14 @@ import { at, WORKERS, type Call } from "./call.ts";
 import type { Cast } from "./cast.ts";
 import { expectStatus, fields, invitePerson } from "../support/service/requests.ts";
 
+const newProvider = () => ({
+  name: `p-${randomUUID().slice(0, 8)}`,
+  kind: "anthropic",
+  key: "k",
+  models: ["m"],
+  try: false,
+});
+
 export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const addWebhook = async (): Promise<string> => {
@@ -15,6 +23,13 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   /** A path below an outbound webhook that stays. */
   const inWebhook = (rest: string) => async () =>
     `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
+
+  const addProvider = async (): Promise<string> => {
+    const made = await cast.service.request("POST", "/v1/model-providers", { body: newProvider() });
+    return `/v1/model-providers/${String(fields(expectStatus(made, 201))["id"])}`;
+  };
+  let kept: Promise<string> | null = null;
+  const keptProvider = () => (kept ??= addProvider());
 
   // Not a code by its form: guesses of codes are counted, and all tokens here are of few people.
   const noCode = { answers: [400], body: () => ({ code: "none" }) };
@@ -40,6 +55,19 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "POST /v1/people/:id/reactivate": {
       target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/reactivate`,
       answers: [200],
+      fates: { foreign: 404 },
+    },
+    "GET /v1/model-providers": at("/v1/model-providers", 200),
+    "POST /v1/model-providers": { ...at("/v1/model-providers", 201), body: newProvider },
+    "PATCH /v1/model-providers/:id": {
+      target: keptProvider,
+      body: () => ({ models: ["other"], try: false }),
+      answers: [200],
+      fates: { foreign: 404 },
+    },
+    "DELETE /v1/model-providers/:id": {
+      target: (kind) => (kind === "user" ? addProvider() : keptProvider()),
+      answers: [204],
       fates: { foreign: 404 },
     },
     "GET /v1/audit": at("/v1/audit", 200),

@@ -124,6 +124,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}`,
       answers: [204],
     },
+    "GET /v1/projects/:pid/sessions/:sid/model-usage": { target: inSession("/model-usage"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/changes": { target: inSession("/changes"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/own-credentials": {

@@ -138,7 +138,15 @@ describe("a session's conversation", () => {
     expect(answer).toEqual({
       from: expect.any(String),
       to: expect.any(String),
-      days: [{ day: expect.any(String), model: "anthropic/large", ...tokens(12, 0.25) }],
+      days: [
+        {
+          day: expect.any(String),
+          model: "anthropic/large",
+          ...tokens(12, 0.25),
+          counted: false,
+          untold_calls: 0,
+        },
+      ],
       total: tokens(12, 0.25),
     });
     expect(Date.parse(String(answer["to"])) - Date.parse(String(answer["from"]))).toBe(29 * 86_400_000);

@@ -63,7 +63,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
   ask: ["see_health", "read_documents", "sign_in", "sign_for_trigger"],
   self: ["know_itself"],
   person: ["link_browser"],
-  account: ["manage_own_access", "see_people", "see_queue", "create_project"],
+  account: ["manage_own_access", "see_people", "see_model_providers", "see_queue", "create_project"],
   administer: ["govern_account"],
   operate: ["operate_service"],
   read: ["read_project"],

@@ -12,7 +12,7 @@ import type { Usage } from "../../../src/domain/conversation/conversation.ts";
 import type { TurnError } from "../../../src/domain/session/last-turn.ts";
 import { NO_USAGE } from "../../../src/domain/conversation/conversation.ts";
 import type { Refused } from "../../agent/gateway-calls.ts";
-import { type Tokens, usageIn } from "../../agent/passed-calls.ts";
+import { type Tokens, usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
 import { ANSWER_CUT_OFF } from "../adapter.ts";
 import { turnError } from "../turn-errors.ts";
 

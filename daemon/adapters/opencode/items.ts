@@ -24,7 +24,8 @@ import {
 } from "../../../src/domain/conversation/conversation.ts";
 import { isRecord } from "../../../src/ground/record.ts";
 import type { ItemDraft } from "../adapter.ts";
-import { type PassedCalls, usageIn } from "../../agent/passed-calls.ts";
+import { usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
+import type { PassedCalls } from "../../agent/passed-calls.ts";
 import { placed } from "./ids.ts";
 import type { MessageInfo, Part, Recorded, SummaryState, ToolState } from "./records.ts";
 import { isAbort, LENGTH_REACHED, turnError } from "../turn-errors.ts";

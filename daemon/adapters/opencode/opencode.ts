@@ -1,5 +1,11 @@
 /** opencode as a runtime, through its own HTTP API (`opencode serve`, version 1.18). */
 import type { TurnEnd } from "../../report.ts";
+import {
+  type AccountProvider,
+  insideAddress,
+  PLACEHOLDER_KEY,
+  type ProviderKind,
+} from "../../../src/domain/sandbox/account-provider.ts";
 import { request } from "node:http";
 import { pathToFileURL } from "node:url";
 import * as Clock from "effect/Clock";
@@ -67,11 +73,32 @@ const gatewayProvider = (models: readonly string[]) => ({
   models: Object.fromEntries(models.map((id) => [id, { name: id, ...SEES_IMAGES }])),
 });
 
+/** The program that speaks to a kind of provider, and what it adds to the inside address. opencode has all of them. */
+const PROGRAMS: Readonly<Record<ProviderKind, readonly [npm: string, below: string]>> = {
+  anthropic: ["@ai-sdk/anthropic", "/v1"],
+  openai: ["@ai-sdk/openai", ""],
+  "openai-compatible": ["@ai-sdk/openai-compatible", ""],
+  gemini: ["@ai-sdk/google", "/v1beta"],
+};
+
+/** An account's own provider. It offers no model beyond those that the account names. */
+const accountProvider = ({ name, kind, models }: AccountProvider) => {
+  const [npm, below] = PROGRAMS[kind];
+  return {
+    name,
+    npm,
+    options: { baseURL: `${insideAddress(name)}${below}`, apiKey: PLACEHOLDER_KEY },
+    models: Object.fromEntries(models.map((id) => [id, { name: id, ...SEES_IMAGES }])),
+    whitelist: models,
+  };
+};
+
 /** All permissions, because the sandbox is the boundary. The project can restrict them. */
 export const opencodeDefaults = ({
   model,
   plugin,
   gateway,
+  providers,
   hosted,
   defined,
   instructions,
@@ -87,6 +114,7 @@ export const opencodeDefaults = ({
     ...(defined !== null && { agent: { [defined]: { mode: "primary" } } }),
     ...(instructions !== null && { instructions: [instructions] }),
     provider: {
+      ...Object.fromEntries(providers.map((provider) => [provider.name, accountProvider(provider)])),
       ...(gateway.length > 0 && { [GATEWAY_PROVIDER]: gatewayProvider(gateway) }),
       // Without this, opencode falls back to its own hosted models, which no sandbox can reach.
       ...(!hosted && { [HOSTED_PROVIDER]: { whitelist: [] } }),

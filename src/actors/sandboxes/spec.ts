@@ -11,6 +11,9 @@ import {
 import { commitOfSaved, lackingWords } from "../../domain/save/saved.ts";
 import type { Claim, GitCredential } from "../../domain/sandbox/launch.ts";
 import type { SandboxSpec } from "../../sandbox/port.ts";
+import { providerVariables } from "../../domain/agents/agent-provider.ts";
+import { usedProviders } from "../../domain/sandbox/model.ts";
+import { AccountModels } from "../../services/projects/account-models.ts";
 import { startOf } from "../../domain/agents/agents.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
 import { agentIn, Runtimes } from "../../services/projects/runtimes.ts";
@@ -74,6 +77,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const projects = yield* Projects;
   const keyring = yield* Keyring;
   const offered = yield* Runtimes;
+  const accountModels = yield* AccountModels;
   const services = yield* Effect.context<Secrets | Keyring>();
   return Effect.fnUntraced(function* ({ sandboxId, projectId, environment, session }: Standing) {
     const [[state = null], { given, values }] = yield* Effect.all(
@@ -83,6 +87,9 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const { project, tier, manifest } = yield* found(`project ${projectId}`, state);
     const named = yield* Effect.provideService(agentIn(manifest, session.agentName), Runtimes, offered);
     const { runtime, agent, model } = startOf(named, session.agentModel);
+    const secretNames = Object.keys(values);
+    const providers = usedProviders(yield* accountModels(project.accountId), secretNames);
+    const pointing = providerVariables(named, model, { providers, secretNames });
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
     const spec = {
@@ -93,7 +100,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
         projectId,
         baseUrl: options.internalUrl,
         defaultBranch: project.defaultBranch,
-        secretNames: Object.keys(values),
+        secretNames,
         secretsRevision: String(given.revision),
         sandboxToken: keyring.serviceKey(sandboxId),
         projectToken: keyring.cliToken(sandboxId),
@@ -104,8 +111,9 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...(Object.keys(variables).length > 0 && { variables }),
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
+      ...(providers.length > 0 && { providers }),
       runtime,
-      agent,
+      agent: agent && { ...agent, variables: { ...agent.variables, ...pointing } },
       // The platform has tools of its own, so every agent has some.
       hasConnectors: true,
     } satisfies Omit<SandboxSpec, keyof OfSession>;
@@ -197,7 +205,7 @@ export const recipeOf = (spec: SandboxSpec): string => {
     ...standing
   } = splitEnvironment(spec.environment).standing;
   // Secrets are named by their revision, which is in the environment.
-  const { image, variables, egressAllow, llmUpstream, runtime, hasConnectors } = spec;
+  const { image, variables, egressAllow, llmUpstream, providers, runtime, hasConnectors } = spec;
   const parts = [
     DAEMON_PROTOCOL,
     Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
@@ -205,6 +213,7 @@ export const recipeOf = (spec: SandboxSpec): string => {
     Object.entries(variables ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1)),
     egressAllow,
     llmUpstream,
+    ...(providers === undefined ? [] : [providers]),
     [runtime.adapter, runtime.command, Object.entries(runtime.variables), runtime.permissions],
     hasConnectors,
   ];

@@ -30,10 +30,15 @@ export const projectUsage = command({
     const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
     const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
     const { value, text } = await api().call("GET /v1/projects/:pid/usage", { params: { pid }, query });
-    const rows = value.days.map((row) => [row.day, row.model, ...cells(row)]);
+    const rows = value.days.map((row) => [
+      row.day,
+      row.model,
+      ...cells(row),
+      row.counted ? "service" : "agent",
+    ]);
     const shown = table(
-      ["DAY", "MODEL", "INPUT", "CACHED", "OUTPUT", "COST"],
-      rows.length === 0 ? [] : [...rows, ["total", "", ...cells(value.total)]],
+      ["DAY", "MODEL", "INPUT", "CACHED", "OUTPUT", "COST", "COUNTED BY"],
+      rows.length === 0 ? [] : [...rows, ["total", "", ...cells(value.total), ""]],
       `No model was used from ${value.from} to ${value.to}.`,
     );
     return { json: text, text: shown };

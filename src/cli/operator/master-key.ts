@@ -45,6 +45,8 @@ export interface Rotated {
   readonly connector_credentials: number;
   /** Addresses and signing secrets of receivers. */
   readonly outbound_webhooks: number;
+  /** Keys of accounts' providers of models. */
+  readonly model_providers: number;
   /** `file`: the service finds it by itself. `given`: the service must be started with it. */
   readonly key: "file" | "given";
   readonly data_dir: string;
@@ -127,6 +129,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
     connector_credentials: counted.connectorCredentials + counted.connectorGrants,
     approvals: counted.approvals,
     outbound_webhooks: counted.receivers,
+    model_providers: counted.modelProviders,
   };
 });
 
@@ -150,6 +153,7 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
       repository_credentials: 0,
       connector_credentials: 0,
       outbound_webhooks: 0,
+      model_providers: 0,
       key,
       data_dir: dataDir,
     };

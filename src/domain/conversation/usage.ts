@@ -23,5 +23,36 @@ export const usageSince = (before: Usage | null, after: Usage | null): Usage => 
   };
 };
 
+/** What the runtimes of a project report of one model on one day, or what passed the service to a provider of the account. */
+export interface DayOfModel {
+  readonly day: string;
+  readonly model: string;
+  readonly usage: Usage;
+}
+
+/**
+ * One list of both, without counting a call twice: where calls of a model passed the service on a day, these are the tokens. The runtime's
+ * report of that model adds the cost alone. A runtime names its model as `provider/model`, or without the provider.
+ */
+export const oneCount = <P extends DayOfModel>(
+  reported: readonly DayOfModel[],
+  passed: readonly P[],
+): readonly (DayOfModel & { readonly passed: P | null })[] => {
+  const isOf = (own: P, row: DayOfModel): boolean =>
+    own.day === row.day && (own.model === row.model || own.model.endsWith(`/${row.model}`));
+  const counted = passed.map((own) => {
+    const cost = reported.filter((row) => isOf(own, row)).reduce((sum, { usage }) => sum + usage.cost_usd, 0);
+    const usage = addUsage(own.usage, { ...NO_USAGE, cost_usd: cost });
+    return { day: own.day, model: own.model, usage, passed: own };
+  });
+  const others = reported
+    .filter((row) => !passed.some((own) => isOf(own, row)))
+    .map(({ day, model, usage }) => ({ day, model, usage, passed: null }));
+  return [...counted, ...others].toSorted((one, other) => {
+    if (one.day !== other.day) return one.day < other.day ? 1 : -1;
+    return one.model < other.model ? -1 : 1;
+  });
+};
+
 /** The day of an instant: `YYYY-MM-DD`, in UTC. */
 export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);

@@ -96,6 +96,7 @@ export const PRIVILEGES = {
   know_itself: { power: "self" },
   manage_own_access: { power: "account" },
   see_people: { power: "account" },
+  see_model_providers: { power: "account" },
   see_queue: { power: "account" },
   create_project: { power: "account" },
   govern_account: { power: "administer" },

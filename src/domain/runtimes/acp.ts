@@ -11,6 +11,7 @@ export const ACP: Runtime = {
   variables: { CLAUDE_CODE_MAX_RETRIES: "2" },
   models: "own",
   modelVariable: null,
+  providers: null,
   modes: "any",
   mode: null,
   permissions: ["ask", "allow"],

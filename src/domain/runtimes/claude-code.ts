@@ -18,6 +18,19 @@ export const CLAUDE_CODE: Runtime = {
   },
   models: "own",
   modelVariable: "ANTHROPIC_MODEL",
+  providers: {
+    kinds: ["anthropic"],
+    keys: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+    variables: {
+      ANTHROPIC_BASE_URL: "{url}",
+      ANTHROPIC_API_KEY: "{key}",
+      ANTHROPIC_MODEL: "{model}",
+      // It takes no model beyond its own list without this.
+      ANTHROPIC_CUSTOM_MODEL_OPTION: "{model}",
+      // It names conversations with a model of its own choice, which another provider may lack.
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: "{model}",
+    },
+  },
   modes: ["default", "acceptEdits", "plan", "auto"],
   // By itself it is in the mode auto, in which a model decides what is allowed.
   mode: "default",

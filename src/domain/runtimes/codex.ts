@@ -14,6 +14,8 @@ export const CODEX: Runtime = {
   },
   models: "own",
   modelVariable: null,
+  // It asks for a file of models, which the platform does not write.
+  providers: null,
   modes: ["agent-full-access"],
   mode: null,
   permissions: ["allow"],

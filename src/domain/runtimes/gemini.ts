@@ -15,6 +15,11 @@ export const GEMINI: Runtime = {
   },
   models: "own",
   modelVariable: "GEMINI_MODEL",
+  providers: {
+    kinds: ["gemini"],
+    keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    variables: { GOOGLE_GEMINI_BASE_URL: "{url}", GEMINI_API_KEY: "{key}", GEMINI_MODEL: "{model}" },
+  },
   modes: ["default", "autoEdit", "yolo", "plan"],
   mode: null,
   permissions: ["ask", "allow"],

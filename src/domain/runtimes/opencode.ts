@@ -1,3 +1,4 @@
+import { PROVIDER_KINDS } from "../sandbox/account-provider.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** opencode, by its own HTTP API. It reads `<config_dir>/agents/<name>.md` by itself. */
@@ -10,6 +11,7 @@ export const OPENCODE: Runtime = {
   variables: {},
   models: "platform",
   modelVariable: null,
+  providers: { kinds: PROVIDER_KINDS, keys: [], variables: {} },
   modes: ["build", "plan"],
   mode: null,
   permissions: ["ask", "allow"],

@@ -10,6 +10,7 @@ export const PLAIN: Runtime = {
   variables: {},
   models: null,
   modelVariable: null,
+  providers: null,
   modes: [],
   mode: null,
   permissions: [],

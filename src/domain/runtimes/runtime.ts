@@ -1,4 +1,5 @@
 /** What a record of a runtime says. A runtime is a program that is an agent. Records are pure data; nothing else asks for a runtime's name. */
+import type { ProviderKind } from "../sandbox/account-provider.ts";
 
 /**
  * How the daemon drives an agent runtime. `acp`: by the Agent Client Protocol over its standard
@@ -10,6 +11,15 @@ export type AgentAdapter = (typeof AGENT_ADAPTERS)[number];
 /** Whether a person is asked before the agent acts. */
 export const PERMISSIONS = ["ask", "allow"] as const;
 export type Permissions = (typeof PERMISSIONS)[number];
+
+/** How a runtime uses an account's provider of models. */
+export interface RuntimeProviders {
+  readonly kinds: readonly ProviderKind[];
+  /** Secrets of a project that are its own key: with one of them, it uses that. */
+  readonly keys: readonly string[];
+  /** Its variables, in which `{url}` is the provider's inside address, `{key}` the placeholder and `{model}` the model's id. */
+  readonly variables: Readonly<Record<string, string>>;
+}
 
 export interface Runtime {
   readonly name: string;
@@ -27,6 +37,8 @@ export interface Runtime {
   readonly models: "platform" | "own" | null;
   /** The variable in which it finds the model when it starts. Null: it is told later. */
   readonly modelVariable: string | null;
+  /** Null: it uses keys of projects only. */
+  readonly providers: RuntimeProviders | null;
   /** The modes that it has. `any`: they are known once it runs. */
   readonly modes: readonly string[] | "any";
   /** The mode of agents that name none. Null: the runtime's own. */

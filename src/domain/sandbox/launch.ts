@@ -6,6 +6,7 @@
  */
 import * as Schema from "effect/Schema";
 import { AGENT_ADAPTERS, type AgentAdapter, PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
+import { PROVIDER_KINDS } from "./account-provider.ts";
 import { History } from "../conversation/history.ts";
 
 /** The path of the launch settings inside every sandbox, for every provider. */
@@ -17,8 +18,6 @@ export const DAEMON_SOCKET = "/run/platform/d.sock";
  * credential). The agent sees nothing else below /run/platform, with every provider.
  */
 export const AGENT_READABLE_DIR = "/run/platform/agent";
-/** The name of the managed model gateway inside every sandbox, on port 80 (api.md 8). */
-export const MODEL_GATEWAY_HOST = "llm.platform.internal";
 /** The forwarder to the service's egress proxy listens here (api.md 8). */
 export const FORWARDER_PORT = 3128;
 
@@ -92,6 +91,16 @@ export const LaunchSettings = Schema.Struct({
   agent: Schema.optionalKey(LaunchAgent),
   /** Default models by provider (domain/sandbox/model.ts), including the managed gateway's. */
   models: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** The account's own providers of models (account-provider.ts). Absent: none. */
+  providers: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        name: Schema.String,
+        kind: Schema.Literals(PROVIDER_KINDS),
+        models: Schema.Array(Schema.String),
+      }),
+    ),
+  ),
   /** Limits on a turn whose model keeps failing, if they differ from the daemon's own (daemon/adapters/adapter.ts). */
   turnLimits: Schema.optionalKey(
     Schema.Struct({

@@ -76,7 +76,7 @@ const wordsIn = (text: string, key: string): string => {
     return "";
   }
   if (typeof message !== "string") return "";
-  return cutText(storableText(message.replaceAll(key, "(key)")), WORDS_MAX);
+  return cutText(storableText(key === "" ? message : message.replaceAll(key, "(key)")), WORDS_MAX);
 };
 
 const said = (words: string): string => (words === "" ? "" : ` It says: ${words}`);
@@ -87,7 +87,7 @@ const isWrongKey = (status: number, words: string): boolean =>
 
 /** Reads the provider's answer. */
 export const keyVerdict = (
-  { host }: ModelProvider,
+  { host }: Pick<ModelProvider, "host">,
   key: string,
   { status, text }: { readonly status: number; readonly text: string },
 ): KeyVerdict => {
@@ -111,7 +111,7 @@ export const keyVerdict = (
 };
 
 /** There was no answer. */
-export const noVerdict = ({ host }: ModelProvider, why: string): KeyVerdict => ({
+export const noVerdict = ({ host }: Pick<ModelProvider, "host">, why: string): KeyVerdict => ({
   outcome: "unknown",
   message: `${host} ${why}.`,
   advice: "Check whether this service's machine can reach the provider. Sandboxes need to reach it, too.",

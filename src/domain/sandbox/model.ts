@@ -3,11 +3,12 @@
  * session. The daemon checks again each time it starts the runtime, since keys may have changed in between.
  *
  *  M1 The first that applies: the session's own `agent_model`; the managed gateway, if the account's tier has it; the
- *     first provider of the table whose key is among the project's secrets.
+ *     first provider of the table whose key is among the project's secrets; the first model of the account's first provider.
  *  M2 The repository's own configuration wins over all of these except `agent_model`.
  *  M3 The runtime's own hosted provider is used only if the session or the repository names it.
  */
 import * as Result from "effect/Result";
+import type { AccountProvider } from "./account-provider.ts";
 import { isRecord } from "../../ground/record.ts";
 
 /** A provider, under the agent runtime's names. */
@@ -116,29 +117,33 @@ export interface ModelQuestion {
   /** `provider/model` that the session requests. Null if it requests none. */
   readonly agentModel: string | null;
   readonly defaults: DefaultModels;
+  /** The account's own providers, the oldest first. */
+  readonly providers: readonly AccountProvider[];
 }
 
 /** `provider/model`, or a sentence that says what to set. */
 export type ModelChoice = Result.Result<string, string>;
 
 export const NO_MODEL =
-  "No model is configured for this project. Set a provider's key as a secret of the project " +
-  "(ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or configure a provider in the repository's opencode.json.";
+  "No model is configured for this project. An owner can add a model provider to the account. Or set a provider's key as a secret of the " +
+  "project (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or configure a provider in the repository's opencode.json.";
 
 /** The model if the repository has no configuration of its own (M1). */
 export const chooseModel = (question: ModelQuestion): ModelChoice => {
-  const { gateway, secretNames, agentModel, defaults } = question;
+  const { gateway, secretNames, agentModel, defaults, providers } = question;
   if (agentModel !== null) return named(agentModel, question);
   if (gateway)
     return Result.succeed(`${GATEWAY_PROVIDER}/${defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL}`);
   const provider = MODEL_PROVIDERS.find(({ keys }) => keys.some((key) => secretNames.includes(key)));
-  return provider === undefined
-    ? Result.fail(NO_MODEL)
-    : Result.succeed(`${provider.id}/${defaults[provider.id] ?? provider.model}`);
+  if (provider !== undefined)
+    return Result.succeed(`${provider.id}/${defaults[provider.id] ?? provider.model}`);
+  const [own] = offeredModels(providers);
+  return own === undefined ? Result.fail(NO_MODEL) : Result.succeed(own);
 };
 
-const named = (agentModel: string, { gateway, secretNames }: ModelQuestion): ModelChoice => {
+const named = (agentModel: string, { gateway, secretNames, providers }: ModelQuestion): ModelChoice => {
   const id = providerOf(agentModel);
+  if (providers.some(({ name }) => name === id)) return Result.succeed(agentModel);
   if (id === GATEWAY_PROVIDER && !gateway) {
     return Result.fail(
       `The session uses ${agentModel}, but this account has no managed model gateway. ` +
@@ -152,6 +157,19 @@ const named = (agentModel: string, { gateway, secretNames }: ModelQuestion): Mod
         `The session uses ${agentModel}, but the project has no key for its provider. ` +
           `Set the project's secret ${provider.keys.join(" or ")}.`,
       );
+};
+
+/** `provider/model` of each model of an account's providers. */
+export const offeredModels = (providers: readonly AccountProvider[]): readonly string[] =>
+  providers.flatMap(({ name, models }) => models.map((model) => `${name}/${model}`));
+
+/** The account's providers that a sandbox uses: a project's own key wins over one of the same name. */
+export const usedProviders = (
+  providers: readonly AccountProvider[],
+  secretNames: readonly string[],
+): readonly AccountProvider[] => {
+  const own = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => secretNames.includes(key)));
+  return providers.filter(({ name }) => !own.some(({ id }) => id === name));
 };
 
 /** The provider of `provider/model`. */

@@ -81,6 +81,13 @@ const DayOfModel = Schema.Struct({
   day: Schema.String.annotate({ format: "date" }),
   model: Schema.String,
   ...Usage.fields,
+  counted: Schema.Boolean.annotate({
+    description:
+      "The service counted these tokens as the calls passed to a model provider of the account. False: the agent's runtime reported them.",
+  }),
+  untold_calls: Schema.Finite.annotate({
+    description: "Calls that were counted whose answer named no tokens, such as one that broke off.",
+  }),
 });
 
 const UsageWire = Schema.Struct({
@@ -103,7 +110,7 @@ const SetupWire = Schema.Struct({
       description:
         "The model of a session that names none. Null if the repository chooses it, or without any.",
     }),
-    source: Schema.NullOr(Schema.Literals(["gateway", "secret", "repository"])),
+    source: Schema.NullOr(Schema.Literals(["gateway", "secret", "account", "repository"])),
   }),
   providers: Schema.Array(
     Schema.Struct({
@@ -134,6 +141,9 @@ const RuntimeWire = Schema.Struct({
   models: Schema.NullOr(Schema.Literals(["platform", "own"])).annotate({
     description: "`platform`: `provider/model`. `own`: its own names. Null: no model can be chosen.",
   }),
+  provider_models: Schema.Array(Schema.String).annotate({
+    description: "Models of the account's own providers that it can use, as `provider/model`.",
+  }),
   modes: Schema.NullOr(Schema.Array(Schema.String)).annotate({
     description: "Null: they are known when it runs.",
   }),
@@ -161,7 +171,7 @@ const SessionOptionsWire = Schema.Struct({
   }),
   models: Schema.Array(Schema.String).annotate({
     description:
-      "The default, one for each provider with a key, and those of recent sessions. Others can be named, too.",
+      "The default, those of the account's own providers, one for each provider with a key, and those of recent sessions. Others can be named, too.",
   }),
 }).annotate({ identifier: "SessionOptions" });
 

@@ -50,6 +50,7 @@ export const launchText =
       },
       ...(spec.variables !== undefined && { imageEnv: spec.variables }),
       ...(options.models !== undefined && { models: options.models }),
+      ...(spec.providers !== undefined && { providers: spec.providers }),
       environment: spec.environment,
       agentEnv: spec.secrets,
       commonEnv: { PATH: `${BUNDLE_TOOLS}:${USUAL_PATH}`, HOME, LANG: "C.UTF-8", ...PROXY_VARIABLES },

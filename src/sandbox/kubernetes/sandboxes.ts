@@ -17,6 +17,7 @@ import { buildOfImageName } from "../../domain/environment/image.ts";
 import type { RegistryImages } from "../images/registry/images.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { SandboxPackages } from "../packages/of-sandbox.ts";
+import type { ModelDoor } from "../model-door.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { NoCapacity, OneAtATime } from "../operations.ts";
@@ -70,6 +71,8 @@ export interface SandboxesOptions extends PodOptions {
   readonly launchOf: (spec: SandboxSpec, packages: SandboxPackages | undefined) => string;
   /** Answers requests to package registries. */
   readonly packages?: Pick<PackageProxy, "serve">;
+  /** Answers calls to the account's own providers of models. Absent: nothing does. */
+  readonly modelDoor?: ModelDoor;
 }
 
 const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
@@ -327,9 +330,10 @@ export class KubernetesSandboxes {
     const keys = sandboxKeys(this.#options.secret, id);
     const entry: Entry = { id, keys, pod, egress: null, exit: Promise.withResolvers(), ended: null };
     this.#entries.set(id, entry);
-    const { listener, packages } = this.#options;
+    const { listener, packages, modelDoor } = this.#options;
     const policy = this.#policy(recordOf(pod));
-    if (this.#exitOf(pod) === null) entry.egress = await listener.admit(keys.egress, { policy, packages });
+    if (this.#exitOf(pod) === null)
+      entry.egress = await listener.admit(keys.egress, { policy, packages, models: modelDoor?.of(id) });
     this.#judge(entry);
     return entry;
   }

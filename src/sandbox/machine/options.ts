@@ -1,4 +1,5 @@
 /** What the service says to the sandboxes of its machine. */
+import type { ModelDoor } from "../model-door.ts";
 import type { OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
 import type { DefaultModels } from "../../domain/sandbox/model.ts";
 import type { PackageSources } from "../../domain/environment/packages.ts";
@@ -59,6 +60,8 @@ export interface MachineOptions {
   readonly orphanMs: number;
   /** How long a project's setup command may run, ms. */
   readonly setupTimeoutMs: number;
+  /** Answers calls to the account's own providers of models. Absent: nothing does. */
+  readonly modelDoor?: ModelDoor;
   /** The origin of this service's listener, which platform.internal leads to. */
   readonly serviceUrl: string;
   /** The hosts of the public URL and of the node. Sandboxes reach neither. */

@@ -324,8 +324,9 @@ export class MachineSandboxes {
   }
 
   #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
-    const { packages } = this.#installation;
-    return openEgress(paths.proxySocket, { policy: this.#policy(record), packages });
+    const { packages, options } = this.#installation;
+    const models = options.modelDoor?.of(record.id);
+    return openEgress(paths.proxySocket, { policy: this.#policy(record), packages, models });
   }
 
   #policy({ egressAllow, secretNames, llmUpstream, packages }: SandboxRecord): EgressPolicy {

@@ -11,6 +11,7 @@ import { agentNamed, type Agent } from "../../domain/agents/agents.ts";
 import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
 import { knownAgent } from "./agents.ts";
+import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
 import { deliveredNames } from "../../domain/manifest/required-secrets.ts";
 import { parseManifest } from "../../domain/manifest/manifest.ts";
 import {
@@ -24,6 +25,7 @@ import { Identity } from "../../store/ports/people/identity.ts";
 import { Secrets } from "../../store/ports/projects/secrets.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
 import type { KnownProject } from "../directory.ts";
+import { AccountModels } from "./account-models.ts";
 import { fileText, manifestText } from "./repository.ts";
 
 export interface ModelRules {
@@ -66,7 +68,7 @@ export interface ProjectModel {
   readonly required: boolean;
   /** `provider/model`. Null if the repository chooses it, or without any model. */
   readonly model: string | null;
-  readonly source: "gateway" | "secret" | "repository" | null;
+  readonly source: "gateway" | "secret" | "account" | "repository" | null;
 }
 
 /** @param commit where the repository's configuration is read. Null: it has none. */
@@ -81,13 +83,20 @@ export const projectModel = Effect.fnUntraced(function* (
   const required = isRequired && runtime?.models === "platform";
   if (own !== null) return { required, model: own, source: "repository" } satisfies ProjectModel;
   const gateway = yield* hasGateway(project, gatewayTiers);
-  const choice = chooseModel({ gateway, secretNames, agentModel: null, defaults });
+  const providers = yield* (yield* AccountModels)(project.accountId);
+  const question = { gateway, secretNames, agentModel: null, defaults };
+  const choice = chooseModel({ ...question, providers });
   // The repository's own configuration wins over both (domain/sandbox/model.ts, M2).
   if (commit !== null && (yield* configuresModel({ projectId: project.id }, commit))) {
     return { required, model: null, source: "repository" } satisfies ProjectModel;
   }
   if (Result.isFailure(choice)) return { required, model: null, source: null } satisfies ProjectModel;
-  return { required, model: choice.success, source: gateway ? "gateway" : "secret" } satisfies ProjectModel;
+  const source = gateway
+    ? "gateway"
+    : Result.isSuccess(chooseModel({ ...question, providers: [] }))
+      ? "secret"
+      : "account";
+  return { required, model: choice.success, source } satisfies ProjectModel;
 });
 
 const hasGateway = Effect.fnUntraced(function* (project: Project, gatewayTiers: readonly string[]) {
@@ -124,17 +133,28 @@ export const requireModel = Effect.fnUntraced(function* (
     secretNames: deliveredNames(secrets),
     agentModel: agentModel ?? agent.model,
     defaults,
+    providers: yield* (yield* AccountModels)(project.accountId),
   });
   if (Result.isSuccess(choice)) return;
   if (yield* configuresModel({ projectId: project.id }, commit)) return;
   return yield* new NoModel({ message: choice.failure });
 });
 
-/** The same for a fire, from memory: a sentence that names what is missing. Null if nothing is. */
+/**
+ * The same for a fire, from memory: a sentence that names what is missing. Null if nothing is.
+ *
+ * @param providers of the account. They are not in memory, so they are read only if something is missing without them.
+ */
 export const missingModel = (
   known: KnownProject | null,
   agentName: string,
-  { required, gatewayTiers, defaults, offered }: ModelRules & { readonly offered: OfferedRuntimes },
+  {
+    required,
+    gatewayTiers,
+    defaults,
+    offered,
+    providers = [],
+  }: ModelRules & { readonly offered: OfferedRuntimes; readonly providers?: readonly AccountProvider[] },
 ): string | null => {
   // Unknown counts as present: the daemon checks again, and reports it.
   if (!required || known === null || known.bringsModel !== false) return null;
@@ -146,6 +166,7 @@ export const missingModel = (
     secretNames,
     agentModel: agent.model,
     defaults,
+    providers,
   });
   return Result.isFailure(choice) ? choice.failure : null;
 };

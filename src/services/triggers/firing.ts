@@ -27,6 +27,8 @@ import { Directory } from "../directory.ts";
 import { Entropy, UUID_BYTES } from "../entropy.ts";
 import { Runtimes } from "../projects/runtimes.ts";
 import { logMissingSecrets } from "../projects/required-secrets.ts";
+import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
+import { AccountModels } from "../projects/account-models.ts";
 import { missingModel, ModelPolicy } from "../projects/models.ts";
 
 export interface FiringOptions {
@@ -87,11 +89,22 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
       const directory = yield* Directory;
       const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
       const run = Effect.runForkWith(yield* Effect.context());
-      const prompted = (request: FireRequest): FireRequest =>
-        request.prompt.is === "skipped" ||
-        missingModel(directory.known(request.project.id), request.trigger.agent, rules) === null
-          ? request
-          : { ...request, prompt: { is: "no_model" } };
+      const accountModels = yield* AccountModels;
+      const lacksModel = (request: FireRequest, providers: readonly AccountProvider[] = []): boolean =>
+        request.prompt.is !== "skipped" &&
+        missingModel(directory.known(request.project.id), request.trigger.agent, { ...rules, providers }) !==
+          null;
+      /** The request as it is admitted. The account's own providers are read only where nothing else provides a model. */
+      const prompted = (request: FireRequest): Effect.Effect<FireRequest> =>
+        lacksModel(request)
+          ? accountModels(request.project.accountId).pipe(
+              Effect.map((providers): FireRequest =>
+                lacksModel(request, providers) ? { ...request, prompt: { is: "no_model" } } : request,
+              ),
+              // Unknown counts as present: the daemon checks again, and reports it.
+              Effect.orElseSucceed(() => request),
+            )
+          : Effect.succeed(request);
       const wish = <By extends FireWish["kind"]>(
         request: FireRequest & { readonly by: By },
       ): FireWish & { readonly kind: By } => {
@@ -100,7 +113,7 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
         return {
           kind: request.by,
           session: newSession(request, { id: newId(), bootDeadlineAt: now + options.bootTimeoutMs }),
-          fire: newFire(prompted(request), options, { id: newId(), now }),
+          fire: newFire(request, options, { id: newId(), now }),
           projectVersion: request.project.version,
           now,
         };
@@ -114,14 +127,22 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
       };
       return Firing.of({
         fire: (request) =>
-          Effect.suspend(() => admitter.admit(request.project.accountId, wish(request))).pipe(
+          prompted(request).pipe(
+            Effect.flatMap((whole) =>
+              admitter.admit(request.project.accountId, wish({ ...whole, by: request.by })),
+            ),
             Effect.tap((admission) => logged(request, admission)),
           ),
-        offer: (request, answer) =>
-          admitter.offer(request.project.accountId, wish(request), (exit) => {
-            answer(exit);
-            if (Exit.isSuccess(exit)) run(logged(request, exit.value));
-          }),
+        offer: (request, answer) => {
+          const offered = (whole: FireRequest): void =>
+            admitter.offer(request.project.accountId, wish({ ...whole, by: request.by }), (exit) => {
+              answer(exit);
+              if (Exit.isSuccess(exit)) run(logged(request, exit.value));
+            });
+          // One fiber for each request would double its cost.
+          if (!lacksModel(request)) return offered(request);
+          run(Effect.map(prompted(request), offered));
+        },
       });
     }),
   );

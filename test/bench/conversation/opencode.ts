@@ -48,6 +48,7 @@ class Bare {
       opencodeSettings.defaults?.({
         model: `${GATEWAY_PROVIDER}/${MODEL}`,
         gateway: [MODEL],
+        providers: [],
         hosted: false,
         plugin: null,
         defined: null,

@@ -4,16 +4,34 @@ import {
   bringsModel,
   chooseModel,
   namesHosted,
+  offeredModels,
   parseDefaultModels,
   parseModelId,
+  usedProviders,
   type ModelQuestion,
 } from "../../../src/domain/sandbox/model.ts";
 
 const ask = (question: Partial<ModelQuestion>): string =>
   Result.getOrElse(
-    chooseModel({ gateway: false, secretNames: [], agentModel: null, defaults: {}, ...question }),
+    chooseModel({
+      gateway: false,
+      secretNames: [],
+      agentModel: null,
+      defaults: {},
+      providers: [],
+      ...question,
+    }),
     (missing) => `none: ${missing}`,
   );
+
+const ACME = { name: "acme", kind: "openai-compatible", models: ["large", "small"] } as const;
+
+test("a provider of the account is left out where the project has its own key of that name", () => {
+  const own = { ...ACME, name: "openai" } as const;
+  expect(usedProviders([ACME, own], ["OPENAI_API_KEY"])).toEqual([ACME]);
+  expect(usedProviders([ACME, own], [])).toEqual([ACME, own]);
+  expect(offeredModels([ACME])).toEqual(["acme/large", "acme/small"]);
+});
 
 describe("the model of a session", () => {
   test.each([
@@ -23,6 +41,9 @@ describe("the model of a session", () => {
     [{ secretNames: ["GOOGLE_API_KEY"], defaults: { google: "gemini-x" } }, "google/gemini-x"],
     [{ gateway: true, agentModel: "openai/gpt", secretNames: ["OPENAI_API_KEY"] }, "openai/gpt"],
     [{ gateway: true, agentModel: "managed/small" }, "managed/small"],
+    [{ providers: [ACME] }, "acme/large"],
+    [{ providers: [ACME], secretNames: ["OPENAI_API_KEY"] }, "openai/gpt-5.5"],
+    [{ providers: [{ ...ACME, name: "openai" }], agentModel: "openai/gpt" }, "openai/gpt"],
     [{ agentModel: "opencode/by-name" }, "opencode/by-name"],
     [{ agentModel: "elsewhere/a/b" }, "elsewhere/a/b"],
   ])("of %o is %s", (question, model) => {

@@ -28,6 +28,7 @@ import { upstreamsLayer } from "../../../src/services/projects/upstreams.ts";
 import {
   connectorServers,
   hosted,
+  modelServers,
   outboundSender,
   repositories,
   tokenSignIn,
@@ -252,6 +253,7 @@ const stage = Effect.fnUntraced(function* (
       keyringLayer({ current: master, former: [] }),
       singleRunner,
       outboundSender(config),
+      modelServers(config),
       Layer.succeed(SignInProviders, signIn ?? providersOf(config.signIn)),
     ),
   );

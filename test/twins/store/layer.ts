@@ -26,6 +26,7 @@ import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
 import * as Pauses from "./pauses.ts";
 import * as People from "./people.ts";
+import * as ModelProviders from "./model-providers.ts";
 import * as OutboundDeliveries from "./outbound-deliveries.ts";
 import * as OutboundWebhooks from "./outbound-webhooks.ts";
 import * as Previews from "./previews.ts";
@@ -50,6 +51,7 @@ export const overTables = Layer.mergeAll(
   Audit.layer,
   BrowserSessions.layer,
   ChangeRequests.layer,
+  ModelProviders.layer,
   Remarks.layer,
   CloneCredentials.layer,
   ConnectorGrants.layer,

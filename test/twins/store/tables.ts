@@ -27,6 +27,7 @@ import type { PendingCommand, Unsettled } from "../../../src/store/ports/journal
 import type { Suspension } from "../../../src/domain/connector/own-credential.ts";
 import type { NewPreview } from "../../../src/store/ports/sessions/previews.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
+import type { ModelProvider } from "../../../src/features/model-providers/ports/model-providers.ts";
 import type { Remark } from "../../../src/features/change-requests/ports/remarks.ts";
 import type { EnvironmentBuild, LogPiece } from "../../../src/store/ports/projects/environment-builds.ts";
 import type { Fire, StoredRequest } from "../../../src/store/ports/triggers/fires.ts";
@@ -39,6 +40,7 @@ import type {
   TriggerCursor,
 } from "../../../src/store/ports/projects/projects.ts";
 import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.ts";
+import type { ModelUsageRow } from "./model-providers.ts";
 import type { OutboundDeliveryRow, OutboundWebhookRow } from "./outbound-rows.ts";
 import type { GivenSecrets, Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../../../src/store/ports/projects/secrets.ts";
@@ -287,6 +289,9 @@ export class TableSet {
   readonly secrets = new Map<string, Map<string, SecretRow>>();
   readonly outboundWebhooks = new Map<string, OutboundWebhookRow>();
   readonly outboundDeliveries = new Map<string, OutboundDeliveryRow>();
+  readonly modelProviders = new Map<string, ModelProvider>();
+  /** By session, day and model. */
+  readonly modelUsage = new Map<string, ModelUsageRow>();
   readonly settings = new Map<string, string>();
   /** By project and slug. */
   readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();

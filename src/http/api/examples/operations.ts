@@ -117,6 +117,7 @@ export const OPERATION_EXAMPLES: Examples = {
         {
           name: "opencode",
           takes_command: false,
+          provider_models: [],
           models: "platform",
           modes: ["build", "plan"],
           permissions: ["ask", "allow"],

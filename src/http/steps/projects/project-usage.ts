@@ -2,8 +2,9 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { NO_USAGE } from "../../../domain/conversation/conversation.ts";
-import { addUsage, dayOf } from "../../../domain/conversation/usage.ts";
+import { addUsage, dayOf, oneCount } from "../../../domain/conversation/usage.ts";
 import { ProjectUsage } from "../../../store/ports/projects/project-usage.ts";
+import { PassedUsages } from "../../../services/projects/account-models.ts";
 import { Caller } from "../../api/access.ts";
 import { badRequest } from "../../api/errors.ts";
 import { USAGE_DAYS_MAX } from "../../api/projects.ts";
@@ -26,11 +27,26 @@ export const usageOf = Effect.fnUntraced(function* (
   if (from > to) return yield* badRequest("from", "must not be after `to`");
   if (from <= daysBefore(to, USAGE_DAYS_MAX))
     return yield* badRequest("from", `must be less than ${USAGE_DAYS_MAX} days before \`to\``);
-  const days = yield* (yield* ProjectUsage).days(pid, { from, to });
+  const reported = yield* (yield* ProjectUsage).days(pid, { from, to });
+  const passed = (yield* (yield* PassedUsages)(pid, { from, to })).map(
+    ({ day, model, input, cached, output, untoldCalls }) => ({
+      day,
+      model,
+      untoldCalls,
+      usage: { input_tokens: input, cached_tokens: cached, output_tokens: output, cost_usd: 0 },
+    }),
+  );
+  const days = oneCount(reported, passed);
   return {
     from,
     to,
-    days: days.map(({ day, model, usage }) => ({ day, model, ...usage })),
+    days: days.map(({ day, model, usage, passed: own }) => ({
+      day,
+      model,
+      ...usage,
+      counted: own !== null,
+      untold_calls: own?.untoldCalls ?? 0,
+    })),
     total: days.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE),
   };
 });

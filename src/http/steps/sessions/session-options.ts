@@ -1,14 +1,17 @@
 /** `GET /v1/projects/{pid}/session-options`: what a person can choose from when she starts a session. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
+import { spokenProviders } from "../../../domain/agents/agent-provider.ts";
+import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
 import { agentNamed, type Agents } from "../../../domain/agents/agents.ts";
 import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
 import type { Runtime } from "../../../domain/runtimes/runtime.ts";
 import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
-import { MODEL_PROVIDERS } from "../../../domain/sandbox/model.ts";
+import { MODEL_PROVIDERS, offeredModels, usedProviders } from "../../../domain/sandbox/model.ts";
 import { GitBackend } from "../../../git/port.ts";
 import { knownAgents } from "../../../services/projects/agents.ts";
+import { AccountModels } from "../../../services/projects/account-models.ts";
 import { ModelPolicy, projectModel } from "../../../services/projects/models.ts";
 import { agentFilesAt } from "../../../services/projects/repository.ts";
 import { Runtimes } from "../../../services/projects/runtimes.ts";
@@ -23,10 +26,11 @@ export const OPTIONS_MAX = 200;
 /** The models of this many newest sessions are offered again. */
 const RECENT_SESSIONS = 50;
 /** What a runtime can, for people who choose. `modes` is null if they are known once it runs. */
-const runtimeWire = (runtime: Runtime) => ({
+const runtimeWire = (runtime: Runtime, providers: readonly AccountProvider[]) => ({
   name: runtime.name,
   takes_command: runtime.takesCommand,
   models: runtime.models,
+  provider_models: offeredModels(spokenProviders(runtime, providers)),
   modes: runtime.modes === "any" ? null : runtime.modes,
   permissions: runtime.permissions,
   instructions: runtime.instructions,
@@ -76,8 +80,10 @@ export const sessionOptionsOf = Effect.fnUntraced(function* (pid: string) {
     status: null,
   });
   const configured = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => names.includes(key)));
+  const providers = usedProviders(yield* (yield* AccountModels)(project.accountId), names);
   const models = [
     model.model,
+    ...offeredModels(providers),
     ...configured.map(({ id, model: known }) => `${id}/${defaults[id] ?? known}`),
     ...recent.items.map(({ agentModel }) => agentModel),
   ];
@@ -86,7 +92,7 @@ export const sessionOptionsOf = Effect.fnUntraced(function* (pid: string) {
     branches,
     agents: [...new Set([...files, ...defined.keys()])].toSorted(),
     agent_choices: agentChoices({ files, defined, offered }),
-    runtimes: offered.map(runtimeWire),
+    runtimes: offered.map((runtime) => runtimeWire(runtime, providers)),
     default_model: model.model,
     models: [...new Set(models.filter((one) => one !== null))],
   };

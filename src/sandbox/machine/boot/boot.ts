@@ -60,6 +60,7 @@ export const launchSettings = (
       imageEnv: { ...image?.env, ...spec.variables },
     }),
     ...(installation.options.models !== undefined && { models: installation.options.models }),
+    ...(spec.providers !== undefined && { providers: spec.providers }),
     agentEnv: spec.secrets,
     commonEnv: {
       PATH: platformPath(image),

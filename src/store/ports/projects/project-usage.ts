@@ -5,6 +5,7 @@
  */
 import * as Context from "effect/Context";
 import type { Usage } from "../../../domain/conversation/conversation.ts";
+import type { DayOfModel } from "../../../domain/conversation/usage.ts";
 import type { Stored } from "../journal.ts";
 
 /** How many models of a project have a row of their own a day. Sandboxes name models; a hostile one could name many. */
@@ -15,12 +16,7 @@ export const OTHER_MODELS = "other";
 export const UNKNOWN_MODEL = "unknown";
 
 /** What one model used on one day. */
-export interface DayUsage {
-  /** `YYYY-MM-DD`, in UTC. */
-  readonly day: string;
-  readonly model: string;
-  readonly usage: Usage;
-}
+export type DayUsage = DayOfModel;
 
 export class ProjectUsage extends Context.Service<
   ProjectUsage,

@@ -1,0 +1,90 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { PROVIDER_KINDS } from "../../domain/sandbox/account-provider.ts";
+import { Access, Authorized } from "../../http/api/access.ts";
+import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
+import { Instant, optionalText, sessionParams, text, Uuid } from "../../http/api/schemas.ts";
+import { KEY_MAX, MODELS_MAX } from "./rules/provider.ts";
+
+const ModelProviderWire = Schema.Struct({
+  id: Uuid,
+  name: Schema.String.annotate({ description: "The first part of `provider/model`." }),
+  kind: Schema.Literals(PROVIDER_KINDS),
+  base_url: Schema.String,
+  has_key: Schema.Boolean,
+  models: Schema.Array(Schema.String).annotate({ description: "The first one is the provider's default." }),
+  tried_at: Schema.NullOr(Instant).annotate({
+    description: "When the provider last accepted this address and key. Null: they were saved without a try.",
+  }),
+  created_at: Instant,
+  updated_at: Instant,
+}).annotate({ identifier: "ModelProvider" });
+
+const UsageWire = Schema.Struct({
+  model: Schema.String.annotate({ description: "`provider/model`, with a provider of the account." }),
+  calls: Schema.Finite,
+  untold_calls: Schema.Finite.annotate({ description: "Those of the calls whose answer named no tokens." }),
+  input_tokens: Schema.Finite.annotate({ description: "With the cached ones." }),
+  cached_tokens: Schema.Finite,
+  output_tokens: Schema.Finite,
+}).annotate({ identifier: "CountedModel" });
+
+const key = optionalText(KEY_MAX).annotate({
+  description: "It is never shown again. Empty: the server needs none.",
+});
+const models = Schema.Array(text(200)).check(Schema.isMaxLength(MODELS_MAX)).annotate({
+  description: "Absent or empty: those that the provider lists.",
+});
+const tries = Schema.optionalKey(Schema.Boolean).annotate({
+  description: "Whether the provider is asked for its models before anything is saved. Default: true.",
+});
+
+const Wish = Schema.Struct({
+  name: text(40),
+  kind: Schema.Literals(PROVIDER_KINDS),
+  base_url: Schema.optionalKey(text(2048)).annotate({
+    description: "Absent: the maker's own. `openai-compatible` has none.",
+  }),
+  key: Schema.optionalKey(key),
+  models: Schema.optionalKey(models),
+  try: tries,
+});
+const Change = Schema.Struct({
+  base_url: Schema.optionalKey(text(2048)),
+  key: Schema.optionalKey(key),
+  models: Schema.optionalKey(models),
+  try: tries,
+});
+
+const params = { id: Uuid };
+
+/** The account's providers of models, whose keys no sandbox gets, and what sessions used of them (api.md 2). */
+export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
+  .add(
+    HttpApiEndpoint.get("list", "/model-providers", {
+      success: Schema.Struct({ model_providers: Schema.Array(ModelProviderWire) }),
+    }).annotate(Access, "see_model_providers"),
+    HttpApiEndpoint.post("create", "/model-providers", {
+      payload: Wish,
+      success: ModelProviderWire.pipe(HttpApiSchema.status(201)),
+      error: [BadRequest, Conflict, Unprocessable],
+    }).annotate(Access, "govern_account"),
+    HttpApiEndpoint.patch("change", "/model-providers/:id", {
+      params,
+      payload: Change,
+      success: ModelProviderWire,
+      error: [BadRequest, NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "govern_account"),
+    HttpApiEndpoint.delete("delete", "/model-providers/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "govern_account"),
+    HttpApiEndpoint.get("usage", "/projects/:pid/sessions/:sid/model-usage", {
+      params: sessionParams,
+      success: Schema.Struct({ models: Schema.Array(UsageWire) }),
+      error: NotFound,
+    }).annotate(Access, "read_project"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1") {}

@@ -1,0 +1,220 @@
+/** Handlers of api.ts. No answer has a key. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
+import { Caller } from "../../http/api/access.ts";
+import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
+import { Platform } from "../../http/api/platform.ts";
+import { answering, sessionFor } from "../../http/steps/answers.ts";
+import { instant, instantOrNull } from "../../http/steps/wire.ts";
+import { audited } from "../../services/audit.ts";
+import { newUuid } from "../../services/entropy.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { ModelProvidersGroup } from "./api.ts";
+import { openKey, sealKey } from "./keys.ts";
+import { ModelUsage } from "./ports/model-usage.ts";
+import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
+import { defaultBaseUrl } from "./rules/kinds.ts";
+import { keyFault, MODELS_MAX, modelsFault, nameFault, parseBaseUrl } from "./rules/provider.ts";
+import { type Trial, tryProvider } from "./trial.ts";
+
+const wireOf = (provider: ModelProvider) => ({
+  id: provider.id,
+  name: provider.name,
+  kind: provider.kind,
+  base_url: provider.baseUrl,
+  has_key: provider.hasKey,
+  models: provider.models,
+  tried_at: instantOrNull(provider.triedAt),
+  created_at: instant(provider.createdAt),
+  updated_at: instant(provider.updatedAt),
+});
+
+const sound = (field: string, fault: string | null) =>
+  fault === null ? Effect.void : Effect.fail(badRequest(field, fault));
+
+const baseUrlOf = Effect.fnUntraced(function* (kind: ProviderKind, wanted: string | undefined) {
+  const text = wanted ?? defaultBaseUrl(kind);
+  if (text === null) return yield* badRequest("base_url", "must be given for this kind");
+  const parsed = parseBaseUrl(text);
+  return Result.isFailure(parsed) ? yield* badRequest("base_url", parsed.failure) : parsed.success;
+});
+
+interface Saving extends Trial {
+  /** Absent or empty: what the provider lists. */
+  readonly models: readonly string[] | undefined;
+  readonly isTried: boolean;
+}
+
+/** The models to save, and when the provider accepted the key. Fails with the provider's own words. */
+const settled = Effect.fnUntraced(function* ({ models = [], isTried, ...trial }: Saving) {
+  const wanted = [...new Set(models)];
+  yield* sound("models", modelsFault(wanted));
+  if (!isTried) {
+    if (wanted.length === 0)
+      yield* badRequest("models", "must name a model, since the provider is not asked for them");
+    return { models: wanted, triedAt: null };
+  }
+  const result = yield* tryProvider(trial);
+  if ("refusal" in result)
+    return yield* new Unprocessable({
+      error: [result.refusal, result.advice, "Nothing was saved."].filter((part) => part !== null).join(" "),
+      code: "provider_refused",
+    });
+  const listed = result.models.filter((model) => modelsFault([model]) === null).slice(0, MODELS_MAX);
+  if (wanted.length === 0 && listed.length === 0)
+    yield* badRequest("models", "must name a model, since the provider lists none");
+  return { models: wanted.length > 0 ? wanted : listed, triedAt: yield* Clock.currentTimeMillis };
+});
+
+interface Wish {
+  readonly name: string;
+  readonly kind: ProviderKind;
+  readonly base_url?: string;
+  readonly key?: string;
+  readonly models?: readonly string[];
+  readonly try?: boolean;
+}
+
+const create = Effect.fnUntraced(function* ({ name, kind, key = "", ...wish }: Wish) {
+  const { accountId } = yield* Caller;
+  yield* sound("name", nameFault(name));
+  yield* sound("key", keyFault(key));
+  const baseUrl = yield* baseUrlOf(kind, wish.base_url);
+  const { models, triedAt } = yield* settled({
+    kind,
+    baseUrl,
+    key,
+    models: wish.models,
+    isTried: wish.try ?? true,
+  });
+  const id = yield* newUuid;
+  const row = { id, accountId, name, kind, baseUrl, models, hasKey: key !== "", triedAt };
+  return yield* (yield* ModelProviders)
+    .create({ ...row, sealed: yield* sealKey(row, key, 1), now: yield* Clock.currentTimeMillis })
+    .pipe(
+      audited((made) => ({
+        action: "model_provider.created",
+        target: made.id,
+        changes: { name, kind, base_url: baseUrl },
+      })),
+      Effect.map(wireOf),
+      Effect.catchTags({
+        NameTaken: () =>
+          Effect.fail(
+            new Conflict({ error: `The account has a model provider ${name}.`, code: "name_taken" }),
+          ),
+        ProvidersFull: ({ limit }) =>
+          Effect.fail(
+            new Conflict({
+              error: `An account has at most ${limit} model providers. Delete one first.`,
+              code: "too_many_providers",
+              details: { limit },
+            }),
+          ),
+      }),
+    );
+});
+
+const providerFor = Effect.fnUntraced(function* (id: string) {
+  const { accountId } = yield* Caller;
+  return (yield* (yield* ModelProviders).get(accountId, id)) ?? (yield* notFound("model provider"));
+});
+
+/** The stored key, or what is wrong with using it for this address: a key goes where its owner sent it, and nowhere else. */
+const storedKey = Effect.fnUntraced(function* (provider: ModelProvider, baseUrl: string) {
+  if (!provider.hasKey) return "";
+  if (new URL(baseUrl).origin !== new URL(provider.baseUrl).origin)
+    return yield* badRequest("key", "must be given again, since the address has another host");
+  const opened = openKey(yield* Keyring, provider);
+  if (Result.isFailure(opened))
+    return yield* new Conflict({
+      error: "The stored key cannot be opened with this service's master key. Give the key again.",
+      code: "secret_unreadable",
+    });
+  return opened.success;
+});
+
+const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" | "kind">) {
+  const provider = yield* providerFor(id);
+  const { accountId, kind } = provider;
+  yield* sound("key", keyFault(wish.key ?? ""));
+  const baseUrl = yield* baseUrlOf(kind, wish.base_url ?? provider.baseUrl);
+  const key = wish.key ?? (yield* storedKey(provider, baseUrl));
+  const { models, triedAt } = yield* settled({
+    kind,
+    baseUrl,
+    key,
+    models: wish.models ?? provider.models,
+    isTried: wish.try ?? true,
+  });
+  const row = { baseUrl, models, hasKey: key !== "", triedAt };
+  const sealed = yield* sealKey(provider, key, provider.sealed.version + 1);
+  const changed = yield* (yield* ModelProviders)
+    .change(accountId, id, { ...row, sealed, now: yield* Clock.currentTimeMillis })
+    .pipe(
+      audited((made) =>
+        made === null
+          ? null
+          : {
+              action: "model_provider.updated",
+              target: id,
+              changes: { name: made.name, base_url: baseUrl, new_key: wish.key !== undefined },
+            },
+      ),
+      Effect.catchTag("Fenced", () =>
+        Effect.fail(
+          new Conflict({
+            error: "Another request changed this model provider at the same time. Try again.",
+            code: "conflict",
+          }),
+        ),
+      ),
+    );
+  return changed === null ? yield* notFound("model provider") : wireOf(changed);
+});
+
+const remove = Effect.fnUntraced(function* (id: string) {
+  const { accountId, name } = yield* providerFor(id);
+  const row = { action: "model_provider.deleted", target: id, changes: { name } } as const;
+  const removed = (yield* ModelProviders).remove(accountId, id);
+  if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+    return yield* notFound("model provider");
+});
+
+/** What passed the service for a session. It is nothing if the session has keys of its own. */
+const usageOf = Effect.fnUntraced(function* (params: { readonly pid: string; readonly sid: string }) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const rows = yield* (yield* ModelUsage).ofSession(session.id);
+  return {
+    models: rows.map(({ model, calls, untoldCalls, input, cached, output }) => ({
+      model,
+      calls,
+      untold_calls: untoldCalls,
+      input_tokens: input,
+      cached_tokens: cached,
+      output_tokens: output,
+    })),
+  };
+});
+
+export const modelProvidersHandlers = HttpApiBuilder.group(
+  Platform.add(ModelProvidersGroup),
+  "modelProviders",
+  (handlers) =>
+    handlers
+      .handle("list", () =>
+        answering(
+          Effect.gen(function* () {
+            const { accountId } = yield* Caller;
+            return { model_providers: (yield* (yield* ModelProviders).list(accountId)).map(wireOf) };
+          }),
+        ),
+      )
+      .handle("create", ({ payload }) => answering(create(payload)))
+      .handle("change", ({ params, payload }) => answering(change(params.id, payload)))
+      .handle("delete", ({ params }) => answering(remove(params.id)))
+      .handle("usage", ({ params }) => answering(usageOf(params))),
+);

@@ -1,0 +1,48 @@
+/** The port to providers' servers. The adapter is sender.ts. */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import type { Readable } from "node:stream";
+
+type Headers = Readonly<Record<string, string | string[]>>;
+
+export interface ServerCall {
+  readonly base: URL;
+  /** As it stands on the wire: with the base's, and with the query. */
+  readonly path: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Readable | null;
+  /** Ends the call. */
+  readonly left: AbortSignal;
+}
+
+export interface ServerAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** It fails if it breaks off. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** There is no answer. */
+export interface Unreached {
+  /** As part of a sentence about the host. It may name addresses. */
+  readonly why: string;
+  readonly isLate: boolean;
+}
+
+export interface ModelServersPort {
+  /** One request whose answer is streamed. No redirect is followed. */
+  readonly call: (call: ServerCall) => Effect.Effect<ServerAnswer, Unreached>;
+  /** One read, whose time and size are bounded. */
+  readonly read: (
+    url: URL,
+    headers: Headers,
+  ) => Effect.Effect<{ readonly status: number; readonly text: string }, Unreached>;
+}
+
+const none = Effect.fail({ why: "is not asked by this service", isLate: false });
+
+/** Without an adapter, no provider is asked. */
+export const ModelServers = Context.Reference<ModelServersPort>("platform/model-providers/ModelServers", {
+  defaultValue: () => ({ call: () => none, read: () => none }),
+});

@@ -1,0 +1,53 @@
+/** What a provider of an account may be. */
+import * as Result from "effect/Result";
+import { parseModelId } from "../../../domain/sandbox/model.ts";
+
+/** How many providers an account may have. */
+export const PROVIDERS_MAX = 20;
+/** How many models a provider may offer. */
+export const MODELS_MAX = 200;
+/** The longest key, in characters. */
+export const KEY_MAX = 4096;
+
+const NAME = /^[a-z][a-z0-9-]{0,39}$/;
+/** First parts of paths and of models that mean something else: the gateway's paths, and providers of the platform and of opencode. */
+const TAKEN: ReadonlySet<string> = new Set(["v1", "v1beta", "api", "managed", "opencode"]);
+
+/** What is wrong with a name. Null: nothing. */
+export const nameFault = (name: string): string | null => {
+  if (!NAME.test(name)) return "must be a-z, 0-9 and -, begin with a letter, and have at most 40 characters";
+  return TAKEN.has(name) ? "has another meaning. Choose another name" : null;
+};
+
+/** What is wrong with ids of models. Null: nothing. */
+export const modelsFault = (models: readonly string[]): string | null => {
+  for (const model of models) {
+    const parsed = parseModelId(model);
+    if (Result.isFailure(parsed)) return `must each be ${parsed.failure}: ${JSON.stringify(model)} is not`;
+  }
+  return null;
+};
+
+/**
+ * Reads a base URL. Which addresses may be reached is the outbound client's to say.
+ *
+ * @returns the URL without a slash at its end, or what is wrong with it.
+ */
+export const parseBaseUrl = (text: string): Result.Result<string, string> => {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "")
+    return Result.fail("must be an http or https URL");
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    return Result.fail("must have no credentials, query or fragment. Give the key apart");
+  return Result.succeed(`${url.origin}${url.pathname.replace(/\/+$/, "")}`);
+};
+
+/** May stand in a header. */
+const KEY = /^[\u0021-\u007e]+$/;
+
+/** What is wrong with a key. Null: nothing. The empty text is no key, for servers that need none. */
+export const keyFault = (key: string): string | null =>
+  key === "" || KEY.test(key) ? null : "has a blank, a line break or another character that no key has";
+
+/** The name under which a provider's key is sealed. */
+export const sealedNameOf = (id: string): string => `model provider ${id}`;

@@ -1,0 +1,27 @@
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
+import { NO_ID, PORTION, type Resealing, type SealedRow } from "../../../store/postgres/reseal.ts";
+import { sealedNameOf } from "../rules/provider.ts";
+
+export const SEALED_COLUMNS = ["model_providers.envelope"] as const;
+
+/** Keys of providers of models. They are sealed in their account's place. */
+export const resealModelProviders = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+  const sql = yield* SqlClient.SqlClient;
+  let after: (SealedRow & { readonly id: string }) | null = null;
+  let count = 0;
+  for (;;) {
+    const rows: readonly (SealedRow & { readonly id: string })[] = yield* sql<
+      SealedRow & { readonly id: string }
+    >`
+      SELECT id, account_id AS "projectId", ${sealedNameOf("")} || id::text AS name, sealed_version AS version, envelope
+      FROM model_providers WHERE id > ${after?.id ?? NO_ID}::uuid ORDER BY id LIMIT ${PORTION} FOR UPDATE`;
+    for (const row of rows) {
+      const envelope = Buffer.from(yield* reseal(row));
+      yield* sql`UPDATE model_providers SET envelope = ${envelope} WHERE id = ${row.id}`;
+    }
+    count += rows.length;
+    after = rows.at(-1) ?? null;
+    if (after === null) return count;
+  }
+});

@@ -1,0 +1,50 @@
+/** Asks a provider for its models before it is saved, which costs nothing. */
+import * as Effect from "effect/Effect";
+import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
+import { keyVerdict, noVerdict } from "../../domain/sandbox/model-key.ts";
+import { ModelServers } from "./ports/model-servers.ts";
+import { listedModels, listRequest } from "./rules/kinds.ts";
+
+export interface Trial {
+  readonly kind: ProviderKind;
+  readonly baseUrl: string;
+  /** Empty: none. */
+  readonly key: string;
+}
+
+/** `models`: those that the provider lists. Otherwise why it cannot be used, in sentences without any part of the key. */
+export type TrialResult =
+  | { readonly models: readonly string[] }
+  | { readonly refusal: string; readonly advice: string | null };
+
+const refusedBy = ({
+  message,
+  advice,
+}: {
+  readonly message: string;
+  readonly advice: string | null;
+}): TrialResult => ({ refusal: message, advice });
+
+export const tryProvider = Effect.fnUntraced(function* ({
+  kind,
+  ...trial
+}: Trial): Effect.fn.Return<TrialResult> {
+  const { url, headers } = listRequest(kind, trial);
+  const { host } = new URL(url);
+  return yield* (yield* ModelServers).read(new URL(url), headers).pipe(
+    Effect.match({
+      onFailure: ({ why }) => refusedBy(noVerdict({ host }, why)),
+      onSuccess: (answer): TrialResult => {
+        const judged = keyVerdict({ host }, trial.key, answer);
+        if (judged.outcome !== "accepted") return refusedBy(judged);
+        const models = listedModels(answer.text);
+        return models === null
+          ? {
+              refusal: `${host} does not answer with a list of models.`,
+              advice: "Check the base URL and the kind.",
+            }
+          : { models };
+      },
+    }),
+  );
+});

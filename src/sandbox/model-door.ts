@@ -1,0 +1,53 @@
+/**
+ * What answers the calls of sandboxes to the account's own providers of models. The egress proxy knows from its socket which sandbox
+ * calls, so no token decides, and none has to be in a sandbox. Who answers needs the store, and sandboxes start beside it, so it comes
+ * later.
+ */
+import type { Readable } from "node:stream";
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+export interface ModelRequest {
+  readonly method: string;
+  /** As the sandbox wrote it, with the query. */
+  readonly path: string;
+  /** Names in lower case, without those of the proxy itself. */
+  readonly headers: Headers;
+  /** Null: it has none. */
+  readonly body: Readable | null;
+  /** Aborts when the caller leaves. */
+  readonly left: AbortSignal;
+}
+
+export interface ModelAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The call is settled when it ends or is left. It fails if the answer breaks off. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** The call is answered here. The sentence is for people. */
+export interface ModelRefusal {
+  readonly refused: 403 | 502 | 504;
+  readonly reason: string;
+}
+
+/** Null: the path names no provider of the account. */
+export type ServeModel = (request: ModelRequest) => Promise<ModelAnswer | ModelRefusal | null>;
+
+export class ModelDoor {
+  #serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null = null;
+
+  /** From now on, this one answers. Null: nobody does. */
+  answerWith(serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null): void {
+    this.#serve = serve;
+  }
+
+  /** The door of one sandbox. */
+  of(sandboxId: string): ServeModel {
+    return async (request) =>
+      this.#serve === null
+        ? { refused: 502, reason: "the service starts or ends: try again" }
+        : this.#serve(sandboxId, request);
+  }
+}

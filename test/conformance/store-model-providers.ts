@@ -1,0 +1,178 @@
+/** Conformance: providers of models of accounts, and what passed to them. */
+import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { describe, expect } from "vitest";
+import {
+  ModelProviders,
+  type ModelProvider,
+} from "../../src/features/model-providers/ports/model-providers.ts";
+import { COUNTED_MODELS_MAX, ModelUsage } from "../../src/features/model-providers/ports/model-usage.ts";
+import { PROVIDERS_MAX } from "../../src/features/model-providers/rules/provider.ts";
+import { admitSession, openSandbox, tellSandbox } from "../support/world/sessions.ts";
+import { Accounts } from "../../src/store/ports/people/accounts.ts";
+import { addProject, hash, makeWorld, NOON } from "../support/world/world.ts";
+import type { Check } from "./store-fixture.ts";
+
+const DAY_MS = 86_400_000;
+const always = { from: "2000-01-01", to: "2999-12-31" };
+
+const provider = (
+  accountId: string,
+  name: string,
+  fields: Partial<ModelProvider> = {},
+): Omit<ModelProvider, "createdAt" | "updatedAt"> & { readonly now: number } => ({
+  id: randomUUID(),
+  accountId,
+  name,
+  kind: "openai-compatible",
+  baseUrl: "https://models.example.org/v1",
+  models: ["b", "a"],
+  hasKey: true,
+  sealed: { version: 1, envelope: Buffer.from("sealed") },
+  triedAt: null,
+  now: NOON,
+  ...fields,
+});
+
+/** What the calls of the check add up to. */
+const row = (model: string, calls: number, untoldCalls = 0) => ({
+  model,
+  calls: calls + untoldCalls,
+  untoldCalls,
+  input: 10 * calls,
+  cached: 4 * calls,
+  output: 2 * calls,
+});
+
+/** Another account with a project. */
+const otherWorld = Effect.gen(function* () {
+  const accounts = yield* Accounts;
+  const [accountId, userId] = [randomUUID(), randomUUID()];
+  yield* accounts.create({ id: accountId, name: "other", tier: "free", cap: 5, now: NOON });
+  yield* accounts.createUser({ id: userId, accountId, name: "other", role: "owner", now: NOON });
+  return { accountId, userId, tokenHash: hash(), projectId: yield* addProject({ accountId, userId }) };
+});
+
+export const checkModelProviders = (check: Check): void => {
+  describe("providers of models", () => {
+    check(
+      "belong to one account, have names of their own there, and keep the order of their models",
+      Effect.gen(function* () {
+        const [world, other] = [yield* makeWorld(1), yield* otherWorld];
+        const { create, list, get, remove } = yield* ModelProviders;
+        const wish = provider(world.accountId, "acme");
+        const made = yield* create(wish);
+        const { now: _now, ...fields } = wish;
+        expect(made).toEqual({ ...fields, createdAt: NOON, updatedAt: NOON });
+        expect(yield* Effect.flip(create(provider(world.accountId, "acme")))).toMatchObject({
+          _tag: "NameTaken",
+          name: "acme",
+        });
+        yield* create(provider(other.accountId, "acme"));
+        const second = yield* create({ ...provider(world.accountId, "beta"), now: NOON + 1 });
+        expect(yield* list(world.accountId)).toEqual([made, second]);
+        expect(yield* get(other.accountId, made.id)).toBe(null);
+        expect(yield* remove(other.accountId, made.id)).toBe(false);
+        expect(yield* remove(world.accountId, made.id)).toBe(true);
+        expect(yield* list(world.accountId)).toEqual([second]);
+      }),
+    );
+
+    check(
+      "change one version after the other, and are limited in number",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { create, change, get } = yield* ModelProviders;
+        const made = yield* create(provider(world.accountId, "acme"));
+        const next = {
+          baseUrl: "http://127.0.0.1:1/v1",
+          models: ["c"],
+          hasKey: false,
+          sealed: { version: 2, envelope: Buffer.from("other") },
+          triedAt: NOON,
+        };
+        const changed = yield* change(world.accountId, made.id, { ...next, now: NOON + 5 });
+        expect(changed).toEqual({ ...made, ...next, updatedAt: NOON + 5 });
+        expect(yield* get(world.accountId, made.id)).toEqual(changed);
+        const again = change(world.accountId, made.id, { ...next, now: NOON + 6 });
+        expect(yield* Effect.flip(again)).toMatchObject({ _tag: "Fenced" });
+        expect(yield* change(world.accountId, randomUUID(), { ...next, now: NOON })).toBe(null);
+        for (let count = 1; count < PROVIDERS_MAX; count += 1)
+          yield* create(provider(world.accountId, `p${count}`));
+        expect(yield* Effect.flip(create(provider(world.accountId, "last")))).toMatchObject({
+          _tag: "ProvidersFull",
+        });
+      }),
+    );
+
+    check(
+      "are found by a sandbox of the account until it ends",
+      Effect.gen(function* () {
+        const [world, other] = [yield* makeWorld(1), yield* otherWorld];
+        const { create, ofSandbox } = yield* ModelProviders;
+        const made = yield* create(provider(world.accountId, "acme"));
+        const sessionId = yield* admitSession(world);
+        const { id } = yield* openSandbox(sessionId);
+        const foreign = yield* openSandbox(yield* admitSession(other));
+        const found = { provider: made, sessionId, projectId: world.projectId };
+        expect(yield* ofSandbox(id, "acme")).toEqual(found);
+        expect(yield* ofSandbox(id, "beta")).toBe(null);
+        expect(yield* ofSandbox(foreign.id, "acme")).toBe(null);
+        expect(yield* ofSandbox(randomUUID(), "acme")).toBe(null);
+        yield* tellSandbox(id, { type: "daemon.ready" }, NOON);
+        expect(yield* ofSandbox(id, "acme")).toEqual(found);
+        const failure = { code: "sandbox_lost", message: "gone" } as const;
+        yield* tellSandbox(id, { type: "sandbox.lost", failure }, NOON + 1);
+        expect(yield* ofSandbox(id, "acme")).toBe(null);
+      }),
+    );
+  });
+
+  describe("what passed to providers", () => {
+    check(
+      "adds up by session, day and model, also where calls settle at the same time",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { projectId } = world;
+        const { add, days, ofSession } = yield* ModelUsage;
+        const [one, other] = [yield* admitSession(world), yield* admitSession(world)];
+        const call = (sessionId: string, model: string, now = NOON) =>
+          add({ sessionId, projectId, model, tokens: { input: 10, cached: 4, output: 2 }, now });
+        yield* Effect.all(
+          Array.from({ length: 8 }, () => call(one, "acme/b")),
+          { concurrency: 8 },
+        );
+        yield* call(one, "acme/a");
+        yield* call(other, "acme/b");
+        yield* call(one, "acme/b", NOON + DAY_MS);
+        yield* add({ sessionId: one, projectId, model: "acme/b", tokens: null, now: NOON });
+        expect(yield* days(projectId, always)).toEqual([
+          { day: "2026-11-21", ...row("acme/b", 1) },
+          { day: "2026-11-20", ...row("acme/a", 1) },
+          { day: "2026-11-20", ...row("acme/b", 9, 1) },
+        ]);
+        expect(yield* days(projectId, { from: "2026-11-21", to: "2026-11-21" })).toHaveLength(1);
+        expect(yield* days(randomUUID(), always)).toEqual([]);
+        expect(yield* ofSession(one)).toEqual([row("acme/a", 1), row("acme/b", 9, 1)]);
+      }),
+    );
+
+    check(
+      "has a bounded number of models a day",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { projectId } = world;
+        const { add, ofSession } = yield* ModelUsage;
+        const sessionId = yield* admitSession(world);
+        const tokens = { input: 1, cached: 0, output: 1 };
+        for (let count = 0; count < COUNTED_MODELS_MAX + 5; count += 1)
+          yield* add({ sessionId, projectId, model: `m/${count}`, tokens, now: NOON });
+        yield* add({ sessionId, projectId, model: "m/0", tokens, now: NOON });
+        const rows = yield* ofSession(sessionId);
+        expect(rows).toHaveLength(COUNTED_MODELS_MAX + 1);
+        expect(rows.find(({ model }) => model === "other")).toMatchObject({ calls: 5 });
+        expect(rows.find(({ model }) => model === "m/0")).toMatchObject({ calls: 2 });
+      }),
+    );
+  });
+};

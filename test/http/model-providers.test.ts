@@ -1,0 +1,118 @@
+/** `/v1/model-providers`: the account's providers of models. */
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expectStatus, fields, invitePerson, listOf, makeProject } from "../support/service/requests.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+
+const TARGET = "/v1/model-providers";
+const KEY = "sk-canary-of-the-account";
+
+let service: TestService;
+let server: Server;
+let url: string;
+const asked: IncomingMessage[] = [];
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    asked.push(request);
+    const isKnown = request.headers.authorization === `Bearer ${KEY}`;
+    response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify(
+        isKnown
+          ? { data: [{ id: "large" }, { id: "two words" }, { id: "small" }] }
+          : { error: { message: `No account has the key ${request.headers.authorization?.slice(7)}.` } },
+      ),
+    );
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  service = await startTestService({ PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1" }, { needsModel: true });
+});
+afterAll(async () => {
+  await service?.close();
+  server.close();
+});
+
+const post = (body: object, token?: string) =>
+  service.request("POST", TARGET, { body, ...(token !== undefined && { token }) });
+const patch = (id: unknown, body: object) => service.request("PATCH", `${TARGET}/${String(id)}`, { body });
+const acme = (name: string, more: object = {}) => ({
+  name,
+  kind: "openai-compatible",
+  base_url: url,
+  key: KEY,
+  ...more,
+});
+
+describe("a provider of models", () => {
+  it("gives projects without a key of their own a model, in the menus and for a session", async () => {
+    const pid = await makeProject(service);
+    const get = async (rest: string) =>
+      fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/${rest}`), 200));
+    const start = () => service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
+    expect(expectStatus(await start(), 422).json).toMatchObject({ code: "no_model" });
+    const { id } = fields(expectStatus(await post(acme("menu")), 201));
+    expect((await get("setup"))["model"]).toMatchObject({ model: "menu/large", source: "account" });
+    const options = await get("session-options");
+    expect(options).toMatchObject({ default_model: "menu/large", models: ["menu/large", "menu/small"] });
+    expect(options["runtimes"]).toContainEqual(
+      expect.objectContaining({ name: "opencode", provider_models: ["menu/large", "menu/small"] }),
+    );
+    expectStatus(await start(), 201);
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(id)}`), 204);
+  });
+
+  it("is tried when it is saved, offers what it lists, and never shows its key", async () => {
+    const made = fields(expectStatus(await post(acme("first")), 201));
+    expect(made).toMatchObject({ name: "first", has_key: true, models: ["large", "small"] });
+    expect(made["tried_at"]).toMatch(/^\d{4}-/);
+    expect(asked.at(-1)?.url).toBe("/v1/models");
+    const member = await invitePerson(service, "Ben");
+    const read = await service.request("GET", TARGET, { token: member.token });
+    expect(listOf(read, "model_providers")).toContainEqual(made);
+    expect(`${read.text}${service.logs.join("\n")}`).not.toContain(KEY);
+  });
+
+  it("is not saved if it refuses, and its own words say why, without the key", async () => {
+    const wrong = "sk-wrong-key";
+    const answer = expectStatus(await post(acme("second", { key: wrong })), 422);
+    expect(answer.json).toMatchObject({ code: "provider_refused" });
+    expect(String(fields(answer)["error"])).toMatch(
+      /rejects the key \(401\)\. It says: No account has the key \(key\)\..*Nothing was saved\.$/,
+    );
+    expect(answer.text).not.toContain(wrong);
+    const saved = await post(acme("second", { key: wrong, models: ["m"], try: false }));
+    expect(fields(expectStatus(saved, 201))).toMatchObject({ models: ["m"], tried_at: null });
+  });
+
+  it("may have a private address only where the operator allows it, and the refusal names the setting", async () => {
+    const answer = expectStatus(await post(acme("third", { base_url: "http://10.0.0.1/v1" })), 422);
+    expect(String(fields(answer)["error"])).toContain("PLATFORM_CONNECTOR_ALLOW_HOSTS");
+  });
+
+  it("keeps its key when its models change, and asks for it again before it is sent to another host", async () => {
+    const { id } = fields(expectStatus(await post(acme("fourth")), 201));
+    const narrowed = fields(expectStatus(await patch(id, { models: ["small"] }), 200));
+    expect(narrowed).toMatchObject({ models: ["small"], has_key: true });
+    const before = asked.length;
+    const elsewhere = { base_url: url.replace("127.0.0.1", "localhost"), try: false };
+    expect(expectStatus(await patch(id, elsewhere), 400).text).toContain("given again");
+    expect(asked).toHaveLength(before);
+    expect(fields(expectStatus(await patch(id, { ...elsewhere, key: "" }), 200))).toMatchObject({
+      has_key: false,
+    });
+  });
+
+  it("has a name of its own, a known form, and goes with its key", async () => {
+    const { id } = fields(expectStatus(await post(acme("fifth")), 201));
+    expect(expectStatus(await post(acme("fifth")), 409).json).toMatchObject({ code: "name_taken" });
+    expectStatus(await post(acme("No")), 400);
+    expectStatus(await post({ name: "bare", kind: "openai-compatible", key: KEY }), 400);
+    expectStatus(await post(acme("none", { try: false })), 400);
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(id)}`), 204);
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(id)}`), 404);
+  });
+});
