@@ -18,7 +18,9 @@ const opened = (fields: Fields, depth: number): string => {
   return `{\n${lines.join(",\n")}\n}`;
 };
 
-export const recordText = (document: Fields): string => `${opened(document, 3)}\n`;
+/** The end of a path is on the line of the next one. */
+export const recordText = (document: Fields): string =>
+  `${opened(document, 3).replaceAll("\n},\n", "\n},")}\n`;
 
 /** Whose line it is, and the path within it. */
 const place = (path: readonly string[]): string => {
