@@ -38,7 +38,7 @@ export type ServeModel = (request: ModelRequest) => Promise<ModelAnswer | ModelR
 export class ModelDoor {
   #serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null = null;
 
-  /** From now on, this one answers. Null: nobody does. */
+  /** From now on, this one answers. Null: calls are refused. */
   answerWith(serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null): void {
     this.#serve = serve;
   }

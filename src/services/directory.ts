@@ -232,7 +232,7 @@ const sharedLooks = Effect.fnUntraced(function* (look: Effect.Effect<void, Store
   });
 });
 
-/** What is held, by project, and which of it changed since somebody asked for news. */
+/** The held triggers and keys, by project, and the projects that changed since somebody asked for news. */
 const makeHolding = (keyring: Keyring["Service"], offered: OfferedRuntimes) => {
   const held = new Map<string, KnownProject>();
   const readings = new Map<string, Parsed>();

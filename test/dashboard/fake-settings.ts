@@ -112,7 +112,7 @@ const OPTIONS = {
   models: ["anthropic/claude-large", "openai/gpt-small"],
 };
 
-/** What a project becomes that is deleted. */
+/** A project after its deletion. */
 export const DELETED = { status: "deleted", deletes_at: "2026-12-06T09:30:00.000Z" } as const;
 
 const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>, body: Json): Answer => {

@@ -54,7 +54,7 @@ describe.skipIf(!sandboxesStartHere)("a deleted project", () => {
   }, TEST_MS);
 
   it(
-    "leaves no file on a node that was away, and none of another project is missing",
+    "leaves no file on a node that was away, and all files of another project",
     { timeout: 2 * TEST_MS },
     async () => {
       const { sample } = far.installation;

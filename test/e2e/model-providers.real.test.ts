@@ -14,7 +14,7 @@ import { useRunDatabase } from "../support/service/run-database.ts";
 
 const KEY = "sk-canary-of-the-account";
 
-/** What the provider was asked for with its key, and how often without. */
+/** The calls that the provider got with its key, and how many it got without. */
 const calls: { readonly path: string; readonly answer: string }[] = [];
 let strangers = 0;
 

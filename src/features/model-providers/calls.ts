@@ -78,7 +78,7 @@ const requestHeaders = (headers: ModelRequest["headers"]): Record<string, string
     if (value === undefined) return [];
     return [[name, Array.isArray(value) && value.length === 1 ? (value[0] ?? "") : value]];
   });
-  // A compressed answer would name its tokens to nobody.
+  // The tokens of a compressed answer could not be read.
   return {
     ...(Object.fromEntries(given) as Record<string, string | string[]>),
     "accept-encoding": "identity",

@@ -35,7 +35,7 @@ const keys = keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, 
 let server: Server;
 let port: number;
 const asked: { readonly incoming: IncomingMessage; readonly body: string }[] = [];
-/** What the provider does with a call. */
+/** The answer of the provider to a call. */
 let answer: (response: ServerResponse) => void | Promise<void>;
 
 beforeAll(async () => {
@@ -193,7 +193,7 @@ describe("a call of a sandbox", () => {
     expect(asked).toEqual([]);
   });
 
-  it("opens nothing to a sandbox of nobody's, and nothing once the sandbox or the provider is gone", async () => {
+  it("opens nothing to a sandbox without a session, and nothing once the sandbox or the provider is gone", async () => {
     const made = await addProvider("acme", "anthropic");
     expect((await answered(call(await wayOut(randomUUID()), "/acme/v1/messages"))).status).toBe(403);
     const out = await wayOut(sandboxId);
@@ -255,7 +255,7 @@ describe("a call of a sandbox", () => {
     expect(await counted()).toEqual([whole]);
   });
 
-  it("to a server that is not there says so, without its address", async () => {
+  it("to a server that does not answer says so, without its address", async () => {
     await addProvider("acme", "anthropic");
     server.close();
     server.closeAllConnections();

@@ -65,7 +65,7 @@ describe("a kind of provider", () => {
     expect(withoutKey("/models")).toBe("/models");
   });
 
-  it("carries the key where its API expects it, and none if there is none", () => {
+  it("carries the key where its API expects it, or no key", () => {
     expect(keyHeaders("anthropic", "k")).toEqual({ "x-api-key": "k" });
     expect(keyHeaders("openai", "k")).toEqual({ authorization: "Bearer k" });
     expect(keyHeaders("gemini", "k")).toEqual({ "x-goog-api-key": "k" });

@@ -95,7 +95,7 @@ export interface ProjectRow {
   readonly secretsRevision: number;
   readonly changeRequests: number;
   readonly drainedTurn: number;
-  /** What it becomes when it is restored. Null: it is not deleted. */
+  /** Its status after a restoration. Null: it is not deleted. */
   readonly formerStatus: SetProjectStatus | null;
   /** The last reading that parsed. */
   readonly manifest: GoodManifest | null;

@@ -11,7 +11,7 @@ import { isRecord } from "../../../ground/record.ts";
 type Headers = Readonly<Record<string, string>>;
 
 interface Kind {
-  /** The maker's own base URL. Null: there is none. */
+  /** The base URL of the API's maker. Null without one. */
   readonly baseUrl: string | null;
   readonly keyHeaders: (key: string) => Headers;
   /** `METHOD /path` below the base URL, without a query. */

@@ -13,13 +13,13 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
 /** First parts of paths and of models that mean something else: the gateway's paths, and providers of the platform and of opencode. */
 const TAKEN: ReadonlySet<string> = new Set(["v1", "v1beta", "api", "managed", "opencode"]);
 
-/** What is wrong with a name. Null: nothing. */
+/** The fault of a name. Null without one. */
 export const nameFault = (name: string): string | null => {
   if (!NAME.test(name)) return "must be a-z, 0-9 and -, begin with a letter, and have at most 40 characters";
   return TAKEN.has(name) ? "has another meaning. Choose another name" : null;
 };
 
-/** What is wrong with ids of models. Null: nothing. */
+/** The fault of ids of models. Null without one. */
 export const modelsFault = (models: readonly string[]): string | null => {
   for (const model of models) {
     const parsed = parseModelId(model);
@@ -45,7 +45,7 @@ export const parseBaseUrl = (text: string): Result.Result<string, string> => {
 /** May stand in a header. */
 const KEY = /^[\u0021-\u007e]+$/;
 
-/** What is wrong with a key. Null: nothing. The empty text is no key, for servers that need none. */
+/** The fault of a key. Null without one. The empty text is no key, for servers that need none. */
 export const keyFault = (key: string): string | null =>
   key === "" || KEY.test(key) ? null : "has a blank, a line break or another character that no key has";
 

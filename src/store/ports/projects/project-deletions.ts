@@ -4,7 +4,7 @@
  *  X1 A deleted project keeps its rows and its name until its instant. Then its rows go in steps, the project's own row last.
  *     Each step can be the last one of a process: the next one goes on.
  *  X2 No row goes while a session, a sandbox or a build of the project is live.
- *  X3 With the project's own row, its id is written down for good. A directory belongs to no project if it has such an id: a
+ *  X3 With the project's own row, its id is written down for good. A directory belongs to no project if it has the id of a deleted one: a
  *     database that was restored from a backup may lack rows of projects that exist.
  *  X4 The audit record keeps its rows.
  */
