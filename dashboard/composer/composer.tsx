@@ -1,5 +1,5 @@
 /** The composer of a conversation. */
-import { type KeyboardEvent, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { useFocusKept } from "../conversation/focus.ts";
 import { size } from "../format.js";
 import { Prose } from "../ui/parts.tsx";
@@ -20,6 +20,8 @@ interface ComposerParts {
   readonly onStop: () => void;
   /** The text of the reader's last message. */
   readonly lastOwn: () => string | null;
+  /** Beside the model. */
+  readonly meter: ReactNode;
 }
 
 const DoButton = ({
@@ -104,7 +106,7 @@ const Area = ({ writing, moment, lastOwn }: Pick<ComposerParts, "writing" | "mom
   );
 };
 
-export const Composer = ({ path, writing, moment, onStop, lastOwn }: ComposerParts) => {
+export const Composer = ({ path, writing, moment, onStop, lastOwn, meter }: ComposerParts) => {
   useStore(writing);
   const models = useModels(path, writing.isChoosing);
   const { chips, button } = useChips(writing);
@@ -120,6 +122,7 @@ export const Composer = ({ path, writing, moment, onStop, lastOwn }: ComposerPar
       <div className="composer-bar">
         {button}
         <ChoicesButton models={models} writing={writing} moment={moment} />
+        {meter}
         <div className="composer-buttons">
           {buttonsAt(moment, writing.files.ready.length > 0).map((one) => (
             <DoButton key={one.does} button={one} writing={writing} moment={moment} onStop={onStop} />

@@ -5,7 +5,9 @@ import { type Conversation, requestTitle, turnUsage } from "../conversation-mode
 import { elapsed, now, usageText } from "../format.js";
 import { lackedRole, readOnlyWords } from "../roles.js";
 import type { Item, Session } from "../wire.d.ts";
+import { contextState } from "./context.ts";
 import type { Context } from "./log.ts";
+import { ContextMeter } from "./meter.tsx";
 import { Queue } from "./queue.tsx";
 import { turnState } from "./turn-state.ts";
 
@@ -80,6 +82,7 @@ interface FootParts {
 
 export const FootView = ({ context: { path, reading, foot }, hidden, onShow }: FootParts) => {
   const { conversation, heard } = reading;
+  const fullness = contextState(conversation);
   return (
     <div className="foot">
       <AskBar requests={hidden} onShow={onShow} />
@@ -93,6 +96,7 @@ export const FootView = ({ context: { path, reading, foot }, hidden, onShow }: F
           moment={foot.moment()}
           onStop={() => void foot.steering.stop()}
           lastOwn={foot.lastOwn}
+          meter={fullness !== null && <ContextMeter state={fullness} />}
         />
       ) : (
         <p className="quiet">{readOnlyWords("send-message")}</p>
