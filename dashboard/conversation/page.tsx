@@ -5,20 +5,23 @@ import { createRoot } from "react-dom/client";
 import { isOpen, type Item, textOf } from "../conversation-model.js";
 import { counted, duration, grouped, usageText } from "../format.js";
 import { isLive } from "../project.js";
+import { lackedRole } from "../roles.js";
 import { Fault } from "../ui/fault.tsx";
 import { ApprovalCard, useApprovals } from "./approval.tsx";
 import { FailedTurn, useFailure } from "./failure.tsx";
 import type { Reading } from "../conversation-stream.js";
+import { branchFault } from "./branching.ts";
 import { useFocusKept } from "./focus.ts";
 import { type Around, Foot as ConversationFoot } from "./foot.ts";
 import { FootView } from "./foot-view.tsx";
-import { type Edge, Log } from "./log.ts";
+import { type Edge, Log, type View } from "./log.ts";
 import { Message, Plan, Remarks, Thought } from "./message.tsx";
 import { Clock } from "./parts.tsx";
 import { NextMessages } from "./queue.tsx";
 import { RequestCard } from "./request.tsx";
 import type { Asked } from "./steering.ts";
 import { Explored, Tool } from "./tool.tsx";
+import { TurnMenu } from "./turn-menu.tsx";
 import { type Entry, isSameEntry, type TurnFoot, type TurnHead } from "./turns.ts";
 
 const Head = ({ head: { agent, model, at }, name }: { readonly head: TurnHead; readonly name: string }) => (
@@ -28,8 +31,14 @@ const Head = ({ head: { agent, model, at }, name }: { readonly head: TurnHead; r
   </p>
 );
 
-const Foot = ({ foot: { durationMs, usage, changes } }: { readonly foot: TurnFoot }) => (
-  <p className="turn-foot quiet">
+const Foot = ({
+  foot: { durationMs, usage, changes },
+  menu,
+}: {
+  readonly foot: TurnFoot;
+  readonly menu: ReactNode;
+}) => (
+  <div className="turn-foot quiet">
     {[
       durationMs !== null && duration(durationMs),
       usage !== null && usageText(usage),
@@ -44,7 +53,8 @@ const Foot = ({ foot: { durationMs, usage, changes } }: { readonly foot: TurnFoo
         <span className="removed">{`−${grouped(changes.lines.removed)}`}</span>
       </span>
     )}
-  </p>
+    {menu}
+  </div>
 );
 
 interface OfEntry {
@@ -55,6 +65,8 @@ interface OfEntry {
   readonly asked: Asked;
   /** The code of an error that is said elsewhere. */
   readonly said: string | null;
+  /** Why no session can begin from this turn. Undefined: the reader may start none. */
+  readonly fault: string | null | undefined;
 }
 
 const Content = ({
@@ -80,7 +92,7 @@ const Content = ({
 };
 
 const EntryView = memo(
-  ({ entry: { items, head, foot }, log, name, asked, said }: OfEntry) => {
+  ({ entry: { items, head, foot }, log, name, asked, said, fault }: OfEntry) => {
     const element = useRef<HTMLLIElement>(null);
     useFocusKept(element);
     const [item, ...others] = items;
@@ -107,7 +119,16 @@ const EntryView = memo(
             <Remarks item={item} said={said} />
           </>
         )}
-        {foot !== null && <Foot foot={foot} />}
+        {foot !== null && (
+          <Foot
+            foot={foot}
+            menu={
+              fault !== undefined && (
+                <TurnMenu fault={fault} session={() => log.context.foot.around.session} />
+              )
+            }
+          />
+        )}
       </li>
     );
   },
@@ -115,6 +136,7 @@ const EntryView = memo(
     a.name === b.name &&
     a.asked === b.asked &&
     a.said === b.said &&
+    a.fault === b.fault &&
     a.log === b.log &&
     isSameEntry(a.entry, b.entry),
 );
@@ -191,6 +213,14 @@ const Jump = ({ below, onPress }: { readonly below: number; readonly onPress: ()
   </button>
 );
 
+/** For each entry why no session can begin from it. The workspace is as the last turn left it, until the agent works again. */
+const faultsOf = ({ context: { foot, reading } }: Log, { entries, below }: View) => {
+  if (lackedRole("start-session") !== null) return () => undefined;
+  const rests = below === 0 && reading.conversation.turn.state === "idle";
+  const last = rests ? entries.findLastIndex((entry) => entry.foot !== null) : -1;
+  return (at: number): string | null => branchFault(foot.around.session, at === last);
+};
+
 const Conversation = ({ log }: { readonly log: Log }) => {
   const view = useSyncExternalStore(log.subscribe, log.view);
   const element = useRef<HTMLDivElement>(null);
@@ -200,6 +230,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
   const { entries, edge, follows, below, problem, hidden } = view;
   const { path, reading, foot } = log.context;
   const failure = useFailure(foot.around, reading.conversation);
+  const faultAt = faultsOf(log, view);
   return (
     <>
       <div className="turn">
@@ -227,6 +258,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
                 log={log}
                 name={foot.around.session.agent_name}
                 asked={foot.steering.askedOf(entry.id)}
+                fault={faultAt(at)}
                 said={at === entries.length - 1 ? (failure?.error?.code ?? null) : null}
               />
             ))}

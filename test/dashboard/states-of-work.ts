@@ -146,6 +146,23 @@ export const STATES_OF_WORK: readonly State[] = [
     },
     act: (page) => page.locator(".meter").focus(),
   },
+  {
+    name: "session-branch",
+    hash: SESSION,
+    shows: ".turn-menu",
+    change: (world) => {
+      withFirst({ saved: { state: "complete", files: 3 } })(world);
+      world.conversation.turn = { state: "idle", since: null, waiting_for: null };
+      world.conversation.items = world.conversation.items.filter(
+        ({ status }) => status !== "pending" && status !== "running",
+      );
+    },
+    act: async (page) => {
+      const menus = page.locator(".turn-menu > summary");
+      await menus.first().scrollIntoViewIfNeeded();
+      await menus.first().click();
+    },
+  },
   { name: "session-failed", hash: `${PROJECT}/sessions/${FAILED_ID}`, shows: ".callout" },
   { name: "session-stopped", hash: `${PROJECT}/sessions/${STOPPED_ID}`, shows: ".conversation" },
   {
