@@ -1,4 +1,4 @@
-/** What a reader writes: nothing is lost (C1), and a text with a secret is not stored (C2). */
+/** What a reader writes: nothing is lost, and a text with a secret is not stored (writing.ts C1, C2). */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Message } from "../../../dashboard/composer/outbox.ts";
 import { Writing } from "../../../dashboard/composer/writing.ts";
