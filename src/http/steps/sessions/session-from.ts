@@ -1,11 +1,11 @@
 /** The work with which a session begins that starts from another one. */
 import * as Effect from "effect/Effect";
 import { Saves } from "../../../saves/port.ts";
-import { lackOf } from "../../access.ts";
+import { lackOf } from "../../callers/access.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict } from "../../api/errors.ts";
-import { forbidden, requireRole } from "../../authorize.ts";
-import { gitFailed } from "../../refusals.ts";
+import { forbidden, requireRole } from "../../callers/authorize.ts";
+import { gitFailed } from "../../answers/refusals.ts";
 import { sessionFor } from "../answers.ts";
 
 /** The same who may fetch saved work with git: it may have what the API masks. */
