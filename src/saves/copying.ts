@@ -32,7 +32,15 @@ export const copying = Effect.fnUntraced(
     if (newest === undefined) return null;
     const save = onBranchOf(newest, sessionId, to);
     yield* store.copy(request, { sessionId: to, save });
-    const outcome = { last: save, earlier: [], pending: null, error: null, wip: null, elsewhere: [] };
+    const outcome = {
+      last: save,
+      earlier: [],
+      pending: null,
+      error: null,
+      wip: null,
+      elsewhere: [],
+      lookedAt: null,
+    };
     const redactor = yield* options.redactor(projectId);
     const saved = savedWords({ ...outcome, nodeId: options.nodeId }, redactor);
     return { base: save.base, saved } satisfies CopiedSave;
