@@ -54,14 +54,6 @@ export const checkPicture = (path) => {
   if (!ATTACHMENT.test(path)) throw new Error("the page shows attachments only");
 };
 
-/** A picture that a person attached. @param {string} path of the attachment in the API @param {string} alt */
-export const picture = (path, alt) => {
-  checkPicture(path);
-  const element = h("img", { alt: visible(alt), loading: "lazy", decoding: "async" });
-  element.setAttribute("src", path);
-  return element;
-};
-
 /** Where links in texts of other authors may lead. */
 const OUTSIDE = /^(https?:\/\/|mailto:)/;
 

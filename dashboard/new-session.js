@@ -1,10 +1,10 @@
 /** A new session: what the agent is told, and on which branch, as which agent and with which model it works. */
 import { ApiError, getJson, getJsonOrNull, post, upload } from "./api.js";
-import { faultOfFiles } from "./attachments.js";
+import { faultOfFiles } from "./composer/files.ts";
 import { h } from "./dom.js";
 import { now } from "./format.js";
 import { formView, given } from "./forms.js";
-import { keepUnsent, makeId, payloadOf } from "./outbox.js";
+import { keepUnsent, makeId, payloadOf } from "./composer/outbox.ts";
 import { projectLink } from "./parts.js";
 import { isArchived, projectHead, projectPath } from "./project.js";
 
@@ -127,7 +127,7 @@ const NAME_MAX = 60;
  * @param {string} path of the session in the API @param {string} text @param {File[]} files
  */
 const sendFirst = async (path, text, files) => {
-  /** @type {import("./attachments.js").Attachment[]} */
+  /** @type {import("./composer/files.ts").Attachment[]} */
   const kept = [];
   try {
     for (const file of files) {

@@ -1,6 +1,6 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.js";
-import { clock, moment, relative, shortId } from "./format.js";
+import { moment, relative, shortId } from "./format.js";
 import { lackedRole } from "./roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
@@ -24,9 +24,6 @@ export const time = (at, otherwise = "never") =>
   at
     ? h("time", { datetime: at, title: moment(at) }, relative(at))
     : h("span", { class: "quiet" }, otherwise);
-
-/** The time of the day. @param {string} at */
-export const clockTime = (at) => h("time", { datetime: at, title: moment(at) }, clock(at));
 
 /** @param {string} text */
 export const code = (text) => h("code", {}, text);

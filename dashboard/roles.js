@@ -1,6 +1,5 @@
 /** What the reader's role in the shown project allows. The service decides; the page only leaves out what it would refuse. */
 import { getJson } from "./api.js";
-import { h } from "./dom.js";
 
 /** @typedef {import("./wire.d.ts").ProjectRole} ProjectRole */
 
@@ -88,9 +87,6 @@ const READ_ONLY = {
 /** What a reader sees in place of it. @param {string} action an entry of `READ_ONLY` */
 export const readOnlyWords = (action) =>
   `To ${READ_ONLY[action]}, you need the role ${lackedRole(action)} in the project.`;
-
-/** @param {string} action an entry of `READ_ONLY` */
-export const readOnly = (action) => h("p", { class: "quiet" }, readOnlyWords(action));
 
 /** Whether the reader may open a terminal, as far as the page knows: the service has them, and the role allows it. */
 export const mayOpenTerminal = () =>

@@ -18,7 +18,7 @@ import {
 import { isArchived, isLive, projectHead, projectPath, sessionName } from "./project.js";
 import { lackedRole } from "./roles.js";
 import { isUnsafe, unsavedWords } from "./saved-words.js";
-import { TURN_WORDS } from "./turn.js";
+import { TURN_WORDS } from "./conversation/turn-state.ts";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Session} Session */

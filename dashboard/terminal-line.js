@@ -7,7 +7,7 @@
  *  L3 Its end has a reason in words: the command's code, the service's own reason, or what the service answers when it is asked.
  */
 import { ApiError, getJson } from "./api.js";
-import { makeId } from "./outbox.js";
+import { makeId } from "./composer/outbox.ts";
 
 /** The pause before each attempt to come back. */
 const AGAIN_MS = 1000;

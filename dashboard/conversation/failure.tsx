@@ -1,10 +1,10 @@
 /** Why a session's last turn did not end well: who or what failed, the reason, and what a person can do about it. */
 import { useRef } from "react";
-import type { Around } from "../conversation-foot.js";
 import type { Conversation } from "../conversation-model.js";
 import { projectLink } from "../parts.js";
 import { isLive } from "../project.js";
 import { Callout, Prose } from "../ui/parts.tsx";
+import type { Around } from "./foot.ts";
 
 type LastTurn = NonNullable<Around["session"]["last_turn"]>;
 

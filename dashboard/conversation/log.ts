@@ -5,9 +5,10 @@
  *  L2 A reader at the end stays there while the conversation grows. For all others, the first entry in view stays where it is.
  *  L3 What a reader opened and typed outlasts the elements.
  */
-import type { Around, Foot } from "../conversation-foot.js";
 import { openRequests, placeOf, shownItems } from "../conversation-model.js";
 import type { Reading } from "../conversation-stream.js";
+import type { Item } from "../wire.d.ts";
+import type { Foot } from "./foot.ts";
 import type { Opened } from "./parts.tsx";
 import type { Draft } from "./reply.ts";
 import { entriesOf, type Entry } from "./turns.ts";
@@ -33,7 +34,8 @@ export interface View {
   /** How many items there are below the window. */
   readonly below: number;
   readonly problem: string | null;
-  readonly around: Around;
+  /** Open requests that are not in view, oldest first. */
+  readonly hidden: readonly Item[];
 }
 
 interface Place {
@@ -75,9 +77,9 @@ export class Log {
   #wanted: string | null = null;
   readonly context: Context;
 
-  constructor(context: Context, around: Around) {
+  constructor(context: Context) {
     this.context = context;
-    this.#view = { entries: [], edge: "loading", follows: true, below: 0, problem: null, around };
+    this.#view = { entries: [], edge: "loading", follows: true, below: 0, problem: null, hidden: [] };
     this.opened = {
       has: (name) => this.#opened.has(name),
       set: (name, isOpened) => {
@@ -120,8 +122,8 @@ export class Log {
     };
   };
 
-  /** Shows what the conversation is now. @param around what the page knows beside it */
-  draw(around = this.#view.around): void {
+  /** Shows what the conversation is now. */
+  draw(): void {
     const { conversation, problem } = this.context.reading;
     const { follows } = this.#view;
     const isAtWork = conversation.turn.state !== "idle";
@@ -139,15 +141,11 @@ export class Log {
       edge: this.#edge(),
       below: itemsIn(this.#all.slice(end)),
       problem,
-      around,
     });
   }
 
   /** Called after each drawing. */
   readonly drawn = (): void => {
-    const { foot } = this.context;
-    foot.next.hidden = this.#view.below > 0;
-    foot.draw();
     const anchors = this.#anchors;
     this.#anchors = null;
     if (!this.#view.follows && anchors !== null) this.#keepAt(anchors);
@@ -260,7 +258,10 @@ export class Log {
   /** A request that is in view needs no bar. */
   #tellHidden(): void {
     const open = openRequests(this.context.reading.conversation);
-    this.context.foot.tellHidden(open.filter(({ id }) => !this.#isSeen(id)));
+    const hidden = open.filter(({ id }) => !this.#isSeen(id));
+    const { hidden: before } = this.#view;
+    if (hidden.length !== before.length || hidden.some((item, at) => item !== before[at]))
+      this.#show({ hidden });
   }
 
   #isSeen(id: string): boolean {

@@ -9,13 +9,21 @@ import { Clock, Folded, type Opened, Took } from "./parts.tsx";
 /** The kinds that the service sends as images. */
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-type FilePart = Extract<Item["content"][number], { type: "file" }>;
+/** A file of a message. Without an id it cannot be opened. */
+export interface ShownFile {
+  readonly name: string;
+  readonly media_type: string;
+  readonly attachment_id: string | null;
+}
+
+export const filesIn = ({ content }: Item): readonly ShownFile[] =>
+  content.flatMap((part) => (part.type === "file" ? [part] : []));
 
 const File = ({
   file: { name, media_type: type, attachment_id: id },
   path,
 }: {
-  readonly file: FilePart;
+  readonly file: ShownFile;
   readonly path: string;
 }) => {
   if (id === null)
@@ -42,18 +50,14 @@ const File = ({
 };
 
 /** @param path of the session in the API */
-export const Files = ({ item, path }: { readonly item: Item; readonly path: string }) => {
-  const files = item.content.flatMap((part) => (part.type === "file" ? [part] : []));
-  return (
-    files.length > 0 && (
-      <ul className="files" aria-label="Files">
-        {files.map((file, index) => (
-          <File key={index} file={file} path={path} />
-        ))}
-      </ul>
-    )
+export const Files = ({ files, path }: { readonly files: readonly ShownFile[]; readonly path: string }) =>
+  files.length > 0 && (
+    <ul className="files" aria-label="Files">
+      {files.map((file, index) => (
+        <File key={index} file={file} path={path} />
+      ))}
+    </ul>
   );
-};
 
 /** Statuses that need no word. */
 const USUAL = new Set(["accepted", "completed", "running"]);
@@ -116,7 +120,7 @@ export const Message = ({ item, path }: { readonly item: Item; readonly path: st
       {/* The head of its turn says who the agent is. */}
       {!isAgents && <SaidBy item={item} />}
       <Markdown text={text} isGrowing={isOpen(item)} />
-      <Files item={item} path={path} />
+      <Files files={filesIn(item)} path={path} />
       {isAgents && !USUAL.has(item.status) && <Badge status={item.status} />}
       {text !== "" && !isOpen(item) && (
         <p className="message-tools">

@@ -1,21 +1,27 @@
 /** A session's conversation: a window of its entries, what waits for the reader, and the composer below. */
 import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useSyncExternalStore } from "react";
+import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
-import type { Shown } from "../conversation.js";
-import type { Around } from "../conversation-foot.js";
 import { isOpen, type Item, textOf } from "../conversation-model.js";
 import { counted, duration, grouped, usageText } from "../format.js";
 import { isLive } from "../project.js";
+import { lackedRole } from "../roles.js";
 import { Fault } from "../ui/fault.tsx";
-import type { Asked } from "../steering.js";
 import { ApprovalCard, useApprovals } from "./approval.tsx";
 import { FailedTurn, useFailure } from "./failure.tsx";
+import type { Reading } from "../conversation-stream.js";
+import { branchFault } from "./branching.ts";
 import { useFocusKept } from "./focus.ts";
-import { type Context, type Edge, Log } from "./log.ts";
+import { type Around, Foot as ConversationFoot } from "./foot.ts";
+import { FootView } from "./foot-view.tsx";
+import { type Edge, Log, type View } from "./log.ts";
 import { Message, Plan, Remarks, Thought } from "./message.tsx";
 import { Clock } from "./parts.tsx";
+import { NextMessages } from "./queue.tsx";
 import { RequestCard } from "./request.tsx";
+import type { Asked } from "./steering.ts";
 import { Explored, Tool } from "./tool.tsx";
+import { TurnMenu } from "./turn-menu.tsx";
 import { type Entry, isSameEntry, type TurnFoot, type TurnHead } from "./turns.ts";
 
 const Head = ({ head: { agent, model, at }, name }: { readonly head: TurnHead; readonly name: string }) => (
@@ -25,8 +31,14 @@ const Head = ({ head: { agent, model, at }, name }: { readonly head: TurnHead; r
   </p>
 );
 
-const Foot = ({ foot: { durationMs, usage, changes } }: { readonly foot: TurnFoot }) => (
-  <p className="turn-foot quiet">
+const Foot = ({
+  foot: { durationMs, usage, changes },
+  menu,
+}: {
+  readonly foot: TurnFoot;
+  readonly menu: ReactNode;
+}) => (
+  <div className="turn-foot quiet">
     {[
       durationMs !== null && duration(durationMs),
       usage !== null && usageText(usage),
@@ -41,7 +53,8 @@ const Foot = ({ foot: { durationMs, usage, changes } }: { readonly foot: TurnFoo
         <span className="removed">{`−${grouped(changes.lines.removed)}`}</span>
       </span>
     )}
-  </p>
+    {menu}
+  </div>
 );
 
 interface OfEntry {
@@ -52,6 +65,8 @@ interface OfEntry {
   readonly asked: Asked;
   /** The code of an error that is said elsewhere. */
   readonly said: string | null;
+  /** Why no session can begin from this turn. Undefined: the reader may start none. */
+  readonly fault: string | null | undefined;
 }
 
 const Content = ({
@@ -77,7 +92,7 @@ const Content = ({
 };
 
 const EntryView = memo(
-  ({ entry: { items, head, foot }, log, name, asked, said }: OfEntry) => {
+  ({ entry: { items, head, foot }, log, name, asked, said, fault }: OfEntry) => {
     const element = useRef<HTMLLIElement>(null);
     useFocusKept(element);
     const [item, ...others] = items;
@@ -104,7 +119,16 @@ const EntryView = memo(
             <Remarks item={item} said={said} />
           </>
         )}
-        {foot !== null && <Foot foot={foot} />}
+        {foot !== null && (
+          <Foot
+            foot={foot}
+            menu={
+              fault !== undefined && (
+                <TurnMenu fault={fault} session={() => log.context.foot.around.session} />
+              )
+            }
+          />
+        )}
       </li>
     );
   },
@@ -112,6 +136,7 @@ const EntryView = memo(
     a.name === b.name &&
     a.asked === b.asked &&
     a.said === b.said &&
+    a.fault === b.fault &&
     a.log === b.log &&
     isSameEntry(a.entry, b.entry),
 );
@@ -129,24 +154,23 @@ const EdgeView = ({ edge, onOlder }: { readonly edge: Edge; readonly onOlder: ()
   </div>
 );
 
-/** An element of the frame's older parts. */
-const Own = ({ element }: { readonly element: HTMLElement }) => {
-  const place = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => place.current?.append(element), [element]);
-  return <div ref={place} className="own" />;
-};
-
 interface OfEnds {
   readonly log: Log;
-  readonly around: Around;
   /** The last turn, if it failed. */
   readonly failure: ReturnType<typeof useFailure>;
 }
 
+/** The remedy for a model that does not exist. */
+const chooseModel = ({ writing }: ConversationFoot): void => {
+  // The choice can have the focus once it is shown.
+  flushSync(() => writing.openChoices(true));
+  writing.area.current?.form?.querySelector("select")?.focus();
+};
+
 /** What waits for the reader at the end: calls of the agent, and a turn that failed. */
-const Ends = ({ log, around, failure }: OfEnds) => {
+const Ends = ({ log, failure }: OfEnds) => {
   const { reading, foot } = log.context;
-  const { session } = around;
+  const { session } = foot.around;
   const approvals = useApprovals({ project: session.project_id, session: session.id }, session);
   useLayoutEffect(log.grown, [log, approvals, failure]);
   return (
@@ -160,7 +184,7 @@ const Ends = ({ log, around, failure }: OfEnds) => {
           last={failure}
           project={session.project_id}
           again={foot.tryAgain}
-          chooseModel={foot.chooseModel}
+          chooseModel={() => chooseModel(foot)}
         />
       )}
     </div>
@@ -189,16 +213,24 @@ const Jump = ({ below, onPress }: { readonly below: number; readonly onPress: ()
   </button>
 );
 
+/** For each entry why no session can begin from it. The workspace is as the last turn left it, until the agent works again. */
+const faultsOf = ({ context: { foot, reading } }: Log, { entries, below }: View) => {
+  if (lackedRole("start-session") !== null) return () => undefined;
+  const rests = below === 0 && reading.conversation.turn.state === "idle";
+  const last = rests ? entries.findLastIndex((entry) => entry.foot !== null) : -1;
+  return (at: number): string | null => branchFault(foot.around.session, at === last);
+};
+
 const Conversation = ({ log }: { readonly log: Log }) => {
   const view = useSyncExternalStore(log.subscribe, log.view);
   const element = useRef<HTMLDivElement>(null);
-  const { foot } = log.context;
   useLayoutEffect(() => (element.current === null ? undefined : log.attach(element.current)), [log]);
   useLayoutEffect(log.drawn, [log, view]);
-  useLayoutEffect(foot.composer.fit, [foot]);
   useEscape(log);
-  const { entries, edge, follows, below, problem, around } = view;
-  const failure = useFailure(around, log.context.reading.conversation);
+  const { entries, edge, follows, below, problem, hidden } = view;
+  const { path, reading, foot } = log.context;
+  const failure = useFailure(foot.around, reading.conversation);
+  const faultAt = faultsOf(log, view);
   return (
     <>
       <div className="turn">
@@ -224,14 +256,15 @@ const Conversation = ({ log }: { readonly log: Log }) => {
                 key={entry.id}
                 entry={entry}
                 log={log}
-                name={around.session.agent_name}
+                name={foot.around.session.agent_name}
                 asked={foot.steering.askedOf(entry.id)}
+                fault={faultAt(at)}
                 said={at === entries.length - 1 ? (failure?.error?.code ?? null) : null}
               />
             ))}
           </ol>
-          <Ends log={log} around={around} failure={failure} />
-          <Own element={foot.next} />
+          <Ends log={log} failure={failure} />
+          <NextMessages foot={foot} path={path} hidden={below > 0} />
         </div>
         <p className="jump">
           {!follows && (
@@ -245,35 +278,58 @@ const Conversation = ({ log }: { readonly log: Log }) => {
           )}
         </p>
       </div>
-      <Own element={foot.element} />
+      <FootView context={log.context} hidden={hidden} onShow={log.showRequest} />
     </>
   );
 };
+
+/** A conversation that is shown. */
+export interface Shown {
+  /** Shows what has changed in it. */
+  readonly draw: () => void;
+  /** Shows it with what the page knows beside it. */
+  readonly show: (around: Around) => void;
+  /** Whether the reader is at its end. */
+  readonly follows: () => boolean;
+  readonly end: () => void;
+}
+
+interface Mounted {
+  /** Of the session in the API. */
+  readonly path: string;
+  readonly reading: Reading;
+  readonly around: Around;
+  /** Called when the reader did something, of which she sees the effect immediately. */
+  readonly changed: () => void;
+}
 
 /**
  * Shows a conversation.
  *
  * @param element its place, of class `conversation`
- * @param around what the page knows beside the conversation
  */
-export const mount = (element: HTMLElement, context: Context, around: Around): Shown => {
-  const log = new Log(context, around);
+export const mount = (element: HTMLElement, { path, reading, around, changed }: Mounted): Shown => {
+  const foot = new ConversationFoot(path, reading, { around, changed, sent: () => log.toEnd() });
+  const log = new Log({ path, reading, foot });
   const root = createRoot(element);
   root.render(
     <Fault>
       <Conversation log={log} />
     </Fault>,
   );
-  element.addEventListener("click", ({ target }) => {
-    const pressed = target instanceof Element ? target.closest("button[data-move=request]") : null;
-    const id = pressed?.getAttribute("data-id");
-    if (id !== null && id !== undefined) log.showRequest(id);
-  });
   return {
-    draw: () => log.draw(),
-    show: (next) => log.draw(next),
+    draw: () => {
+      foot.settle();
+      log.draw();
+    },
+    show: (next) => {
+      foot.around = next;
+      log.draw();
+    },
     follows: () => log.view().follows,
-    toEnd: log.toEnd,
-    end: () => root.unmount(),
+    end: () => {
+      root.unmount();
+      foot.outbox.end();
+    },
   };
 };

@@ -1,6 +1,6 @@
 /** A reader's answer to a request: what the form has, and what the service gets. It uses no document. */
 import type { Item } from "../conversation-model.js";
-import type { Reply } from "../steering.js";
+import type { Reply } from "./steering.ts";
 
 export type Request = NonNullable<Item["request"]>;
 export type Question = Request["questions"][number];

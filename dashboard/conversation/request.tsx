@@ -2,7 +2,6 @@
 import { type FormEvent, memo, type ReactNode, useRef } from "react";
 import { isOpen, type Item, requestTitle, textOf } from "../conversation-model.js";
 import { lackedRole, readOnlyWords } from "../roles.js";
-import type { Asked, Steering } from "../steering.js";
 import { Badge, Facts, Prose } from "../ui/parts.tsx";
 import { Denial } from "./denial.tsx";
 import { useFocusKept } from "./focus.ts";
@@ -21,6 +20,7 @@ import {
   type Question,
   type Request,
 } from "./reply.ts";
+import type { Asked, Steering } from "./steering.ts";
 
 export interface Answering {
   readonly steering: Pick<Steering, "answer" | "refuse">;

@@ -1,9 +1,9 @@
 /** Comments for the agent: at their lines until they are sent, and the list with the button that sends them. */
 import { useReducer } from "react";
 import { post } from "../api.js";
+import { makeId } from "../composer/outbox.ts";
 import { counted } from "../format.js";
 import { notice } from "../notices.js";
-import { makeId } from "../outbox.js";
 import { projectLink } from "../parts.js";
 import { isLive, projectPath } from "../project.js";
 import { Act } from "../ui/act.tsx";

@@ -1,10 +1,10 @@
 /** Where a person says what an agent should do, in which project, and starts it. */
 import { useQuery } from "@tanstack/react-query";
-import { type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { ApiError } from "../api.js";
 import { perform } from "../app.js";
-import { faultOfFiles } from "../attachments.js";
-import { grow } from "../composer.js";
+import { AttachButton, ComposerForm, FileChips, GrowingArea } from "../composer/area.tsx";
+import { faultOfFiles } from "../composer/files.ts";
 import { size } from "../format.js";
 import { given } from "../forms.js";
 import { startIn, warmSandbox } from "../new-session.js";
@@ -30,56 +30,6 @@ const Lacks = ({ project }: { readonly project: Project }) => {
         : `${project.name} has no key for a model yet. `}
       <a href={projectLink(project.id, "/setup")}>Set up the project</a>
     </p>
-  );
-};
-
-interface Files {
-  readonly files: readonly File[];
-  readonly onRemove: (file: File) => void;
-}
-
-const FileChips = ({ files, onRemove }: Files) =>
-  files.length > 0 && (
-    <ul className="chips" aria-label="Attached files">
-      {files.map((file, at) => (
-        <li key={`${file.name} ${at}`} className="chip">
-          <span className="chip-name" title={file.name}>
-            {file.name}
-          </span>{" "}
-          <span className="quiet">{size(file.size)}</span>{" "}
-          <button
-            type="button"
-            className="plain"
-            aria-label={`Remove ${file.name}`}
-            onClick={() => onRemove(file)}
-          >
-            ✕
-          </button>
-        </li>
-      ))}
-    </ul>
-  );
-
-const AttachButton = ({ onAdd }: { readonly onAdd: (files: Iterable<File>) => void }) => {
-  const input = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <button type="button" className="quiet-button attach" onClick={() => input.current?.click()}>
-        Attach
-      </button>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        tabIndex={-1}
-        aria-hidden="true"
-        onChange={({ target }) => {
-          onAdd(target.files ?? []);
-          target.value = "";
-        }}
-      />
-    </>
   );
 };
 
@@ -133,28 +83,25 @@ const useStart = (
 };
 
 const Prompt = ({
-  area,
-  draft,
+  draft: { text, write, projectId },
+  onAdd,
 }: {
-  readonly area: RefObject<HTMLTextAreaElement | null>;
   readonly draft: Draft;
+  readonly onAdd: (files: Iterable<File>) => void;
 }) => {
-  const { text, write, projectId } = draft;
-  useLayoutEffect(() => {
-    if (area.current !== null) grow(area.current);
-  }, [area, text]);
+  const area = useRef<HTMLTextAreaElement>(null);
   return (
     <>
       <label className="unseen" htmlFor="prompt">
         What should the agent do?
       </label>
-      <textarea
-        ref={area}
+      <GrowingArea
+        area={area}
         id="prompt"
-        rows={1}
         value={text}
         placeholder="What should the agent do?"
         aria-describedby="prompt-keys"
+        onAdd={onAdd}
         onChange={({ target }) => {
           write(target.value);
           warmSandbox(projectId);
@@ -168,26 +115,23 @@ const Prompt = ({
 };
 
 export const Composer = ({ person, projects }: Composer) => {
-  const form = useRef<HTMLFormElement>(null);
-  const area = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(person, projects);
-  const { files, add, remove, empty } = useFiles(form, area);
+  const { files, add, remove, empty } = useFiles();
   const { isEmpty, fault, refusal, isStarting, start } = useStart(draft, { files, empty });
   const project = projects.find(({ id }) => id === draft.projectId);
   if (project === undefined) return null;
   return (
-    <form
-      ref={form}
-      className="composer start"
-      aria-label="New session"
-      data-filled={!isEmpty}
-      onSubmit={(event) => {
-        event.preventDefault();
-        start();
-      }}
-    >
-      <Prompt area={area} draft={draft} />
-      <FileChips files={files} onRemove={remove} />
+    <ComposerForm label="New session" className="start" isFilled={!isEmpty} onAdd={add} onSubmit={start}>
+      <Prompt draft={draft} onAdd={add} />
+      <FileChips
+        files={files.map(({ name, size: bytes }, at) => ({
+          key: at,
+          name,
+          state: size(bytes),
+          problem: null,
+        }))}
+        onRemove={(at) => remove(Number(at))}
+      />
       {fault !== null && (
         <p className="refusal composer-problem" role="alert">
           {fault}
@@ -197,7 +141,7 @@ export const Composer = ({ person, projects }: Composer) => {
       <Lacks project={project} />
       <div className="composer-bar">
         <Chips projects={projects} project={project} draft={draft} />
-        <AttachButton onAdd={add} />
+        <AttachButton className="quiet-button" onAdd={add} />
         <a className="quiet" href={projectLink(project.id, "/new")}>
           More options
         </a>
@@ -213,6 +157,6 @@ export const Composer = ({ person, projects }: Composer) => {
           </button>
         </span>
       </div>
-    </form>
+    </ComposerForm>
   );
 };

@@ -5,9 +5,8 @@
  *     project, it goes there.
  *  P2 A text that the service refused because of a secret is not kept, until the field was empty once.
  */
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { listenToFiles } from "../composer.js";
 import { type Choice, keepPrompt, lastChoice, lastProjects, readPrompt, rememberChoice } from "./choices.ts";
 
 export type Project = Answer<"GET /v1/projects">["projects"][number];
@@ -60,23 +59,16 @@ export const useDraft = (person: string, projects: readonly Project[]) => {
 export type Draft = ReturnType<typeof useDraft>;
 
 /** Files that are pasted, dropped or chosen. */
-export const useFiles = (
-  form: RefObject<HTMLFormElement | null>,
-  area: RefObject<HTMLTextAreaElement | null>,
-) => {
+export const useFiles = () => {
   const [files, setFiles] = useState<readonly File[]>([]);
-  const add = (added: Iterable<File>): void => {
-    // The list of an input is empty as soon as the input is.
-    const more = [...added];
-    setFiles((before) => [...before, ...more]);
-  };
-  useEffect(() => {
-    if (form.current !== null && area.current !== null) listenToFiles(form.current, area.current, { add });
-  }, [form, area]);
   return {
     files,
-    add,
-    remove: (file: File) => setFiles((before) => before.filter((one) => one !== file)),
-    empty: () => setFiles([]),
+    add: (added: Iterable<File>): void => {
+      // The list of an input is empty as soon as the input is.
+      const more = [...added];
+      setFiles((before) => [...before, ...more]);
+    },
+    remove: (index: number): void => setFiles((before) => before.filter((_, at) => at !== index)),
+    empty: (): void => setFiles([]),
   };
 };

@@ -6,9 +6,9 @@ import { ApprovalCard, useApprovals } from "../conversation/approval.tsx";
 import { useFocusKept } from "../conversation/focus.ts";
 import type { Draft } from "../conversation/reply.ts";
 import { RequestCard } from "../conversation/request.tsx";
+import { Steering } from "../conversation/steering.ts";
 import { applySnapshot, type Conversation, emptyConversation, openRequests } from "../conversation-model.js";
 import { waitView } from "../saved-work.js";
-import { makeSteering, type Steering } from "../steering.js";
 import { Drawn } from "../ui/drawn.tsx";
 import { Prose } from "../ui/parts.tsx";
 import { ActionButton } from "./actions.tsx";
@@ -38,7 +38,7 @@ const useRequests = (session: Place) => {
       // The answer decides in which group the session is.
       if (openRequests(conversation).length < made.ids.length) void perform(() => {});
     };
-    const steering = makeSteering(path, conversation, { changed, told: () => {} });
+    const steering = new Steering(path, conversation, { changed, told: () => {} });
     const made: Known = { conversation, steering, drafts: new Map(), ids: [] };
     return made;
   }, [path]);

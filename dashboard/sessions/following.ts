@@ -1,5 +1,5 @@
 /** What the page of a session follows beside the project's events: the conversation, the work, the log, the ports, what is saved. */
-import { showConversation } from "../conversation.js";
+import { showConversation } from "../conversation/show.ts";
 import { finishedTools } from "../conversation-model.js";
 import { h } from "../dom.js";
 import { followSaves } from "../saved-panel.js";

@@ -66,6 +66,7 @@ const savesOperations = (saves: LocalSaves["Service"]) => ({
   "saves.check": on(saves.check),
   "saves.save": ([request]: Parameters<typeof saves.save>) => saves.save(request),
   "saves.restore": ([request]: Parameters<typeof saves.restore>) => saves.restore(request),
+  "saves.copy": on(saves.copy),
   "saves.compare": on(saves.compare),
   "saves.diff": on(saves.diff),
   "saves.forgetEarlier": on(saves.forgetEarlier),

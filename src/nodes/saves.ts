@@ -268,6 +268,7 @@ const make = Effect.gen(function* () {
       );
     }),
     restore: restorer(way, own),
+    copy: (request) => at(request, { operation: "copy", given: [request] }, own.copy(request)),
     check: (place) => Effect.asVoid(Effect.flatMap(placeOf(place), reach)),
     compare: (place, which) =>
       at(

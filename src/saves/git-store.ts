@@ -134,6 +134,13 @@ const makeStore = (options: GitStoreOptions, directory: SavesDirectory): SaveSto
       Effect.scoped(
         Effect.flatMap(part(place, `earlier/${save.sandboxId}`), (writer) => writer.finish(save)),
       ),
+    copy: ({ projectId, sessionId: from }, { sessionId, save }) =>
+      Effect.gen(function* () {
+        const { prefix } = yield* directory.session({ projectId, sessionId: from });
+        const { path, turns, prefix: to } = yield* directory.session({ projectId, sessionId });
+        yield* turns.shared;
+        yield* (yield* beginPart({ path, prefix, ref: `${to}/last` })).finish(save);
+      }).pipe(Effect.scoped),
     setAside: (place) => at(place, setAside),
     keepTurn: (place, turn) => at(place, (repository) => keepTurn(repository, turn)),
     forgetEarlier: (place, sandboxIds) => at(place, (repository) => forgetEarlier(repository, sandboxIds)),

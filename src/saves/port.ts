@@ -40,6 +40,19 @@ export interface RestoreRequest extends SavePlace {
   readonly away?: readonly string[];
 }
 
+/** `sessionId`: whose newest save it is. */
+export interface CopyRequest extends SavePlace {
+  /** The id of a session of the same project that is about to begin. */
+  readonly to: string;
+}
+
+export interface CopiedSave {
+  /** The pushed commit from which its files differ: the new session's branch begins there. Null: unknown. */
+  readonly base: string | null;
+  /** What the new session says of it. */
+  readonly saved: Saved;
+}
+
 /** The save of an earlier sandbox. Absent: the last save. */
 export interface WhichSave {
   readonly save?: string;
@@ -68,6 +81,8 @@ export class Saves extends Context.Service<
     readonly save: (request: SaveRequest) => Effect.Effect<Saved>;
     /** Gives a booting sandbox the saves of its session. Never fails: `error` and `skipped` say what did not come back. */
     readonly restore: (request: RestoreRequest) => Effect.Effect<Restored>;
+    /** Makes the newest save of a session that of another one, too. Null: nothing was saved yet. */
+    readonly copy: (request: CopyRequest) => Effect.Effect<CopiedSave | null, GitError>;
     /** Fails with `away` while the node that has the saves cannot be reached. */
     readonly check: (place: SavePlace) => Effect.Effect<void, GitError>;
     /** The changes that the saved work adds to the session's branch. Null: there is no saved work. */

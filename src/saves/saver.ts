@@ -12,7 +12,8 @@ import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Sessions } from "../store/ports/sessions/sessions.ts";
 import { Measures } from "../telemetry/port.ts";
-import type { RestoreRequest, SaveRequest } from "./port.ts";
+import { copying } from "./copying.ts";
+import type { CopyRequest, RestoreRequest, SaveRequest } from "./port.ts";
 import { restoration } from "./restoring.ts";
 import { Saving, type SaverOptions, type SaverParts } from "./saving.ts";
 import { SaveStore } from "./store.ts";
@@ -77,7 +78,8 @@ export const makeSaver = Effect.fnUntraced(function* (options: SaverOptions) {
       (turns) => Effect.sync(() => leave(request.sessionId, turns)),
     );
   const restore = (request: RestoreRequest): Effect.Effect<Restored> => restoration(request, parts);
+  const copy = (request: CopyRequest) => copying(request, parts);
   const unreached = (request: SaveRequest, error: string): Effect.Effect<Saved> =>
     Effect.tap(new Saving(request, parts).unreached(error), (saved) => Effect.sync(() => measure(saved)));
-  return { save, restore, unreached };
+  return { save, restore, copy, unreached };
 });

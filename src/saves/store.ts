@@ -80,6 +80,11 @@ export class SaveStore extends Context.Service<
     ) => Effect.Effect<AsyncIterable<StoredContent>, SaveStoreError, Scope.Scope>;
     /** Replaces the earlier save of the same sandbox by one with fewer contents. */
     readonly replaceEarlier: (place: SavePlace, save: Save) => Effect.Effect<void, SaveStoreError>;
+    /** Makes this the last save of another session of the project, which has none. It names objects of this session's saves. */
+    readonly copy: (
+      place: SavePlace,
+      to: { readonly sessionId: string; readonly save: Save },
+    ) => Effect.Effect<void, SaveStoreError>;
     /** The last save becomes an earlier one, before a new sandbox's first save. */
     readonly setAside: (place: SavePlace) => Effect.Effect<void, SaveStoreError>;
     /** Keeps the last save for a turn, and deletes the oldest kept one beyond fifty. */

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
 import { Fires, type NewFire } from "../../src/store/ports/triggers/fires.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
@@ -39,6 +40,20 @@ export const checkAdmission = (check: Check): void => {
         const page = yield* list(world.projectId, { limit: 10, cursor: null, status: "provisioning" });
         expect(page.items).toHaveLength(2);
         expect(page.items[0]).toMatchObject({ createdBy: world.userId, origin: "session", fireId: null });
+      }),
+    );
+
+    check(
+      "gives a session the saved work with which it begins",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const saved = { ...NOTHING_TO_SAVE, files: 1 };
+        const { admit } = yield* Admissions;
+        const { get } = yield* Sessions;
+        const [one, other] = [wish(world, { saved }), wish(world)];
+        yield* admit(world.accountId, [one, other]);
+        expect(yield* get(one.session.id)).toMatchObject({ saved, restoreSaved: true });
+        expect(yield* get(other.session.id)).toMatchObject({ saved: null, restoreSaved: false });
       }),
     );
 

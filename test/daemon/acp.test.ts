@@ -51,6 +51,11 @@ describe("an agent's turn", () => {
     const usages = agentItems(scripted).flatMap(({ usage }) => usage ?? []);
     const once = { input_tokens: 12, output_tokens: 5, cached_tokens: 2, cost_usd: 0.25 };
     expect(usages).toEqual([once, once]);
+    const contexts = agentItems(scripted).flatMap(({ context }) => context ?? []);
+    expect(contexts).toEqual([
+      { tokens: 1, size: 2 },
+      { tokens: 1, size: 2 },
+    ]);
   });
 
   test("keeps a text of 1,048,576 characters and says how many it dropped", async () => {

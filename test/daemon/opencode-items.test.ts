@@ -50,6 +50,8 @@ describe("opencode's listing", () => {
       status: "completed",
       turn_id: sent?.native_id,
       usage: { input_tokens: 100, output_tokens: 20, cached_tokens: 40, cost_usd: 0.0001 },
+      // The prompt's tokens include cached ones.
+      context: { tokens: 120, size: null },
     });
   });
 

@@ -61,7 +61,7 @@ const start = () => {
       content.map((one) => (one.type === "text" ? one.text : "")).join(""),
       error?.code ?? null,
     ]);
-  return { overflow, message, part, text, take, shown };
+  return { overflow, message, part, text, take, shown, items, conversation };
 };
 
 const note = (words: string): unknown => expect.stringContaining(words);
@@ -130,4 +130,27 @@ test("shows what a person writes after a summary", () => {
   message(7, "user");
   text(7, "Do it.");
   expect(shown().filter(([, , words]) => words === "Do it.")).toHaveLength(2);
+});
+
+test("tells how full the model's context is, and that a summary has replaced what was before", () => {
+  const { overflow, message, text, items, conversation } = start();
+  conversation.sized(new Map([["p/m", 1000]]));
+  const tokens = { input: 700, output: 50, reasoning: 0, cache: { read: 200, write: 0 } };
+  const call = { providerID: "p", modelID: "m", tokens, finish: "stop" };
+  overflow();
+  const told = () =>
+    [...items.values()].flatMap(({ context, compacts }) =>
+      context === undefined ? (compacts ?? []) : context,
+    );
+  expect(told()).toEqual([]);
+  // The call for the summary reads what the summary replaces.
+  text(4, "SUMMARY");
+  message(4, "assistant", { ...call, parentID: idOf(3), summary: true, time: { completed: 4 } });
+  expect(told()).toEqual([true]);
+  message(6, "assistant", { ...call, parentID: idOf(3), time: { completed: 6 } });
+  text(6, "OK");
+  expect(told()).toEqual([true, { tokens: 950, size: 1000 }]);
+  message(7, "assistant", { ...call, modelID: "other", parentID: idOf(3), time: { completed: 7 } });
+  text(7, "OK");
+  expect(told().at(-1)).toEqual({ tokens: 950, size: null });
 });

@@ -23,6 +23,15 @@ const withHeldQueue = (world: World): void => {
   world.conversation.held = true;
 };
 
+const withSave = (world: World): void => {
+  const [session = {}, ...others] = world.sessions;
+  world.sessions = [{ ...session, saved: { state: "complete", files: 1 } }, ...others];
+  world.conversation = conversationOf([
+    sampleItem("asked", { role: "user", status: "accepted", ...text("Do it.") }),
+    sampleItem("said", text("I did it.")),
+  ]);
+};
+
 const withSuspension = (world: World): void => {
   const [session = {}, ...others] = world.sessions;
   const me = world.me["user"] as { readonly id: string };
@@ -51,6 +60,20 @@ export const TALK_ACTIONS: readonly Action[] = [
       await press("Give my credentials back");
     },
     writes: `POST ${API}/own-credentials/give-back {}`,
+  },
+  {
+    name: "begins a session from a turn",
+    hash: SESSION,
+    shows,
+    change: withSave,
+    does: async ({ write, press }) => {
+      await press("Actions for this turn");
+      await press("New session from here");
+      await write("What should the agent do?", "Try it in French.");
+      await press("Start session");
+    },
+    writes: `POST /v1/projects/${PROJECT_ID}/sessions {"from":{"session_id":"${SESSION_ID}"},"initial_prompt":"Try it in French.","agent_name":"release-notes"}`,
+    leads: `#/projects/${PROJECT_ID}/sessions/0199aaaa-0000-7000-8000-000000000001`,
   },
   {
     name: "queues a message",

@@ -108,7 +108,12 @@ const said = (prompt: string): Json[] => [
     status: "failed",
     error: { code: "exit_127", message: "The command ended with code 127." },
   }),
-  sampleItem("i-answer", { ...text(ANSWER), model: "openai/gpt-5", usage: SPENT }),
+  sampleItem("i-answer", {
+    ...text(ANSWER),
+    model: "openai/gpt-5",
+    usage: SPENT,
+    context: { tokens: 122_000, size: 200_000 },
+  }),
   sampleItem("i-asked", {
     kind: "request",
     status: "completed",

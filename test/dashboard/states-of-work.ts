@@ -1,6 +1,6 @@
 /** States of sessions with work beside them, of empty lists, of forms and questions about work, and of the views of a state. */
 import type { World } from "./fake-service.ts";
-import { sampleItem } from "./sample-conversation.ts";
+import { sampleItem, text } from "./sample-conversation.ts";
 import { toolsConversation } from "./sample-tools.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { DELETED } from "./fake-settings.ts";
@@ -125,6 +125,42 @@ export const STATES_OF_WORK: readonly State[] = [
       world.sandbox = { ...world.sandbox, status: "provisioning", active_at: null };
       world.conversation.items = world.conversation.items.slice(0, 1);
       world.conversation.turn = { state: "idle", since: null, waiting_for: null };
+    },
+  },
+  {
+    name: "session-compacted",
+    hash: SESSION,
+    shows: ".meter",
+    change: (world) => {
+      const note =
+        "The agent runtime replaced the conversation so far with a summary, to fit the model's context.";
+      const { conversation } = world;
+      const seq = conversation.seq + 1;
+      const item = sampleItem("i-compacted", { kind: "note", role: null, compacts: true, ...text(note) });
+      conversation.items = [
+        ...conversation.items.filter(({ status }) => status !== "pending" && status !== "running"),
+        { ...item, seq, place: seq },
+      ];
+      conversation.seq = seq;
+      world.conversation.turn = { state: "idle", since: null, waiting_for: null };
+    },
+    act: (page) => page.locator(".meter").focus(),
+  },
+  {
+    name: "session-branch",
+    hash: SESSION,
+    shows: ".turn-menu",
+    change: (world) => {
+      withFirst({ saved: { state: "complete", files: 3 } })(world);
+      world.conversation.turn = { state: "idle", since: null, waiting_for: null };
+      world.conversation.items = world.conversation.items.filter(
+        ({ status }) => status !== "pending" && status !== "running",
+      );
+    },
+    act: async (page) => {
+      const menus = page.locator(".turn-menu > summary");
+      await menus.first().scrollIntoViewIfNeeded();
+      await menus.first().click();
     },
   },
   { name: "session-failed", hash: `${PROJECT}/sessions/${FAILED_ID}`, shows: ".callout" },

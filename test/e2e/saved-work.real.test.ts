@@ -68,6 +68,18 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
     await session.stop();
   });
 
+  it("is there in a new session that begins from it", { timeout: TEST_MS }, async () => {
+    const session = await LiveSession.startIn(life, projectId);
+    await session.run(WORK);
+    await session.call("POST", "stop", { save: "require" });
+    const from = { session_id: session.path.split("/").at(-1) ?? "" };
+    const other = await LiveSession.startIn(life, projectId, { from });
+    expect((await shown(other))["restored"]).toMatchObject({ error: null, renamed: [], skipped: [] });
+    await other.run(CHECK);
+    await other.run(`[ "$(git symbolic-ref --short HEAD)" = ${other.path.split("/").at(-1)} ]`);
+    await other.stop();
+  });
+
   it("can be fetched by a person, and is in no clone", { timeout: TEST_MS }, async () => {
     const session = await LiveSession.startIn(life, projectId);
     await session.run("printf 'large content' > media.bin && echo secretly > .env");

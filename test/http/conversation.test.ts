@@ -73,6 +73,7 @@ describe("a session's conversation", () => {
   it("has what the agent did, newest first, in pages that do not overlap", async () => {
     const sid = await runSession(service, pid, { initial_prompt: "Begin" });
     const answers = [1, 2, 3, 4].map((rev) => nativeItem(`m${rev}`, rev, { usage: tokens(10, 0.5) }));
+    Object.assign(answers[3] ?? {}, { context: { tokens: 20, size: 100 }, compacts: true });
     service.daemon.conversation.say(sid, ...answers.map((item) => ({ type: "item" as const, item })));
     const all = await eventually(async () => {
       const items = await itemsOf(sid);
@@ -88,6 +89,8 @@ describe("a session's conversation", () => {
       "Begin",
     ]);
     expect(Object.keys(all[0] ?? {})).not.toContain("native_id");
+    expect(all[0]).toMatchObject({ context: { tokens: 20, size: 100 }, compacts: true });
+    expect(Object.keys(all[1] ?? {})).not.toContain("context");
     const paged: Fields[] = [];
     for (let query: string | null = "?limit=2"; query !== null;) {
       const page: Fields = await read(sid, query);

@@ -114,3 +114,53 @@ describe("the saves of a project", () => {
     expect(record.filter(({ action }) => action === "session.save_deleted")).toHaveLength(1);
   });
 });
+
+const begin = (body: object, token?: string) =>
+  service.request("POST", `/v1/projects/${pid}/sessions`, { body, ...(token !== undefined && { token }) });
+const beginRefused = async (body: object) => {
+  const answer = await begin(body);
+  return [answer.status, fields(answer)["code"]];
+};
+const saved = (sid: string): void => {
+  service.saves.of(sid).last = { sandboxId: randomUUID(), at: 1, files: new Map([["a.txt", "1"]]) };
+};
+const sizes = async () =>
+  fields(await service.request("GET", `/v1/projects/${pid}/saves`))["sessions"] as readonly unknown[];
+
+describe("a session that begins from another one", () => {
+  it("has a copy of its saved work, and its commit as base", async () => {
+    const sid = await runSession(service, pid);
+    const { base_commit: base } = fields(await service.request("GET", path(sid)));
+    saved(sid);
+    const made = fields(
+      expectStatus(await begin({ from: { session_id: sid }, initial_prompt: "Go on" }), 201),
+    );
+    expect(made).toMatchObject({ base_ref: base, base_commit: base, saved: { files: 1 } });
+    expectStatus(await service.request("DELETE", path(String(made["id"]))), 204);
+    // The first one keeps its own.
+    expect(service.saves.of(sid).last?.files.size).toBe(1);
+  });
+
+  it("needs a save, a session of the project, and no other base", async () => {
+    const sid = await runSession(service, pid);
+    const from = { session_id: sid };
+    expect(await beginRefused({ from })).toEqual([409, "nothing_saved"]);
+    saved(sid);
+    expect(await beginRefused({ from, base_ref: "main" })).toEqual([400, "invalid_request"]);
+    expect(await beginRefused({ from: { session_id: randomUUID() } })).toEqual([404, "not_found"]);
+    // A copy for a session that does not begin is removed.
+    const before = (await sizes()).length;
+    expect((await beginRefused({ from, agent_name: "nobody" }))[0]).toBe(422);
+    expect((await sizes()).length).toBe(before);
+    service.saves.isAway = true;
+    expect(await beginRefused({ from })).toEqual([503, "node_away"]);
+    service.saves.isAway = false;
+  });
+
+  it("is a person's: no agent's token takes another session's saved work", async () => {
+    const sid = await runSession(service, pid);
+    saved(sid);
+    const token = await agentToken(service.databaseUrl, sid);
+    expect((await begin({ from: { session_id: sid } }, token)).status).toBe(403);
+  });
+});

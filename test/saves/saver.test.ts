@@ -533,3 +533,35 @@ test("a restoration sends all saves, oldest first, and the next save takes the p
   expect(saved).not.toHaveProperty("earlier");
   expect(twin.of(SESSION).last?.items[0]?.object).toBe(objectId(Buffer.from("one")));
 });
+
+test("a session that begins from another one has its newest save, on a branch of its own name", async () => {
+  const { copy } = await saver();
+  const copied = () =>
+    Effect.runPromise(
+      copy({ projectId: "project", sessionId: SESSION, to: "next" }) as Effect.Effect<unknown>,
+    );
+  expect(await copied()).toBeNull();
+  workspace.files.set("a", "one");
+  await save();
+  const { last } = twin.of(SESSION);
+  if (last === null) throw new Error("nothing was saved");
+  const commits = [
+    { repository: "", ref: `refs/heads/${SESSION}`, commit: TIP, within: null, size: 0, object: null },
+    { repository: "inner", ref: `refs/heads/${SESSION}`, commit: TIP, within: null, size: 0, object: null },
+  ];
+  const head = { ref: `refs/heads/${SESSION}`, commit: TIP };
+  twin.of(SESSION).last = { ...last, head, commits };
+  expect(await copied()).toMatchObject({
+    base: TIP,
+    saved: { state: "complete", files: 1, commits: 2, node: "node" },
+  });
+  expect(twin.of("next").last).toEqual({
+    ...last,
+    head: { ...head, ref: "refs/heads/next" },
+    commits: [{ ...commits[0], ref: "refs/heads/next" }, commits[1]],
+  });
+  // The newest one may be of an earlier sandbox.
+  twin.of(SESSION).earlier.push(last);
+  twin.of(SESSION).last = null;
+  expect(await copied()).toMatchObject({ saved: { files: 1 } });
+});

@@ -168,6 +168,27 @@ describe("the store of saves", () => {
     }),
   );
 
+  live("copies a save to another session of the project, and only what the first one has", () =>
+    Effect.gen(function* () {
+      const place = newPlace();
+      const other = newPlace(place.projectId);
+      const saves = yield* SaveStore;
+      const last = saveOf({ a: "one" });
+      yield* store(place, last, ["one"]);
+      const copy = { ...last, head: { ref: `refs/heads/${other.sessionId}`, commit: null } };
+      yield* saves.copy(place, { sessionId: other.sessionId, save: copy });
+      yield* saves.remove(place);
+      expect(yield* saves.load(other)).toEqual({ last: copy, earlier: [] });
+      expect(yield* read(other, blob("one"))).toEqual(["one"]);
+      // The contents of a third session are not this one's to give.
+      const stranger = newPlace(place.projectId);
+      yield* store(stranger, saveOf({ b: "secret" }), ["secret"]);
+      const wanted = { sessionId: randomUUID(), save: saveOf({ b: "secret" }) };
+      yield* Effect.flip(saves.copy(other, wanted));
+      expect((yield* saves.load({ ...place, sessionId: wanted.sessionId })).last).toBeNull();
+    }),
+  );
+
   live("replaces an earlier save by a part of it, and the last one stays", () =>
     Effect.gen(function* () {
       const place = newPlace();

@@ -33,6 +33,7 @@ const anyItem = fc.record({
   content: fc.array(fc.record({ type: fc.constant("text" as const), text: fc.string({ unit: "binary" }) }), {
     maxLength: 2,
   }),
+  context: fc.option(fc.record({ tokens: fc.double(), size: fc.option(fc.nat(9)) })),
   usage: fc.option(fc.record({ count: fc.nat(9), cost: fc.double({ min: 0, max: 1, noNaN: true }) })),
 });
 const anyTurn = fc.record({
@@ -91,8 +92,12 @@ const play = Effect.fnUntraced(function* (steps: readonly Step[]) {
     const current = sandboxes.at(-1) ?? "";
     switch (step.op) {
       case "note": {
-        const items = step.items.map(({ native_id, rev, usage, ...fields }) =>
-          nativeItem(native_id, rev, { ...fields, usage: usage && tokens(usage.count, usage.cost) }),
+        const items = step.items.map(({ native_id, rev, usage, context, ...fields }) =>
+          nativeItem(native_id, rev, {
+            ...fields,
+            ...(context !== null && { context }),
+            usage: usage && tokens(usage.count, usage.cost),
+          }),
         );
         const sandboxId = step.isCurrent ? current : (sandboxes.at(-2) ?? current);
         return yield* conversations.note(

@@ -89,6 +89,12 @@ export class SaveStoreTwin {
         const kept = this.of(sessionId);
         kept.earlier = kept.earlier.map((one) => (one.sandboxId === save.sandboxId ? save : one));
       }),
+    copy: ({ sessionId: from }, { sessionId, save }) =>
+      Effect.sync(() => {
+        const kept = this.of(sessionId);
+        kept.last = save;
+        for (const [object, content] of this.of(from).objects) kept.objects.set(object, content);
+      }),
     setAside: ({ sessionId }) =>
       Effect.sync(() => {
         const kept = this.of(sessionId);

@@ -106,6 +106,15 @@ export class SimulatedSaves {
           Effect.suspend(() => this.restoring),
           Effect.sync(() => this.#restore(sessionId, sandboxId)),
         ),
+      copy: ({ sessionId, to }) =>
+        this.#reached(() => {
+          const files = this.merged(sessionId);
+          const { last, earlier } = this.of(sessionId);
+          const newest = last ?? earlier.at(-1);
+          if (newest === undefined) return null;
+          this.of(to).last = { ...newest, files: new Map(files) };
+          return { base: null, saved: this.#said(to, { pending: [], error: null }) };
+        }),
       check: () => this.#reached(() => undefined),
       compare: () => Effect.succeed(null),
       diff: () => Effect.succeed(""),

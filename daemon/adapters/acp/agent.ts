@@ -14,11 +14,11 @@ import * as Schema from "effect/Schema";
 import type { TurnError } from "../../../src/domain/session/last-turn.ts";
 import type { RequestAnswer } from "../../../src/domain/conversation/steering.ts";
 import type { HttpFailure } from "../../http/client.ts";
-import type { Usage } from "../../../src/domain/conversation/conversation.ts";
+import type { ContextUse } from "../../../src/domain/conversation/conversation.ts";
 import type { GatewayCalls, Refused } from "../../agent/gateway-calls.ts";
 import type { Pipes } from "../../agent/process.ts";
 import { AcpChoices } from "./choices.ts";
-import { AcpConversation, type Sent } from "./conversation.ts";
+import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
 import { AcpRequests, allowed } from "./requests.ts";
 import {
   costIn,
@@ -96,6 +96,8 @@ export class AcpAgent {
   readonly #requests: AcpRequests;
   /** What the session costs so far, US dollars, and how much of it the turns before have told. */
   #cost = { all: 0, told: 0 };
+  /** Told in the present turn. */
+  #context: ContextUse | null = null;
 
   constructor(options: AcpAgentOptions) {
     this.#options = options;
@@ -225,7 +227,7 @@ export class AcpAgent {
   fail(sent: Sent, error: TurnError): void {
     this.conversation.begin(sent);
     this.#observers?.turns.turn(true);
-    this.#end({ state: "failed", error }, null);
+    this.#end({ state: "failed", error }, { usage: null });
   }
 
   /** Ends the present turn. False: no turn is in progress. */
@@ -284,7 +286,10 @@ export class AcpAgent {
     if (session.wire.isClosed) return;
     if (update.sessionUpdate === "config_option_update") session.choices.options(update.configOptions);
     if (update.sessionUpdate === "current_mode_update") session.choices.chosen("mode", update.currentModeId);
-    if (update.sessionUpdate === "usage_update") this.#cost.all = costIn(update) ?? this.#cost.all;
+    if (update.sessionUpdate === "usage_update") {
+      this.#cost.all = costIn(update) ?? this.#cost.all;
+      this.#context = { tokens: update.used, size: update.size > 0 ? update.size : null };
+    }
     this.conversation.take(update);
     const turn = this.#turn;
     if (turn === null) return;
@@ -345,31 +350,34 @@ export class AcpAgent {
     if (turn === null || turn.session.wire !== wire || turn.stoppedMs === null) return;
     const state = turn.bound === null ? "interrupted" : "failed";
     const end: TurnEnd = { state, error: turn.bound ?? NOT_STOPPED, isOurs: true };
-    this.conversation.end({ status: "interrupted", error: null }, this.#usage(null));
+    this.conversation.end({ status: "interrupted", error: null }, this.#spent(null));
     this.#observers?.turns.ended(end);
     this.#observers?.turns.turn(false);
   }
 
   /** @param answer the agent's, to its prompt. Null without one */
-  #usage(answer: unknown): Usage | null {
+  #spent(answer: unknown): Spent {
     const { all, told: before } = this.#cost;
     this.#cost = { all, told: all };
     const passed = this.#options.gateway?.passed.sum ?? null;
-    return usageOf(answer, { costUsd: Math.max(0, all - before), passed });
+    const usage = usageOf(answer, { costUsd: Math.max(0, all - before), passed });
+    const context = this.#context;
+    this.#context = null;
+    return { usage, ...(context !== null && { context }) };
   }
 
   #answered(turn: Turn, told: TurnEnd, answer: unknown): void {
     if (this.#turn !== turn) return;
-    const usage = this.#usage(answer);
-    if (turn.bound !== null) this.#end({ state: "failed", error: turn.bound }, usage);
+    const spent = this.#spent(answer);
+    if (turn.bound !== null) this.#end({ state: "failed", error: turn.bound }, spent);
     // An agent may answer a turn that was stopped as if it had completed.
-    else this.#end(turn.stoppedMs === null ? told : INTERRUPTED, usage);
+    else this.#end(turn.stoppedMs === null ? told : INTERRUPTED, spent);
   }
 
-  #end(end: TurnEnd, usage: Usage | null): void {
+  #end(end: TurnEnd, spent: Spent): void {
     this.#turn = null;
     this.#requests.cancelAll();
-    this.conversation.end({ status: end.state, error: end.error }, usage);
+    this.conversation.end({ status: end.state, error: end.error }, spent);
     this.#observers?.turns.ended(end);
     this.#observers?.turns.turn(false);
     this.#tellTurn();

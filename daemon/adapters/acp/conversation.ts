@@ -6,7 +6,7 @@
  *  R2 At most one text is open. It ends when something else begins.
  *  R3 When a turn ends, its items end.
  *  R4 A late update of a former turn's tool call changes nothing.
- *  R5 The turn's usage is in its last item.
+ *  R5 The turn's usage is in its last item, with how full the context is then.
  */
 import { randomBytes } from "node:crypto";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
@@ -16,7 +16,6 @@ import {
   TEXT_KEPT_MAX,
   type ContentPart,
   type ItemError,
-  type Usage,
 } from "../../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../../src/domain/text.ts";
 import type { ConversationObserver, ItemDraft } from "../adapter.ts";
@@ -62,6 +61,9 @@ interface Turn {
 }
 
 /** How a turn's open items end. */
+/** What a turn used. */
+export type Spent = Pick<ItemDraft, "usage" | "context">;
+
 export interface ItemEnd {
   readonly status: "completed" | "failed" | "interrupted";
   readonly error: ItemError | null;
@@ -176,7 +178,7 @@ export class AcpConversation {
   }
 
   /** R3. */
-  end(end: ItemEnd, usage: Usage | null): void {
+  end(end: ItemEnd, spent: Spent): void {
     const turn = this.#turn;
     const hadText = turn.text !== null;
     this.#endText(end);
@@ -188,9 +190,10 @@ export class AcpConversation {
     }
     turn.tools.clear();
     const isTold = end.error === null || hadText;
-    if (!isTold || (usage !== null && turn.last === null))
+    if (!isTold || (spent.usage !== null && turn.last === null))
       this.#report({ ...this.#frame("message", this.#nextId()), ...end, completed_at: this.#now() });
-    if (usage !== null && turn.last !== null) this.#report({ ...turn.last, usage });
+    const isSpent = spent.usage !== null || spent.context !== undefined;
+    if (isSpent && turn.last !== null) this.#report({ ...turn.last, ...spent });
     this.#turn = newTurn(null, turn.model);
     // Late tellings about this turn's calls are still known as such (R4).
     for (const id of turn.over) this.#turn.over.add(id);

@@ -86,6 +86,9 @@ export class OpencodeConversation {
   /** Events that came before. */
   #waiting: unknown[] = [];
 
+  /** How many tokens the context of each model can hold, as far as it is known. */
+  #contextSizes: ReadonlyMap<string, number> = new Map();
+
   readonly #passed: Pick<PassedCalls, "tokensOf">;
   constructor(passed: Pick<PassedCalls, "tokensOf">) {
     this.#passed = passed;
@@ -124,6 +127,11 @@ export class OpencodeConversation {
     this.#waiting = [];
     this.#isListed = false;
     for (const { parts } of this.#messages.values()) for (const held of parts.values()) held.isExact = false;
+  }
+
+  /** @param sizes how many tokens the context of each model can hold, by `provider/model` */
+  sized(sizes: ReadonlyMap<string, number>): void {
+    this.#contextSizes = sizes;
   }
 
   /** Takes an event of the stream. Until the listing is taken, events wait. */
@@ -316,7 +324,11 @@ export class OpencodeConversation {
       : [];
     if (isUser && !this.#handedOver.has(info.id) && isRepetition(info.id, session.map(recordOf))) return;
     const infos = session.map((one) => one.info);
-    const place = { ...this.#placeOf(info), summary: isUser ? summaryState(recorded, infos) : null };
+    const place = {
+      ...this.#placeOf(info),
+      summary: isUser ? summaryState(recorded, infos) : null,
+      contextSize: this.#contextSizes.get(`${info.providerID}/${info.modelID}`) ?? null,
+    };
     // A note stands for it: the summary that was asked for.
     const isReplaced = info.error === undefined && this.#overflowed.has(info.id);
     for (const item of itemsOf(recorded, place))

@@ -38,6 +38,8 @@ export interface Place {
   readonly turnId: string | null;
   /** For a message that asks for a summary: what became of it. */
   readonly summary?: SummaryState | null;
+  /** For a message of the model: how many tokens its context can hold. Null: not known. */
+  readonly contextSize?: number | null;
 }
 
 export const TOP: Place = { parentId: null, turnId: null };
@@ -93,6 +95,7 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
       content: note === null ? content : [{ type: "text", text: note }],
       created_at: info.time.created,
       completed_at: isOpen ? null : info.time.created,
+      ...(note === SUMMARY_NOTES.made && { compacts: true }),
     },
   ];
 };
@@ -133,8 +136,20 @@ const modelItems = (info: MessageInfo, parts: readonly Part[], place: Place): re
   const isOpen = end === null || items.some(({ status }) => !isClosed(status));
   const whole = isOpen || (isTold && isCounted) ? items : [...items, ownItem(info, place, { end, parts })];
   const last = whole.at(-1);
-  return last === undefined ? [] : [...whole.slice(0, -1), { ...last, usage }];
+  return last === undefined
+    ? []
+    : [...whole.slice(0, -1), { ...last, usage, ...contextOf(info, usage, place) }];
 };
+
+/** A call for a summary reads what the summary replaces. */
+const contextOf = (
+  { summary }: MessageInfo,
+  usage: Usage | null,
+  { parentId, contextSize = null }: Place,
+): Pick<ItemDraft, "context"> =>
+  usage === null || parentId !== null || summary === true
+    ? {}
+    : { context: { tokens: usage.input_tokens + usage.output_tokens, size: contextSize } };
 
 type End = Pick<ItemDraft, "status" | "error">;
 

@@ -273,6 +273,7 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
       now,
       onUnsettled: () => void inScope(settleConversation(api, conversation)),
     });
+    inScope(Effect.map(steering.contextSizes, (sizes) => conversation.sized(sizes)));
     yield* Effect.forkIn(keepConnected(api), scope);
     const check = Effect.sync(() => turns.check(now()));
     yield* Effect.forkIn(Effect.repeat(check, Schedule.spaced(CHECK_EVERY)), scope);

@@ -41,7 +41,13 @@ const Providers = Schema.Struct({
   providers: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      models: Schema.Record(Schema.String, Schema.Struct({ name: Schema.optionalKey(Schema.String) })),
+      models: Schema.Record(
+        Schema.String,
+        Schema.Struct({
+          name: Schema.optionalKey(Schema.String),
+          limit: Schema.optionalKey(Schema.Struct({ context: Schema.optionalKey(Schema.Finite) })),
+        }),
+      ),
     }),
   ),
 });
@@ -265,7 +271,7 @@ export class OpencodeSteering implements AdapterSteering {
       const used = last === null ? wanted.model : last.model;
       const agents = (yield* this.#agents).map(({ name, description = null }) => ({ name, description }));
       return {
-        models: yield* this.#models,
+        models: (yield* this.#models).map(({ id, name }) => ({ id, name })),
         agents,
         default_model: used ?? (yield* this.#configured),
       };
@@ -290,10 +296,22 @@ export class OpencodeSteering implements AdapterSteering {
     return Effect.map(this.#api.get("/config", Config), ({ model = null }) => model);
   }
 
+  /** @returns how many tokens the context of each model can hold, by `provider/model`. opencode has 0 where it does not know. */
+  get contextSizes(): Effect.Effect<ReadonlyMap<string, number>, HttpFailure> {
+    return Effect.map(
+      this.#models,
+      (models) => new Map(models.flatMap(({ id, size }) => (size > 0 ? [[id, size] as const] : []))),
+    );
+  }
+
   get #models() {
     return Effect.map(this.#api.get("/config/providers", Providers), ({ providers }) =>
       providers.flatMap(({ id: provider, models }) =>
-        Object.entries(models).map(([id, { name }]) => ({ id: `${provider}/${id}`, name: name ?? id })),
+        Object.entries(models).map(([id, { name, limit }]) => ({
+          id: `${provider}/${id}`,
+          name: name ?? id,
+          size: limit?.context ?? 0,
+        })),
       ),
     );
   }

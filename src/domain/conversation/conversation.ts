@@ -176,6 +176,15 @@ export type Usage = typeof Usage.Type;
 
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
 
+/** How full the model's context is after one of the agent's calls. */
+export const ContextUse = Schema.Struct({
+  /** What the next call begins with. */
+  tokens: Schema.Finite,
+  /** How many tokens the model's context can hold. Null: the runtime does not know. */
+  size: Schema.NullOr(Schema.Finite),
+});
+export type ContextUse = typeof ContextUse.Type;
+
 export const ItemError = Schema.Struct({ code: Schema.String, message: Schema.String });
 export type ItemError = typeof ItemError.Type;
 
@@ -203,6 +212,10 @@ export const NativeItem = Schema.Struct({
   /** `provider/model`. */
   model: Schema.NullOr(Schema.String),
   usage: Schema.NullOr(Usage),
+  /** Absent: not told, or a call of a subagent. */
+  context: Schema.optionalKey(ContextUse),
+  /** The runtime replaced the conversation before this item with a summary. */
+  compacts: Schema.optionalKey(Schema.Literal(true)),
   error: Schema.NullOr(ItemError),
   /** ms since the epoch, by the sandbox's clock. */
   created_at: Schema.Finite,

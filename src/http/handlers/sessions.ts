@@ -13,6 +13,7 @@ import { requireModel } from "../../services/projects/models.ts";
 import { logMissingSecrets } from "../../services/projects/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/projects/repository.ts";
 import { AGENT_NAME_RULE, DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
+import type { Saved } from "../../domain/save/saved.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation/conversation.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
@@ -45,6 +46,7 @@ import { terminalOf } from "../relay/terminal.ts";
 import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, savesOf } from "../steps/sessions/saves.ts";
+import { forgetWork, workFrom } from "../steps/sessions/session-from.ts";
 import { stopped } from "../steps/sessions/stopping.ts";
 import { changesOf, diffOf } from "../steps/sessions/session-changes.ts";
 import { portsOf } from "../steps/sessions/session-ports.ts";
@@ -60,6 +62,7 @@ import { Platform } from "../api/platform.ts";
 
 interface Typed {
   readonly base_ref?: string;
+  readonly from?: { readonly session_id: string };
   readonly agent_name?: string;
   readonly agent_model?: string;
   readonly initial_prompt?: string;
@@ -67,12 +70,18 @@ interface Typed {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+interface Beginning {
+  readonly id: string;
+  /** The saved work of another session. Null: none. */
+  readonly work: { readonly base: string | null; readonly saved: Saved } | null;
+}
+
 /**
  * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
  * these).
  */
-const draft = Effect.fnUntraced(function* (project: Project, wish: Typed) {
-  const baseRef = wish.base_ref ?? project.defaultBranch;
+const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, work }: Beginning) {
+  const baseRef = work?.base ?? wish.base_ref ?? project.defaultBranch;
   const parsed = parseBaseRef(baseRef);
   if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
   const agentName = wish.agent_name ?? DEFAULT_AGENT;
@@ -86,7 +95,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed) {
   const { bootTimeoutMs } = yield* Limits;
   const now = yield* Clock.currentTimeMillis;
   const session: NewSession = {
-    id: yield* newUuid,
+    id,
     projectId: project.id,
     accountId: project.accountId,
     baseRef,
@@ -102,6 +111,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed) {
     origin: caller.origin === "trigger" ? "trigger" : "session",
     ...(yield* parentOf(caller)),
     bootDeadlineAt: now + bootTimeoutMs,
+    ...(work !== null && { saved: work.saved }),
   };
   return session;
 });
@@ -115,10 +125,25 @@ const NOT_ADMITTED: Readonly<Record<string, string>> = {
 
 /** @param mayWait whether it waits at the cap. An agent's session never does. */
 export const create = Effect.fnUntraced(function* (projectId: string, wish: Typed, mayWait = false) {
-  const caller = yield* Caller;
-  const project = yield* projectFor(caller, projectId);
+  const project = yield* projectFor(yield* Caller, projectId);
   if (project.status !== "active") return yield* projectInactive(project);
-  const session = yield* draft(project, wish).pipe(
+  const id = yield* newUuid;
+  const { from } = wish;
+  if (from === undefined) return yield* begun(project, wish, { id, work: null, mayWait });
+  if (wish.base_ref !== undefined)
+    return yield* badRequest("base_ref", "must be absent where `from` says where the session begins");
+  const work = yield* workFrom(projectId, from, id);
+  return yield* begun(project, wish, { id, work, mayWait: false }).pipe(
+    Effect.onError(() => forgetWork(projectId, id)),
+  );
+});
+
+const begun = Effect.fnUntraced(function* (
+  project: Project,
+  wish: Typed,
+  { mayWait, ...beginning }: Beginning & { readonly mayWait: boolean },
+) {
+  const session = yield* draft(project, wish, beginning).pipe(
     Effect.catchTags({
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
       UnknownAgent: ({ message }) => new Unprocessable({ error: message, code: "unknown_agent" }),

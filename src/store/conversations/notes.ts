@@ -111,6 +111,8 @@ const versionOf = (
     model: item.model,
     agent: row?.agent ?? null,
     usage: item.usage,
+    ...(item.context !== undefined && { context: item.context }),
+    ...(item.compacts === true && { compacts: true }),
     error: item.error,
     pruned: row?.pruned ?? false,
     createdAt: item.created_at,

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import {
   OUTPUT_INLINE_MAX,
+  type ContextUse,
   type NativeItem,
   type TurnNow,
   type Usage,
@@ -72,6 +73,11 @@ const usageOf = (usage: Usage): Usage => ({
   cost_usd: within(usage.cost_usd, COUNT_MAX),
 });
 
+const contextOf = ({ tokens, size }: ContextUse): ContextUse => ({
+  tokens: whole(tokens, COUNT_MAX),
+  size: nullable(size, (value) => whole(value, COUNT_MAX)),
+});
+
 const itemOf = (reported: NativeItem): NativeItem => {
   const item = storable(reported);
   return {
@@ -85,6 +91,7 @@ const itemOf = (reported: NativeItem): NativeItem => {
     tool: nullable(item.tool, toolOf),
     model: nullable(item.model, (model) => cutText(model, NAME_MAX)),
     usage: nullable(reported.usage, usageOf),
+    ...(reported.context !== undefined && { context: contextOf(reported.context) }),
     created_at: whole(reported.created_at, LAST_INSTANT),
     completed_at: nullable(reported.completed_at, (instant) => whole(instant, LAST_INSTANT)),
   };

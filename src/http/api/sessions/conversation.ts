@@ -2,6 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import {
   AgentRequest,
+  ContextUse,
   ContentPart,
   ItemError,
   ItemKind,
@@ -60,6 +61,14 @@ export const ItemWire = Schema.Struct({
   model: nullable(Schema.String),
   agent: nullable(Schema.String).annotate({ description: "The agent that a person chose for a message." }),
   usage: nullable(Usage),
+  context: Schema.optionalKey(ContextUse).annotate({
+    description:
+      "How full the model's context is after the call whose usage this item has: `tokens` of `size`. `size` is null if the runtime does " +
+      "not know it. Absent for calls of subagents, and if the runtime tells nothing.",
+  }),
+  compacts: Schema.optionalKey(Schema.Literal(true)).annotate({
+    description: "The runtime replaced the conversation before this item with a summary.",
+  }),
   error: nullable(ItemError),
   pruned: Schema.Boolean.annotate({
     description: "Whether content or output was removed to make room for newer items.",

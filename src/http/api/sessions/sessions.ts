@@ -191,6 +191,14 @@ const SessionChanges = Schema.Struct({
 
 const CreateSession = Schema.Struct({
   base_ref: Schema.optionalKey(Schema.String),
+  from: Schema.optionalKey(
+    Schema.Struct({
+      session_id: Uuid.annotate({
+        description:
+          "A session of the same project. The new session's branch begins at the pushed commit of its newest save, and the sandbox has what was saved beside that. It needs the right to fetch saved work, stands in place of `base_ref`, and does not wait in the queue. 409 `nothing_saved`: nothing was saved yet.",
+      }),
+    }),
+  ),
   agent_name: Schema.optionalKey(Schema.String),
   agent_model: Schema.optionalKey(Schema.String),
   initial_prompt: Schema.optionalKey(textOfBytes(PROMPT_LIMIT_BYTES)),

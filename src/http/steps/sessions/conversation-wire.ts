@@ -43,6 +43,8 @@ export const itemWire = (item: Item) => ({
   model: item.model,
   agent: item.agent,
   usage: item.usage,
+  ...(item.context !== undefined && { context: item.context }),
+  ...(item.compacts === true && { compacts: true as const }),
   error: item.error,
   pruned: item.pruned,
   truncated: false,

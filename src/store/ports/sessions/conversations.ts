@@ -24,6 +24,7 @@ import type {
   PlanEntry,
   ToolCall,
   TurnNow,
+  ContextUse,
   Usage,
 } from "../../../domain/conversation/conversation.ts";
 import type { TurnRequest } from "../../../domain/conversation/row-texts.ts";
@@ -80,6 +81,8 @@ export interface Item {
   /** The agent that a person chose for a message. Null: the agent of the message before. */
   readonly agent: string | null;
   readonly usage: Usage | null;
+  readonly context?: ContextUse;
+  readonly compacts?: true;
   readonly error: ItemError | null;
   /** Whether content or output was removed to make room. */
   readonly pruned: boolean;

@@ -110,6 +110,8 @@ export type NewSession = Pick<
 > & {
   /** Absent: a person or a trigger starts it. */
   readonly parentSessionId?: string;
+  /** What its first sandbox brings back: a copy of another session's saved work. Absent: nothing. */
+  readonly saved?: Saved;
 };
 
 /** A live session that no actor will end, or a live sandbox that its session does not hold. */

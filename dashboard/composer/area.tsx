@@ -1,0 +1,145 @@
+/** What every composer has: a form that takes dropped files, and a text area that grows and takes pasted ones. */
+import {
+  type ClipboardEvent,
+  type ComponentProps,
+  type DragEvent,
+  type ReactNode,
+  type RefObject,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
+
+type OnAdd = (files: Iterable<File>) => void;
+
+interface ComposerForm {
+  readonly label: string;
+  /** Beside `composer`. */
+  readonly className?: string;
+  readonly isFilled?: boolean;
+  readonly onAdd: OnAdd;
+  readonly onSubmit: () => void;
+  readonly children: ReactNode;
+}
+
+export const ComposerForm = ({ label, className, isFilled, onAdd, onSubmit, children }: ComposerForm) => {
+  const [isDropping, setDropping] = useState(false);
+  const drop = (event: DragEvent): void => {
+    setDropping(false);
+    if (event.dataTransfer.files.length === 0) return;
+    event.preventDefault();
+    onAdd(event.dataTransfer.files);
+  };
+  return (
+    <form
+      className={["composer", className, isDropping && "dropping"].filter(Boolean).join(" ")}
+      aria-label={label}
+      data-filled={isFilled}
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes("Files")) return;
+        event.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={() => setDropping(false)}
+      onDrop={drop}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+    </form>
+  );
+};
+
+/** As high as its text, up to the limit in style.css. One that is not shown has no height. */
+const grow = (area: HTMLTextAreaElement): void => {
+  area.style.height = "auto";
+  if (area.scrollHeight > 0) area.style.height = `${area.scrollHeight}px`;
+};
+
+interface GrowingArea extends ComponentProps<"textarea"> {
+  readonly area: RefObject<HTMLTextAreaElement | null>;
+  readonly value: string;
+  readonly onAdd: OnAdd;
+}
+
+export const GrowingArea = ({ area, value, onAdd, ...attributes }: GrowingArea) => {
+  useLayoutEffect(() => {
+    if (area.current !== null) grow(area.current);
+  }, [area, value]);
+  const paste = (event: ClipboardEvent): void => {
+    const pasted = [...event.clipboardData.files];
+    if (pasted.length === 0) return;
+    event.preventDefault();
+    onAdd(pasted);
+  };
+  return <textarea ref={area} rows={1} value={value} onPaste={paste} {...attributes} />;
+};
+
+interface AttachButton extends Pick<ComponentProps<"button">, "ref" | "className"> {
+  readonly onAdd: OnAdd;
+}
+
+/** In a narrow window it is a sign. */
+export const AttachButton = ({ onAdd, ref, className = "" }: AttachButton) => {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button
+        ref={ref}
+        type="button"
+        className={`attach ${className}`}
+        title="Attach files"
+        aria-label="Attach files"
+        onClick={() => input.current?.click()}
+      >
+        <span className="word">Attach</span>
+        <span className="sign">+</span>
+      </button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        tabIndex={-1}
+        aria-hidden="true"
+        onChange={({ target }) => {
+          onAdd(target.files ?? []);
+          target.value = "";
+        }}
+      />
+    </>
+  );
+};
+
+export interface FileChip {
+  readonly key: string | number;
+  readonly name: string;
+  /** Its size, or how far it is. */
+  readonly state: string;
+  readonly problem: string | null;
+}
+
+export const FileChips = ({
+  files,
+  onRemove,
+}: {
+  readonly files: readonly FileChip[];
+  readonly onRemove: (key: FileChip["key"]) => void;
+}) =>
+  files.length > 0 && (
+    <ul className="chips" aria-label="Attached files">
+      {files.map(({ key, name, state, problem }) => (
+        <li key={key} className={problem === null ? "chip" : "chip bad"}>
+          <span className="chip-name" title={name}>
+            {name}
+          </span>{" "}
+          {problem === null ? <span className="quiet">{state}</span> : <span role="alert">{problem}</span>}{" "}
+          <button type="button" className="plain" aria-label={`Remove ${name}`} onClick={() => onRemove(key)}>
+            ✕
+          </button>
+        </li>
+      ))}
+    </ul>
+  );

@@ -1,0 +1,129 @@
+/** The choice of model and agent for a message. The service is asked for them when a reader opens the choice first. */
+import { useEffect, useState } from "react";
+import { ApiError, getJson } from "../api.js";
+import type { ModelListing } from "../wire.d.ts";
+import type { Chosen, Moment } from "./rules.ts";
+import type { Writing } from "./writing.ts";
+
+const CHOICES_ID = "message-choices";
+
+type Option = readonly [value: string, label: string, explanation?: string | null];
+
+const problemOf = (error: unknown): string =>
+  error instanceof ApiError && error.code === "session_not_running"
+    ? "The models are known while the session runs. Send a message first."
+    : `${error instanceof Error ? error.message : String(error)} Close and open this choice to try again.`;
+
+/** @param path of the session in the API @param isOpen each opening without a list asks for it */
+export const useModels = (path: string, isOpen: boolean) => {
+  const [listing, setListing] = useState<ModelListing | null>(null);
+  // Null: the answer is awaited.
+  const [problem, setProblem] = useState<string | null>("");
+  const isKnown = listing !== null;
+  useEffect(() => {
+    if (!isOpen || isKnown) return;
+    setProblem(null);
+    getJson(`${path}/models`).then(
+      (answer: ModelListing) => {
+        setListing(answer);
+        setProblem("");
+      },
+      (error: unknown) => setProblem(problemOf(error)),
+    );
+  }, [path, isOpen, isKnown]);
+  return { listing, problem };
+};
+
+type Models = ReturnType<typeof useModels>;
+
+interface ChoiceParts {
+  readonly models: Models;
+  readonly writing: Writing;
+  readonly moment: Pick<Moment, "isFirst" | "model">;
+}
+
+/** Before the first message of the agent there is no "before". */
+const withoutChoice = ({ isFirst }: Pick<Moment, "isFirst">): string =>
+  isFirst ? "The session's" : "As before";
+
+const nameIn = (listing: ModelListing | null, model: string): string =>
+  listing?.models.find(({ id }) => id === model)?.name ?? model;
+
+/** Opens the choice, and says what is chosen. */
+export const ChoicesButton = ({ models: { listing }, writing, moment }: ChoiceParts) => {
+  const { model, agent } = writing.chosen;
+  const named = [nameIn(listing, model), agent].filter((one) => one !== "");
+  const otherwise =
+    moment.model === null ? withoutChoice(moment).toLowerCase() : nameIn(listing, moment.model);
+  return (
+    <button
+      type="button"
+      className="quiet-button"
+      aria-expanded={writing.isChoosing}
+      aria-controls={CHOICES_ID}
+      onClick={() => writing.openChoices(!writing.isChoosing)}
+    >
+      <span>
+        {"Model"}
+        {named.length > 0 ? `: ${named.join(" · ")}` : <span className="as-before">{`: ${otherwise}`}</span>}
+      </span>
+    </button>
+  );
+};
+
+const PickOne = ({
+  name,
+  label,
+  otherwise,
+  options,
+  writing,
+}: {
+  readonly name: keyof Chosen;
+  readonly label: string;
+  readonly otherwise: string;
+  readonly options: readonly Option[];
+  readonly writing: Writing;
+}) => {
+  const value = writing.chosen[name];
+  // A kept choice is offered before the list is loaded, too.
+  const isKnown = value === "" || options.some(([one]) => one === value);
+  const all: readonly Option[] = [["", otherwise], ...options, ...(isKnown ? [] : [[value, value] as const])];
+  return (
+    <label className="pick">
+      {label}
+      <select name={name} value={value} onChange={({ target }) => writing.choose({ [name]: target.value })}>
+        {all.map(([one, words, explanation]) => (
+          <option key={one} value={one} title={explanation ?? undefined}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+};
+
+const modelOptions = (listing: ModelListing | null): readonly Option[] =>
+  (listing?.models ?? []).map(({ id, name }) => [
+    id,
+    id === listing?.default_model ? `${name} (default)` : name,
+  ]);
+
+export const Choices = ({ models: { listing, problem }, writing, moment }: ChoiceParts) => {
+  const otherwise = withoutChoice(moment);
+  const agents = (listing?.agents ?? []).map(({ name, description }) => [name, name, description] as const);
+  return (
+    <div id={CHOICES_ID} className="choices-of-message" hidden={!writing.isChoosing}>
+      <PickOne
+        name="model"
+        label="Model"
+        otherwise={otherwise}
+        options={modelOptions(listing)}
+        writing={writing}
+      />
+      <PickOne name="agent" label="Agent" otherwise={otherwise} options={agents} writing={writing} />
+      <p className={problem === null || problem === "" ? "quiet" : "refusal"} role="status">
+        {problem ?? "Loading…"}
+      </p>
+    </div>
+  );
+};

@@ -1,0 +1,44 @@
+/** The work with which a session begins that starts from another one. */
+import * as Effect from "effect/Effect";
+import { Saves } from "../../../saves/port.ts";
+import { lackOf } from "../../callers/access.ts";
+import { Caller } from "../../api/access.ts";
+import { Conflict } from "../../api/errors.ts";
+import { forbidden, requireRole } from "../../callers/authorize.ts";
+import { gitFailed } from "../../answers/refusals.ts";
+import { sessionFor } from "../answers.ts";
+
+/** The same who may fetch saved work with git: it may have what the API masks. */
+const PRIVILEGE = "fetch_saved_work";
+
+/**
+ * Copies the newest save of a session.
+ *
+ * @param to the id of the session that is about to begin
+ * @returns where its branch begins, and what it says of its saved work
+ */
+export const workFrom = Effect.fnUntraced(function* (
+  projectId: string,
+  { session_id: sid }: { readonly session_id: string },
+  to: string,
+) {
+  const caller = yield* Caller;
+  const lack = lackOf(caller, PRIVILEGE);
+  if (lack !== null) return yield* forbidden(caller, lack);
+  yield* requireRole(caller, PRIVILEGE);
+  const source = yield* sessionFor(caller, { pid: projectId, sid });
+  const place = { projectId, sessionId: source.id };
+  const copied = yield* (yield* Saves).copy({ ...place, to }).pipe(Effect.catch(gitFailed));
+  if (copied === null)
+    return yield* new Conflict({
+      error:
+        "Nothing of this session was saved yet. Work is saved when a turn ends, and when the session stops.",
+      code: "nothing_saved",
+    });
+  return { base: copied.base ?? source.baseCommit, saved: copied.saved };
+});
+
+/** The session did not begin. */
+export const forgetWork = Effect.fnUntraced(function* (projectId: string, sessionId: string) {
+  yield* Effect.ignore((yield* Saves).remove({ projectId, sessionId }));
+});

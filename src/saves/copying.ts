@@ -1,0 +1,49 @@
+/** Gives a session that is about to begin the newest saved work of another one of its project. */
+import * as Effect from "effect/Effect";
+import type { CopiedSave, CopyRequest } from "./port.ts";
+import type { SaverParts } from "./saving.ts";
+import { gitError } from "./saves-repository.ts";
+import { type Save, SaveStoreError } from "./store.ts";
+import { savedWords } from "./words.ts";
+
+/** The branch of each session has its id as its name. What was on one is on the other. */
+const onBranchOf = (save: Save, from: string, to: string): Save => {
+  const [before, after] = [`refs/heads/${from}`, `refs/heads/${to}`];
+  const renamed = <Ref extends string | null>(ref: Ref): Ref | string => (ref === before ? after : ref);
+  return {
+    ...save,
+    head: { ...save.head, ref: renamed(save.head.ref) },
+    // Repositories inside the workspace have branches of their own.
+    commits: save.commits.map((one) =>
+      one.repository === ""
+        ? Object.assign({}, one, { ref: renamed(one.ref), within: renamed(one.within) })
+        : one,
+    ),
+  };
+};
+
+/** @returns null if nothing was saved yet */
+export const copying = Effect.fnUntraced(
+  function* (request: CopyRequest, { options, store }: Pick<SaverParts, "options" | "store">) {
+    const { projectId, sessionId, to } = request;
+    yield* options.takeOldSave(request);
+    const { last, earlier } = yield* store.load(request);
+    const newest = last ?? earlier.at(-1);
+    if (newest === undefined) return null;
+    const save = onBranchOf(newest, sessionId, to);
+    yield* store.copy(request, { sessionId: to, save });
+    const outcome = {
+      last: save,
+      earlier: [],
+      pending: null,
+      error: null,
+      wip: null,
+      elsewhere: [],
+      lookedAt: null,
+    };
+    const redactor = yield* options.redactor(projectId);
+    const saved = savedWords({ ...outcome, nodeId: options.nodeId }, redactor);
+    return { base: save.base, saved } satisfies CopiedSave;
+  },
+  Effect.mapError((error) => (error instanceof SaveStoreError ? gitError(error) : error)),
+);

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { emptyConversation } from "../../../dashboard/conversation-model.js";
+import { turnState } from "../../../dashboard/conversation/turn-state.ts";
+
+const NOW = 100_000;
+
+const at = (
+  state: "idle" | "running" | "requires_action",
+  { status = "running", calls = 0, agoMs = 12_000 } = {},
+) => {
+  const conversation = emptyConversation();
+  conversation.turn = { state, since: new Date(NOW - agoMs).toISOString(), waiting_for: null };
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- a status of the API
+  const session = { status, pending_approvals: calls } as Parameters<typeof turnState>[1];
+  const { word, workedMs, silentMs } = turnState(conversation, session, NOW);
+  return [word, workedMs, silentMs];
+};
+
+it("says what the agent does, and for how long", () => {
+  expect(at("idle")).toEqual(["Idle", null, null]);
+  expect(at("running")).toEqual(["Working", 12_000, null]);
+  expect(at("requires_action")).toEqual(["Needs your answer", 12_000, null]);
+});
+
+it("names a model that is silent for half a minute, unless a call waits for a person", () => {
+  expect(at("running", { agoMs: 30_000 })).toEqual(["Working", 30_000, 30_000]);
+  expect(at("running", { agoMs: 30_000, calls: 1 })).toEqual(["Waits for your approval", 30_000, null]);
+});
+
+it("says what the session does if it has no agent", () => {
+  expect(at("running", { status: "provisioning" })).toEqual(["The sandbox is starting", null, null]);
+  expect(at("running", { status: "stopped" })).toEqual(["The session is stopped", null, null]);
+  expect(at("idle", { status: "failed" })).toEqual(["The session failed", null, null]);
+});
