@@ -4,7 +4,7 @@ import type { Turn } from "../wire.d.ts";
 import type { Attachment } from "./files.ts";
 import type { Message } from "./outbox.ts";
 
-/** What decides which buttons there are. */
+/** The facts that decide on the buttons. */
 export interface Moment {
   /** Of the session. */
   readonly status: string;
@@ -35,7 +35,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   session_cap_reached: "Stop another session, then send again.",
 };
 
-/** What a reader is told of a refused message. */
+/** The words for a refused message. */
 export const refusalWords = ({
   code,
   message,

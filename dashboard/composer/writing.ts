@@ -1,5 +1,5 @@
 /**
- * What a reader writes to the agent, until it is sent. It uses no document.
+ * A reader's text and files for the agent, until they are sent. It uses no document.
  *
  *  C1 Nothing typed is lost. It stays in the storage of the tab until it is sent. A refused message comes back, before
  *     what was typed meanwhile.

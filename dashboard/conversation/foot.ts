@@ -27,7 +27,7 @@ export interface Waiting {
   /** What the agent gets now. */
   readonly next: readonly Item[];
   readonly queue: readonly Item[];
-  /** What only this page has, oldest first. */
+  /** Messages that only this page has, oldest first. */
   readonly sent: readonly Sent[];
   /** Whether what this page has needs to wait for nothing. */
   readonly isNext: boolean;

@@ -1,4 +1,4 @@
-/** What the agent does at a moment, in a reader's words. It uses no document. */
+/** The agent's state at a moment, in a reader's words. It uses no document. */
 import { type Conversation, silentSince } from "../conversation-model.js";
 import type { Session, Turn } from "../wire.d.ts";
 

@@ -6,7 +6,7 @@ import { gitError } from "./saves-repository.ts";
 import { type Save, SaveStoreError } from "./store.ts";
 import { savedWords } from "./words.ts";
 
-/** The branch of each session has its id as its name. What was on one is on the other. */
+/** The branch of each session has its id as its name. The copy has the other session's branch. */
 const onBranchOf = (save: Save, from: string, to: string): Save => {
   const [before, after] = [`refs/heads/${from}`, `refs/heads/${to}`];
   const renamed = <Ref extends string | null>(ref: Ref): Ref | string => (ref === before ? after : ref);

@@ -68,7 +68,7 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
     await session.stop();
   });
 
-  it("is there in a new session that begins from it", { timeout: TEST_MS }, async () => {
+  it("is in a new session that begins from it", { timeout: TEST_MS }, async () => {
     const session = await LiveSession.startIn(life, projectId);
     await session.run(WORK);
     await session.call("POST", "stop", { save: "require" });

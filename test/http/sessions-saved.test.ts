@@ -150,7 +150,7 @@ describe("a session that begins from another one", () => {
     expect(await beginRefused({ from: { session_id: randomUUID() } })).toEqual([404, "not_found"]);
     // A copy for a session that does not begin is removed.
     const before = (await sizes()).length;
-    expect((await beginRefused({ from, agent_name: "nobody" }))[0]).toBe(422);
+    expect((await beginRefused({ from, agent_name: "unknown" }))[0]).toBe(422);
     expect((await sizes()).length).toBe(before);
     service.saves.isAway = true;
     expect(await beginRefused({ from })).toEqual([503, "node_away"]);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { branchFault } from "../../../dashboard/conversation/branching.ts";
 import type { Session } from "../../../dashboard/wire.d.ts";
 
-// eslint-disable-next-line typescript/no-unsafe-type-assertion -- what is read of it
+// eslint-disable-next-line typescript/no-unsafe-type-assertion -- the fields that it reads
 const session = (saved: object | null) => ({ saved }) as Pick<Session, "saved">;
 
 it("lets a session begin from the newest turn, once its work is saved", () => {

@@ -32,7 +32,7 @@ export const workFrom = Effect.fnUntraced(function* (
   if (copied === null)
     return yield* new Conflict({
       error:
-        "Nothing of this session was saved yet. Work is saved when a turn ends, and when the session stops.",
+        "No work of this session is saved yet. Work is saved when a turn ends, and when the session stops.",
       code: "nothing_saved",
     });
   return { base: copied.base ?? source.baseCommit, saved: copied.saved };
