@@ -24,7 +24,7 @@ import { brief, recallFormer, withSetup } from "./agent/briefing.ts";
 import { bringBack, Delivery } from "./boot/bring-back.ts";
 import { AgentEnv } from "./agent/env.ts";
 import { agentLaunch, runtimeLaunch } from "./agent/launch.ts";
-import { adapterOf } from "./adapters/adapters.ts";
+import { makeAdapter } from "./adapters/adapters.ts";
 import { Allowance } from "./logs/allowance.ts";
 import { checkOut, readInstructions, type Checkout } from "./git/checkout.ts";
 import { takeBackOwnEdit } from "./git/own-edit.ts";
@@ -113,7 +113,7 @@ export const runDaemon = ({
     bornMs: ahead === null ? 0 : performance.now(),
     onStep: (step, atMs) => log("boot", { step, at_ms: atMs }),
   });
-  const adapter = adapterOf(settings);
+  const adapter = makeAdapter(settings);
   const agentEnv = new AgentEnv(settings, redactor);
   const controlled = Deferred.makeUnsafe<Controlled>();
   // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber

@@ -138,7 +138,7 @@ const withImageVariables = (launch: LaunchSettings): LaunchSettings => {
  * @throws if a variable or the launch file is missing or malformed.
  */
 export const readSettings = (environment: Variables, layout: Layout): Settings =>
-  settingsOf(environment, readLaunch(layout), layout);
+  decodeSettings(environment, readLaunch(layout), layout);
 
 /** Takes the place of a session's variables until a waiting sandbox gets them. Nothing that the agent sees has them. */
 const UNCLAIMED = {
@@ -153,7 +153,7 @@ export const standbySettings = (
   launch: LaunchSettings,
   layout: Layout,
 ): Settings => ({
-  ...settingsOf({ ...environment, ...UNCLAIMED }, launch, layout),
+  ...decodeSettings({ ...environment, ...UNCLAIMED }, launch, layout),
   injected: injectedWithoutToken(environment),
 });
 
@@ -169,11 +169,11 @@ export const claimedSettings = (environment: Variables, waiting: Settings, claim
     ...(agent !== undefined && { agent }),
     bootDeadlineMs,
   };
-  return settingsOf({ ...environment, ...claim.environment }, launch, waiting.layout);
+  return decodeSettings({ ...environment, ...claim.environment }, launch, waiting.layout);
 };
 
 /** @throws if a variable is missing or malformed. */
-export const settingsOf = (environment: Variables, launch: LaunchSettings, layout: Layout): Settings => {
+export const decodeSettings = (environment: Variables, launch: LaunchSettings, layout: Layout): Settings => {
   const variables = decodeEnvironment(environment);
   const prompt = variables.PLATFORM_INITIAL_PROMPT ?? null;
   return {
@@ -206,7 +206,7 @@ const injectedWithoutToken = (
 };
 
 /** Values that must not occur in any log line, error text or health report. */
-export const secretsOf = (settings: Settings): readonly string[] => [
+export const settingSecrets = (settings: Settings): readonly string[] => [
   settings.token,
   ...Object.values(settings.launch.agentEnv),
   ...["PLATFORM_CLI_TOKEN", "PLATFORM_LLM_API_KEY"].flatMap((name) => settings.injected[name] ?? []),

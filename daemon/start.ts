@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import metadata from "../package.json" with { type: "json" };
 import { Allowance } from "./logs/allowance.ts";
-import { adapterOf } from "./adapters/adapters.ts";
+import { makeAdapter } from "./adapters/adapters.ts";
 import { runDaemon, type DaemonOptions } from "./daemon.ts";
 import { writePackageSettings } from "./boot/packages.ts";
 import { installWorkspaceProgram } from "./saving/workspace-program.ts";
@@ -15,8 +15,8 @@ import { Redactor } from "../src/domain/secret/redactor.ts";
 import {
   claimedSettings,
   readLaunch,
-  secretsOf,
-  settingsOf,
+  settingSecrets,
+  decodeSettings,
   standbySettings,
   type Layout,
   type Settings,
@@ -72,7 +72,7 @@ export const start = (layout: Layout): void => {
   // Child processes get an explicit environment. This covers any that would not.
   delete process.env["PLATFORM_TOKEN"];
   const ring = openLog();
-  const redactor = new Redactor(secretsOf(settings));
+  const redactor = new Redactor(settingSecrets(settings));
   const allowance = new Allowance();
   const log = makeLog({ redactor, ring, allowance });
   const fail = (message: string): void => log("daemon failed", { message });
@@ -106,7 +106,7 @@ const runAfterClaim = (
         ...options,
         log,
         allowance,
-        adapter: adapterOf(options.settings),
+        adapter: makeAdapter(options.settings),
       });
       const settings = claimedSettings(environment, options.settings, claimed.claim);
       return yield* runDaemon({ ...options, settings, ring, claimed });
@@ -121,7 +121,7 @@ const settingsOrExit = (
   try {
     const launch = readLaunch(layout);
     const environment = { ...own, ...launch.environment };
-    const read = launch.standby === undefined ? settingsOf : standbySettings;
+    const read = launch.standby === undefined ? decodeSettings : standbySettings;
     return { settings: read(environment, launch, layout), environment };
   } catch (error) {
     // A decoder's message quotes its input, which may be a secret, so only the error's kind is reported.

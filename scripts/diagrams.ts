@@ -11,7 +11,7 @@ import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
 import { approvalMachine } from "../src/features/approvals/machine.ts";
 import { changeRequestMachine } from "../src/machines/change-request.ts";
 import { conversationMachine } from "../src/machines/conversation.ts";
-import { definitionOf, type Arrow } from "../src/machines/definition.ts";
+import { machineDefinition, type Arrow } from "../src/machines/definition.ts";
 import { environmentBuildMachine } from "../src/machines/environment-build.ts";
 import { sandboxMachine } from "../src/machines/sandbox.ts";
 import { sessionMachine } from "../src/machines/session.ts";
@@ -35,7 +35,7 @@ const label = ({ event, guard }: Arrow): string => (guard === null ? event : `${
 
 /** Mermaid, one line for each arrow. Only the table shows events that do not change the state. */
 const diagram = (machine: AnyStateMachine): string => {
-  const moves = definitionOf(machine).arrows.filter(({ from, to }) => from !== to);
+  const moves = machineDefinition(machine).arrows.filter(({ from, to }) => from !== to);
   const finals = Object.values(machine.states).filter(({ type }) => type === "final");
   return [
     "```mermaid",
@@ -59,7 +59,7 @@ const cell = (arrows: readonly Arrow[]): string =>
 const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
 const table = (machine: AnyStateMachine): string => {
-  const arrows = definitionOf(machine).arrows;
+  const arrows = machineDefinition(machine).arrows;
   const states = Object.keys(machine.states);
   const events = [...new Set(arrows.map(({ event }) => event))].toSorted();
   return [

@@ -76,7 +76,7 @@ import { makeServers } from "./connectors/servers.ts";
 import { ConnectorSignIns } from "./connectors/sign-in/port.ts";
 import { makeSignIns } from "./connectors/sign-in.ts";
 import { SignInProviders } from "./sign-in/port.ts";
-import { providersOf } from "./sign-in/providers.ts";
+import { makeProviders } from "./sign-in/providers.ts";
 import { Providers } from "./services/projects/model-keys.ts";
 import { OutboundSender } from "./features/notifications/ports/outbound-sender.ts";
 import { TokenSignIn } from "./store/ports/people/identity.ts";
@@ -232,7 +232,7 @@ export const connectorServers = ({ connectorAllowHosts }: Config) =>
 
 /** The sign-in providers. A secret's file that cannot be read stops the start. */
 const signInProviders = ({ signIn }: Config) =>
-  Layer.effect(SignInProviders, Effect.try({ try: () => providersOf(signIn), catch: (error) => error }));
+  Layer.effect(SignInProviders, Effect.try({ try: () => makeProviders(signIn), catch: (error) => error }));
 
 /** The ways to other servers, and what answers the calls of models that sandboxes make. */
 export const waysOut = ({ config, modelDoor }: Place) => {

@@ -20,5 +20,5 @@ const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
   plain: ({ layout }) => plainAdapter(layout.runtimePort),
 };
 
-export const adapterOf = ({ launch, layout }: Settings): RuntimeAdapter =>
+export const makeAdapter = ({ launch, layout }: Settings): RuntimeAdapter =>
   ADAPTERS[launch.adapter]({ launch, layout }, { ...TURN_LIMITS, ...launch.turnLimits });

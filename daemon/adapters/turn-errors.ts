@@ -34,7 +34,7 @@ export const isAbort = ({ name }: RuntimeError): boolean => name === "MessageAbo
 const CLASS = /^Provider[A-Za-z]*Error: /;
 
 /** The provider's own message, in one line. */
-export const wordsOf = ({ name, data }: RuntimeError): string => {
+export const providerWords = ({ name, data }: RuntimeError): string => {
   const [line = ""] = (data?.message ?? "").split("\n");
   return line.replace(CLASS, "").trim() || name;
 };
@@ -126,7 +126,7 @@ const sentence = (code: Code, words: string): TurnError => ({
 });
 
 export const turnError = (error: RuntimeError): TurnError =>
-  error.name === LENGTH_REACHED.name ? ANSWER_CUT_OFF : sentence(codeOf(error), wordsOf(error));
+  error.name === LENGTH_REACHED.name ? ANSWER_CUT_OFF : sentence(codeOf(error), providerWords(error));
 
 /** All attempts at a call of the model failed. `words` is its provider's last message. */
 export const triedInVain = (words: string): TurnError =>
@@ -138,7 +138,7 @@ export const triedInVain = (words: string): TurnError =>
 /** The note for people while a call of the model is repeated. */
 export const retryNote = ({ attempt, message }: { readonly attempt: number; readonly message: string }) => {
   const times = attempt === 1 ? "once" : `${attempt} times`;
-  const words = wordsOf({ name: "nothing", data: { message } });
+  const words = providerWords({ name: "nothing", data: { message } });
   return `The model's provider failed ${times}, and is asked again. It said: ${words}`;
 };
 

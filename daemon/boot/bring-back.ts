@@ -16,7 +16,7 @@ import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
 import { JoinedBodies, type Passed } from "../saving/restoring/joined.ts";
 import { placeIn } from "../saving/surface.ts";
-import { outputOf, withProgram } from "../saving/workspace-program.ts";
+import { readOutput, withProgram } from "../saving/workspace-program.ts";
 import type { Settings } from "../settings.ts";
 import type { SetupAhead } from "./setup-ahead.ts";
 
@@ -166,7 +166,7 @@ const restore = (parts: BringingBack, { body, part, tip, again }: Bringing): Eff
     ({ input, output, problem }) =>
       Effect.gen(function* () {
         yield* Effect.forkChild(feed(parts, { body, again }, input));
-        const answer = yield* outputOf(output, MAX_ANSWER_BYTES);
+        const answer = yield* readOutput(output, MAX_ANSWER_BYTES);
         const said = answer === null ? "its result is too long" : yield* problem;
         const decoded = decode(answer?.toString("utf8") ?? "");
         if (said === null && decoded._tag === "Some") return decoded.value;

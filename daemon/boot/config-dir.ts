@@ -20,7 +20,7 @@ const NO_CONFIG_DIR = ".git/runtime";
  * @param manifest text of platform.toml at the checked-out commit; empty if the file is missing.
  * @param workspace absolute path of the checkout. The result is always inside it, even through links (threats.md M15).
  */
-export const configDirOf = async (manifest: string, workspace: string): Promise<ConfigDir> => {
+export const readConfigDir = async (manifest: string, workspace: string): Promise<ConfigDir> => {
   // Loaded late, because it brings cron expressions and time zones, which cost each start about 10 ms.
   const { parseManifest } = await import("../../src/domain/manifest/manifest.ts");
   const { configDir, errors, fatal } = parseManifest(Buffer.from(manifest));

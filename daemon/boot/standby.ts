@@ -24,8 +24,8 @@ import {
   verifyUserContext,
   type UserContextRefusal,
 } from "../../src/domain/sandbox/user-context.ts";
-import { ambiguityOf } from "../../src/proxy/ambiguity.ts";
-import { valuesOf } from "../../src/proxy/headers.ts";
+import { requestAmbiguity } from "../../src/proxy/ambiguity.ts";
+import { headerValues } from "../../src/proxy/headers.ts";
 import type { AheadOfSession, RuntimeAdapter } from "../adapters/adapter.ts";
 import { AgentEnv } from "../agent/env.ts";
 import { runtimeLaunch } from "../agent/launch.ts";
@@ -272,7 +272,7 @@ class Waiting {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
-    const ambiguity = ambiguityOf(request);
+    const ambiguity = requestAmbiguity(request);
     if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const route = decideRoute({ method: request.method ?? "", url: request.url ?? "" }, []);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
@@ -321,7 +321,7 @@ class Waiting {
   }
 
   #refusal(request: IncomingMessage, sessionId: string): UserContextRefusal | null {
-    const verified = verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
+    const verified = verifyUserContext(headerValues(request, USER_CONTEXT_HEADER), {
       token: this.#options.settings.token,
       sessionId,
       // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world

@@ -14,7 +14,7 @@ import type { LaunchSettings } from "../../src/domain/sandbox/launch.ts";
 import { runDaemon } from "../daemon.ts";
 import { LogRing } from "../logs/log-ring.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
-import { readSettings, secretsOf, type Layout } from "../settings.ts";
+import { readSettings, settingSecrets, type Layout } from "../settings.ts";
 
 /** Only the daemon runs: no clone, and a runtime that ends at once. */
 const LAUNCH: LaunchSettings = {
@@ -75,7 +75,7 @@ const startAndAsk = async (layout: Layout): Promise<void> => {
     runDaemon({
       settings,
       version: "0.0.0",
-      redactor: new Redactor(secretsOf(settings)),
+      redactor: new Redactor(settingSecrets(settings)),
       ring: new LogRing((line) => {
         if (line.includes('"listening"')) listening.resolve();
       }),

@@ -15,7 +15,7 @@ import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import { AGENT_FILE_LIMIT, agentFile } from "../../src/domain/sandbox/agent.ts";
-import { configDirOf, type ConfigDir } from "../boot/config-dir.ts";
+import { readConfigDir, type ConfigDir } from "../boot/config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
 import type { HttpFailure } from "../http/client.ts";
 import {
@@ -199,7 +199,7 @@ export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
       });
       // The setup command may have made links meanwhile.
       const configDir = yield* Effect.promise(() =>
-        configDirOf(from.checkedOut.manifest, settings.layout.workspace),
+        readConfigDir(from.checkedOut.manifest, settings.layout.workspace),
       );
       return { ...from.checkedOut, configDir, credential } satisfies Checkout;
     });
@@ -239,7 +239,7 @@ export const rereadCheckout = (settings: Settings, checkout: Checkout): Effect.E
   );
 
 const preparedAt = Effect.fnUntraced(function* (settings: Settings, commit: string, manifest: string) {
-  const configDir = yield* Effect.promise(() => configDirOf(manifest, settings.layout.workspace));
+  const configDir = yield* Effect.promise(() => readConfigDir(manifest, settings.layout.workspace));
   const parts = yield* manifestParts(manifest, (path, maxBytes) =>
     fileAt(settings, `${commit}:${path}`, maxBytes),
   );

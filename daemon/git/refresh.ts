@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { agentScript, lastWords } from "./agent-git.ts";
-import { configDirOf, type ConfigDir } from "../boot/config-dir.ts";
+import { readConfigDir, type ConfigDir } from "../boot/config-dir.ts";
 import { runToEnd } from "../agent/process.ts";
 import type { Settings } from "../settings.ts";
 
@@ -90,7 +90,7 @@ export const pull = (settings: Settings, ownEdit: string | null): Effect.Effect<
       const [, before = "", after, manifest = ""] = PRINTED.exec(stdout) ?? [];
       if (code !== 0 || after === undefined) return Effect.succeed(failed(lastWords(finished)));
       return Effect.map(
-        Effect.promise(() => configDirOf(manifest, settings.layout.workspace)),
+        Effect.promise(() => readConfigDir(manifest, settings.layout.workspace)),
         (configDir) => ({ outcome: "pulled", before: before === "" ? null : before, after, configDir }),
       );
     }),

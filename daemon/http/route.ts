@@ -5,7 +5,7 @@
  *  D1 Health is open on exactly `/platform/health` by GET or HEAD. Every other route requires a signed context.
  *  D2 No host is ever taken from a request: targets are ports on 127.0.0.1.
  */
-import { readingOf, type WorkspaceRead } from "../workspace/reading.ts";
+import { readQuery, type WorkspaceRead } from "../workspace/reading.ts";
 
 import type { Refusal } from "./answer.ts";
 import type { SavingCall } from "../saving/surface.ts";
@@ -171,7 +171,7 @@ const controlRoute = (method: string, path: string, url: string): Route => {
 
 const workspaceRoute = (method: string, of: WorkspaceRead["of"], query: string): Route => {
   if (method !== "GET") return refused(405, "method_not_allowed", "Use GET to read the workspace.");
-  const read = readingOf(of, query);
+  const read = readQuery(of, query);
   if (read !== null) return { kind: "workspace", read };
   return refused(400, "bad_request", "The query must name two commits, or a path below the workspace.");
 };

@@ -15,9 +15,9 @@ import {
 } from "../../src/domain/sandbox/user-context.ts";
 import { ATTACHMENT_MAX } from "../../src/domain/conversation/attachment.ts";
 import type { TerminalWish } from "../../src/domain/session/terminal.ts";
-import { ambiguityOf, upgradeAmbiguityOf } from "../../src/proxy/ambiguity.ts";
+import { requestAmbiguity, upgradeAmbiguity } from "../../src/proxy/ambiguity.ts";
 import { handshakeFault } from "../../src/proxy/handshake.ts";
-import { valuesOf } from "../../src/proxy/headers.ts";
+import { headerValues } from "../../src/proxy/headers.ts";
 import { Proxy, type Upstream } from "../../src/proxy/proxy.ts";
 import { responseOn } from "../../src/proxy/tunnel.ts";
 import {
@@ -51,7 +51,7 @@ import type { SavingCall, SavingSurface } from "../saving/surface.ts";
 import type { SteeringSurface } from "../agent/steering.ts";
 import { openTerminalSocket } from "../terminals/terminal-socket.ts";
 import type { Terminals } from "../terminals/terminals.ts";
-import { visitorOf } from "./visitor.ts";
+import { visitorHeaders } from "./visitor.ts";
 import type { WorkspaceRead } from "../workspace/reading.ts";
 import type { WorkspaceSurface } from "../workspace/workspace.ts";
 
@@ -150,7 +150,7 @@ export class DaemonServer {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
-    const ambiguity = ambiguityOf(request);
+    const ambiguity = requestAmbiguity(request);
     if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const route = this.#route(request);
     if (route.kind === "health") return this.#health(route.isHeld, response);
@@ -181,7 +181,7 @@ export class DaemonServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const response = responseOn(request, socket);
-    const ambiguity = upgradeAmbiguityOf(request);
+    const ambiguity = upgradeAmbiguity(request);
     if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const fault = handshakeFault(request);
     if (fault !== null) return answerHandshake(response, fault);
@@ -215,7 +215,7 @@ export class DaemonServer {
 
   #verified(request: IncomingMessage): Result.Result<UserContext, UserContextRefusal> {
     const { token, sessionId } = this.#options;
-    return verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
+    return verifyUserContext(headerValues(request, USER_CONTEXT_HEADER), {
       token,
       sessionId,
       // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world
@@ -252,7 +252,7 @@ export class DaemonServer {
   /** Null while the runtime cannot take requests. */
   #upstream(route: Extract<Route, { path: string }>, request: IncomingMessage): Upstream | null {
     if (route.kind === "port") {
-      return { ...loopback(route.port, route.path), ...visitorOf(request, route.port) };
+      return { ...loopback(route.port, route.path), ...visitorHeaders(request, route.port) };
     }
     const { report, runtimePort } = this.#options;
     return report.serving && runtimePort !== null ? loopback(runtimePort, route.path) : null;

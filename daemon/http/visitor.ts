@@ -14,7 +14,7 @@ const LOCAL_NAME = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.localhost(?::\d{1,5})?$/;
  * host their redirects and Origin checks are correct. They refuse other names (DNS rebinding), so in that case the app
  * sees its own address.
  */
-export const visitorOf = ({ headers }: IncomingMessage, port: number): HeaderRules => {
+export const visitorHeaders = ({ headers }: IncomingMessage, port: number): HeaderRules => {
   const own = `127.0.0.1:${port}`;
   const {
     "x-forwarded-for": client,

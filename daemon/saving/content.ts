@@ -27,7 +27,7 @@ export const absolute = (directory: string, path: string): Buffer =>
 export const below = (directory: string, path: string): string =>
   directory === "" ? path : `${directory}/${path}`;
 
-export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));
+export const parentPath = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));
 
 /** The digest that git would give to a file of this size. */
 export const objectHash = (size: number): Hash => createHash("sha1").update(`blob ${size}\0`);
@@ -64,7 +64,7 @@ export class Tree {
   look(path: string): Present | Unread {
     const bytes = absolute(this.root, path);
     try {
-      if (!this.#isInside(parentOf(path))) return "missing";
+      if (!this.#isInside(parentPath(path))) return "missing";
       const stats = lstatSync(bytes, { bigint: true });
       return kindOf(stats) ?? { bytes, stats };
     } catch (error) {
@@ -92,13 +92,13 @@ const kindOf = (stats: BigIntStats): Unread | null => {
   return stats.isSocket() ? "socket" : "device";
 };
 
-export const modeOf = (stats: BigIntStats): ListedItem["mode"] => {
+export const gitMode = (stats: BigIntStats): ListedItem["mode"] => {
   if (stats.isSymbolicLink()) return "120000";
   return (stats.mode & 0o100n) === 0n ? "100644" : "100755";
 };
 
 /** Differs if the file may have changed. */
-export const stampOf = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string =>
+export const fileStamp = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string =>
   `${size} ${mtimeNs} ${ctimeNs} ${ino}`;
 
 /** Reads a file from its begin to its size. @returns whether it was unchanged meanwhile */
@@ -113,7 +113,7 @@ const readThrough = ({ bytes, stats }: Present, use: (chunk: Buffer) => void): b
       use(buffer.subarray(0, read));
       rest -= read;
     }
-    return stampOf(fstatSync(file, { bigint: true })) === stampOf(stats);
+    return fileStamp(fstatSync(file, { bigint: true })) === fileStamp(stats);
   } finally {
     closeSync(file);
   }
@@ -142,7 +142,7 @@ export const digest = (
     const there = tree.look(path);
     if (typeof there === "string") return there;
     const { stats } = there;
-    const [mode, stamp] = [modeOf(stats), stampOf(stats)];
+    const [mode, stamp] = [gitMode(stats), fileStamp(stats)];
     const size = Number(stats.size);
     if (known?.stamp === stamp) return { mode, size, object: known.object, stamp, content: null };
     try {

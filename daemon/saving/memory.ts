@@ -22,7 +22,7 @@ export const NO_MEMORY: ListingMemory = { known: [], contents: new Map(), since:
  * Reads what the program says to keep. It comes from the agent's side: at worst, files are listed as they were, and the service
  * finds that contents are others than listed.
  */
-export const memoryOf = (text: Buffer, since: number): ListingMemory => {
+export const readMemory = (text: Buffer, since: number): ListingMemory => {
   try {
     const { known, contents } = JSON.parse(text.toString("utf8")) as Kept;
     const read = contents.map(({ object, base64 }): [string, Buffer] => [

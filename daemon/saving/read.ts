@@ -5,7 +5,7 @@ import { open, readlink } from "node:fs/promises";
 import { CHUNK_BYTES, type FrameEnd } from "../../src/domain/save/frames.ts";
 import type { ReadRequest } from "../../src/domain/save/listing.ts";
 import type { ReadCommand } from "./command.ts";
-import { objectHash, stampOf, Tree, whyUnread } from "./content.ts";
+import { objectHash, fileStamp, Tree, whyUnread } from "./content.ts";
 import { isStatePath } from "./listing/operation.ts";
 import { writeChunk, writeEnd } from "./output.ts";
 import { Pace } from "./pace.ts";
@@ -91,7 +91,7 @@ class Reader {
         await use(buffer.subarray(0, bytesRead));
         rest -= bytesRead;
       }
-      return stampOf(await file.stat({ bigint: true })) === stampOf(stats);
+      return fileStamp(await file.stat({ bigint: true })) === fileStamp(stats);
     } finally {
       await file.close();
     }

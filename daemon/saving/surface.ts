@@ -31,8 +31,8 @@ import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
 import type { Settings } from "../settings.ts";
 import type { WorkspaceCommand } from "./command.ts";
-import { framesFrom, memoryOf, NO_MEMORY } from "./memory.ts";
-import { outputOf, withProgram } from "./workspace-program.ts";
+import { framesFrom, readMemory, NO_MEMORY } from "./memory.ts";
+import { readOutput, withProgram } from "./workspace-program.ts";
 
 export type SavingCall = "list" | "read" | "restore" | "retire";
 
@@ -119,11 +119,11 @@ class Saving {
     return this.#options.quiet.withPermit(
       this.#run(command, ({ output, problem }) =>
         Effect.gen({ self: this }, function* () {
-          const whole = yield* outputOf(output, LIST_MAX_BYTES);
+          const whole = yield* readOutput(output, LIST_MAX_BYTES);
           const said = whole === null ? "the list is too long" : yield* problem;
           const end = whole?.indexOf("\n") ?? -1;
           if (whole === null || said !== null || end < 0) return this.#failed(response, said);
-          this.#memory = memoryOf(whole.subarray(0, end), begunAt);
+          this.#memory = readMemory(whole.subarray(0, end), begunAt);
           response.writeHead(200, { "content-type": "application/json" });
           response.end(whole.subarray(end + 1));
         }),
@@ -179,7 +179,7 @@ class Saving {
       // Without a prefix, the agent's programs are no others than the daemon's own.
       if (settings.launch.prefix.length > 0) {
         const end = this.#run({ command: "end", daemonUid: process.getuid?.() ?? 0 }, ({ output, problem }) =>
-          Effect.andThen(outputOf(output, 0), problem),
+          Effect.andThen(readOutput(output, 0), problem),
         );
         yield* Effect.timeoutOption(end, END_WITHIN);
       }

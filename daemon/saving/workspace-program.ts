@@ -82,7 +82,7 @@ export const withProgram = <A, E>(
 };
 
 /** The whole output, up to that many bytes. Null: it has more. */
-export const outputOf = (output: Readable, maxBytes: number): Effect.Effect<Buffer | null> =>
+export const readOutput = (output: Readable, maxBytes: number): Effect.Effect<Buffer | null> =>
   Effect.callback((resume) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -12,7 +12,7 @@ export type WorkspaceRead =
 const COMMIT = /^[0-9a-f]{40}$/;
 
 /** Reads the query of a request. @returns null if it is invalid */
-export const readingOf = (of: WorkspaceRead["of"], query: string): WorkspaceRead | null => {
+export const readQuery = (of: WorkspaceRead["of"], query: string): WorkspaceRead | null => {
   let parameters: URLSearchParams;
   try {
     // Unlike URLSearchParams, this refuses bytes that are not UTF-8.

@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect";
 import type { AttachmentHead } from "../domain/conversation/attachment.ts";
-import { attachmentsOf, isClosed, textOf } from "../domain/conversation/conversation.ts";
+import { attachmentIds, isClosed, contentText } from "../domain/conversation/conversation.ts";
 import type { SandboxStatus } from "../domain/session/session.ts";
 import type { MessageHandedOver, OutgoingMessage } from "../domain/conversation/steering.ts";
 import { conversation, type ConversationCommand } from "../machines/conversation.ts";
@@ -61,7 +61,7 @@ const ASKS_AGAIN = new DaemonUnreachable({ message: "the daemon asked for the sa
 const outgoing = (item: Item, attachments: readonly AttachmentHead[]): OutgoingMessage => ({
   id: item.id,
   sent_at: item.sentAt ?? item.createdAt,
-  text: textOf(item.content),
+  text: contentText(item.content),
   ...(attachments.length > 0 && { attachments }),
   model: item.model,
   agent: item.agent,
@@ -162,7 +162,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
           // The agent of a former sandbox had it, and its answer was lost with that sandbox. No turn runs again by itself.
           if (item.status === "accepted" && item.sandboxId !== null && item.sandboxId !== command.sandboxId)
             return outcomeOf(command, { outcome: "accepted", turn: 0 });
-          const named = attachmentsOf(item.content);
+          const named = attachmentIds(item.content);
           const attachments = yield* conversations.attachmentHeads(id, named);
           if (attachments.length < new Set(named).size)
             return outcomeOf(command, { outcome: "refused", error: INCOMPLETE });

@@ -20,13 +20,13 @@ const STALE_MAX = 1024;
 export const triggerActorId = (projectId: string, slug: string): string => `${projectId}/${slug}`;
 
 /** The project of a trigger's actor. */
-export const projectOf = (id: string): string => id.slice(0, id.indexOf("/"));
+export const triggerProject = (id: string): string => id.slice(0, id.indexOf("/"));
 
 /** The slug of a trigger's actor. */
 const slugOf = (id: string): string => id.slice(id.indexOf("/") + 1);
 
 /** Expression and zone in one text. It identifies a schedule: a trigger whose text changes starts counting again. */
-export const scheduleOf = ({ cron, timezone }: CronTriggerDefinition): string => `${cron} ${timezone}`;
+export const scheduleText = ({ cron, timezone }: CronTriggerDefinition): string => `${cron} ${timezone}`;
 
 /** The first due instant after another one, in ms. Null if the schedule has no further instant. */
 export const nextDue = ({ cron, timezone }: CronTriggerDefinition, afterMs: number): number | null =>
@@ -171,11 +171,11 @@ export class Schedules {
   }
 
   #entry(id: string): Entry | undefined {
-    return this.#projects.get(projectOf(id))?.bySlug.get(slugOf(id));
+    return this.#projects.get(triggerProject(id))?.bySlug.get(slugOf(id));
   }
 
   #add(id: string, counted: Counted): void {
-    const projectId = projectOf(id);
+    const projectId = triggerProject(id);
     const project = this.#projects.get(projectId) ?? { id: projectId, bySlug: new Map<string, Entry>() };
     const entry = new Entry(project, slugOf(id), counted);
     this.#projects.set(projectId, project);

@@ -27,7 +27,7 @@ import { newUuid } from "../services/entropy.ts";
 import { Firing } from "../services/triggers/firing.ts";
 import { TransitionRecord } from "../services/transition-record.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
-import { nextDue, scheduleOf } from "./schedules.ts";
+import { nextDue, scheduleText } from "./schedules.ts";
 import { Timers } from "./timers.ts";
 import { volatileMemory } from "./volatile.ts";
 
@@ -201,7 +201,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActo
     const known = directory.known(projectId);
     const definition = definitionOf(known, slug);
     if (known === null || definition === null || cursor === null) return null;
-    const schedule = scheduleOf(definition);
+    const schedule = scheduleText(definition);
     if (cursor.schedule !== schedule) return null;
     const at = nextDue(definition, cursor.accountedUntil);
     if (at === null) return null;

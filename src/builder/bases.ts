@@ -3,7 +3,7 @@ import { taggedReference } from "../domain/environment/registry-reference.ts";
 import {
   type Dockerfile,
   type Instruction,
-  referenceOf,
+  fromReference,
   type Stage,
 } from "../domain/environment/dockerfile.ts";
 
@@ -67,7 +67,7 @@ const builtStages = (stages: readonly Stage[], target: string | null): readonly 
  * The tags from which a Dockerfile builds, each once, as full references. Left out are digests, other stages, and what is in no registry.
  * @param options.target the stage that is built. Null: the last one
  */
-export const basesOf = (
+export const namedBases = (
   { globals, stages }: Pick<Dockerfile, "globals" | "stages">,
   { target, args }: { readonly target: string | null; readonly args: Readonly<Record<string, string>> },
 ): readonly string[] => {
@@ -81,7 +81,7 @@ export const basesOf = (
     if (reference !== null) found.add(reference.text);
   };
   for (const [from, ...steps] of builtStages(stages, target)) {
-    add(expand(unquoted(referenceOf(from)), values));
+    add(expand(unquoted(fromReference(from)), values));
     // A stage may copy from itself only by mistake, which the builder reports.
     names.add(nameOf(from));
     for (const name of steps.flatMap(copiedFrom)) if (!name.includes("$")) add(name);

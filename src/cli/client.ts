@@ -5,7 +5,7 @@
  */
 import * as http from "node:http";
 import type { Answer, Request, Route } from "./contract.ts";
-import { EXIT, exitOf, Failure, type Details } from "./failure.ts";
+import { EXIT, exitCode, Failure, type Details } from "./failure.ts";
 
 /** The service, and the caller's token. */
 export interface Connection {
@@ -149,7 +149,7 @@ const refusal = (url: URL, answer: http.IncomingMessage, text: string): Failure 
   const body = parsed(text);
   if (!isErrorShape(body)) return stranger(url, answer);
   const { error: message, code, details } = body;
-  return new Failure(exitOf(answer.statusCode ?? 0, code), code, { message, ...(details && { details }) });
+  return new Failure(exitCode(answer.statusCode ?? 0, code), code, { message, ...(details && { details }) });
 };
 
 const isGood = ({ statusCode = 0 }: http.IncomingMessage): boolean => statusCode >= 200 && statusCode < 300;

@@ -72,5 +72,5 @@ const EXITS: Readonly<Record<number, ExitCode>> = {
 const EXITS_BY_CODE: Readonly<Record<string, ExitCode>> = { not_saved: EXIT.notSaved };
 
 /** The exit code for an API status, and for the refusal's code. */
-export const exitOf = (status: number, code: string): ExitCode =>
+export const exitCode = (status: number, code: string): ExitCode =>
   EXITS_BY_CODE[code] ?? EXITS[status] ?? (TRANSIENT.has(status) ? EXIT.tryAgain : EXIT.refused);

@@ -7,7 +7,7 @@ import { EXIT, Failure, usage } from "./failure.ts";
 import { readLine, wantsJson, type Wish } from "./grammar.ts";
 import { helpText } from "./help.ts";
 import { Input } from "./input.ts";
-import { idOf, withIds } from "./references.ts";
+import { resolveId, withIds } from "./references.ts";
 import { visible, visibleJson } from "./terminal.ts";
 import { projectId } from "./words.ts";
 
@@ -42,9 +42,10 @@ const projectOf = async (
   environment: Environment,
 ): Promise<string> => {
   const scope = { api, project: () => Promise.reject(new Error("a project is not in a project")) };
-  if (named !== undefined) return projectId(await idOf(named, "PROJECT", { scope }), "--project");
+  if (named !== undefined) return projectId(await resolveId(named, "PROJECT", { scope }), "--project");
   const injected = environment["PLATFORM_PROJECT_ID"] ?? "";
-  if (injected !== "") return projectId(await idOf(injected, "PROJECT", { scope }), "PLATFORM_PROJECT_ID");
+  if (injected !== "")
+    return projectId(await resolveId(injected, "PROJECT", { scope }), "PLATFORM_PROJECT_ID");
   const { value } = await api().call("GET /v1/projects", { query: { limit: 2 } });
   const [only, second] = value.projects;
   if (only !== undefined && second === undefined) return only.id;

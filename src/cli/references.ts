@@ -139,7 +139,7 @@ const lookUp = async (
 };
 
 /** The id of what a person wrote. */
-export const idOf = async (
+export const resolveId = async (
   text: string,
   what: string,
   { scope, before = {} }: { readonly scope: Scope; readonly before?: Words },
@@ -163,13 +163,13 @@ export const withIds = async (
   for (const name of takes.map((written) => written.replaceAll(/[[\]]/g, ""))) {
     const text = words[name];
     // oxlint-disable-next-line no-await-in-loop -- a build is looked for in the project that the word before it names
-    if (text !== undefined) words[name] = await idOf(text, name, { scope, before: words });
+    if (text !== undefined) words[name] = await resolveId(text, name, { scope, before: words });
   }
   const values: Record<string, Values[string]> = { ...options };
   for (const [name, { value: what }] of Object.entries(declared)) {
     const text = values[name];
     // oxlint-disable-next-line no-await-in-loop -- rarely more than one
-    if (what !== undefined && typeof text === "string") values[name] = await idOf(text, what, { scope });
+    if (what !== undefined && typeof text === "string") values[name] = await resolveId(text, what, { scope });
   }
   return { given: words, options: values };
 };

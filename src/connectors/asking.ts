@@ -3,7 +3,7 @@
  * redirect, and has a limit for time and size.
  */
 import { type NetClient, readBody } from "../ground/net/client.ts";
-import { WireFault, whyOf } from "./wire.ts";
+import { WireFault, exchangeFault } from "./wire.ts";
 
 /** A request, from its first byte to the last one of its answer. */
 const ANSWER_MS = 10_000;
@@ -62,6 +62,6 @@ export const makeAsk =
       kept.delete("content-length");
       return new Response(isEmpty ? null : new Uint8Array(bytes), { status: answer.status, headers: kept });
     } catch (error) {
-      throw new AskFault(url.host, whyOf(error));
+      throw new AskFault(url.host, exchangeFault(error));
     }
   };

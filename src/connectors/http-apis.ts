@@ -6,10 +6,10 @@ import { type NetClient, readBody, readStart } from "../ground/net/client.ts";
 import { NetFault } from "../ground/net/fault.ts";
 import { isShallow } from "../domain/connector/catalogue.ts";
 import { DESCRIPTION_MAX_BYTES } from "../domain/connector/openapi/description.ts";
-import { requestOf, type HttpRequest } from "../domain/connector/http-operation.ts";
+import { operationRequest, type HttpRequest } from "../domain/connector/http-operation.ts";
 import * as Result from "effect/Result";
 import type { HttpCall, ServerFault, ServerTarget, ToolResult } from "./port.ts";
-import { whyOf } from "./wire.ts";
+import { exchangeFault } from "./wire.ts";
 
 const DOCUMENT_MS = 30_000;
 /**
@@ -68,7 +68,7 @@ const exchanged = async (
     return { status, type: answer.headers.get("content-type") ?? "", bytes };
   } catch (error) {
     const isUnknown = isSent && !(error instanceof NetFault && error.isUnsent);
-    throw fault(whyOf(error), { isUnknown, status });
+    throw fault(exchangeFault(error), { isUnknown, status });
   }
 };
 
@@ -135,7 +135,7 @@ export const callApi = async (
   target: ServerTarget,
   { call: { request, arguments: given }, bounds }: { readonly call: HttpCall; readonly bounds: Bounds },
 ): Promise<ToolResult> => {
-  const made = requestOf(target, request, given);
+  const made = operationRequest(target, request, given);
   if (Result.isFailure(made)) throw fault(`was not asked. ${made.failure.replace(/\.$/, "")}`);
   const answer = await exchanged(client, made.success, bounds);
   const { status } = answer;

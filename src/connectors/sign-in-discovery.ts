@@ -9,7 +9,7 @@ import {
   coversUrl,
   readChallenge,
   resourceMetadataUrls,
-  resourceOf,
+  defaultResource,
   serverMetadataUrls,
   type Challenge,
 } from "../domain/connector/protected-resource.ts";
@@ -103,7 +103,7 @@ const resourceAt = async (ask: Ask, url: string, { metadata }: Challenge) => {
     return { resource, issuer };
   }
   // Servers from before RFC 9728 are their own authorization servers.
-  return { resource: resourceOf(url), issuer: new URL(url).origin };
+  return { resource: defaultResource(url), issuer: new URL(url).origin };
 };
 
 /** The metadata of an authorization server. Null: the address has none. @param address where its metadata are, by RFC 8414 */
@@ -156,7 +156,11 @@ export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
   const { url } = place;
   // The connector's server is asked only if the issuer has no metadata: it may not have any itself.
   if (place.issuer !== null)
-    return { resource: resourceOf(url), scope: null, server: await namedServer(ask, place, place.issuer) };
+    return {
+      resource: defaultResource(url),
+      scope: null,
+      server: await namedServer(ask, place, place.issuer),
+    };
   const challenge = await challengeOf(ask, place);
   const { resource, issuer } = await resourceAt(ask, url, challenge);
   return { resource, scope: challenge.scope, server: await serverAt(ask, issuer) };

@@ -24,7 +24,7 @@ export class WireFault extends Error {
 }
 
 /** Why an exchange failed, as part of a sentence about the server. */
-export const whyOf = (error: unknown): string =>
+export const exchangeFault = (error: unknown): string =>
   error instanceof WireFault || error instanceof NetFault ? error.why : "cannot be reached";
 
 /** @param allowHosts hosts that may have a private address, or plain http. */
@@ -110,7 +110,7 @@ export class Exchange {
 
   /** Ends the exchange. A connection that was refused here, or was not made, carried nothing. */
   #failed(error: unknown): WireFault | NetFault {
-    const fault = error instanceof NetFault ? error : new WireFault(whyOf(error));
+    const fault = error instanceof NetFault ? error : new WireFault(exchangeFault(error));
     if (error instanceof WireFault || (fault instanceof NetFault && fault.isUnsent)) this.isSent = false;
     this.fail(fault);
     return fault;

@@ -21,7 +21,7 @@ import { Pause } from "../ground/pause.ts";
 import { Projects } from "../store/ports/projects/projects.ts";
 import { Placement } from "../services/actors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
-import { type Counted, nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";
+import { type Counted, nextDue, scheduleText, triggerActorId } from "../actors/schedules.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 import { Timers } from "../actors/timers.ts";
 
@@ -133,7 +133,7 @@ const makeTakeUp = Effect.gen(function* () {
     const cursors = yield* projects.keepCursors({
       projectId: project.id,
       projectVersion: project.version,
-      schedules: new Map([...definitions].map(([slug, one]) => [slug, scheduleOf(one)])),
+      schedules: new Map([...definitions].map(([slug, one]) => [slug, scheduleText(one)])),
       now: yield* Clock.currentTimeMillis,
     });
     left.delete(project.id);
@@ -144,7 +144,7 @@ const makeTakeUp = Effect.gen(function* () {
       const id = triggerActorId(project.id, slug);
       if (definition === undefined || !placement.isHere(id)) return [];
       const due = nextDue(definition, accountedUntil) ?? Infinity;
-      return [[id, { due, schedule: scheduleOf(definition), from: accountedUntil }]];
+      return [[id, { due, schedule: scheduleText(definition), from: accountedUntil }]];
     });
     timers.schedules.keep(project.id, new Map(wanted));
     yield* timers.changed;

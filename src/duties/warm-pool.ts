@@ -19,8 +19,8 @@ import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
-import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandboxes/spec.ts";
-import { nextDue, projectOf } from "../actors/schedules.ts";
+import { specRecipe, type SpecOptions, waitingSpec } from "../actors/sandboxes/spec.ts";
+import { nextDue, triggerProject } from "../actors/schedules.ts";
 import { waitOutOutage } from "../store/ports/outage.ts";
 import { Timers } from "../actors/timers.ts";
 import { GitBackend } from "../git/port.ts";
@@ -139,10 +139,10 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
       }),
     );
     yield* waitOutOutage(NAME, prepare(id, projectId));
-    yield* waitOutOutage(NAME, warm.ready(id, { recipe: recipeOf(spec), secrets: given }));
+    yield* waitOutOutage(NAME, warm.ready(id, { recipe: specRecipe(spec), secrets: given }));
   });
   const recipeNow = (id: string, projectId: string) =>
-    Effect.map(specNow(id, projectId), ({ spec }) => recipeOf(spec));
+    Effect.map(specNow(id, projectId), ({ spec }) => specRecipe(spec));
   return { start, recipeNow };
 });
 
@@ -279,7 +279,7 @@ const dueProjects = Effect.gen(function* () {
   return (now: number): ReadonlyMap<string, number> => {
     const projects = new Map<string, number>();
     for (const { id, due } of schedules.soon(now + TRIGGER_LEAD_MS, TIMERS_MAX)) {
-      const projectId = projectOf(id);
+      const projectId = triggerProject(id);
       const known = directory.known(projectId);
       if (known !== null && !projects.has(projectId) && firesSeldom(known, id, { at: due, offered }))
         projects.set(projectId, due);

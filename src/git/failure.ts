@@ -39,7 +39,7 @@ const FULL = /^(?!remote:).*(?:No space left on device|Disk quota exceeded)/m;
 export const isDiskFull = (stderr: string): boolean => FULL.test(stderr);
 
 /** The error for a git that ended with an unexpected exit code. */
-export const failureOf = (
+export const gitFailure = (
   subcommand: string,
   { stderr, repository }: { readonly stderr: string; readonly repository: string | null },
 ): GitError =>

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { readFile } from "node:fs/promises";
 import { type Duplex, PassThrough, type Readable, type Writable } from "node:stream";
-import { failureOf } from "./failure.ts";
+import { gitFailure } from "./failure.ts";
 import { listen } from "./server/channel.ts";
 import { GitError } from "./port.ts";
 import { toleratedFaults } from "./tolerated-faults.ts";
@@ -355,7 +355,7 @@ const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
     return yield* new GitError({ code: "git_failed", message });
   }
   if (exitCode === null || !(request.expect ?? [0]).includes(exitCode)) {
-    return yield* failureOf(request.args[0] ?? "", { stderr, repository: request.repository });
+    return yield* gitFailure(request.args[0] ?? "", { stderr, repository: request.repository });
   }
   const output: GitOutput = { exitCode, stdout, truncated, stderr };
   return output;

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http";
-import { ambiguityOf, upgradeAmbiguityOf } from "../proxy/ambiguity.ts";
+import { requestAmbiguity, upgradeAmbiguity } from "../proxy/ambiguity.ts";
 import { handshakeFault, type HandshakeFault } from "../proxy/handshake.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
@@ -101,7 +101,7 @@ export const openListener = Effect.fnUntraced(function* (
   server.on("upgrade", (request, socket, head) => {
     // Node no longer handles the socket's errors: an unhandled reset would end the process.
     socket.on("error", () => socket.destroy());
-    if (protocolFault(request, upgradeAmbiguityOf(request)) !== null) return refuseUpgrade(socket);
+    if (protocolFault(request, upgradeAmbiguity(request)) !== null) return refuseUpgrade(socket);
     const fault = handshakeFault(request);
     if (fault === null) upgrade(request, socket, head);
     else answerHandshake(request, socket, fault);
@@ -279,7 +279,7 @@ const drain = (server: Server) => {
  * Faults that Node accepts and we refuse (threats.md W21, W25): ambiguous framing, targets other than a path, a broken
  * escape.
  */
-const protocolFault = (request: IncomingMessage, ambiguity = ambiguityOf(request)): ApiError | null => {
+const protocolFault = (request: IncomingMessage, ambiguity = requestAmbiguity(request)): ApiError | null => {
   if (ambiguity !== null) return malformed(ambiguity);
   const [target = ""] = (request.url ?? "").split("?");
   try {

@@ -76,7 +76,7 @@ const arrowOf = (machine: AnyStateMachine, from: string, transition: AnyTransiti
   };
 };
 
-export const definitionOf = (machine: AnyStateMachine): MachineDefinition => ({
+export const machineDefinition = (machine: AnyStateMachine): MachineDefinition => ({
   name: machine.id,
   initial: String(machine.config.initial),
   states: Object.values(machine.states).map(({ key, type }) => ({ name: key, isFinal: type === "final" })),
@@ -85,4 +85,4 @@ export const definitionOf = (machine: AnyStateMachine): MachineDefinition => ({
   ),
 });
 
-export const DEFINITIONS: readonly MachineDefinition[] = Object.values(ACTOR_MACHINES).map(definitionOf);
+export const DEFINITIONS: readonly MachineDefinition[] = Object.values(ACTOR_MACHINES).map(machineDefinition);

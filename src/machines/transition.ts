@@ -91,7 +91,7 @@ const PARTS: readonly ((event: Fields) => string | null)[] = [
 export const bounded = (value: string): string => cutText(storableText(value), DETAIL_MAX);
 
 /** What an event says for people. Null: nothing that its name does not say. */
-export const detailOf = (event: Named): string | null => {
+export const eventDetail = (event: Named): string | null => {
   const fields: Fields = { ...event };
   const parts = PARTS.flatMap((part) => part(fields) ?? []);
   return parts.length === 0 ? null : bounded(parts.join("; "));
@@ -109,7 +109,7 @@ interface Step {
 export const isSame = (one: object, other: object): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** The row of a step. Null: the step changed nothing and ordered nothing. */
-export const transitionOf = ({ event, before, after, commands, now }: Step): NewTransition | null => {
+export const transitionRow = ({ event, before, after, commands, now }: Step): NewTransition | null => {
   const isMove = before.state !== after.state;
   if (!isMove && commands.length === 0 && isSame(before.context, after.context)) return null;
   return {
@@ -117,7 +117,7 @@ export const transitionOf = ({ event, before, after, commands, now }: Step): New
     event: event.type,
     from: before.state,
     to: after.state,
-    detail: detailOf(event),
+    detail: eventDetail(event),
     commands: commands.map(({ type }) => type),
   };
 };
@@ -126,7 +126,7 @@ export const transitionOf = ({ event, before, after, commands, now }: Step): New
 export const CREATED = "created";
 
 /** What started a session, for its first row. */
-export const originOf = ({ triggerSlug }: { readonly triggerSlug: string | null }): string | null =>
+export const sessionOrigin = ({ triggerSlug }: { readonly triggerSlug: string | null }): string | null =>
   triggerSlug === null ? null : `by the trigger ${triggerSlug}`;
 
 /** The row of a new actor. */

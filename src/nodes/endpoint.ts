@@ -33,7 +33,7 @@ import { answeredBy } from "../http/steps/answers.ts";
 import { RELAY_FAILURES } from "../http/relay/relay.ts";
 import { answerRaw, requestId } from "../http/answers/respond.ts";
 import type { RawRoutes } from "../http/server.ts";
-import { valuesOf } from "../proxy/headers.ts";
+import { headerValues } from "../proxy/headers.ts";
 import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxError, type SandboxSpec } from "../sandbox/port.ts";
@@ -181,7 +181,7 @@ const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   const operations = yield* makeOperations(ending);
   const { nodes: keys } = yield* Keyring;
   return Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
-    const [credential = ""] = valuesOf(request, NODE_HEADER);
+    const [credential = ""] = headerValues(request, NODE_HEADER);
     const text = openNodeMessage(yield* bodyOf(request), { credential, way: "question" }, keys);
     if (text === null) return yield* malformed("The request does not come from a node of this database");
     const { operation, given } = yield* Effect.mapError(decodeQuestion(text), () =>
@@ -230,7 +230,7 @@ const makeDaemonWay = Effect.gen(function* () {
     );
     const heard = (): void => touch(sessionId);
     if (by === "client") heard();
-    const context = valuesOf(request, USER_CONTEXT_HEADER);
+    const context = headerValues(request, USER_CONTEXT_HEADER);
     const upstream: Upstream = {
       at: linkTarget(link),
       path,
@@ -318,7 +318,7 @@ export const makeNodeRoutes = Effect.fnUntraced(function* (ending: Effect.Effect
   const isNodes = (request: IncomingMessage): boolean => {
     const { method = "GET", url: target = "" } = request;
     const asked = { to: self, method, target, now: clock.currentTimeMillisUnsafe() };
-    return verifyNodeRequest(valuesOf(request, NODE_HEADER), asked, keys) !== null;
+    return verifyNodeRequest(headerValues(request, NODE_HEADER), asked, keys) !== null;
   };
   const passOn = (request: IncomingMessage, response: ServerResponse, pass: (to: Upstream) => void): void =>
     run(response, Effect.map(daemonOf(request), pass));

@@ -3,16 +3,16 @@
  * refuse them before routing, so that an upstream sees one well-formed request or nothing.
  */
 import type { IncomingMessage } from "node:http";
-import { hasBody, valuesOf } from "./headers.ts";
+import { hasBody, headerValues } from "./headers.ts";
 
 const VERSIONS = new Set(["1.0", "1.1"]);
 
 /** What to send instead, as the end of a sentence. Null if the request is unambiguous. */
-export const ambiguityOf = (request: IncomingMessage): string | null => {
+export const requestAmbiguity = (request: IncomingMessage): string | null => {
   const { headers, httpVersion, url } = request;
   if (url?.startsWith("/") !== true) return "the request target is not a path";
   if (!VERSIONS.has(httpVersion)) return "send HTTP/1.1";
-  if (valuesOf(request, "host").length > 1) return "send one Host header";
+  if (headerValues(request, "host").length > 1) return "send one Host header";
   const encoding = headers["transfer-encoding"];
   if (encoding === undefined) return null;
   if (httpVersion === "1.0") return "HTTP/1.0 does not support transfer encodings";
@@ -21,5 +21,5 @@ export const ambiguityOf = (request: IncomingMessage): string | null => {
 };
 
 /** The same for an upgrade request: bytes of a body could be read as the first bytes after the upgrade. */
-export const upgradeAmbiguityOf = (request: IncomingMessage): string | null =>
-  ambiguityOf(request) ?? (hasBody(request) ? "an upgrade request must not have a body" : null);
+export const upgradeAmbiguity = (request: IncomingMessage): string | null =>
+  requestAmbiguity(request) ?? (hasBody(request) ? "an upgrade request must not have a body" : null);

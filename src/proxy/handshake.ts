@@ -3,7 +3,7 @@
  * upgrade, because the next hop always gets `Upgrade: websocket`, whatever the client asked for.
  */
 import type { IncomingMessage } from "node:http";
-import { valuesOf } from "./headers.ts";
+import { headerValues } from "./headers.ts";
 
 export interface HandshakeFault {
   readonly status: 400 | 426;
@@ -34,14 +34,14 @@ const otherVersion: HandshakeFault = {
 
 /** @returns the fault of an upgrade request. Null if it is a valid WebSocket handshake. */
 export const handshakeFault = (request: IncomingMessage): HandshakeFault | null => {
-  const [protocol, ...others] = valuesOf(request, "upgrade");
+  const [protocol, ...others] = headerValues(request, "upgrade");
   if (others.length > 0 || protocol?.trim().toLowerCase() !== "websocket")
     return invalid("send one Upgrade header with the value websocket");
   if (request.method !== "GET") return invalid("send it as GET");
   if (request.httpVersion !== "1.1") return invalid("send HTTP/1.1");
-  const keys = valuesOf(request, "sec-websocket-key");
+  const keys = headerValues(request, "sec-websocket-key");
   if (keys.length !== 1 || !KEY.test(keys[0] ?? ""))
     return invalid("send one Sec-WebSocket-Key header with 16 bytes in base64");
-  const versions = valuesOf(request, "sec-websocket-version");
+  const versions = headerValues(request, "sec-websocket-version");
   return versions.length === 1 && versions[0] === VERSION ? null : otherVersion;
 };

@@ -59,7 +59,7 @@ const listed = (raw: readonly string[], connection: string | undefined): Readonl
 };
 
 /** Every value of a header, one element for each occurrence. */
-export const valuesOf = (request: IncomingMessage, header: string): string[] => {
+export const headerValues = (request: IncomingMessage, header: string): string[] => {
   const raw = request.rawHeaders;
   const values: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {

@@ -96,14 +96,14 @@ export const ask = (
 const decodeCode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ code: Schema.String })));
 
 /** The code of a refusal. Null: it has none. */
-export const codeOf = ({ text }: Answer): string | null => {
+export const refusalCode = ({ text }: Answer): string | null => {
   const code = decodeCode(text);
   return code._tag === "Some" && /^[a-z_]{1,40}$/.test(code.value.code) ? code.value.code : null;
 };
 
 /** Only a refusal's code is used: its sentence comes from the sandbox. */
 export const refused = (answer: Answer): DaemonUnreachable => {
-  const code = codeOf(answer);
+  const code = refusalCode(answer);
   return new DaemonUnreachable({
     message: `the daemon answered ${answer.status}${code === null ? "" : ` ${code}`}`,
   });

@@ -10,7 +10,7 @@ import {
   type WorkspaceClient,
   type WorkspaceRefusal,
 } from "./daemon.ts";
-import { ask, codeOf, refused, unreachable } from "./daemon-ask.ts";
+import { ask, refusalCode, refused, unreachable } from "./daemon-ask.ts";
 import type { DaemonLink } from "./port.ts";
 
 /** Longer than the daemon works on one answer, and on another one before. */
@@ -38,7 +38,7 @@ const read = <A>(
           Schema.decodeUnknownEffect(Schema.fromJsonString(said))(answer.text),
           unreachable,
         );
-      const code = codeOf(answer);
+      const code = refusalCode(answer);
       return Effect.fail(isRefusal(code) ? new WorkspaceRefused({ code }) : refused(answer));
     }),
   );

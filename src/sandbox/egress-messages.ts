@@ -39,7 +39,7 @@ const statusFor = (cause: NetCause): Refusal["status"] => {
 };
 
 /** The refusal for any error. Texts of the system are left out. */
-export const refusalOf = (error: unknown): Refusal => {
+export const refusalFor = (error: unknown): Refusal => {
   if (error instanceof Refusal) return error;
   return error instanceof NetFault
     ? new Refusal(statusFor(error.reason), error.message)

@@ -21,7 +21,7 @@ import { type Allowances, unbracketed } from "../ground/net/address.ts";
 import { ownAddresses } from "../ground/net/own-addresses.ts";
 import { type Connect, type Destination, dial, type Network } from "../ground/net/dial.ts";
 import { toFault } from "../ground/net/fault.ts";
-import { Refusal, endToEndHeaders, reasonPhrase, refusalBody, refusalOf } from "./egress-messages.ts";
+import { Refusal, endToEndHeaders, reasonPhrase, refusalBody, refusalFor } from "./egress-messages.ts";
 import {
   SERVICE_HOST,
   type EgressPolicy,
@@ -132,7 +132,7 @@ const reach = async (options: EgressOptions, { host, port }: Destination, plain:
     if (refused !== null) throw new Refusal(403, refused);
     return { target, socket: await connectTo(target, options) };
   } catch (error) {
-    const refusal = refusalOf(error);
+    const refusal = refusalFor(error);
     if (refusal.status === 403) options.refused?.(host, refusal.message);
     throw refusal;
   }
@@ -316,7 +316,7 @@ const egressServer = (options: EgressOptions): Server => {
       forward(options, { incoming, written: `${prefix}${incoming.url ?? ""}` }, outgoing).catch(
         (error: unknown) => {
           if (outgoing.headersSent) return outgoing.destroy();
-          const refusal = refusalOf(error);
+          const refusal = refusalFor(error);
           const host = URL.parse(`${prefix}${incoming.url ?? ""}`)?.hostname ?? null;
           const headers = { "content-type": "application/json", connection: "close" };
           outgoing.writeHead(refusal.status, reasonPhrase(refusal, host), headers);
@@ -331,12 +331,12 @@ const egressServer = (options: EgressOptions): Server => {
       const url = new URL(`${SERVICE}${path}`);
       return (await reach(options, { host: url.hostname, port: 80 }, { url, method, path })).socket;
     },
-    refuse: (client, error) => refuseTunnel(client, refusalOf(error), SERVICE_HOST),
+    refuse: (client, error) => refuseTunnel(client, refusalFor(error), SERVICE_HOST),
   });
   const models = serviceTunnels({
     forward: passing(MODELS),
     connect: () => Promise.reject(new Refusal(403, "no connection to a model is upgraded")),
-    refuse: (client, error) => refuseTunnel(client, refusalOf(error), MODEL_HOST),
+    refuse: (client, error) => refuseTunnel(client, refusalFor(error), MODEL_HOST),
   });
   service.server.timeout = idleMs;
   models.server.timeout = idleMs;
@@ -344,7 +344,7 @@ const egressServer = (options: EgressOptions): Server => {
     client.on("error", () => client.destroy());
     if (head.length > 0) client.unshift(head);
     tunnel({ options, service, models }, incoming.url ?? "", client).catch((error: unknown) =>
-      refuseTunnel(client, refusalOf(error), (incoming.url ?? "").replace(/:\d+$/, "")),
+      refuseTunnel(client, refusalFor(error), (incoming.url ?? "").replace(/:\d+$/, "")),
     );
   });
   // Upgrades use CONNECT. In absolute form, the proxy would have to take part in them.

@@ -14,7 +14,7 @@ import { collection } from "./collect.ts";
 import { contentsIn } from "./contents.ts";
 import { beginPart } from "./part.ts";
 import { SaveCollection, type SavePlace } from "./port.ts";
-import { diskOf, makeRoom, type RoomLimits } from "./room.ts";
+import { diskRoom, makeRoom, type RoomLimits } from "./room.ts";
 import {
   deleteRefs,
   failed,
@@ -22,7 +22,7 @@ import {
   LONG_MS,
   type SaveRef,
   SavesDirectory,
-  sessionOf,
+  sessionOfRef,
   type SessionRepository,
   storeError,
   syncRef,
@@ -115,7 +115,7 @@ export interface GitStoreOptions extends Omit<RoomLimits, "disk">, Partial<Pick<
 
 const makeStore = (options: GitStoreOptions, directory: SavesDirectory): SaveStore["Service"] => {
   const sizes = makeUsage();
-  const room = makeRoom({ disk: diskOf(options.directory), ...options }, sizes);
+  const room = makeRoom({ disk: diskRoom(options.directory), ...options }, sizes);
   const at = <A, E, R>(place: SavePlace, act: (repository: SessionRepository) => Effect.Effect<A, E, R>) =>
     Effect.flatMap(directory.session(place), act);
   const part = (place: SavePlace, name: string) =>
@@ -158,7 +158,7 @@ const makeStore = (options: GitStoreOptions, directory: SavesDirectory): SaveSto
       for (const projectId of yield* repositoriesIn(options.directory)) {
         const { path } = yield* directory.project(projectId);
         const refs = yield* listRefs(path, "refs/saves/");
-        places.set(projectId, [...new Set(refs.map(sessionOf))]);
+        places.set(projectId, [...new Set(refs.map(sessionOfRef))]);
       }
       return places;
     }),

@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
 import { createHash } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
-import { failureOf } from "../git/failure.ts";
+import { gitFailure } from "../git/failure.ts";
 import { PLATFORM } from "../git/identity.ts";
 import { feed, type GitProcess, runGit, spawnGit } from "../git/run.ts";
 import {
@@ -137,7 +137,7 @@ const finishPart = Effect.fnUntraced(function* (
   const code = yield* git.exit;
   if (code !== 0) {
     yield* git.silent;
-    return yield* storeError(failureOf("fast-import", { stderr: git.stderr(), repository: path }));
+    return yield* storeError(gitFailure("fast-import", { stderr: git.stderr(), repository: path }));
   }
   yield* syncRef(path, ref);
 });

@@ -22,7 +22,7 @@ export interface RoomLimits {
   readonly disk: Effect.Effect<DiskRoom | null>;
 }
 
-export const diskOf = (directory: string): Effect.Effect<DiskRoom | null> =>
+export const diskRoom = (directory: string): Effect.Effect<DiskRoom | null> =>
   Effect.promise(() =>
     statfs(directory).then(
       ({ bavail, blocks, bsize }) => ({ free: bavail * bsize, total: blocks * bsize }),

@@ -125,7 +125,7 @@ export interface SaveRef {
 }
 
 /** The id of the session that has the ref. */
-export const sessionOf = ({ name }: SaveRef): string => name.split("/")[2] ?? "";
+export const sessionOfRef = ({ name }: SaveRef): string => name.split("/")[2] ?? "";
 
 /** The refs below a prefix that ends at a slash, or one ref. None if there is no repository. */
 export const listRefs = Effect.fnUntraced(function* (path: string, prefix: string) {

@@ -12,7 +12,7 @@ import type { Redactor } from "../domain/secret/redactor.ts";
 import {
   compare,
   joined,
-  partsOf,
+  missingParts,
   Reasons,
   Stock,
   type Part,
@@ -203,7 +203,7 @@ export class Saving {
         const askedAt = yield* Clock.currentTimeMillis;
         this.#listing = yield* this.#list(link);
         this.#lookedAt = askedAt;
-        if (yield* this.#storeParts(link, partsOf(this.#listing, this.#stock))) break;
+        if (yield* this.#storeParts(link, missingParts(this.#listing, this.#stock))) break;
       }
       yield* this.#close;
     });

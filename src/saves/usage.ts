@@ -2,7 +2,14 @@
 import * as Effect from "effect/Effect";
 import { runGit } from "../git/run.ts";
 import type { SessionSize } from "./port.ts";
-import { listRefs, LONG_MS, SAVES_CONFIG, type SaveRef, sessionOf, storeError } from "./saves-repository.ts";
+import {
+  listRefs,
+  LONG_MS,
+  SAVES_CONFIG,
+  type SaveRef,
+  sessionOfRef,
+  storeError,
+} from "./saves-repository.ts";
 
 /** The bytes of these commits' objects, as they are packed. */
 const bytesOf = (path: string, commits: readonly string[]) =>
@@ -34,7 +41,7 @@ export const makeUsage = () => {
   });
 
   return Effect.fnUntraced(function* (path: string) {
-    const bySession = Map.groupBy(yield* listRefs(path, "refs/saves/"), sessionOf);
+    const bySession = Map.groupBy(yield* listRefs(path, "refs/saves/"), sessionOfRef);
     for (const key of known.keys()) {
       const [at, sessionId = ""] = key.split(" ");
       if (at === path && !bySession.has(sessionId)) known.delete(key);

@@ -34,7 +34,7 @@ export interface Act {
   readonly requestId: string | null;
 }
 
-export const actOf = (kind: AuditActor["kind"], name: string | null = null): Act => ({
+export const actAs = (kind: AuditActor["kind"], name: string | null = null): Act => ({
   actor: { kind, id: null, name, tokenId: null },
   accountId: null,
   projectId: null,
@@ -45,7 +45,7 @@ export const actOf = (kind: AuditActor["kind"], name: string | null = null): Act
 
 /** Who acts. HTTP and the operator's commands provide it. Without one it is the service itself, as in a duty. */
 export const Acting = Context.Reference<Act>("platform/services/Acting", {
-  defaultValue: () => actOf("service"),
+  defaultValue: () => actAs("service"),
 });
 
 /** What a row says about a change. */

@@ -15,7 +15,7 @@ import type { Named, Snapshot } from "../machines/step.ts";
 import type { Change } from "../store/ports/journal.ts";
 import { Transitions, type VolatileKind } from "../store/ports/transitions.ts";
 import type { NewTransition } from "../machines/transition.ts";
-import { transitionOf } from "../machines/transition.ts";
+import { transitionRow } from "../machines/transition.ts";
 
 /** How many rows wait at most, and how many one statement writes. */
 const WAITING_MAX = 10_000;
@@ -70,7 +70,7 @@ export const transitionRecordLayer: Layer.Layer<never, never, Transitions> = Lay
     yield* Effect.addFinalizer(() => Effect.ignore(write));
     return {
       keep: (actor, step) => {
-        const row = transitionOf(step);
+        const row = transitionRow(step);
         if (row === null) return;
         waiting.push({ ...row, actor });
         trim();

@@ -23,7 +23,7 @@ const secretIn = (setting: string, file: string): string => {
 };
 
 /** @throws Error if a secret's file cannot be read: the service does not start. */
-export const providersOf = ({ oidc, github }: SignInSettings): readonly SignInProvider[] => [
+export const makeProviders = ({ oidc, github }: SignInSettings): readonly SignInProvider[] => [
   ...(oidc === null
     ? []
     : [

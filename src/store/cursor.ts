@@ -15,10 +15,10 @@ const FORM = /^(\d{1,16})\.([0-9a-f-]{36})$/;
 const LAST_INSTANT = 8.64e15;
 
 /** The cursor of the page that begins after this row. */
-export const cursorOf = ({ at, id }: Position): string => Buffer.from(`${at}.${id}`).toString("base64url");
+export const writeCursor = ({ at, id }: Position): string => Buffer.from(`${at}.${id}`).toString("base64url");
 
 /** Reads a cursor from a request. Null stays null. */
-export const positionOf = (cursor: string | null): Effect.Effect<Position | null, BadCursor> => {
+export const readCursor = (cursor: string | null): Effect.Effect<Position | null, BadCursor> => {
   if (cursor === null) return Effect.succeed(null);
   const [, at, id] = FORM.exec(Buffer.from(cursor, "base64url").toString("latin1")) ?? [];
   const position = at === undefined || id === undefined ? null : { at: Number(at), id };
@@ -26,7 +26,7 @@ export const positionOf = (cursor: string | null): Effect.Effect<Position | null
   return position !== null &&
     position.at <= LAST_INSTANT &&
     parseUuid(position.id) !== null &&
-    cursorOf(position) === cursor
+    writeCursor(position) === cursor
     ? Effect.succeed(position)
     : Effect.fail(new BadCursor({ cursor }));
 };
@@ -36,16 +36,19 @@ export const positionOf = (cursor: string | null): Effect.Effect<Position | null
  *
  * @param rows one more than `limit` if there are more.
  */
-export const pageOf = <A>(rows: readonly A[], limit: number, position: (row: A) => Position): Page<A> => {
+export const cutPage = <A>(rows: readonly A[], limit: number, position: (row: A) => Position): Page<A> => {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
-  return { items, nextCursor: rows.length > limit && last !== undefined ? cursorOf(position(last)) : null };
+  return {
+    items,
+    nextCursor: rows.length > limit && last !== undefined ? writeCursor(position(last)) : null,
+  };
 };
 
 const NUMBER_FORM = /^[1-9]\d{0,15}$/;
 
 /** Reads the cursor of a list that is ordered by one number, descending. Null stays null. */
-export const numberPositionOf = (cursor: string | null): Effect.Effect<number | null, BadCursor> =>
+export const readNumberCursor = (cursor: string | null): Effect.Effect<number | null, BadCursor> =>
   cursor === null || NUMBER_FORM.test(cursor)
     ? Effect.succeed(cursor === null ? null : Number(cursor))
     : Effect.fail(new BadCursor({ cursor }));

@@ -53,7 +53,7 @@ export interface RunDirectoryClaim {
 const decodeHome = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ dataDir: Schema.String })));
 
 /** The data directory that owns the run directory. Null if no file names one. */
-export const homeOf = async (runDir: string): Promise<string | null> => {
+export const claimedHome = async (runDir: string): Promise<string | null> => {
   try {
     return decodeHome(await readFile(join(runDir, HOME), "utf8")).dataDir;
   } catch {
@@ -71,7 +71,7 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
 
 /** The other data directory, if this one is a copy of it. Null: the run directory belongs to this one (R2). */
 const original = async ({ runDir, dataDir }: RunDirectoryClaim): Promise<string | null> => {
-  const home = await homeOf(runDir);
+  const home = await claimedHome(runDir);
   if (home === null || home === dataDir) return null;
   const id = await idOf(home);
   if (id === null || id !== (await idOf(dataDir))) return null;
@@ -111,7 +111,7 @@ export const claimRunDirectory = (request: RunDirectoryClaim) =>
       Effect.retry({ ...RETRIES, while: ({ _tag }) => _tag === "DataDirectoryOwned" }),
       Effect.catchTag("DataDirectoryOwned", (owned) =>
         Effect.flatMap(
-          Effect.promise(() => homeOf(request.runDir)),
+          Effect.promise(() => claimedHome(request.runDir)),
           (home) =>
             Effect.fail(
               home === null || home === request.dataDir

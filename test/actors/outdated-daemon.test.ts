@@ -2,7 +2,7 @@
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
-import { textOf } from "../../src/domain/conversation/conversation.ts";
+import { contentText } from "../../src/domain/conversation/conversation.ts";
 import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
@@ -30,7 +30,7 @@ const upgraded = Effect.gen(function* () {
     script.isOutdated = (sandboxId) => sandboxId === old;
   });
   const notes = Effect.map(conversations.page(id, { before: null, limit: 50 }), (page) =>
-    (page?.items ?? []).flatMap(({ kind, content }) => (kind === "note" ? [textOf(content)] : [])),
+    (page?.items ?? []).flatMap(({ kind, content }) => (kind === "note" ? [contentText(content)] : [])),
   );
   return { ...world, id, old, end, post, turnOld, notes, conversations };
 });

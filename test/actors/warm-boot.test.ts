@@ -4,7 +4,7 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
-import { recipeOf, waitingSpec } from "../../src/actors/sandboxes/spec.ts";
+import { specRecipe, waitingSpec } from "../../src/actors/sandboxes/spec.ts";
 import type { Claim } from "../../src/domain/sandbox/launch.ts";
 import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
@@ -35,7 +35,7 @@ const plantWaiting = Effect.fnUntraced(function* (
   yield* sandboxes.plant(spec);
   const kind = { wantedBy: "manifest", wantedUntil: null } as const;
   yield* warm.add({ id, projectId, nodeId: "node-1", ...kind, createdAt: NOON, atMost: 50 });
-  yield* warm.ready(id, { recipe: recipe ?? recipeOf(spec), secrets: given });
+  yield* warm.ready(id, { recipe: recipe ?? specRecipe(spec), secrets: given });
   return id;
 });
 

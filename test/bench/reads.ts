@@ -14,7 +14,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { cursorOf } from "../../src/store/cursor.ts";
+import { writeCursor } from "../../src/store/cursor.ts";
 import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
 import type { Order, Requests } from "./proxy/load.ts";
 import type { Listening } from "./reads/bare.ts";
@@ -126,9 +126,9 @@ const targetsOf = async (url: string, projectId: string) => {
   return {
     session: `${own}/sessions/${session.id}`,
     page: `${own}/sessions?${LIMIT}`,
-    laterPage: `${own}/sessions?${LIMIT}&cursor=${cursorOf(session)}`,
+    laterPage: `${own}/sessions?${LIMIT}&cursor=${writeCursor(session)}`,
     ledger: `${own}/fires?${LIMIT}`,
-    laterLedger: `${own}/fires?${LIMIT}&cursor=${cursorOf(fire)}`,
+    laterLedger: `${own}/fires?${LIMIT}&cursor=${writeCursor(fire)}`,
   };
 };
 

@@ -6,7 +6,7 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { framesFrom, memoryOf } from "../../daemon/saving/memory.ts";
+import { framesFrom, readMemory } from "../../daemon/saving/memory.ts";
 import type { Listing } from "../../src/domain/save/listing.ts";
 import { wholeFrom1 } from "./options.ts";
 import { git, guarded, makeTree, path, place, root, run, workspace } from "./saves/workspace.ts";
@@ -64,7 +64,7 @@ const contenders = (commit: string): Readonly<Record<string, () => void>> => ({
       object === null ? [] : [{ kind, path: name, object }],
     );
     const wanted = { items: asked, share: 1 };
-    if (framesFrom(memoryOf(said.subarray(0, end), 0), wanted) === null)
+    if (framesFrom(readMemory(said.subarray(0, end), 0), wanted) === null)
       run({ ...place, command: "read", request: wanted });
   },
 });

@@ -1,6 +1,6 @@
 /** From which tags a Dockerfile builds. */
 import { expect, it } from "vitest";
-import { basesOf, BASES_MAX } from "../../src/builder/bases.ts";
+import { namedBases, BASES_MAX } from "../../src/builder/bases.ts";
 import { parseDockerfile } from "../../src/domain/environment/dockerfile.ts";
 
 const bases = (
@@ -9,7 +9,7 @@ const bases = (
 ): readonly string[] => {
   const parsed = parseDockerfile(source);
   if (parsed.kind === "error") throw new Error(parsed.problem);
-  return basesOf(parsed, { target, args });
+  return namedBases(parsed, { target, args });
 };
 
 it.each([

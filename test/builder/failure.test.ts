@@ -1,6 +1,6 @@
 /** Failures are told from the words of buildah 1.28. */
 import { describe, expect, it } from "vitest";
-import { failureOf } from "../../src/builder/buildah/failure.ts";
+import { classifyFailure } from "../../src/builder/buildah/failure.ts";
 import { BuildOutput } from "../../src/builder/buildah/output.ts";
 import { parseDockerfile } from "../../src/domain/environment/dockerfile.ts";
 
@@ -9,7 +9,7 @@ const failed = (last: string, said: string, rest: { code?: number; refused?: rea
   if (parsed.kind === "error") throw new Error(parsed.problem);
   const output = new BuildOutput(parsed.stages, () => undefined);
   output.write(Buffer.from(`STEP 1/2: FROM base.example/image:1\nSTEP 2/2: ${last}\n${said}\n`));
-  return failureOf({
+  return classifyFailure({
     code: rest.code ?? 125,
     output,
     refused: rest.refused ?? [],

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LimitWatch, sizeOf, type Watched } from "../../src/builder/buildah/limits.ts";
+import { LimitWatch, measureSize, type Watched } from "../../src/builder/buildah/limits.ts";
 
 const MIB = 1024 * 1024;
 const LIMITS = {
@@ -62,7 +62,7 @@ describe("the watch over a build without control groups", () => {
 
   it("counts only the growth of the disk", async () => {
     await writeFile(join(directory, "file"), Buffer.alloc(12 * MIB, 1));
-    const before = await sizeOf([directory]);
+    const before = await measureSize([directory]);
     expect(await watch().look(1)).toEqual({ code: "too_large", what: "disk", limit: 10 * MIB });
     expect(await watch({ before }).look(1)).toBeNull();
     for (let index = 0; index < 50; index += 1) await writeFile(join(directory, `${index}`), "");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BuildOutput, plain, tailOf } from "../../src/builder/buildah/output.ts";
+import { BuildOutput, plain, textTail } from "../../src/builder/buildah/output.ts";
 import { parseDockerfile } from "../../src/domain/environment/dockerfile.ts";
 import type { BuildEvent } from "../../src/builder/port.ts";
 
@@ -68,9 +68,9 @@ describe("buildah's output", () => {
 
 describe("a tail", () => {
   it("is bounded in bytes and begins with a line", () => {
-    expect(tailOf("one\ntwo\nthree\n", 8)).toBe("three\n");
-    expect(tailOf("short", 10)).toBe("short");
-    expect(Buffer.byteLength(tailOf("€".repeat(100), 10))).toBeLessThanOrEqual(10);
-    expect(tailOf("€".repeat(100), 10)).toBe("€€€");
+    expect(textTail("one\ntwo\nthree\n", 8)).toBe("three\n");
+    expect(textTail("short", 10)).toBe("short");
+    expect(Buffer.byteLength(textTail("€".repeat(100), 10))).toBeLessThanOrEqual(10);
+    expect(textTail("€".repeat(100), 10)).toBe("€€€");
   });
 });

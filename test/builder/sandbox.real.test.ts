@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openInstallation } from "../../src/builder/buildah/installation.ts";
 import { firstBlockUid } from "../../src/builder/buildah/layer-stores.ts";
 import { runPhase } from "../../src/builder/buildah/phase.ts";
-import { makePlaces, placesOf, removePlaces } from "../../src/builder/buildah/places.ts";
+import { makePlaces, buildPlaces, removePlaces } from "../../src/builder/buildah/places.ts";
 import { findBuildTools } from "../../src/builder/buildah/requirements.ts";
 import { chown } from "node:fs/promises";
 import { LIMITS, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
@@ -70,7 +70,7 @@ describe.skipIf(missing !== "" || !perl)(
       const uid = firstBlockUid(options.installationId);
       const found = findBuildTools(options.path, uid);
       if ("problem" in found) throw new Error(found.problem);
-      const places = placesOf(installation.directory, installation.runDir, randomUUID());
+      const places = buildPlaces(installation.directory, installation.runDir, randomUUID());
       await makePlaces(places, { uid, request: {}, secrets: {} });
       const layers = join(real.home, "layers");
       const programs = join(real.home, "programs");

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { stampOf } from "../../daemon/saving/content.ts";
+import { fileStamp } from "../../daemon/saving/content.ts";
 import { savingRepositories } from "./saving-repositories.ts";
 import {
   BRANCH,
@@ -405,7 +405,7 @@ const known = (open: Open): void => {
   test("a file that is known by its times is read only once they differ", async () => {
     const workspace = open();
     workspace.write("known.txt", "known\n");
-    const stamp = stampOf(lstatSync(workspace.at("known.txt"), { bigint: true }));
+    const stamp = fileStamp(lstatSync(workspace.at("known.txt"), { bigint: true }));
     const object = "a".repeat(40);
     workspace.known = [{ path: "known.txt", stamp, object }];
     expect((await workspace.list()).items).toMatchObject([{ path: "known.txt", object }]);

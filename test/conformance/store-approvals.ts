@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { textOf } from "../../src/domain/conversation/conversation.ts";
+import { contentText } from "../../src/domain/conversation/conversation.ts";
 import { Approvals, type ApprovalMove } from "../../src/features/approvals/ports/approvals.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { ExecutorCalls, type NewCall } from "../../src/store/ports/connectors/executor-calls.ts";
@@ -83,7 +83,7 @@ const checkAsking = (check: Check): void => {
       const notes = page?.items.filter(({ kind }) => kind === "note").toReversed() ?? [];
       const call = "the call of delete of the connector docs";
       const waits = ["platform", `A person must approve ${call}.`];
-      expect(notes.map(({ author, content }) => [author?.name, textOf(content)])).toEqual([
+      expect(notes.map(({ author, content }) => [author?.name, contentText(content)])).toEqual([
         waits,
         ["admin", `admin approved ${call}.`],
         waits,

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { patchOf } from "../../daemon/adapters/acp/diff.ts";
+import { makePatch } from "../../daemon/adapters/acp/diff.ts";
 
 let directory: string;
 beforeAll(() => {
@@ -26,7 +26,7 @@ test.each([
   ["a file that becomes empty", "a\n", ""],
 ])("describes %s so that git makes the new text from the old one", (_, before, after) => {
   writeFileSync(join(directory, "file.txt"), before);
-  const patch = patchOf("file.txt", before, after);
+  const patch = makePatch("file.txt", before, after);
   execFileSync("git", ["apply", "-p0", "--unidiff-zero", "--whitespace=nowarn", "-"], {
     cwd: directory,
     input: patch,
@@ -36,8 +36,8 @@ test.each([
 });
 
 test("describes a new file, and keeps three lines around a change", () => {
-  expect(patchOf("new.txt", null, "a\nb\n")).toBe("--- /dev/null\n+++ new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n");
-  expect(patchOf("f", numbered(1, 9), numbered(1, 9).replace("line 5", "five"))).toBe(
+  expect(makePatch("new.txt", null, "a\nb\n")).toBe("--- /dev/null\n+++ new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n");
+  expect(makePatch("f", numbered(1, 9), numbered(1, 9).replace("line 5", "five"))).toBe(
     "--- f\n+++ f\n@@ -2,7 +2,7 @@\n line 2\n line 3\n line 4\n-line 5\n+five\n line 6\n line 7\n line 8\n",
   );
 });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { configDirOf } from "../../daemon/boot/config-dir.ts";
+import { readConfigDir } from "../../daemon/boot/config-dir.ts";
 import { configuresRuntime } from "../../daemon/agent/models.ts";
 
 let workspace: string;
@@ -14,13 +14,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(workspace, { recursive: true }));
 
-const setting = (value: string) => configDirOf(`[runtime]\nconfig_dir = ${value}\n`, workspace);
+const setting = (value: string) => readConfigDir(`[runtime]\nconfig_dir = ${value}\n`, workspace);
 
 describe("the agent config directory", () => {
   test("is .platform/runtime if the manifest does not set it or is missing", async () => {
     const standard = { path: join(workspace, ".platform/runtime"), problem: null };
-    expect(await configDirOf("", workspace)).toEqual(standard);
-    expect(await configDirOf("[runtime]\n", workspace)).toEqual(standard);
+    expect(await readConfigDir("", workspace)).toEqual(standard);
+    expect(await readConfigDir("[runtime]\n", workspace)).toEqual(standard);
   });
 
   test("is the manifest's directory if it lies in the checkout, also through a link that stays inside", async () => {
@@ -39,7 +39,7 @@ describe("the agent config directory", () => {
   );
 
   test("is the default if the manifest is not TOML", async () => {
-    const { path, problem } = await configDirOf("[runtime", workspace);
+    const { path, problem } = await readConfigDir("[runtime", workspace);
     expect(path).toBe(join(workspace, ".platform/runtime"));
     expect(problem).toContain("platform.toml is not valid TOML");
   });

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { itemsOf, TOP, type Place } from "../../daemon/adapters/opencode/items.ts";
+import { messageItems, TOP, type Place } from "../../daemon/adapters/opencode/items.ts";
 import { readMessage, type Recorded } from "../../daemon/adapters/opencode/records.ts";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import { cleanItem } from "../../daemon/conversation/clean-item.ts";
@@ -122,7 +122,9 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
   const listed = async () => {
     const redactor = new Redactor([SECRET]);
     const clean = (messages: readonly Recorded[], place: Place) =>
-      messages.flatMap((message) => itemsOf(message, place)).map((item) => cleanItem(item, redactor).item);
+      messages
+        .flatMap((message) => messageItems(message, place))
+        .map((item) => cleanItem(item, redactor).item);
     const own = clean(await listing(session), TOP);
     const task = own.find(({ tool }) => tool?.name === "task");
     const children = (await get(`/session/${session}/children`)) as { id: string }[];

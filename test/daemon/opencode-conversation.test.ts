@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import { PassedCalls } from "../../daemon/agent/passed-calls.ts";
 import { OpencodeConversation } from "../../daemon/adapters/opencode/conversation.ts";
-import { itemsOf, TOP } from "../../daemon/adapters/opencode/items.ts";
+import { messageItems, TOP } from "../../daemon/adapters/opencode/items.ts";
 import { readMessage, type Recorded } from "../../daemon/adapters/opencode/records.ts";
 import { ConversationFeed } from "../../daemon/conversation/feed.ts";
 import { Redactor } from "../../src/domain/secret/redactor.ts";
@@ -110,10 +110,12 @@ const comparable = (items: readonly (NativeItem | ItemDraft)[]) =>
     .map((item) => Object.assign({}, item, { rev: 0, order: 0 }))
     .toSorted((a, b) => (a.native_id < b.native_id ? -1 : 1));
 
-const TASK = LISTING.flatMap((message) => itemsOf(message, TOP)).find(({ tool }) => tool?.name === "task");
+const TASK = LISTING.flatMap((message) => messageItems(message, TOP)).find(
+  ({ tool }) => tool?.name === "task",
+);
 const EXPECTED = comparable(
   LISTING.flatMap((message) =>
-    itemsOf(
+    messageItems(
       message,
       message.info.sessionID === SESSION.id
         ? TOP
@@ -124,7 +126,7 @@ const EXPECTED = comparable(
 
 /** The items of the main session in the order of its messages and their parts. */
 const ORDER = LISTING.filter(({ info }) => info.sessionID === SESSION.id).flatMap((message) =>
-  itemsOf(message, TOP).map((item) => item.native_id),
+  messageItems(message, TOP).map((item) => item.native_id),
 );
 
 /** The same items, in the order in which they are shown. */

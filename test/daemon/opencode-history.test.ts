@@ -1,18 +1,18 @@
 /** How a history becomes opencode's records. restore.deep.test.ts gives them to the real opencode. */
 import { describe, expect, test } from "vitest";
 import {
-  batchesOf,
-  eventsOf,
-  messagesOf,
+  eventBatches,
+  messageEvents,
+  restoredMessages,
   type Place,
   type Restored,
 } from "../../daemon/adapters/opencode/history.ts";
 import { isRestored, timeIn } from "../../daemon/adapters/opencode/ids.ts";
-import { itemsOf, TOP } from "../../daemon/adapters/opencode/items.ts";
+import { messageItems, TOP } from "../../daemon/adapters/opencode/items.ts";
 import { nativeMessageId } from "../../daemon/adapters/opencode/messages.ts";
 import { readMessage } from "../../daemon/adapters/opencode/records.ts";
 import type { History, PastItem } from "../../src/domain/conversation/history.ts";
-import { historyOf } from "../../src/domain/conversation/history.ts";
+import { makeHistory } from "../../src/domain/conversation/history.ts";
 import { PAST_MS, pastItem } from "./support/past-items.ts";
 import { LISTING, SESSION } from "./support/recorded.ts";
 
@@ -37,7 +37,7 @@ const used = (output: string, fields: Partial<PastItem> = {}) =>
 const USAGE = { input_tokens: 9, output_tokens: 2, cached_tokens: 4, cost_usd: 0.5 };
 
 const made = (items: readonly PastItem[], summary: string | null = null) =>
-  messagesOf({ summary, items } satisfies History, PLACE);
+  restoredMessages({ summary, items } satisfies History, PLACE);
 /** The role and the texts or tools of each message. */
 const outline = (messages: readonly Restored[]) =>
   messages.map(({ info, parts }) => [info["role"], ...parts.map((part) => part["text"] ?? part["tool"])]);
@@ -177,7 +177,7 @@ describe("the events", () => {
   const messages = made([asked("First."), used("a.txt"), said("Done.")]);
 
   test("make each message and then its parts, numbered from 1 without gaps", () => {
-    const events = eventsOf(messages, PLACE);
+    const events = messageEvents(messages, PLACE);
     expect(events.map(({ seq, type }) => [seq, type])).toEqual(
       ["message", "message.part", "message", "message.part", "message", "message.part"].map((name, at) => [
         at + 1,
@@ -194,14 +194,14 @@ describe("the events", () => {
   test("go out in order, in batches of bounded size", () => {
     const large = Array.from({ length: 200 }, (_, n) => used("x".repeat(n % 3 === 0 ? 60_000 : 10)));
     const huge = [asked("y".repeat(700_000)), ...large];
-    const events = eventsOf(made(huge), PLACE);
-    const batches = batchesOf(events);
+    const events = messageEvents(made(huge), PLACE);
+    const batches = eventBatches(events);
     expect(batches.flat()).toEqual(events);
     for (const batch of batches) {
       expect(batch.length).toBeLessThanOrEqual(50);
       if (batch.length > 1) expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThan(525_000);
     }
-    expect(batchesOf([])).toEqual([]);
+    expect(eventBatches([])).toEqual([]);
   });
 });
 
@@ -220,7 +220,7 @@ const wordsIn = (
 test("a recorded conversation comes back with the same words, tools and results for the model", () => {
   const own = LISTING.filter(({ info }) => info.sessionID === SESSION.id);
   const items = own
-    .flatMap((message) => itemsOf(message, TOP))
+    .flatMap((message) => messageItems(message, TOP))
     .map((draft) =>
       Object.assign({}, draft, {
         // The conversation's own summary would replace what is before it.
@@ -234,9 +234,9 @@ test("a recorded conversation comes back with the same words, tools and results 
         completedAt: draft.completed_at,
       }),
     );
-  const history = historyOf(items, null);
+  const history = makeHistory(items, null);
   if (history === null) throw new Error("no history");
-  const back = messagesOf(history, PLACE);
+  const back = restoredMessages(history, PLACE);
   const before = toolsIn(own.flatMap(({ parts }) => parts)).map(({ tool, state }) => [tool, state.input]);
   const after = toolsIn(back.flatMap(({ parts }) => parts)).map(({ tool, state }) => [tool, state.input]);
   expect(after.filter(([tool]) => tool !== "todowrite")).toEqual(

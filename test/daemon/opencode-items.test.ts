@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema";
 import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
-import { itemsOf, TOP } from "../../daemon/adapters/opencode/items.ts";
+import { messageItems, TOP } from "../../daemon/adapters/opencode/items.ts";
 import { requestItem } from "../../daemon/adapters/opencode/requests.ts";
 import {
   Asked,
@@ -16,7 +16,7 @@ import { addUsage } from "../../src/domain/conversation/usage.ts";
 import { LISTING, openRequests, SESSION, snapshot } from "./support/recorded.ts";
 
 const ITEMS = LISTING.filter(({ info }) => info.sessionID === SESSION.id).flatMap((message) =>
-  itemsOf(message, TOP),
+  messageItems(message, TOP),
 );
 const SUBAGENT = LISTING.filter(({ info }) => info.sessionID !== SESSION.id);
 
@@ -91,7 +91,7 @@ describe("a message of the model that reached its limit", () => {
   test("ends with an item that says so", () => {
     const answered = LISTING.filter(({ info }) => info.finish === "stop");
     const [items = []] = answered.map(({ info, parts }) =>
-      itemsOf({ info: { ...info, finish: "length" }, parts }, TOP),
+      messageItems({ info: { ...info, finish: "length" }, parts }, TOP),
     );
     expect(items.at(-1)).toMatchObject({ status: "failed", error: { code: "max_tokens" } });
   });
@@ -164,7 +164,7 @@ describe("a tool call", () => {
     const [task] = tools("task");
     expect(task).toMatchObject({ status: "completed", tool: { kind: "think", title: "Look around" } });
     const place = { parentId: task?.native_id ?? "", turnId: task?.turn_id ?? "" };
-    const items = SUBAGENT.flatMap((message) => itemsOf(message, place));
+    const items = SUBAGENT.flatMap((message) => messageItems(message, place));
     expect(items.map((item) => [item.kind, item.tool?.name ?? textOf(item)])).toEqual([
       ["tool", "bash"],
       ["message", "sub is done"],
@@ -176,7 +176,7 @@ describe("a tool call", () => {
 
   test("whose output opencode has shortened says so", () => {
     const message = changed(toolMessage("bash"), { metadata: { truncated: true } });
-    expect(itemsOf(message, TOP)[0]?.tool?.truncated).toBe(true);
+    expect(messageItems(message, TOP)[0]?.tool?.truncated).toBe(true);
   });
 
   test("that runs has its output so far, without a first line that may have lost its beginning", () => {
@@ -227,10 +227,10 @@ describe("a turn that does not end well", () => {
 
 describe("a message in mid-turn", () => {
   test("has a running tool, or a text that is not known yet", () => {
-    expect(itemsOf(snapshot("listingWhileAsked"), TOP)).toMatchObject([
+    expect(messageItems(snapshot("listingWhileAsked"), TOP)).toMatchObject([
       { kind: "tool", status: "running", completed_at: null, usage: null },
     ]);
-    expect(itemsOf(snapshot("listingWhileText"), TOP)).toEqual([]);
+    expect(messageItems(snapshot("listingWhileText"), TOP)).toEqual([]);
   });
 
   test("completes a text only when a part follows it, because an abort may still come", () => {
@@ -240,7 +240,10 @@ describe("a message in mid-turn", () => {
     const { completed: _, ...time } = info.time;
     const { finish: __, ...open } = { ...info, time };
     const upTo = (count: number) =>
-      itemsOf({ info: open, parts: parts.slice(0, count) }, TOP).map(({ kind, status }) => [kind, status]);
+      messageItems({ info: open, parts: parts.slice(0, count) }, TOP).map(({ kind, status }) => [
+        kind,
+        status,
+      ]);
     expect(parts.map(({ type }) => type)).toEqual(["step-start", "reasoning", "text", "step-finish"]);
     expect(upTo(2)).toEqual([["thought", "running"]]);
     expect(upTo(3)).toEqual([
@@ -330,7 +333,7 @@ function changed({ info, parts }: Recorded, state: object): Recorded {
 
 function running(output: string): ItemDraft | undefined {
   const state = { status: "running", output: undefined, metadata: { output } };
-  return itemsOf(changed(toolMessage("bash"), state), TOP)[0];
+  return messageItems(changed(toolMessage("bash"), state), TOP)[0];
 }
 
 function asked(kind: "question" | "permission"): Asked {

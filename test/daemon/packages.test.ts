@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { packageVariables, writePackageSettings } from "../../daemon/boot/packages.ts";
-import { SANDBOX_LAYOUT, settingsOf } from "../../daemon/settings.ts";
+import { SANDBOX_LAYOUT, decodeSettings } from "../../daemon/settings.ts";
 import type { LaunchSettings } from "../../src/domain/sandbox/launch.ts";
 
 const INJECTED = {
@@ -45,7 +45,7 @@ const settings = (launch: Partial<LaunchSettings> = {}) => {
   if (!existsSync(node)) writeFileSync(node, "");
   mkdirSync(join(directory, "path"), { recursive: true });
   if (!existsSync(join(directory, "path", "node"))) symlinkSync(node, join(directory, "path", "node"));
-  return settingsOf(
+  return decodeSettings(
     INJECTED,
     {
       prefix: [],

@@ -1,6 +1,6 @@
 /** What the daemon keeps of a listing, and when it answers a request for contents from that. */
 import { expect, test } from "vitest";
-import { framesFrom, memoryOf, NO_MEMORY } from "../../daemon/saving/memory.ts";
+import { framesFrom, readMemory, NO_MEMORY } from "../../daemon/saving/memory.ts";
 import { wholeFrame } from "../../src/domain/save/frames.ts";
 
 const kept = (sizes: Readonly<Record<string, number>>): Buffer => {
@@ -17,7 +17,7 @@ const wanting = (...objects: readonly string[]) => ({
 });
 
 test("a request is answered from a listing that had all its contents", () => {
-  const memory = memoryOf(kept({ a: 3, b: 2 }), 0);
+  const memory = readMemory(kept({ a: 3, b: 2 }), 0);
   expect(framesFrom(memory, wanting("b", "a"))).toEqual(
     Buffer.concat([wholeFrame(Buffer.from("bb")), wholeFrame(Buffer.from("aaa"))]),
   );
@@ -27,7 +27,7 @@ test("a request is answered from a listing that had all its contents", () => {
 });
 
 test("the memory is bounded, and empty if the program's text cannot be read", () => {
-  expect(memoryOf(kept({ a: 1024 * 1024 }), 0).contents.size).toBe(1);
-  expect(memoryOf(kept({ a: 1024 * 1024, b: 1 }), 0).contents.size).toBe(0);
-  expect(memoryOf(Buffer.from('{"known": 1}'), 5)).toEqual(NO_MEMORY);
+  expect(readMemory(kept({ a: 1024 * 1024 }), 0).contents.size).toBe(1);
+  expect(readMemory(kept({ a: 1024 * 1024, b: 1 }), 0).contents.size).toBe(0);
+  expect(readMemory(Buffer.from('{"known": 1}'), 5)).toEqual(NO_MEMORY);
 });

@@ -10,7 +10,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeEach } from "vitest";
 import { type Api, makeApi } from "../../src/git/github/api.ts";
-import { waitOf } from "../../src/git/github/limits.ts";
+import { wantedWait } from "../../src/git/github/limits.ts";
 import { makeAccesses } from "../../src/git/github/tokens.ts";
 import { makeWire } from "../../src/git/github/wire.ts";
 import type { GitError } from "../../src/git/port.ts";
@@ -172,12 +172,12 @@ describe("the host's limits", () => {
   it("are measured by the host's clock, and never last longer than two hours", () => {
     const noon = Date.UTC(2026, 10, 20, 12);
     const used = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(noon / 1000 + 10) };
-    expect(waitOf({ ...used, date: new Date(noon).toUTCString() }, noon + 3_600_000)).toBe(10_000);
-    expect(waitOf(used, noon + 4_000)).toBe(6_000);
-    expect(waitOf({ ...used, "x-ratelimit-remaining": "1" }, noon)).toBeNull();
-    expect(waitOf({ ...used, "retry-after": "3" }, noon)).toBe(3_000);
-    expect(waitOf({ "retry-after": "999999" }, noon)).toBe(7_200_000);
-    expect(waitOf({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon" }, noon)).toBeNull();
+    expect(wantedWait({ ...used, date: new Date(noon).toUTCString() }, noon + 3_600_000)).toBe(10_000);
+    expect(wantedWait(used, noon + 4_000)).toBe(6_000);
+    expect(wantedWait({ ...used, "x-ratelimit-remaining": "1" }, noon)).toBeNull();
+    expect(wantedWait({ ...used, "retry-after": "3" }, noon)).toBe(3_000);
+    expect(wantedWait({ "retry-after": "999999" }, noon)).toBe(7_200_000);
+    expect(wantedWait({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon" }, noon)).toBeNull();
   });
 
   it("stop all requests when they are used up, until the time that the host names", async () => {

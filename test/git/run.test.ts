@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { diskFull, failureOf, gitMessage } from "../../src/git/failure.ts";
+import { diskFull, gitFailure, gitMessage } from "../../src/git/failure.ts";
 import { gitVersionFault, requireGit, runGit, spawnGit } from "../../src/git/run.ts";
 import { WAIT_MS } from "../support/patience.ts";
 
@@ -137,9 +137,9 @@ describe("running git", () => {
 
   it("says that this machine's disk is full, and does not mistake a server's for it", () => {
     const full = `error: unable to write file ${repository}/objects/ab: No space left on device\nfatal: cannot store\n`;
-    expect(failureOf("commit-tree", { stderr: full, repository })).toEqual(diskFull());
+    expect(gitFailure("commit-tree", { stderr: full, repository })).toEqual(diskFull());
     const theirs = "remote: fatal: write error: No space left on device\nerror: the push failed\n";
-    expect(failureOf("push", { stderr: theirs, repository })).toMatchObject({
+    expect(gitFailure("push", { stderr: theirs, repository })).toMatchObject({
       code: "git_failed",
       message: "git push: error: the push failed",
     });

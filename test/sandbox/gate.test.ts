@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GateOptions, gateProgram } from "../../src/sandbox/machine/isolation/gate.ts";
 import {
-  architectureOf,
+  knownArchitecture,
   machineArchitecture,
   seccompProgram,
 } from "../../src/sandbox/machine/isolation/seccomp.ts";
@@ -13,7 +13,7 @@ import { withPlanted } from "./machine-descriptors.ts";
 
 const script = (text: string, ...args: readonly string[]) => ["/bin/sh", "-c", text, "sh", ...args];
 
-describe.skipIf(architectureOf(process.arch) === null)("the gate (not on other processors)", () => {
+describe.skipIf(knownArchitecture(process.arch) === null)("the gate (not on other processors)", () => {
   const architecture = machineArchitecture();
   const agentFilter = seccompProgram("agent", architecture);
   let directory = "";

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { unpackingProgram } from "../../src/installation/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
-import { bundleOf } from "../../src/sandbox/machine/installation.ts";
+import { makeRuntimeBundle } from "../../src/sandbox/machine/installation.ts";
 import { openRunDirectory } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { findTools } from "../../src/sandbox/machine/tools.ts";
 import {
@@ -38,7 +38,7 @@ beforeAll(async () => {
   await chmod(directory, 0o755);
   const runDir = join(directory, "run");
   await openRunDirectory(runDir);
-  bundle = await bundleOf({ runDir, nodePath: process.execPath, agentBinaries: [], path });
+  bundle = await makeRuntimeBundle({ runDir, nodePath: process.execPath, agentBinaries: [], path });
   store = new ImageStore(join(directory, "images"));
   await mkdir(join(directory, "canary"));
   await writeFile(join(directory, "canary/file"), "untouched");

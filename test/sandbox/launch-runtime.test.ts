@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema";
 import { expect, it } from "vitest";
 import { LaunchSettings } from "../../src/domain/sandbox/launch.ts";
 import { launchText } from "../../src/sandbox/kubernetes/launch.ts";
-import { specOf } from "../../src/sandbox/kubernetes/trial.ts";
+import { trialSpec } from "../../src/sandbox/kubernetes/trial.ts";
 import { launchSettings } from "../../src/sandbox/machine/boot/boot.ts";
 import type { Installation } from "../../src/sandbox/machine/installation.ts";
 import type { SandboxRecord } from "../../src/sandbox/machine/disk/run-directory.ts";
@@ -38,7 +38,7 @@ it.each(Object.entries(PROVIDERS))(
       variables: { ENABLE_TOOL_SEARCH: "false" },
       permissions: "ask",
     } as const;
-    const given = settings({ ...specOf("one", []), runtime, agent });
+    const given = settings({ ...trialSpec("one", []), runtime, agent });
     expect(decode(given)).toMatchObject({
       adapter: "acp",
       agentCommand: ["claude-agent-acp"],
@@ -50,6 +50,6 @@ it.each(Object.entries(PROVIDERS))(
 );
 
 it.each(Object.entries(PROVIDERS))("names no agent without a table: %s", (_, settings) => {
-  const given = Object.keys(settings(specOf("one", [])));
+  const given = Object.keys(settings(trialSpec("one", [])));
   for (const key of ["runtimeVariables", "permissions", "agent"]) expect(given).not.toContain(key);
 });

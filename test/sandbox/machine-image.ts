@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { unpackingProgram } from "../../src/installation/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
-import { bundleOf } from "../../src/sandbox/machine/installation.ts";
+import { makeRuntimeBundle } from "../../src/sandbox/machine/installation.ts";
 import { openRunDirectory } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
@@ -23,7 +23,7 @@ export const prepareImage = async (): Promise<void> => {
   await openRunDirectory(runDir);
   await writeToolImage(scratch, file);
   const path = process.env["PATH"] ?? "";
-  const bundle = await bundleOf({ runDir, nodePath: process.execPath, agentBinaries: [], path });
+  const bundle = await makeRuntimeBundle({ runDir, nodePath: process.execPath, agentBinaries: [], path });
   const store = new ImageStore(join(directory, "images"));
   await importImage(
     { store, bundle, bwrap: "/usr/bin/bwrap", unpacker: await unpackingProgram() },

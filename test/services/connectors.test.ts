@@ -1,6 +1,6 @@
 /** A connector's catalogue as it is stored, and as it is used. */
 import { expect, test } from "vitest";
-import { catalogueFor, catalogueKey, toolsOf } from "../../src/services/connectors/connectors.ts";
+import { catalogueFor, catalogueKey, acceptedTools } from "../../src/services/connectors/connectors.ts";
 import type { Connector } from "../../src/domain/connector/connector.ts";
 
 const connector = { slug: "docs", kind: "mcp", url: "https://mcp.example.com/mcp" } as Connector;
@@ -20,7 +20,7 @@ test("a stored catalogue is used by the rules of today, and only at its connecto
     triedAt: 0,
   };
   const used = catalogueFor(connector, stored);
-  expect(toolsOf(used).map(({ name }) => name)).toEqual(["good"]);
+  expect(acceptedTools(used).map(({ name }) => name)).toEqual(["good"]);
   expect(used?.latest?.catalogue.leftOut.map(({ name }) => name)).toEqual(["bad"]);
   expect(catalogueFor({ ...connector, url: "https://other.example.com/mcp" }, stored)).toBe(null);
 });

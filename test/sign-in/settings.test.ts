@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ConfigError, readConfig, type Environment } from "../../src/settings/config.ts";
-import { providersOf } from "../../src/sign-in/providers.ts";
+import { makeProviders } from "../../src/sign-in/providers.ts";
 
 let directory = "";
 beforeAll(() => {
@@ -40,7 +40,7 @@ const problems = (environment: Environment): readonly string[] => {
 describe("sign-in providers", () => {
   it("are none without settings", () => {
     expect(read({})).toEqual({ oidc: null, github: null, signUp: "invited", tokenSignInMs: MONTH_MS });
-    expect(providersOf(read({}))).toEqual([]);
+    expect(makeProviders(read({}))).toEqual([]);
   });
 
   it("are those that are set, each with its label", () => {
@@ -58,7 +58,7 @@ describe("sign-in providers", () => {
       tokenSignInMs: MONTH_MS,
     });
     expect(read({ ...both, PLATFORM_TOKEN_SIGN_IN_MS: "3600000" }).tokenSignInMs).toBe(3_600_000);
-    expect(providersOf(read(both)).map(({ id, label }) => [id, label])).toEqual([
+    expect(makeProviders(read(both)).map(({ id, label }) => [id, label])).toEqual([
       ["oidc", "sso.example.com"],
       ["github", "GitHub"],
     ]);
@@ -85,7 +85,7 @@ describe("sign-in providers", () => {
     ["empty", "is empty"],
   ])("stop the start if a secret's file is %s", (file, why) => {
     const { signIn } = readConfig({ ...GITHUB, PLATFORM_GITHUB_LOGIN_SECRET_FILE: file }, directory);
-    expect(() => providersOf(signIn)).toThrow(
+    expect(() => makeProviders(signIn)).toThrow(
       new RegExp(`^PLATFORM_GITHUB_LOGIN_SECRET_FILE names ${path.join(directory, file)}, which .*${why}`),
     );
   });

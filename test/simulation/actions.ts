@@ -16,7 +16,7 @@ import * as SecretEndpoints from "../../src/http/handlers/secrets.ts";
 import { stopBy, stopped } from "./stops.ts";
 import * as SessionEndpoints from "../../src/http/handlers/sessions.ts";
 import { fire } from "../../src/http/handlers/triggers.ts";
-import { deliveryOf } from "../../src/http/webhooks/webhooks.ts";
+import { readDelivery } from "../../src/http/webhooks/webhooks.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { Projects } from "../../src/store/ports/projects/projects.ts";
@@ -388,7 +388,7 @@ export class Actions {
       "x-github-event": delivery.isPing ? "ping" : "push",
     };
     const place = { pid: delivery.projectId, slug: HOOK, headers };
-    life.receive(deliveryOf(place, delivery.body), (answer) => {
+    life.receive(readDelivery(place, delivery.body), (answer) => {
       if (process.isDead) return;
       const said = answerOf(answer);
       attempt.answer = said.answer;

@@ -12,8 +12,8 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
   {
     name: "outdated-waiting-sandbox-taken",
     file: "src/actors/sandboxes/boot.ts",
-    find: "warmRecipe === recipeOf(spec)",
-    put: "warmRecipe.length === recipeOf(spec).length",
+    find: "warmRecipe === specRecipe(spec)",
+    put: "warmRecipe.length === specRecipe(spec).length",
     seed: 3_000_000_023,
   },
   {

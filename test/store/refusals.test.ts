@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import { SqlError, UnknownError } from "effect/sql/SqlError";
 import { describe, expect } from "vitest";
-import { sqlErrorOf } from "../../src/store/postgres/connection/errors.ts";
+import { namedSqlError } from "../../src/store/postgres/connection/errors.ts";
 import { stored } from "../../src/store/postgres/connection/statement.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
@@ -46,7 +46,7 @@ describe("a statement's error", () => {
   ] as const)("with code %s is a %s: %s", ([code, kind]) =>
     Effect.gen(function* () {
       const cause = Object.assign(new Error("refused"), { code });
-      const error = sqlErrorOf(new SqlError({ reason: new UnknownError({ cause }) }));
+      const error = namedSqlError(new SqlError({ reason: new UnknownError({ cause }) }));
       expect(kindOf(yield* Effect.exit(Effect.fail(error).pipe(stored("an operation"))))).toBe(kind);
     }),
   );

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { tlsOf } from "../../src/store/postgres/connection/tls.ts";
+import { tlsOptions } from "../../src/store/postgres/connection/tls.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
 
 const { directory, remove } = guardedDirectory("platform-tls-");
@@ -10,7 +10,7 @@ afterAll(remove);
 const root = path.join(directory, "root.crt");
 writeFileSync(root, "a certificate");
 
-const tls = (parameters: string) => tlsOf(new URL(`postgres://db/x?${parameters}`));
+const tls = (parameters: string) => tlsOptions(new URL(`postgres://db/x?${parameters}`));
 
 test.each(["", "sslmode=disable", `sslmode=disable&sslrootcert=${root}`])("%s: none", (parameters) => {
   expect(tls(parameters)).toBe(false);

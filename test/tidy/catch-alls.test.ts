@@ -4,17 +4,17 @@
  */
 import * as Effect from "effect/Effect";
 import { describe, expect, it } from "vitest";
-import { failureOf as buildFailure } from "../../src/builder/buildah/failure.ts";
+import { classifyFailure as buildFailure } from "../../src/builder/buildah/failure.ts";
 import { BuildOutput } from "../../src/builder/buildah/output.ts";
 import { describeBuildFailure } from "../../src/domain/environment/build-failure.ts";
 import { parseDockerfile } from "../../src/domain/environment/dockerfile.ts";
 import { keyVerdict, noVerdict } from "../../src/domain/sandbox/model-key.ts";
 import { MODEL_PROVIDERS } from "../../src/domain/sandbox/model.ts";
 import { SIGN_IN_CAUSES } from "../../src/domain/person/sign-in.ts";
-import { failureOf, gitMessage } from "../../src/git/failure.ts";
-import { refusalOf as hostTrouble, troubleOf } from "../../src/git/github/trouble.ts";
+import { gitFailure, gitMessage } from "../../src/git/failure.ts";
+import { githubRefusal as hostTrouble, githubTrouble } from "../../src/git/github/trouble.ts";
 import { remoteError } from "../../src/git/upstream/remote.ts";
-import { reasonPhrase, Refusal, refusalBody, refusalOf } from "../../src/sandbox/egress-messages.ts";
+import { reasonPhrase, Refusal, refusalBody, refusalFor } from "../../src/sandbox/egress-messages.ts";
 import { asking } from "../../src/sign-in/client.ts";
 
 const WORDS = "the flux capacitor is empty";
@@ -38,9 +38,9 @@ const CATCH_ALLS: Readonly<Record<string, string | (() => Promise<string>)>> = {
   "sign-in: any error of the provider": async () =>
     (await Effect.runPromise(Effect.flip(asking(() => Promise.reject(new Error(WORDS)))))).why,
   "git: any failure of a server": remoteError(`fatal: ${WORDS}`, null, "192.0.2.1").message,
-  "git: any failure here": failureOf("merge", { stderr: `fatal: ${WORDS}`, repository: null }).message,
+  "git: any failure here": gitFailure("merge", { stderr: `fatal: ${WORDS}`, repository: null }).message,
   "git: no line that names a fault": gitMessage(WORDS, null),
-  "git: a code host that is away": troubleOf(WORDS).error(HOST).message,
+  "git: a code host that is away": githubTrouble(WORDS).error(HOST).message,
   "git: a code host that fails": hostStatus(500),
   "git: any refusal of a code host": hostStatus(418),
   "builds: before the first step": built("FROM a\n", `Error: ${WORDS}\n`),
@@ -65,7 +65,7 @@ describe("the branch for what is not known", () => {
   });
 
   it("egress: names the host, and leaves out the system's words, which may have addresses", () => {
-    const refusal = refusalOf(new Error("connect ECONNREFUSED 10.0.0.1:443"));
+    const refusal = refusalFor(new Error("connect ECONNREFUSED 10.0.0.1:443"));
     expect(refusalBody(refusal)).not.toContain("10.0.0.1");
     expect(reasonPhrase(refusal, HOST)).toBe(`Refused: ${HOST}: the host could not be reached`);
   });

@@ -8,8 +8,8 @@ import * as Schema from "effect/Schema";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect, test } from "vitest";
 import { entriesOf, entryText } from "../../src/cli/operator/backup/archive.ts";
-import { BackupManifest, MANIFEST, partOf } from "../../src/cli/operator/backup/manifest.ts";
-import { textOf } from "../../src/domain/conversation/conversation.ts";
+import { BackupManifest, MANIFEST, partNamed } from "../../src/cli/operator/backup/manifest.ts";
+import { contentText } from "../../src/domain/conversation/conversation.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/database.ts";
 import { loadMigrations, migrate, runMigrations, sinceBaseline } from "../../src/store/postgres/migrate.ts";
@@ -42,7 +42,7 @@ const manifestOf = async (file: string): Promise<BackupManifest> => {
 
 const addRows = async (file: string, { add }: Filling): Promise<void> => {
   for await (const entry of entriesOf(file)) {
-    const part = partOf(entry.name);
+    const part = partNamed(entry.name);
     if (part?.kind === "rows") await add(part.table, decodeRows(await entryText(entry)));
     else await entryText(entry);
   }
@@ -82,7 +82,7 @@ const read = Effect.gen(function* () {
         sandbox: (yield* sandboxes.newestOf(id))?.status,
         messages: (page?.items ?? [])
           .filter(({ kind, role }) => kind === "message" && role === "user")
-          .map(({ content }) => textOf(content)),
+          .map(({ content }) => contentText(content)),
         tools: (page?.items ?? []).filter(({ kind }) => kind === "tool").length,
       };
     }),

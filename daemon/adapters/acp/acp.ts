@@ -9,7 +9,7 @@ import type { AttachedFile } from "../../agent/attachments.ts";
 import type { HttpFailure } from "../../http/client.ts";
 import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./agent.ts";
 import type { Wanted } from "./choices.ts";
-import { blocksOf, contentOf } from "./prompt.ts";
+import { promptBlocks, shownContent } from "./prompt.ts";
 import type { AdapterSteering, AgentSession, Briefing, Handover, RuntimeAdapter } from "../adapter.ts";
 import { opencodeDefaults, opencodeSettings } from "../opencode/opencode.ts";
 
@@ -70,7 +70,7 @@ class AcpSteering implements AdapterSteering {
       const handed = yield* this.#hand(session, message, { wanted, files: [] });
       if (handed.outcome !== "refused") return "accepted" as const;
       this.#taken.set(id, true);
-      const sent = { messageId: id, content: contentOf(text, []), model: null };
+      const sent = { messageId: id, content: shownContent(text, []), model: null };
       this.#agent.fail(sent, handed.error);
       return "accepted" as const;
     });
@@ -126,11 +126,11 @@ class AcpSteering implements AdapterSteering {
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
       const { id, text } = message;
       const texts = [this.#instructions(wanted, session), this.#briefing, text].filter((one) => one !== null);
-      const blocks = yield* blocksOf(texts, files, session.capabilities);
+      const blocks = yield* promptBlocks(texts, files, session.capabilities);
       this.#chosen = choice;
       this.#briefing = null;
       this.#taken.set(id, true);
-      const sent = { messageId: id, content: contentOf(text, files), model: session.choices.model };
+      const sent = { messageId: id, content: shownContent(text, files), model: session.choices.model };
       session.isInstructed = true;
       this.#agent.prompt(session, sent, blocks);
       return { outcome: "accepted" } satisfies Handover;

@@ -22,14 +22,14 @@ import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
 import { AcpRequests, allowed } from "./requests.ts";
 import {
   costIn,
-  endOf,
+  turnEnd,
   endOfRefusal,
   INTERRUPTED,
   isFinal,
   ModelCalls,
   refusedBy,
   toldNothing,
-  usageOf,
+  turnUsage,
 } from "./turns.ts";
 import { AcpWire, AgentRefusal, silent, type Capabilities } from "./wire.ts";
 import type { Observers, TurnLimits } from "../adapter.ts";
@@ -213,7 +213,7 @@ export class AcpAgent {
     this.#observers?.turns.turn(true);
     this.#tellTurn();
     wire.request("session/prompt", { sessionId, prompt: blocks }).then(
-      (answer) => this.#answered(turn, endOf(answer), answer),
+      (answer) => this.#answered(turn, turnEnd(answer), answer),
       (error: unknown) => {
         const failure = wire.failure("session/prompt", error);
         // Without its process, the daemon ends the turn.
@@ -360,7 +360,7 @@ export class AcpAgent {
     const { all, told: before } = this.#cost;
     this.#cost = { all, told: all };
     const passed = this.#options.gateway?.passed.sum ?? null;
-    const usage = usageOf(answer, { costUsd: Math.max(0, all - before), passed });
+    const usage = turnUsage(answer, { costUsd: Math.max(0, all - before), passed });
     const context = this.#context;
     this.#context = null;
     return { usage, ...(context !== null && { context }) };

@@ -19,7 +19,7 @@ import {
 } from "../../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../../src/domain/text.ts";
 import type { ConversationObserver, ItemDraft } from "../adapter.ts";
-import { readRequest, mergeCall, planOf, toolOf, type HeldCall } from "./items.ts";
+import { readRequest, mergeCall, planEntries, toolCallItem, type HeldCall } from "./items.ts";
 
 /** A message as it is handed over. */
 export interface Sent {
@@ -292,19 +292,19 @@ export class AcpConversation {
   }
 
   #toolItem(draft: ItemDraft, call: HeldCall): ItemDraft {
-    return toolOf(draft, call, {
+    return toolCallItem(draft, call, {
       workspace: this.#workspace,
       isStopping: this.#turn.isStopping,
       nowMs: this.#now(),
     });
   }
 
-  #plan(entries: Parameters<typeof planOf>[0]): void {
+  #plan(entries: Parameters<typeof planEntries>[0]): void {
     this.#turn.plan ??= this.#nextId();
     this.#report({
       ...this.#frame("plan", this.#turn.plan),
       status: "completed",
-      plan: planOf(entries),
+      plan: planEntries(entries),
       completed_at: this.#now(),
     });
   }

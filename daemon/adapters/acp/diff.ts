@@ -16,7 +16,7 @@ const range = (start: number, count: number): string => `${count === 0 ? start :
  *
  * @param before null: the file is new
  */
-export const patchOf = (path: string, before: string | null, after: string): string => {
+export const makePatch = (path: string, before: string | null, after: string): string => {
   const from = linesOf(before ?? "");
   const to = linesOf(after);
   const shorter = Math.min(from.length, to.length);

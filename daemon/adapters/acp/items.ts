@@ -15,7 +15,7 @@ import {
   type ToolKind,
 } from "../../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../../src/domain/text.ts";
-import { patchOf } from "./diff.ts";
+import { makePatch } from "./diff.ts";
 import type { ItemDraft } from "../adapter.ts";
 
 /** A tool call, as the agent has told it so far. */
@@ -76,7 +76,7 @@ interface Surroundings {
 }
 
 /** The item of a tool call. */
-export const toolOf = (
+export const toolCallItem = (
   draft: ItemDraft,
   call: HeldCall,
   { workspace, isStopping, nowMs }: Surroundings,
@@ -125,7 +125,7 @@ const changesOf = ({ content, kind, paths }: HeldCall, workspace: string): reado
     const path = below(workspace, part.path);
     const before = part.oldText ?? null;
     const operation = before === null ? "add" : kind === "delete" ? "delete" : "update";
-    return [{ path, operation, patch: patchOf(path, before, part.newText) }];
+    return [{ path, operation, patch: makePatch(path, before, part.newText) }];
   });
   const operation = CHANGING[kind];
   if (diffs.length > 0 || operation === undefined) return diffs;
@@ -140,7 +140,7 @@ const PLAN_STATUS: Readonly<Record<string, PlanEntry["status"]>> = {
   completed: "completed",
 };
 
-export const planOf = (entries: readonly ToldEntry[]): readonly PlanEntry[] =>
+export const planEntries = (entries: readonly ToldEntry[]): readonly PlanEntry[] =>
   entries.map(({ content, status }) => ({ text: content, status: PLAN_STATUS[status] ?? "pending" }));
 
 /** What an agent asks for, and what the answer `always` to it allows. */

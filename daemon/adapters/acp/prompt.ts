@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import type { ContentPart } from "../../../src/domain/conversation/conversation.ts";
 import type { AttachedFile } from "../../agent/attachments.ts";
 import type { Capabilities } from "./wire.ts";
-import { partsOf, type PromptPart } from "../opencode/files.ts";
+import { fileParts, type PromptPart } from "../opencode/files.ts";
 
 const BASE64 = /^data:[^,]*;base64,/;
 
@@ -15,12 +15,12 @@ const BASE64 = /^data:[^,]*;base64,/;
  * A link to a file is never sent. opencode reads the file, and fails at each later message if its provider does not take
  * files of this type.
  */
-export const blocksOf = (
+export const promptBlocks = (
   texts: readonly string[],
   files: readonly AttachedFile[],
   { promptCapabilities: takes = {} }: Capabilities,
 ): Effect.Effect<readonly ContentBlock[]> =>
-  Effect.map(partsOf(files), (parts) => [
+  Effect.map(fileParts(files), (parts) => [
     ...texts.filter((text) => text !== "").map((text) => ({ type: "text" as const, text })),
     ...parts.flatMap((part) => blockOf(part, takes)),
   ]);
@@ -39,7 +39,7 @@ const blockOf = (
 };
 
 /** What people see of the message. */
-export const contentOf = (text: string, files: readonly AttachedFile[]): readonly ContentPart[] => [
+export const shownContent = (text: string, files: readonly AttachedFile[]): readonly ContentPart[] => [
   ...(text === "" ? [] : [{ type: "text" as const, text }]),
   ...files.map(({ name, media_type }) => ({
     type: "file" as const,

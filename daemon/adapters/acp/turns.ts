@@ -75,7 +75,7 @@ const ENDS: Readonly<Record<string, TurnEnd>> = {
 };
 
 /** The end that the agent's answer to a prompt tells. */
-export const endOf = (answer: unknown): TurnEnd => {
+export const turnEnd = (answer: unknown): TurnEnd => {
   const decoded = decodeAnswer(answer);
   return decoded._tag === "Some" ? (ENDS[decoded.value.stopReason] ?? COMPLETED) : COMPLETED;
 };
@@ -119,7 +119,7 @@ export const refusedBy = ({ status, words }: Refused): TurnError =>
  * @param costUsd by how much the session's cost has grown
  * @param passed the tokens of the turn's calls, as far as they were seen
  */
-export const usageOf = (
+export const turnUsage = (
   answer: unknown,
   { costUsd, passed }: { readonly costUsd: number; readonly passed: Tokens | null },
 ): Usage | null => {

@@ -14,12 +14,12 @@
 import { isRecord } from "../../../src/ground/record.ts";
 import type { ConversationObserver } from "../adapter.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
-import { counted, itemsOf, TOP, type Place } from "./items.ts";
-import { commandOf, requestItem, type Settled } from "./requests.ts";
+import { counted, messageItems, TOP, type Place } from "./items.ts";
+import { toolCommand, requestItem, type Settled } from "./requests.ts";
 import {
   inOrder,
   isRepetition,
-  recordOf,
+  heldRecord,
   summaryState,
   type Held,
   type HeldPart,
@@ -280,7 +280,7 @@ export class OpencodeConversation {
     // The arguments of a call may be known after its request.
     for (const open of this.#asked.values())
       if (open.command === null && part.callID !== undefined && open.asked.tool?.callID === part.callID) {
-        open.command = commandOf(part);
+        open.command = toolCommand(part);
         if (open.command !== null) this.#reportRequest(open, null);
       }
   }
@@ -317,12 +317,12 @@ export class OpencodeConversation {
 
   #report(held: Held): void {
     const { info, isSettled } = held;
-    const recorded = recordOf(held);
+    const recorded = heldRecord(held);
     const isUser = info.role === "user";
     const session = isUser
       ? inOrder(this.#messages.values()).filter((one) => one.info.sessionID === info.sessionID)
       : [];
-    if (isUser && !this.#handedOver.has(info.id) && isRepetition(info.id, session.map(recordOf))) return;
+    if (isUser && !this.#handedOver.has(info.id) && isRepetition(info.id, session.map(heldRecord))) return;
     const infos = session.map((one) => one.info);
     const place = {
       ...this.#placeOf(info),
@@ -331,7 +331,7 @@ export class OpencodeConversation {
     };
     // A note stands for it: the summary that was asked for.
     const isReplaced = info.error === undefined && this.#overflowed.has(info.id);
-    for (const item of itemsOf(recorded, place))
+    for (const item of messageItems(recorded, place))
       if (isUser || item.native_id !== info.id || (isSettled && !isReplaced))
         this.#stream.observer.item({ ...item, message_id: this.#handedOver.get(item.native_id) ?? null });
     const request = info.summary === true ? this.#messages.get(info.parentID ?? "") : undefined;
@@ -389,7 +389,7 @@ export class OpencodeConversation {
   #commandOf({ tool }: Asked): string | null {
     const parts = this.#messages.get(tool?.messageID ?? "")?.parts.values() ?? [];
     const call = [...parts].find(({ part }) => part.callID !== undefined && part.callID === tool?.callID);
-    return call === undefined ? null : commandOf(call.part);
+    return call === undefined ? null : toolCommand(call.part);
   }
 
   #settle(id: string, status: Settled["status"], answer: string): void {

@@ -33,7 +33,7 @@ const lineOf = ({ path, media_type: type, bytes }: AttachedFile): string =>
   `- ${path} (${type}, ${bytes} bytes)`;
 
 /** The parts beside the message's own text. */
-export const partsOf = (files: readonly AttachedFile[]): Effect.Effect<readonly PromptPart[]> =>
+export const fileParts = (files: readonly AttachedFile[]): Effect.Effect<readonly PromptPart[]> =>
   Effect.promise(async () => {
     if (files.length === 0) return [];
     const texts: string[] = [];

@@ -34,7 +34,7 @@ export interface OpenRequest {
 }
 
 /** The message as a listing has it. */
-export const recordOf = ({ info, parts }: Held): Recorded => ({
+export const heldRecord = ({ info, parts }: Held): Recorded => ({
   info,
   parts: [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
 });

@@ -55,7 +55,7 @@ const ABORTED = { name: "MessageAbortedError", data: { message: "Aborted" } };
 const TOOL_ABORTED = "Tool execution aborted";
 
 /** The messages, oldest first. */
-export const messagesOf = ({ summary, items }: History, place: Place): readonly Restored[] => {
+export const restoredMessages = ({ summary, items }: History, place: Place): readonly Restored[] => {
   const writer = new Writer(place);
   const [first] = items;
   if (summary !== null) writer.told(summary, first?.created_at ?? 0);
@@ -69,7 +69,10 @@ export const messagesOf = ({ summary, items }: History, place: Place): readonly 
 };
 
 /** The events that make the messages in a session that has only been created, in their order. */
-export const eventsOf = (messages: readonly Restored[], { session, nowMs }: Place): readonly SyncEvent[] =>
+export const messageEvents = (
+  messages: readonly Restored[],
+  { session, nowMs }: Place,
+): readonly SyncEvent[] =>
   messages
     .flatMap(({ info, parts }) => [
       { type: "message.updated.1", data: { sessionID: session, info } },
@@ -87,7 +90,7 @@ export const eventsOf = (messages: readonly Restored[], { session, nowMs }: Plac
       data,
     }));
 
-export const batchesOf = (events: readonly SyncEvent[]): readonly (readonly SyncEvent[])[] => {
+export const eventBatches = (events: readonly SyncEvent[]): readonly (readonly SyncEvent[])[] => {
   const batches: SyncEvent[][] = [];
   let room = 0;
   for (const event of events) {

@@ -70,7 +70,7 @@ const INTERRUPTIONS: ReadonlySet<string> = new Set(["Tool execution aborted", "T
 const DROPPED = "...\n\n";
 
 /** The items of a message, in their order. */
-export const itemsOf = ({ info, parts }: Recorded, place: Place): readonly ItemDraft[] =>
+export const messageItems = ({ info, parts }: Recorded, place: Place): readonly ItemDraft[] =>
   info.role === "user" ? sentItem(info, parts, place) : modelItems(info, parts, place);
 
 /** A subagent's instructions are in the input of its tool call, so they are no item of their own. */

@@ -14,7 +14,7 @@ export interface Settled {
 }
 
 /** The command that a tool call runs. Null if it runs none, or its arguments are not known yet. */
-export const commandOf = ({ state }: Part): string | null => textIn(state?.input, "command");
+export const toolCommand = ({ state }: Part): string | null => textIn(state?.input, "command");
 
 /**
  * A question or permission as an item. `turnId` is the turn in which the agent asks. `command`: the one that waits for

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema";
 import type { History } from "../../../src/domain/conversation/history.ts";
 import { HttpFailure, type HttpAnswer } from "../../http/client.ts";
 import { CALL_TIMEOUT_MS, RESTORED_WITHIN_MS, type Restoring } from "../adapter.ts";
-import { batchesOf, eventsOf, messagesOf, type Place, type Restored } from "./history.ts";
+import { eventBatches, messageEvents, restoredMessages, type Place, type Restored } from "./history.ts";
 
 /** The calls to opencode that are needed here. */
 export interface RestoreCalls {
@@ -93,8 +93,8 @@ const attempt = Effect.fnUntraced(function* (
   const made = yield* calls.post("/session", { title: unfinished(title) });
   const { id, directory } = yield* decoded(Made, made);
   const place: Place = { session: id, directory, agent, model, nowMs: yield* Clock.currentTimeMillis };
-  const messages = messagesOf(history, place);
-  for (const events of batchesOf(eventsOf(messages, place)))
+  const messages = restoredMessages(history, place);
+  for (const events of eventBatches(messageEvents(messages, place)))
     yield* calls.post("/sync/replay", { directory, events });
   yield* compare(yield* listed(calls, id), messages);
   yield* calls.patch(`/session/${id}`, { title });

@@ -22,7 +22,7 @@ import {
 import { openSession, type OpencodeApi } from "./api.ts";
 import type { OpencodeConversation } from "./conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "../turn-errors.ts";
-import { partsOf } from "./files.ts";
+import { fileParts } from "./files.ts";
 import { isRestored } from "./ids.ts";
 import { NOTE } from "./items.ts";
 import { readAtRest, readRequests } from "./listing.ts";
@@ -206,7 +206,7 @@ export class OpencodeSteering implements AdapterSteering {
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       const { id, sent_at: sentMs, text } = message;
       this.#handing(session, id, nativeMessageId({ id, sentMs }));
-      const more = yield* partsOf(files);
+      const more = yield* fileParts(files);
       return yield* handOver(handing, { id, sentMs, text, more, agent, model });
     });
 

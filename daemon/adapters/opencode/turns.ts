@@ -26,7 +26,7 @@ import {
   tooManyCalls,
   triedInVain,
   turnError,
-  wordsOf,
+  providerWords,
 } from "../turn-errors.ts";
 import { ModelProgress } from "./progress.ts";
 
@@ -245,7 +245,7 @@ export class OpencodeTurns {
       turn.error = error.value;
       return;
     }
-    const words = wordsOf(error.value);
+    const words = providerWords(error.value);
     const former = this.#failed.get(id);
     if (former?.words === words && atMs - former.atMs < ECHO_MS) return;
     // The turn did not begin, e.g. because there is no provider at all.
@@ -271,7 +271,7 @@ export class OpencodeTurns {
   }
 
   #fail(id: string, error: RuntimeError, atMs: number): void {
-    this.#failed.set(id, { words: wordsOf(error), atMs });
+    this.#failed.set(id, { words: providerWords(error), atMs });
     this.#tell(id, { state: "failed", error: turnError(error) });
   }
 

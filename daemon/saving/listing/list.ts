@@ -23,7 +23,7 @@ import { Pace } from "../pace.ts";
 import { nestedRepositories, type Nested } from "./nested.ts";
 import { stateFiles, stateTips } from "./operation.ts";
 import { EMPTY_TREE, gitDirectory, GitFailure, Repository } from "../repository.ts";
-import { differ, existing, gitlinks, lastSeen, otherWorktrees, statusOf, tracked } from "./queries.ts";
+import { differ, existing, gitlinks, lastSeen, otherWorktrees, workTreeStatus, tracked } from "./queries.ts";
 import { countSpecials } from "./specials.ts";
 import { Scratch } from "../scratch.ts";
 import { GITLINK, listedMode, type Change, type Difference, type Status, type Version } from "./status.ts";
@@ -105,7 +105,7 @@ class Lister {
     const own = directory === null ? null : new Repository(workspace, directory);
     if (own !== null) {
       try {
-        return { own, repository: own, status: await statusOf(own, this.#left) };
+        return { own, repository: own, status: await workTreeStatus(own, this.#left) };
       } catch (error) {
         if (!(error instanceof GitFailure)) throw error;
         this.#left.name(".git", "broken_repository");
@@ -113,7 +113,7 @@ class Lister {
     }
     const repository = await this.scratch.open();
     if (own !== null) repository.borrow(own);
-    return { own, repository, status: await statusOf(repository, this.#left) };
+    return { own, repository, status: await workTreeStatus(repository, this.#left) };
   }
 
   /** Compares HEAD with the pushed commit, which is fetched if the repository does not have it. */

@@ -6,7 +6,7 @@ import { below } from "../content.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Left } from "../left.ts";
-import { statusOf } from "./queries.ts";
+import { workTreeStatus } from "./queries.ts";
 import { gitDirectory, GitFailure, Repository } from "../repository.ts";
 import type { Status } from "./status.ts";
 
@@ -39,7 +39,7 @@ export const nestedRepositories = async ({ workspace, places, links, left }: Sea
     if (directory === null || depth > DEPTH_MAX) return;
     const repository = new Repository(tree, directory);
     try {
-      const status = await statusOf(repository, left);
+      const status = await workTreeStatus(repository, left);
       if (isUnchangedLink && (await isClone(repository, status))) return;
       const files = await filesOf(repository, status);
       const isWorktree = existsSync(join(directory, "commondir"));

@@ -25,7 +25,7 @@ const STATUS = [
 ];
 
 /** The state of a repository's work tree. Its filters do not run. */
-export const statusOf = async (repository: Repository, left: Left): Promise<Status> => {
+export const workTreeStatus = async (repository: Repository, left: Left): Promise<Status> => {
   await repository.stopFilters();
   const { code, stdout, stderr } = await repository.run(STATUS);
   if (code !== 0) throw new GitFailure(stderr.trim() || "git status failed");

@@ -12,7 +12,7 @@ import type { FrameSource } from "../frame-source.ts";
 import type { Left } from "../left.ts";
 import type { Staged } from "./older.ts";
 import type { Repository } from "../repository.ts";
-import { reasonOf, NotWritten } from "./write.ts";
+import { writeFault, NotWritten } from "./write.ts";
 
 const NOTHING = "0".repeat(40);
 
@@ -33,7 +33,7 @@ export class IndexEntries {
     try {
       if (object !== null) await this.#store({ ...item, object }, frames);
     } catch (error) {
-      return this.#left.name(path, reasonOf(error));
+      return this.#left.name(path, writeFault(error));
     }
     this.add(item);
   }

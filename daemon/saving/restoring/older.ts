@@ -5,7 +5,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ListedItem, RestorePart } from "../../../src/domain/save/listing.ts";
-import { parentOf } from "../content.ts";
+import { parentPath } from "../content.ts";
 
 /** A name with the id of its content. */
 type Version = readonly [string, string];
@@ -122,7 +122,7 @@ export class Older {
    */
   makeRoom(path: string, object: string | null): readonly InTheWay[] {
     const found: InTheWay[] = [];
-    for (let at = path; at !== ""; at = object === null ? "" : parentOf(at)) {
+    for (let at = path; at !== ""; at = object === null ? "" : parentPath(at)) {
       const there = this.#files.get(at);
       if (there === undefined || (at === path && there === object)) continue;
       this.#files.delete(at);

@@ -22,7 +22,7 @@ import { isAncestor, isRelated, Refs } from "./refs.ts";
 import { EMPTY_TREE, gitDirectory, Repository } from "../repository.ts";
 import { openNested, takePack } from "./commits.ts";
 import type { Version } from "../listing/status.ts";
-import { reasonOf, Writer } from "./write.ts";
+import { writeFault, Writer } from "./write.ts";
 
 const GONE = "000000";
 /** How many names are tried for a file beside the branch's. */
@@ -50,7 +50,7 @@ const closed = (older: Older): string | null => {
     older.close();
     return null;
   } catch (error) {
-    return `what came back could not be noted: ${reasonOf(error)}`;
+    return `what came back could not be noted: ${writeFault(error)}`;
   }
 };
 
@@ -253,7 +253,7 @@ class Restoring {
       this.#keepOlder(path, null);
       if (this.#writer.remove(path)) this.#files.add(path);
     } catch (error) {
-      this.#left.name(path, reasonOf(error));
+      this.#left.name(path, writeFault(error));
     }
   }
 
@@ -276,7 +276,7 @@ class Restoring {
       if (object !== null) this.#older.addFile(path, as, object);
       if (as !== path) this.#renamed.push({ path, as });
     } catch (error) {
-      this.#left.name(path, reasonOf(error));
+      this.#left.name(path, writeFault(error));
     }
   }
 
@@ -290,7 +290,7 @@ class Restoring {
           this.#renamed.push({ path: at, as });
         } else this.#writer.remove(at);
       } catch (error) {
-        this.#left.name(at, reasonOf(error));
+        this.#left.name(at, writeFault(error));
       }
     }
   }
@@ -345,7 +345,7 @@ class Restoring {
       await this.#state.take(path, item, frames);
       if (object !== null) this.#older.addState(path, object);
     } catch (error) {
-      this.#left.name(`.git/${path}`, reasonOf(error));
+      this.#left.name(`.git/${path}`, writeFault(error));
     }
   }
 

@@ -14,7 +14,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { absolute, objectHash, parentOf } from "../content.ts";
+import { absolute, objectHash, parentPath } from "../content.ts";
 import type { FrameSource } from "../frame-source.ts";
 
 /** A content that is on its way, and what it must be. */
@@ -46,7 +46,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTEMPTY: "in_the_way",
 };
 
-export const reasonOf = (error: unknown): string => {
+export const writeFault = (error: unknown): string => {
   if (error instanceof NotWritten) return error.reason;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return REASONS[code] ?? "not_written";
@@ -66,7 +66,7 @@ export class Writer {
 
   /** Makes the directories above a path. @throws NotWritten if something else is in the way */
   makeParents(path: string): void {
-    const parent = parentOf(path);
+    const parent = parentPath(path);
     if (parent === "" || this.#directories.has(parent)) return;
     this.makeParents(parent);
     const whole = absolute(this.#root, parent);
@@ -119,7 +119,7 @@ export class Writer {
   }
 
   #draftFor(path: string): Buffer {
-    const parent = parentOf(path);
+    const parent = parentPath(path);
     const name = `.${randomUUID()}`;
     return absolute(this.#root, parent === "" ? name : `${parent}/${name}`);
   }
@@ -138,7 +138,7 @@ export class Writer {
     this.makeParents(path);
     unlinkSync(whole);
     this.#directories.clear();
-    for (let parent = parentOf(path); parent !== ""; parent = parentOf(parent)) {
+    for (let parent = parentPath(path); parent !== ""; parent = parentPath(parent)) {
       try {
         rmdirSync(absolute(this.#root, parent));
       } catch {

@@ -25,7 +25,7 @@ import type { StoreError } from "../../store/ports/journal.ts";
 import { Measures, seconds, Traces } from "../../telemetry/port.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { restorer } from "./restoring.ts";
-import { claimOf, recipeOf, sandboxSpec, type SpecOptions } from "./spec.ts";
+import { makeClaim, specRecipe, sandboxSpec, type SpecOptions } from "./spec.ts";
 
 /** Pause between two attempts to give a waiting sandbox its session. */
 const CLAIM_AGAIN = Duration.millis(50);
@@ -173,7 +173,7 @@ const starter = Effect.fnUntraced(function* (options: SpecOptions) {
     const [credential, commit] = yield* Effect.all([minting, branchCommit(session)], {
       concurrency: "unbounded",
     });
-    const body = claimOf(spec, { sessionId, branchCommit: commit, credential });
+    const body = makeClaim(spec, { sessionId, branchCommit: commit, credential });
     const attempt = Effect.gen(function* () {
       const link = yield* provider.link(id);
       yield* daemon.claim(link, yield* sign(id, sessionId), body);
@@ -186,7 +186,7 @@ const starter = Effect.fnUntraced(function* (options: SpecOptions) {
     const { spec } = made;
     if (warmRecipe !== null) {
       const outcome =
-        warmRecipe === recipeOf(spec)
+        warmRecipe === specRecipe(spec)
           ? yield* Effect.raceFirst(Effect.as(provider.awaitExit(id), "ended" as const), claim(id, made))
           : "outdated";
       measures.count("warm_claims_total", { outcome });

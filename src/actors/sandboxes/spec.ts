@@ -197,7 +197,7 @@ export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
 });
 
 /** A digest of everything in a spec that a sandbox is started with and a claim does not bring. Equal for all sandboxes of equal contents. */
-export const recipeOf = (spec: SandboxSpec): string => {
+export const specRecipe = (spec: SandboxSpec): string => {
   const {
     PLATFORM_TOKEN: _token,
     PLATFORM_CLI_TOKEN: _cli,
@@ -229,7 +229,7 @@ export interface ClaimParts {
 }
 
 /** What a waiting sandbox gets with its session. */
-export const claimOf = (spec: SandboxSpec, { sessionId, branchCommit, credential }: ClaimParts): Claim => ({
+export const makeClaim = (spec: SandboxSpec, { sessionId, branchCommit, credential }: ClaimParts): Claim => ({
   session_id: sessionId,
   environment: splitEnvironment(spec.environment).session,
   ...(spec.wip !== null && { wip: spec.wip }),

@@ -1,7 +1,7 @@
 /** Why a build failed, from buildah's exit code and what it wrote. Messages are those of buildah 1.28. */
 import type { BuildFailure } from "../../domain/environment/build-failure.ts";
 import { BuildError } from "../port.ts";
-import { type Stage, referenceOf } from "../../domain/environment/dockerfile.ts";
+import { type Stage, fromReference } from "../../domain/environment/dockerfile.ts";
 import type { BuildOutput } from "./output.ts";
 
 /** 128 and SIGXFSZ: a file became larger than the limit on files. */
@@ -57,7 +57,7 @@ const exitOf = (error: string, code: number | null): number | null => {
 };
 
 /** Classifies a build that ended by itself, with a failure. */
-export const failureOf = ({ code, output, refused, diskBytes, stages }: EndedBuild): BuildFailure => {
+export const classifyFailure = ({ code, output, refused, diskBytes, stages }: EndedBuild): BuildFailure => {
   const { current, tail } = output;
   const error = errorLine(tail);
   if (current === null) {
@@ -81,7 +81,7 @@ export const failureOf = ({ code, output, refused, diskBytes, stages }: EndedBui
   }
   const named = /--from=(\S+)/.exec(instruction.text)?.[1];
   if (!ranCommand && (instruction.keyword === "FROM" || (named !== undefined && BASE.test(error)))) {
-    return { code: "base_unavailable", reference: named ?? referenceOf(instruction), line, tail };
+    return { code: "base_unavailable", reference: named ?? fromReference(instruction), line, tail };
   }
   return { code: "step_failed", step, line, exit, tail };
 };

@@ -15,7 +15,7 @@ import { machineArchitecture, seccompProgram } from "../../sandbox/machine/isola
 import { FILTER_FD } from "./launch.ts";
 import type { StoreBounds } from "./layer-stores.ts";
 import { killPhase } from "./phase.ts";
-import { placesOf, removePlaces } from "./places.ts";
+import { buildPlaces, removePlaces } from "./places.ts";
 
 export interface BuildahOptions extends StoreBounds {
   /** For layers and temporary files: on a disk with space, on a file system that an overlay can use. Created if missing. */
@@ -71,7 +71,7 @@ const removeLeftovers = async ({ directory, runDir }: BuildahOptions, parents: r
   ids.delete(GATE);
   await Promise.all(
     [...ids].map(async (id) => {
-      const places = placesOf(directory, runDir, id);
+      const places = buildPlaces(directory, runDir, id);
       await killPhase(null, places.run);
       await removeGroups(groupDirectories(parents, id));
       await removePlaces(places);

@@ -43,7 +43,7 @@ const total = async (
 };
 
 /** The disk space and the number of files below directories. Files that vanish meanwhile may count or not. */
-export const sizeOf = async (directories: readonly string[]): Promise<Size> => ({
+export const measureSize = async (directories: readonly string[]): Promise<Size> => ({
   bytes: await total("--block-size=1", directories),
   files: await total("--inodes", directories),
 });
@@ -123,7 +123,7 @@ export class LimitWatch {
         last.freeFiles - freeFiles >= Math.min(LOSS_FILES, limits.imageFiles * LOSS_SHARE));
     if (last !== null && nowMs < (lost ? last.soonestMs : last.nextMs)) return null;
     const startedMs = performance.now();
-    const { bytes, files } = await sizeOf(directories);
+    const { bytes, files } = await measureSize(directories);
     const tookMs = performance.now() - startedMs;
     const soonestMs = nowMs + tookMs / WALK_SHARE;
     this.#walk = { soonestMs, nextMs: Math.max(soonestMs, nowMs + WALK_MS), freeBytes, freeFiles };

@@ -25,7 +25,7 @@ export const plain = (line: string): string => {
 };
 
 /** The end of a text within a number of bytes, from the start of a line or, in a longer line, of a character. */
-export const tailOf = (text: string, bytes = TAIL_BYTES): string => {
+export const textTail = (text: string, bytes = TAIL_BYTES): string => {
   const whole = Buffer.from(text);
   if (whole.length <= bytes) return text;
   const end = whole
@@ -66,7 +66,7 @@ export class BuildOutput {
 
   /** The end of the current step's output. */
   get tail(): string {
-    return tailOf(this.#tail);
+    return textTail(this.#tail);
   }
 
   /** Takes more output. */

@@ -34,7 +34,7 @@ const MOUNTED_DIRECTORIES = ["layers", "scratch", "output", "programs"] as const
 const MOUNTED_FILES = ["node", "forwarder.cjs"] as const;
 export type MountName = (typeof MOUNTED_DIRECTORIES)[number] | (typeof MOUNTED_FILES)[number];
 
-export const placesOf = (directory: string, runDir: string, id: string): BuildPlaces => {
+export const buildPlaces = (directory: string, runDir: string, id: string): BuildPlaces => {
   const disk = join(directory, "builds", id);
   const run = join(runDir, id);
   return {

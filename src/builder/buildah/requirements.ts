@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { mapHasUids } from "../../domain/sandbox/host-uids.ts";
 import { findProgram } from "../../sandbox/machine/tools.ts";
-import { architectureOf } from "../../sandbox/machine/isolation/seccomp.ts";
+import { knownArchitecture } from "../../sandbox/machine/isolation/seccomp.ts";
 import { BLOCK_UIDS } from "./layer-stores.ts";
 
 export interface BuildTools {
@@ -37,7 +37,7 @@ export const findBuildTools = (
 ): { readonly tools: BuildTools } | { readonly problem: string } => {
   if (process.geteuid?.() !== 0)
     return { problem: "the service does not run as root, and builds need user ids of their own" };
-  if (architectureOf(process.arch) === null)
+  if (knownArchitecture(process.arch) === null)
     return { problem: `builds do not work on ${process.arch}, because no seccomp filter exists for it` };
   const found: Partial<Record<keyof BuildTools, string>> = {};
   const missing = new Set<string>();

@@ -17,15 +17,15 @@ import { openEgress } from "../../sandbox/egress.ts";
 import type { Stage } from "../../domain/environment/dockerfile.ts";
 import type { BuildFailure } from "../../domain/environment/build-failure.ts";
 import { type BuildEvent, type BuildRequest, ImageFile } from "../port.ts";
-import { buildError, failureOf, PATH_MAX } from "./failure.ts";
+import { buildError, classifyFailure, PATH_MAX } from "./failure.ts";
 import type { Installation } from "./installation.ts";
 import type { InsideRequest } from "./inside/reports.ts";
 import type { Phase } from "./launch.ts";
 import type { LayerStore } from "./layer-stores.ts";
-import { LimitWatch, LOOK_MS, sizeOf } from "./limits.ts";
+import { LimitWatch, LOOK_MS, measureSize } from "./limits.ts";
 import { BuildOutput } from "./output.ts";
 import { killPhase, type PhaseEnd, type PhaseRequest, runPhase } from "./phase.ts";
-import { type BuildPlaces, makePlaces, placesOf, removePlaces } from "./places.ts";
+import { type BuildPlaces, makePlaces, buildPlaces, removePlaces } from "./places.ts";
 import type { BuildTools } from "./requirements.ts";
 
 /** How many refused hosts are kept for a failure. */
@@ -84,7 +84,7 @@ export class BuildRun {
   constructor(options: RunOptions) {
     this.#options = options;
     const { installation, request, stages } = options;
-    this.#places = placesOf(installation.directory, installation.runDir, request.id);
+    this.#places = buildPlaces(installation.directory, installation.runDir, request.id);
     this.#groups = groupDirectories(installation.groupParents, request.id);
     this.#output = new BuildOutput(stages, (event) => {
       if (event.kind === "step") this.#refused = [];
@@ -117,7 +117,7 @@ export class BuildRun {
     } finally {
       const kept = built !== null;
       await this.#cleanUp(kept);
-      const after = this.#broken ? null : { ...(await sizeOf([store.layers])), atMs: currentMs() };
+      const after = this.#broken ? null : { ...(await measureSize([store.layers])), atMs: currentMs() };
       await store.release(after);
     }
     const { digest, env, user, workdir, bytes, files } = built;
@@ -167,7 +167,7 @@ export class BuildRun {
     this.#broken = false;
     const image = end.reports.find((line) => line.startsWith("image "))?.slice("image ".length);
     if (end.code === 0 && image !== undefined) return image;
-    const failure = failureOf({
+    const failure = classifyFailure({
       code: end.code,
       output: this.#output,
       refused: this.#refused,

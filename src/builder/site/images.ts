@@ -23,7 +23,7 @@ import type { ImageStore, NamedImage } from "../../sandbox/images/store.ts";
 import { UnpackFailure } from "../../sandbox/images/unpack/failure.ts";
 import { prepareRoot } from "../../sandbox/images/unpack/mount-points.ts";
 import { removeTree } from "../../sandbox/machine/disk/run-directory.ts";
-import { basesOf } from "../bases.ts";
+import { namedBases } from "../bases.ts";
 import { readDockerfile } from "../context-file.ts";
 import { writeContext } from "./context.ts";
 import { BuildError, type BuildLimits, type BuildRequest, EnvironmentBuilder } from "../port.ts";
@@ -115,7 +115,7 @@ const makeBasesIn = (lookUp: ReturnType<typeof baseLookup>) =>
     const dockerfile = yield* Effect.option(attempt(() => readDockerfile(request)));
     if (Option.isNone(dockerfile)) return [];
     return yield* Effect.forEach(
-      basesOf(dockerfile.value, source),
+      namedBases(dockerfile.value, source),
       (reference) =>
         lookUp(reference).pipe(
           Effect.orElseSucceed(() => null),

@@ -9,7 +9,7 @@ import type { BuildFailure } from "../../domain/environment/build-failure.ts";
 import { buildImageName } from "../../domain/environment/image.ts";
 import type { BuiltImage } from "../../machines/environment-build.ts";
 import { BuildError } from "../port.ts";
-import { basesOf } from "../bases.ts";
+import { namedBases } from "../bases.ts";
 import { parseDockerfile } from "../../domain/environment/dockerfile.ts";
 import { BaseUnknown, BuildSite, type SiteRequest } from "./port.ts";
 
@@ -90,7 +90,7 @@ export class SimulatedSite {
     const { stepsMs, exportMs, failure } = this.plan(request);
     yield* report({ kind: "context" });
     const parsed = parseDockerfile(dockerfile);
-    const references = parsed.kind === "stages" ? basesOf(parsed, request.source) : [];
+    const references = parsed.kind === "stages" ? namedBases(parsed, request.source) : [];
     const bases = references.map((reference) => ({ reference, digest: this.tags.get(reference) ?? null }));
     if (bases.length > 0) yield* report({ kind: "bases", bases });
     yield* report({ kind: "step", step: 1, line: 1, instruction: "FROM scratch" });

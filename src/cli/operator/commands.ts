@@ -37,12 +37,12 @@ const orphans = async (
   { end, yes, of }: OrphanOptions,
 ): Promise<Outcome> => {
   const { perform } = await import("./perform.ts");
-  const { clusterOf, engineOf, findOrphans, ownDataDirectory } = await import("./orphans.ts");
+  const { podCluster, containerEngine, findOrphans, ownDataDirectory } = await import("./orphans.ts");
   const named = of ?? (end ? ownDataDirectory(environment) : null);
   const wish = {
     of: named === ALL ? null : named,
-    engine: engineOf(environment),
-    cluster: clusterOf(environment),
+    engine: containerEngine(environment),
+    cluster: podCluster(environment),
   };
   if (end && !yes) {
     if (!input.isTerminal)

@@ -17,7 +17,7 @@ import { thrownText } from "../../ground/thrown.ts";
 import { examineMasterKey } from "../../installation/master-keys.ts";
 import { repositoriesIn, repositoryPath } from "../../git/repository/repository-path.ts";
 import { savesIn } from "../../saves/directories.ts";
-import { diskOf, type DiskRoom } from "../../saves/room.ts";
+import { diskRoom, type DiskRoom } from "../../saves/room.ts";
 import { makeUsage } from "../../saves/usage.ts";
 import { directoryFault, livingOwner } from "../../store/data-directory.ts";
 import { hasEmbedded } from "../../store/postgres/embedded/embedded.ts";
@@ -95,7 +95,7 @@ export const savesFinding = (
 
 const savesLook = Effect.fnUntraced(function* ({ dataDir, savesProjectBytes }: Config) {
   const directory = savesIn(dataDir);
-  const disk = yield* diskOf(directory);
+  const disk = yield* diskRoom(directory);
   if (disk === null) return [];
   const sizes = makeUsage();
   const projects = yield* Effect.forEach(yield* repositoriesIn(directory), (id) =>

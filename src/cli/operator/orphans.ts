@@ -27,7 +27,7 @@ import {
 import { runDirectoryOf } from "../../sandbox/machine/disk/run-directory.ts";
 import { acquire, livingOwner } from "../../store/data-directory.ts";
 import { endServer, leftLinks, leftServers, removeLink } from "../../store/postgres/embedded/leftovers.ts";
-import { homeOf } from "../../store/run-directory-claim.ts";
+import { claimedHome } from "../../store/run-directory-claim.ts";
 
 export interface Orphan {
   readonly kind: "sandbox" | "run_directory" | "postgres" | "control_group" | "link" | "container" | "pod";
@@ -78,7 +78,7 @@ const ifGone = (error: unknown): null => {
 const runDirectoryGroup = async (runDir: string): Promise<Group | null> => {
   // A directory that disappears meanwhile has no owner.
   if ((await livingOwner(runDir).catch(() => 0)) !== null || (await isServed(runDir))) return null;
-  const home = await homeOf(runDir);
+  const home = await claimedHome(runDir);
   const sandboxes = leftSandboxes(runDir).map(({ id, pids }): Orphan => ({
     kind: "sandbox",
     what: id,
@@ -170,13 +170,13 @@ const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
 };
 
 /** The engine of these settings, if sandboxes are containers there. */
-export const engineOf = (environment: Environment): string | null =>
+export const containerEngine = (environment: Environment): string | null =>
   environment["PLATFORM_SANDBOX_PROVIDER"] === "docker"
     ? socketPath(readConfig(environment, process.cwd()).docker.socket)
     : null;
 
 /** The cluster of these settings, if sandboxes are Pods there. */
-export const clusterOf = (environment: Environment): ClusterOptions | null => {
+export const podCluster = (environment: Environment): ClusterOptions | null => {
   if (environment["PLATFORM_SANDBOX_PROVIDER"] !== "kubernetes") return null;
   const { kubernetes } = readConfig(environment, process.cwd());
   return kubernetes && { kubeconfig: kubernetes.kubeconfig, namespace: kubernetes.namespace };

@@ -144,7 +144,7 @@ export const toolsByShownName = (slug: string, catalogue: Catalogue): ReadonlyMa
     () => new Map(catalogue.tools.map((tool) => [shownName(slug, tool.name), tool])),
   );
 
-export const changesOf = (accepted: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {
+export const catalogueChanges = (accepted: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {
   const before = new Map((accepted?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));
   const after = new Map((latest?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));
   return {

@@ -39,14 +39,14 @@ export interface CredentialHolder {
 export const ofPerson = (personId: string | null): string => (personId === null ? "" : ` of ${personId}`);
 
 /** The origin of a connector's URL. */
-export const originOf = (url: string): string => new URL(url).origin;
+export const urlOrigin = (url: string): string => new URL(url).origin;
 
 /**
  * R1. The binding of a connector's credential, as people read it: the origin of its URL. Where the manifest names the authorization
  * server, that too: a client's secret and a code are sent there.
  */
 export const boundTo = ({ url, auth }: { readonly url: string; readonly auth: ConnectorAuth }): string =>
-  "issuer" in auth && auth.issuer !== null ? `${originOf(url)} (sign-in at ${auth.issuer})` : originOf(url);
+  "issuer" in auth && auth.issuer !== null ? `${urlOrigin(url)} (sign-in at ${auth.issuer})` : urlOrigin(url);
 
 /** The kinds of stored credentials: a value that is sent to the server, or the client of an OAuth server (connector-grant.ts). */
 export type CredentialKind = "value" | GrantKind;

@@ -109,7 +109,7 @@ export const readPending = reading(PendingSignIn);
 export const readClient = reading(OAuthClient);
 
 /** Everything of a grant that no answer, log or row may show. */
-export const secretsOf = ({ accessToken, refreshToken, client }: Grant): readonly string[] =>
+export const grantSecrets = ({ accessToken, refreshToken, client }: Grant): readonly string[] =>
   [accessToken, refreshToken, client.secret].filter((secret) => secret !== null);
 
 /** Whether a text can be the value of a header, as a token or a client's secret is. */

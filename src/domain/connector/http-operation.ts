@@ -78,14 +78,14 @@ const PLACEHOLDER = /\{([^{}/]+)\}/g;
 const LITERAL = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%(?!2[ef]|5c|00)[0-9a-f]{2})*$/i;
 
 /** The names in a template's braces. */
-export const placeholdersOf = (path: string): readonly string[] =>
+export const pathPlaceholders = (path: string): readonly string[] =>
   [...path.matchAll(PLACEHOLDER)].map(([, name]) => name ?? "");
 
 /** @returns the fault of a template of a path, as the end of a sentence. Null: it has none. */
 export const pathFault = (path: string): string | null => {
   if (!path.startsWith("/") || path.length > 1024)
     return "must begin with / and have at most 1024 characters";
-  const names = placeholdersOf(path);
+  const names = pathPlaceholders(path);
   if (new Set(names).size < names.length) return "must not have a name in braces twice";
   const literal = path.replaceAll(PLACEHOLDER, "x");
   if (!LITERAL.test(literal)) return "must have only characters of a URL's path, and names in braces";
@@ -108,7 +108,7 @@ const refuse = (why: string): never => {
  * @param base with the credential, or without it to check the arguments.
  * @returns the request, or a sentence about the argument that is wrong.
  */
-export const requestOf = (
+export const operationRequest = (
   base: RequestBase,
   operation: HttpOperation,
   given: Arguments,

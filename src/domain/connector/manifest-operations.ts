@@ -5,7 +5,7 @@ import {
   isArgumentHeader,
   METHODS,
   pathFault,
-  placeholdersOf,
+  pathPlaceholders,
   type HttpParameter,
   type Method,
 } from "./http-operation.ts";
@@ -115,7 +115,7 @@ const readPath = (value: unknown, read: readonly Read[], refuse: Refuse): string
   }
   const fault = pathFault(value);
   const placed = new Set(read.flatMap(({ parameter }) => (parameter.in === "path" ? [parameter.name] : [])));
-  const named = placeholdersOf(value);
+  const named = pathPlaceholders(value);
   const lacking = named.find((name) => !placed.has(name));
   const idle = [...placed].find((name) => !named.includes(name));
   if (fault !== null) refuse("path", `path ${fault}.`);

@@ -62,7 +62,7 @@ export const coversUrl = (resource: string, url: string): boolean => {
 };
 
 /** The identifier of a server without metadata of its own: its URL, without a fragment. */
-export const resourceOf = (url: string): string => {
+export const defaultResource = (url: string): string => {
   const resource = new URL(url);
   resource.hash = "";
   return resource.href;

@@ -86,11 +86,11 @@ export const ContentPart = Schema.Union([
 export type ContentPart = typeof ContentPart.Type;
 
 /** The text of an item's content, without its files. */
-export const textOf = (content: readonly ContentPart[]): string =>
+export const contentText = (content: readonly ContentPart[]): string =>
   content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
 
 /** The ids of the attachments in an item's content. */
-export const attachmentsOf = (content: readonly ContentPart[]): readonly string[] =>
+export const attachmentIds = (content: readonly ContentPart[]): readonly string[] =>
   content.flatMap((part) =>
     part.type === "file" && part.attachment_id !== null ? [part.attachment_id] : [],
   );

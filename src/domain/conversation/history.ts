@@ -14,12 +14,12 @@ import {
   ItemError,
   OUTPUT_INLINE_MAX,
   PlanEntry,
-  textOf,
+  contentText,
   Usage,
   type ItemStatus,
   type ToolCall,
 } from "./conversation.ts";
-import { EARLIER, recapOf, UNSEEN, type Recalled } from "./recap.ts";
+import { EARLIER, makeRecap, UNSEEN, type Recalled } from "./recap.ts";
 
 export const HISTORY_ITEMS_MAX = 2000;
 /** Bytes of JSON. */
@@ -112,21 +112,21 @@ export const tooOld = (items: readonly Remembered[]): number => spanOf(items).st
  * @param older the conversation's first message if it is not among them. Null: they are the whole conversation
  * @returns null if no runtime has had any of them
  */
-export const historyOf = (items: readonly Remembered[], older: Remembered | null): History | null => {
+export const makeHistory = (items: readonly Remembered[], older: Remembered | null): History | null => {
   const { start, summaryAt, items: past } = spanOf(items);
   if (past.length === 0) return null;
   const own = items[summaryAt];
   if (own !== undefined && start <= summaryAt) return { summary: ownSummary(own), items: past };
   const leftOut = items.slice(summaryAt + 1, start);
   if (own !== undefined)
-    return { summary: [ownSummary(own), recapOf(leftOut, false, EARLIER) ?? ""].join("\n\n"), items: past };
-  const summary = recapOf([...(older === null ? [] : [older]), ...leftOut], older !== null, EARLIER);
+    return { summary: [ownSummary(own), makeRecap(leftOut, false, EARLIER) ?? ""].join("\n\n"), items: past };
+  const summary = makeRecap([...(older === null ? [] : [older]), ...leftOut], older !== null, EARLIER);
   return { summary, items: past };
 };
 
 /** The text with which the runtime replaced the conversation before it. "": the item is another one. */
 const ownSummary = ({ kind, role, content }: Remembered): string =>
-  kind === "note" && role === "agent" ? textOf(content) : "";
+  kind === "note" && role === "agent" ? contentText(content) : "";
 
 /** Null: the item is no part of a history. */
 const pastOf = (item: Remembered): PastItem | null => {
@@ -134,7 +134,7 @@ const pastOf = (item: Remembered): PastItem | null => {
   if ((kind !== "message" && kind !== "tool" && kind !== "plan") || role === null) return null;
   // H1: a message that the runtime has refused was never its own.
   if (parentId !== null || UNSEEN.has(status) || (role === "user" && status === "failed")) return null;
-  const text = textOf(content);
+  const text = contentText(content);
   const files = content.flatMap((part) =>
     part.type === "file" ? [{ name: part.name, media_type: part.media_type }] : [],
   );

@@ -55,7 +55,7 @@ export const EARLIER =
  * @param hasGap whether there are other items between them
  * @returns null if no runtime has had any item
  */
-export const recapOf = (
+export const makeRecap = (
   items: readonly Recalled[],
   hasGap: boolean,
   introduction = INTRODUCTION,

@@ -55,4 +55,4 @@ export const oneCount = <P extends DayOfModel>(
 };
 
 /** The day of an instant: `YYYY-MM-DD`, in UTC. */
-export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);
+export const utcDay = (now: number): string => new Date(now).toISOString().slice(0, 10);

@@ -128,7 +128,7 @@ export const hereDocumentLine = (source: string): number | null =>
   instructionsOf(linesOf(source)).find(({ hasHereDocument }) => hasHereDocument)?.instruction.line ?? null;
 
 /** The image that a FROM names, without its flags. */
-export const referenceOf = ({ text }: Instruction): string =>
+export const fromReference = ({ text }: Instruction): string =>
   text
     .split(/\s+/)
     .slice(1)

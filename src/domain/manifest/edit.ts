@@ -13,7 +13,7 @@ import { parseToml, type Table } from "./toml.ts";
 import {
   lineEnd,
   spliced,
-  statementsOf,
+  readStatements,
   type Header,
   type Pair,
   type Splice,
@@ -21,7 +21,7 @@ import {
 } from "./toml-text.ts";
 import {
   CONDITION_PARTS,
-  conditionOf,
+  wishedCondition,
   ENTRY_FIELDS,
   type EntryField,
   entryLines,
@@ -116,7 +116,7 @@ interface Source {
   readonly statements: readonly Statement[];
 }
 
-const sourceOf = (text: string): Source => ({ text, end: lineEnd(text), statements: statementsOf(text) });
+const sourceOf = (text: string): Source => ({ text, end: lineEnd(text), statements: readStatements(text) });
 
 const begins = (path: readonly string[], prefix: readonly string[]): boolean =>
   prefix.every((key, at) => path[at] === key);
@@ -243,7 +243,7 @@ const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): read
   const { conditions: known } = entry;
   const slug = wish.slug ?? "";
   const changed = CONDITION_PARTS.filter(
-    (part) => !isDeepStrictEqual(plain(known?.[part]), plain(conditionOf(wish, part))),
+    (part) => !isDeepStrictEqual(plain(known?.[part]), plain(wishedCondition(wish, part))),
   );
   const all = conditionStatements(source, slug);
   const table = all.find(
@@ -252,7 +252,7 @@ const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): read
   const splices: Splice[] = [];
   const lines: string[] = [];
   for (const part of changed) {
-    const value = conditionOf(wish, part);
+    const value = wishedCondition(wish, part);
     const own = conditionStatements(source, slug, part);
     const [pair] = own;
     if (value !== undefined && own.length === 1 && pair?.kind === "pair" && pair.path.length === 3)
@@ -283,7 +283,7 @@ const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): read
 const wantedConditions = (wish: TriggerWish, known: Values | null): Values => {
   const wanted: Values = { ...known };
   for (const part of CONDITION_PARTS) {
-    const value = conditionOf(wish, part);
+    const value = wishedCondition(wish, part);
     if (value === undefined) delete wanted[part];
     else wanted[part] = value;
   }

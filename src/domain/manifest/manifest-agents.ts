@@ -5,8 +5,8 @@ import { agentsOf, type Agents } from "../agents/agents.ts";
 import { readAgentTable, type AgentTable } from "../agents/table.ts";
 import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
-import { lineOf, type ManifestError } from "./manifest-error.ts";
-import { statementsOf } from "./toml-text.ts";
+import { lineMatching, type ManifestError } from "./manifest-error.ts";
+import { readStatements } from "./toml-text.ts";
 
 /** The most tables in one manifest. */
 export const AGENT_LIMIT = 200;
@@ -31,7 +31,7 @@ const errorAt = (path: string, message: string, line: number | null): ManifestEr
 const linesIn = (text: string): ReadonlyMap<string, number> => {
   const lines = new Map<string, number>();
   let [line, counted] = [1, 0];
-  for (const { path, from } of statementsOf(text)) {
+  for (const { path, from } of readStatements(text)) {
     line += text.slice(counted, from).split("\n").length - 1;
     counted = from;
     if (path[0] !== "agents") continue;
@@ -57,7 +57,7 @@ export const readAgents = (
   if (value === undefined) return { agents: NO_AGENTS, errors: [] };
   if (!isRecord(value)) {
     const message = "Write each agent as its own table, such as [agents.reviewer].";
-    const line = lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?agents\b/);
+    const line = lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?agents\b/);
     return { agents: NO_AGENTS, errors: [errorAt("agents", message, line)] };
   }
   const lines = linesIn(text);

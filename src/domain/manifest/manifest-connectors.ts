@@ -10,7 +10,7 @@ import {
 } from "../connector/connector.ts";
 import { isRecord } from "../../ground/record.ts";
 import { readOwnRules } from "../connector/own-tools.ts";
-import { headerLines, lineOf, type ManifestError } from "./manifest-error.ts";
+import { headerLines, lineMatching, type ManifestError } from "./manifest-error.ts";
 
 export interface ReadExecutor {
   readonly executor: Executor;
@@ -34,7 +34,7 @@ export const readExecutor = (
       index: null,
       path: "connectors",
       message: "Write each connector as its own table with double brackets, [[connectors]].",
-      line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?connectors\b/),
+      line: lineMatching(text, /^[ \t]*(?:\[[ \t]*)?connectors\b/),
     });
     return { executor: { defaultPolicy, connectors: [], denied }, errors };
   }
@@ -42,7 +42,7 @@ export const readExecutor = (
 };
 
 type Table = Readonly<Record<string, unknown>>;
-const executorLine = (text: string) => lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?executor\b/);
+const executorLine = (text: string) => lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?executor\b/);
 
 /** Rules that cannot be read deny everything that they could deny. */
 const readDenied = (table: unknown, text: string, errors: ManifestError[]): Executor["denied"] => {

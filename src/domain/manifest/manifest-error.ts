@@ -19,7 +19,7 @@ export interface EntryPlace {
 }
 
 /** Number of the first line that matches, from 1. */
-export const lineOf = (text: string, pattern: RegExp): number | null => {
+export const lineMatching = (text: string, pattern: RegExp): number | null => {
   const index = text.split("\n").findIndex((line) => pattern.test(line));
   return index === -1 ? null : index + 1;
 };

@@ -4,7 +4,7 @@
  */
 import * as Result from "effect/Result";
 import { isRecord } from "../../ground/record.ts";
-import { lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
+import { lineMatching, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import type { Table } from "./toml.ts";
 import type { TriggerDefinition } from "../trigger/trigger.ts";
 import { readWebhookFilter, type FilterFault } from "../trigger/webhook-filter.ts";
@@ -53,7 +53,7 @@ const withoutWebhooks = ({ triggers }: Entries, text: string): Filtered => ({
       path: "webhooks",
       message:
         "Write filters as one table for each trigger, [webhooks.<slug>]. Webhook triggers do not run until this is fixed.",
-      line: lineOf(text, /^[ \t]*(?:\[\[?[ \t]*)?webhooks\b/),
+      line: lineMatching(text, /^[ \t]*(?:\[\[?[ \t]*)?webhooks\b/),
     },
   ],
 });

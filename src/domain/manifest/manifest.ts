@@ -22,7 +22,7 @@ import {
 import { NO_CONNECTORS, type Executor } from "../connector/connector.ts";
 import { NO_AGENTS, offeredAgents, readAgents, type ManifestAgents } from "./manifest-agents.ts";
 import { readExecutor } from "./manifest-connectors.ts";
-import { headerLines, lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
+import { headerLines, lineMatching, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import { withFilters } from "./manifest-filters.ts";
 import { checkSecretName } from "../secret/secret.ts";
 import { parseToml, type Table } from "./toml.ts";
@@ -80,13 +80,13 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   if (!Array.isArray(entries)) {
     return unreadable("Write each trigger as its own table with double brackets, [[triggers]].", {
       path: "triggers",
-      line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
+      line: lineMatching(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
     });
   }
   const table = fieldOf(document.success, "environment");
   const environment = readEnvironment(table);
   const wrong = ({ path, message }: EnvironmentFault) =>
-    unreadable(message, { path, line: lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
+    unreadable(message, { path, line: lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
   if (Result.isFailure(environment)) return wrong(environment.failure);
   const setup = readSetup(table);
   if (Result.isFailure(setup)) return wrong(setup.failure);
@@ -220,7 +220,7 @@ const readConfigDir = (
   if (value === undefined) return { path: DEFAULT_CONFIG_DIR, errors: [] };
   const path = parseConfigDir(value);
   if (Result.isSuccess(path)) return { path: path.success, errors: [] };
-  const line = lineOf(text, /^[ \t]*(?:runtime[ \t]*\.[ \t]*)?config_dir\b/);
+  const line = lineMatching(text, /^[ \t]*(?:runtime[ \t]*\.[ \t]*)?config_dir\b/);
   return {
     path: DEFAULT_CONFIG_DIR,
     errors: [{ slug: null, index: null, path: "runtime.config_dir", message: path.failure, line }],
@@ -231,7 +231,7 @@ const readEnv = (document: Table, text: string) => {
   const errors: ManifestError[] = [];
   const namesOf = (list: "required" | "optional"): readonly string[] => {
     const value = fieldOf(fieldOf(document, "env"), list) ?? [];
-    const line = lineOf(text, new RegExp(String.raw`^[ \t]*(?:env[ \t]*\.[ \t]*)?${list}\b`));
+    const line = lineMatching(text, new RegExp(String.raw`^[ \t]*(?:env[ \t]*\.[ \t]*)?${list}\b`));
     const refuse = (path: string, message: string): void => {
       errors.push({ slug: null, index: null, path, message, line });
     };

@@ -100,7 +100,7 @@ const keyAt = (text: string, at: number): { readonly path: readonly string[]; re
 };
 
 /** The statements of a valid document, in their order. */
-export const statementsOf = (text: string): readonly Statement[] => {
+export const readStatements = (text: string): readonly Statement[] => {
   const statements: Statement[] = [];
   let table: readonly string[] = [];
   let from = text.startsWith("\ufeff") ? 1 : 0;

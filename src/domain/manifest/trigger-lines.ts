@@ -92,7 +92,7 @@ export const CONDITION_PARTS = ["events", "branches", "if"] as const;
 export type ConditionPart = (typeof CONDITION_PARTS)[number];
 
 /** A part of the conditions. Undefined if it is empty. */
-export const conditionOf = (wish: TriggerWish, part: ConditionPart) => {
+export const wishedCondition = (wish: TriggerWish, part: ConditionPart) => {
   const value = wish[part];
   return value === undefined || Object.keys(value).length === 0 ? undefined : value;
 };
@@ -100,7 +100,7 @@ export const conditionOf = (wish: TriggerWish, part: ConditionPart) => {
 /** The lines of the table of conditions, without its header. */
 const conditionLines = (wish: TriggerWish): readonly string[] =>
   CONDITION_PARTS.flatMap((part) => {
-    const value = conditionOf(wish, part);
+    const value = wishedCondition(wish, part);
     return value === undefined ? [] : [`${part} = ${tomlValue(value)}`];
   });
 

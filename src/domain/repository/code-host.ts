@@ -31,7 +31,7 @@ const gitOrigin = (api: URL): string => {
  * @param allowHosts lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS. Only they may use http or private addresses.
  * @returns the addresses, or one sentence that says what is wrong with `api_url`.
  */
-export const codeHostOf = (
+export const readCodeHost = (
   source: Pick<GithubSource, "owner" | "name" | "api_url">,
   allowHosts: ReadonlySet<string>,
 ): Result.Result<CodeHost, string> => {

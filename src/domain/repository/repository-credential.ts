@@ -6,7 +6,7 @@
 import { createPrivateKey } from "node:crypto";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { codeHostOf } from "./code-host.ts";
+import { readCodeHost } from "./code-host.ts";
 import {
   type CredentialRequest,
   parseRepositoryUrl,
@@ -132,7 +132,7 @@ const appOf = (app: NonNullable<GithubRequest["app"]>): Credential => {
 
 const githubCredential = (request: GithubRequest, allowHosts: ReadonlySet<string>): Credential => {
   const { token, app } = request;
-  const host = codeHostOf(request, allowHosts);
+  const host = readCodeHost(request, allowHosts);
   if (Result.isFailure(host)) return issue("api_url", host.failure);
   if (token !== undefined && app !== undefined)
     return issue("app", "must not be given together with `token`");

@@ -115,7 +115,7 @@ const grouped = (items: readonly ListedItem[]): Part[] => {
 };
 
 /** The part of a listing that is not stored yet, in the order in which it is stored (P1). Equal contents are read once. */
-export const partsOf = (listing: Pick<Listing, "items" | "commits">, stock: Stock): readonly Part[] => {
+export const missingParts = (listing: Pick<Listing, "items" | "commits">, stock: Stock): readonly Part[] => {
   const missing = new Map<string, ListedItem>();
   for (const item of listing.items)
     if (item.object !== null && !stock.has(item) && !missing.has(item.object)) missing.set(item.object, item);

@@ -29,7 +29,7 @@ export interface RunSession {
 export const hasRunFailed = ({ status, lastTurn }: Pick<RunSession, "status" | "lastTurn">): boolean =>
   status === "failed" || lastTurn?.state === "failed";
 
-export const outcomeOf = (session: RunSession): RunOutcome => {
+export const runOutcome = (session: RunSession): RunOutcome => {
   const { status, failureCode, stopReason, lastTurn, isAtWork } = session;
   if (hasRunFailed(session))
     return { state: "failed", code: status === "failed" ? failureCode : (lastTurn?.error?.code ?? null) };

@@ -12,7 +12,7 @@ import { Actors } from "../../services/actors.ts";
 import { awaken } from "../../actors/awaken.ts";
 import { SERVICE } from "../../domain/conversation/conversation.ts";
 import { derivedUuid } from "../../domain/ids.ts";
-import { resultOf } from "./waiting-calls.ts";
+import { agentResult } from "./waiting-calls.ts";
 import type { AgentResult } from "../../services/connectors/executor-decision.ts";
 import { Approvals, type Approval } from "./ports/approvals.ts";
 import { Conversations } from "../../store/ports/sessions/conversations.ts";
@@ -45,7 +45,7 @@ const post = Effect.fnUntraced(function* (approval: Approval, session: Session) 
   const isPosted = Effect.map(conversations.item(session.id, messageId), (item) => item !== null);
   if (yield* isPosted) return true;
   const redactor = yield* projectRedactor(session.projectId);
-  const text = redactor.redact(textOf(approval, yield* resultOf(approval)));
+  const text = redactor.redact(textOf(approval, yield* agentResult(approval)));
   yield* awaken(session);
   yield* (yield* Actors).conversation(session.id, {
     type: "message.posted",

@@ -12,17 +12,17 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { waitOutOutage } from "../../store/ports/outage.ts";
-import { originOf } from "../../domain/connector/connector-credential.ts";
+import { urlOrigin } from "../../domain/connector/connector-credential.ts";
 import { shownName } from "../../domain/connector/tool-name.ts";
 import { openPart, sealPart } from "./waiting-calls.ts";
-import { executorOf } from "../../services/connectors/connectors.ts";
+import { projectExecutor } from "../../services/connectors/connectors.ts";
 import {
   CALL_LIMITS,
   decide,
   type Arguments,
   type Asked,
 } from "../../services/connectors/executor-decision.ts";
-import { callServer, outcomeOf, type Outcome } from "../../services/connectors/executor-outcome.ts";
+import { callServer, callOutcome, type Outcome } from "../../services/connectors/executor-outcome.ts";
 import { Approvals, RESULT_KEPT_MS, type Approval, type ApprovalMove } from "./ports/approvals.ts";
 import { Events } from "../../store/ports/events.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
@@ -63,11 +63,11 @@ const askedBy = Effect.fnUntraced(function* (approval: Approval) {
   if (ended !== null) return ended;
   const given = yield* openPart(approval, "arguments");
   if (given === null) return "Its stored arguments cannot be opened.";
-  const executor = yield* executorOf(projectId);
+  const executor = yield* projectExecutor(projectId);
   const connector = executor?.connectors.find(({ slug }) => slug === call.connector);
   if (executor === null || connector === undefined)
     return `The project does not have the connector ${call.connector} any more.`;
-  if (originOf(connector.url) !== call.origin)
+  if (urlOrigin(connector.url) !== call.origin)
     return `The connector ${call.connector} moved to another server after the call was asked for.`;
   const name = shownName(connector.slug, call.tool);
   return { caller: call, executor, connector, name, given: given as Arguments } satisfies Asked;
@@ -113,7 +113,7 @@ export const perform = Effect.fnUntraced(function* (id: string) {
   yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(asked.connector, decision, asked.given)));
-      const settling = settle(approval, outcomeOf(exit, asked.connector, id));
+      const settling = settle(approval, callOutcome(exit, asked.connector, id));
       // An outage of the database is waited out, unless the service stops meanwhile: then the call is unknown (A3).
       yield* Effect.catch(settling, () => restore(waitOutOutage(NAME, settling)));
     }),

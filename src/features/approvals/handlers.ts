@@ -12,7 +12,7 @@ import { Caller } from "../../http/api/access.ts";
 import { Conflict, notFound } from "../../http/api/errors.ts";
 import { answering, requireProject } from "../../http/steps/answers.ts";
 import { refuseSecrets } from "../../http/steps/sessions/message-secrets.ts";
-import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
 import { ApprovalsGroup } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -53,7 +53,7 @@ const approvalWire = Effect.fnUntraced(function* (
 
 const list = Effect.fnUntraced(function* (
   pid: string,
-  query: Parameters<typeof pageOf>[0] & {
+  query: Parameters<typeof pageRequest>[0] & {
     readonly session_id?: string;
     readonly status?: Approval["status"];
     readonly hidden?: "show";
@@ -61,7 +61,7 @@ const list = Effect.fnUntraced(function* (
 ) {
   yield* requireProject(yield* Caller, pid);
   const { session_id: sessionId, status } = query;
-  const page = yield* (yield* Approvals).list(pid, { ...pageOf(query), sessionId, status });
+  const page = yield* (yield* Approvals).list(pid, { ...pageRequest(query), sessionId, status });
   const secrets = yield* projectRedactor(pid);
   const showsHidden = query.hidden === "show";
   const approvals = yield* Effect.forEach(page.items, (item) => approvalWire(item, secrets, showsHidden));

@@ -75,7 +75,7 @@ const WAITING: Readonly<Record<string, string>> = {
 };
 
 /** What the agent hears about an approval: its result, or its state and what to do. */
-export const resultOf = Effect.fnUntraced(function* (
+export const agentResult = Effect.fnUntraced(function* (
   approval: Approval,
 ): Effect.fn.Return<AgentResult, never, Keyring> {
   const { id, status, message, call } = approval;
@@ -141,7 +141,7 @@ const settledInTime = Effect.fnUntraced(function* (
 
 /** The result for the agent, which has it then (F2). */
 const taken = Effect.fnUntraced(function* (approval: Approval) {
-  const result = yield* resultOf(approval);
+  const result = yield* agentResult(approval);
   if (isSettled(approval.status) && approval.deliveredAt === null)
     yield* (yield* Approvals).move(approval.id, {
       type: "result.delivered",

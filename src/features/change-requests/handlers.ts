@@ -17,13 +17,13 @@ import { answering, projectFor, requireProject, sessionFor } from "../../http/st
 import { closeRequest, mergeRequest } from "./merging.ts";
 import { openRequest } from "./opening.ts";
 import { gitFailed, refGone } from "../../http/answers/refusals.ts";
-import { comparisonWire, DIFF_LIMIT_BYTES, pageOf } from "../../http/steps/wire.ts";
+import { comparisonWire, DIFF_LIMIT_BYTES, pageRequest } from "../../http/steps/wire.ts";
 import { ChangeRequestsGroup } from "./api.ts";
 import { Remarks } from "./ports/remarks.ts";
 import {
   addRemark,
   editRemark,
-  headOf as headCommit,
+  presentHead as headCommit,
   remarkWire,
   removeRemark,
   verdictWire,
@@ -164,7 +164,7 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
         answering(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
-            const request = { ...pageOf(query), status: query.status ?? null };
+            const request = { ...pageRequest(query), status: query.status ?? null };
             const page = yield* (yield* ChangeRequests).list(params.pid, request);
             const requests = yield* shownWork(params.pid, page.items.map(changeRequestWire));
             return { change_requests: requests, next_cursor: page.nextCursor };
@@ -196,7 +196,7 @@ export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), 
       answering(
         Effect.gen(function* () {
           const request = yield* found(params);
-          const page = yield* (yield* Remarks).list(request.id, pageOf(query));
+          const page = yield* (yield* Remarks).list(request.id, pageRequest(query));
           const head = yield* headCommit(request);
           const remarks = yield* shownWork(
             params.pid,

@@ -44,7 +44,7 @@ export const verdictWire = (
 });
 
 /** The head branch's present commit. Null: the branch is gone. */
-export const headOf = ({ projectId, headRef, status, mergeSides }: ChangeRequest) =>
+export const presentHead = ({ projectId, headRef, status, mergeSides }: ChangeRequest) =>
   status === "merged" && mergeSides !== null
     ? Effect.succeed(mergeSides.head)
     : Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, headRef));
@@ -87,7 +87,7 @@ const checked = Effect.fnUntraced(function* (request: ChangeRequest, wish: Remar
 
 export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wish: RemarkWish) {
   const { user } = yield* Caller;
-  const head = yield* headOf(request);
+  const head = yield* presentHead(request);
   const { kind, body, place, replyTo } = yield* checked(request, wish, head);
   const now = yield* Clock.currentTimeMillis;
   const remark = {
@@ -155,7 +155,7 @@ export const editRemark = Effect.fnUntraced(function* (request: ChangeRequest, i
   if (resolved !== undefined)
     remark = yield* remarks.resolve(request, id, { by: resolved ? user.id : null, at });
   if (remark === null) return yield* notFound("remark");
-  return remarkWire(remark, yield* headOf(request));
+  return remarkWire(remark, yield* presentHead(request));
 });
 
 export const removeRemark = Effect.fnUntraced(function* (request: ChangeRequest, id: string) {

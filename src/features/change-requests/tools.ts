@@ -1,5 +1,5 @@
 /** The platform's own tools with which agents read and open change requests (http/raw/own-tools.ts). */
-import { CURSOR, get, json, pageOf, string, text, type OwnTool } from "../../http/raw/own-tools.ts";
+import { CURSOR, get, json, toolPage, string, text, type OwnTool } from "../../http/raw/own-tools.ts";
 import { cut, LISTED, link, NAME_LENGTH, TEXT_LENGTH, type Pages } from "../../http/raw/own-shapes.ts";
 import type { ChangeRequestSummary, Detail } from "./api.ts";
 
@@ -46,7 +46,7 @@ export const CHANGE_REQUEST_TOOLS: readonly OwnTool[] = [
     description: "Lists change requests of this project, newest first.",
     fields: { status: string("open, merged or closed."), cursor: CURSOR },
     required: [],
-    request: (given) => get(["change-requests"], { ...pageOf(given), status: text(given, "status") }),
+    request: (given) => get(["change-requests"], { ...toolPage(given), status: text(given, "status") }),
     shape: json(changesShape),
   },
   {

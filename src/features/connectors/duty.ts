@@ -10,7 +10,7 @@ import {
   hasRepositoryTools,
   refreshCatalogue,
 } from "../../services/connectors/catalogues.ts";
-import { executorOf } from "../../services/connectors/connectors.ts";
+import { projectExecutor } from "../../services/connectors/connectors.ts";
 import { Directory } from "../../services/directory.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { DUTIES } from "../../services/duties.ts";
@@ -30,7 +30,7 @@ export const refreshOutdated = Effect.gen(function* () {
   const store = yield* Connectors;
   const outdated = yield* store.outdated((yield* Clock.currentTimeMillis) - REFRESH_MS, ROUND);
   const refresh = Effect.fnUntraced(function* (projectId: string, slug: string) {
-    const executor = yield* executorOf(projectId);
+    const executor = yield* projectExecutor(projectId);
     if (executor === null) return;
     const connector = executor.connectors.find((one) => one.slug === slug);
     if (connector === undefined) return yield* store.forget(projectId, slug);

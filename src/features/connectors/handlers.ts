@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { changesOf, toolPin, type CatalogueTool } from "../../domain/connector/catalogue.ts";
+import { catalogueChanges, toolPin, type CatalogueTool } from "../../domain/connector/catalogue.ts";
 import { ruleFor, type Connector, type Executor } from "../../domain/connector/connector.ts";
 import { shownName } from "../../domain/connector/tool-name.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
@@ -16,7 +16,7 @@ import { Conflict } from "../../http/api/errors.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { authorize, deleteCredential, putCredential } from "./credentials.ts";
 import { connectorFor, connectorWire, makeAbout, type Place } from "./wire.ts";
-import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
 import { ConnectorsGroup } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -54,7 +54,7 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
     accepted_at: instantOrNull(accepted?.at ?? null),
     accepted_by: accepted?.by ?? null,
     failure: stored?.failure ?? null,
-    removed: changesOf(accepted?.catalogue ?? null, latest?.catalogue ?? null).removed,
+    removed: catalogueChanges(accepted?.catalogue ?? null, latest?.catalogue ?? null).removed,
     tools: (latest?.catalogue.tools ?? []).map((tool) => {
       const former = before.get(tool.name);
       const { policy, rule } = ruleFor(executor, connector, tool.name);
@@ -144,7 +144,7 @@ export const connectorsHandlers = HttpApiBuilder.group(
             yield* requireProject(yield* Caller, params.pid);
             const { session_id: sessionId, connector } = query;
             const page = yield* (yield* ExecutorCalls).list(params.pid, {
-              ...pageOf(query),
+              ...pageRequest(query),
               sessionId,
               connector,
             });

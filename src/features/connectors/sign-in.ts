@@ -25,7 +25,7 @@ import { audited, type Said } from "../../services/audit.ts";
 import { storedClient, isPlain } from "../../services/connectors/credentials.ts";
 import { sealGrant } from "../../services/connectors/renewal.ts";
 import { refreshAfter } from "../../services/connectors/catalogues.ts";
-import { executorOf } from "../../services/connectors/connectors.ts";
+import { projectExecutor } from "../../services/connectors/connectors.ts";
 import { Entropy, newPassword } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { toldBy } from "../../services/told.ts";
@@ -119,7 +119,7 @@ export type Finished =
 
 /** The connector for which a sign-in was begun, if it is still the same (W2). */
 const connectorOf = Effect.fnUntraced(function* ({ projectId, slug, origin, userId, isOwn }: Flow) {
-  const connector = (yield* executorOf(projectId))?.connectors.find((one) => one.slug === slug);
+  const connector = (yield* projectExecutor(projectId))?.connectors.find((one) => one.slug === slug);
   if (connector?.auth.kind !== "oauth" || boundTo(connector) !== origin) return null;
   if ((connector.credential === "user") !== isOwn) return null;
   const members = yield* (yield* People).members(projectId);

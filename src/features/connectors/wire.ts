@@ -1,11 +1,11 @@
 /** A connector in answers of the API, and the connector that a request names. */
 import * as Effect from "effect/Effect";
-import { changesOf } from "../../domain/connector/catalogue.ts";
+import { catalogueChanges } from "../../domain/connector/catalogue.ts";
 import { isConnectorSlug, type Connector } from "../../domain/connector/connector.ts";
 import { credentialKind, boundTo } from "../../domain/connector/connector-credential.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
-import { holderOf, lackOf } from "../../services/connectors/credentials.ts";
-import { catalogueFor, toolsOf } from "../../services/connectors/connectors.ts";
+import { credentialHolder, grantLack } from "../../services/connectors/credentials.ts";
+import { catalogueFor, acceptedTools } from "../../services/connectors/connectors.ts";
 import { ConnectorGrants, type StoredGrant } from "../../store/ports/connectors/connector-grants.ts";
 import {
   Connectors,
@@ -46,7 +46,7 @@ const grantFor = (connector: Connector, stored: About["grant"]) =>
 /** Whether a person must store a credential or sign in. */
 const isMissing = (connector: Connector, { credential, grant }: About): boolean => {
   const kind = credentialKind(connector.auth);
-  if (kind !== "value") return lackOf(connector, kind, grant) !== null;
+  if (kind !== "value") return grantLack(connector, kind, grant) !== null;
   return connector.auth.kind !== "none" && credentialFor(connector, credential) === null;
 };
 
@@ -59,7 +59,7 @@ const stateOf = (connector: Connector, about: About) => {
 };
 
 const toAccept = ({ accepted, latest }: StoredCatalogue): number => {
-  const { added, changed } = changesOf(accepted?.catalogue ?? null, latest?.catalogue ?? null);
+  const { added, changed } = catalogueChanges(accepted?.catalogue ?? null, latest?.catalogue ?? null);
   return added.length + changed.length;
 };
 
@@ -77,7 +77,7 @@ const signInWire = (grant: StoredGrant) => ({
 const endOf = (connector: Connector, ended: StoredGrant): string | null =>
   connector.credential === "user"
     ? `Your sign-in has ended: ${ended.failure ?? "refused"}. Sign in again.`
-    : lackOf(connector, ended.kind, ended);
+    : grantLack(connector, ended.kind, ended);
 
 export const connectorWire = (connector: Connector, about: About) => {
   const { slug, kind, url, auth, sessions, direct } = connector;
@@ -104,7 +104,7 @@ export const connectorWire = (connector: Connector, about: About) => {
             updated_by: credential.updatedBy,
           },
     sign_in: grant === null ? null : signInWire(grant),
-    usable: toolsOf(catalogue).length,
+    usable: acceptedTools(catalogue).length,
     to_accept: catalogue === null ? 0 : toAccept(catalogue),
     left_out: catalogue?.latest?.catalogue.leftOut ?? [],
     failure: ended === null ? (catalogue?.failure ?? null) : endOf(connector, ended),
@@ -136,7 +136,7 @@ export const makeAbout = Effect.fnUntraced(function* (pid: string) {
   const catalogues = yield* store.catalogues(pid);
   return (connector: Connector): About => {
     const { slug } = connector;
-    const personId = holderOf(connector, pid, me)?.personId ?? null;
+    const personId = credentialHolder(connector, pid, me)?.personId ?? null;
     return {
       credential: credentials.find((row) => row.slug === slug && row.personId === personId),
       grant: grants.find((row) => row.slug === slug && row.personId === personId),

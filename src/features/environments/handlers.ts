@@ -8,7 +8,7 @@ import { parseManifest } from "../../domain/manifest/manifest.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
 import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
 import { unusedDevcontainer } from "../../services/environments/build-sources.ts";
-import { Environments, planOf } from "../../services/environments/environments.ts";
+import { Environments, environmentPlan } from "../../services/environments/environments.ts";
 import { WarmPool } from "../../services/sessions/warm-pool.ts";
 import { EnvironmentBases } from "../../store/ports/projects/environment-bases.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/projects/environment-builds.ts";
@@ -20,7 +20,7 @@ import { Conflict, notFound } from "../../http/api/errors.ts";
 import { ThisNode } from "../../http/limits.ts";
 import { projectInactive } from "../../http/answers/refusals.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
-import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 /** How many images of a project are looked at for one of the Dockerfile in force (services/environments/environments.ts). */
@@ -121,7 +121,7 @@ const basesOf = Effect.fnUntraced(function* ({ bases }: EnvironmentBuild) {
 
 const show = Effect.fnUntraced(function* (pid: string) {
   const manifest = yield* manifestOf(yield* projectFor(yield* Caller, pid));
-  const plan = planOf(manifest);
+  const plan = environmentPlan(manifest);
   const { builder } = yield* Environments;
   const { kind } = plan;
   const own = manifest === null ? null : parseManifest(Buffer.from(manifest.text)).setup;
@@ -177,7 +177,7 @@ const begin = Effect.fnUntraced(function* (pid: string) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   if (project.status !== "active") return yield* projectInactive(project);
-  const plan = planOf(yield* manifestOf(project));
+  const plan = environmentPlan(yield* manifestOf(project));
   if (plan.kind === "machine" || plan.kind === "image") {
     return yield* new Conflict({
       error:
@@ -242,7 +242,7 @@ export const environmentsHandlers = HttpApiBuilder.group(
         answering(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
-            const page = yield* (yield* EnvironmentBuilds).list(params.pid, pageOf(query));
+            const page = yield* (yield* EnvironmentBuilds).list(params.pid, pageRequest(query));
             return { builds: page.items.map(buildWire), next_cursor: page.nextCursor };
           }),
         ),

@@ -13,8 +13,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Random from "effect/Random";
-import { messageOf, type OutboundMessage } from "./rules/outbound-event.ts";
-import { verdictOf } from "./rules/outbound-tries.ts";
+import { outboundMessage, type OutboundMessage } from "./rules/outbound-event.ts";
+import { tryVerdict } from "./rules/outbound-tries.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Outbound } from "./outbound.ts";
 import { Events } from "../../store/ports/events.ts";
@@ -64,7 +64,7 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
       { webhook_id: id, project_id: projectId },
     );
   const messages = read.events.flatMap((event) => {
-    const message = messageOf(event, { projectName, publicUrl });
+    const message = outboundMessage(event, { projectName, publicUrl });
     return message !== null && wanted.some((type) => type === message.type) ? [message] : [];
   });
   const deliveries = yield* Effect.forEach(messages, (message) =>
@@ -96,7 +96,7 @@ const deliver = Effect.fnUntraced(function* (
   const message = JSON.parse(claimed.message) as OutboundMessage;
   const outcome = yield* (yield* Outbound).send({ ...claimed, id: webhookId }, message);
   const [now, jitter] = [yield* Clock.currentTimeMillis, yield* Random.next];
-  return { id, webhookId, claim, outcome, verdict: verdictOf(outcome, { tries, now, jitter }) };
+  return { id, webhookId, claim, outcome, verdict: tryVerdict(outcome, { tries, now, jitter }) };
 });
 
 /** The places for requests of this node (W3), and the results that are not written yet. */

@@ -9,7 +9,7 @@ import type { OutboundFormat } from "./rules/outbound-format.ts";
 import {
   parseReceiver,
   readReceiverSecrets,
-  sealedNameOf,
+  sealedName,
   shownReceiver,
   writeReceiverSecrets,
   type ReceiverSecrets,
@@ -32,7 +32,7 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Addresses, Limits } from "../../http/limits.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
-import { instant, instantOrNull, pageOf } from "../../http/steps/wire.ts";
+import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
 import { OutboundWebhooksGroup } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -125,7 +125,7 @@ const sealed = Effect.fnUntraced(function* (
   secrets: ReceiverSecrets,
 ) {
   const nonce = (yield* Entropy)(NONCE_BYTES);
-  const place = { projectId, name: sealedNameOf(id), version };
+  const place = { projectId, name: sealedName(id), version };
   const value = writeReceiverSecrets(secrets);
   return { version, envelope: sealSecret((yield* Keyring).secrets, place, { value, nonce }) };
 });
@@ -135,7 +135,7 @@ const unsealed = Effect.fnUntraced(function* ({
   id,
   sealed: { version, envelope },
 }: OutboundWebhook) {
-  const place = { projectId, name: sealedNameOf(id), version };
+  const place = { projectId, name: sealedName(id), version };
   const opened = unsealSecret((yield* Keyring).secrets, place, envelope);
   if (Result.isFailure(opened))
     return yield* new Conflict({
@@ -333,7 +333,7 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
         answering(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
-            const page = yield* (yield* OutboundWebhooks).list(params.pid, pageOf(query));
+            const page = yield* (yield* OutboundWebhooks).list(params.pid, pageRequest(query));
             return { webhooks: yield* shown(page.items), next_cursor: page.nextCursor };
           }),
         ),
@@ -358,7 +358,7 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
         answering(
           Effect.gen(function* () {
             const { id } = yield* webhookFor(params);
-            const page = yield* (yield* OutboundDeliveries).list(id, pageOf(query));
+            const page = yield* (yield* OutboundDeliveries).list(id, pageRequest(query));
             return { deliveries: page.items.map(deliveryWire), next_cursor: page.nextCursor };
           }),
         ),

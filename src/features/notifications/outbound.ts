@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import type { OutboundMessage } from "./rules/outbound-event.ts";
-import { bodyOf, type OutboundFormat } from "./rules/outbound-format.ts";
-import { readReceiverSecrets, sealedNameOf, signingSecrets } from "./rules/outbound-receiver.ts";
+import { formattedBody, type OutboundFormat } from "./rules/outbound-format.ts";
+import { readReceiverSecrets, sealedName, signingSecrets } from "./rules/outbound-receiver.ts";
 import { signatureHeaders } from "./rules/outbound-signature.ts";
 import { isAccepted, keptAnswer, retryAfterMs, type TryOutcome } from "./rules/outbound-tries.ts";
 import { unsealSecret } from "../../domain/secret/secret.ts";
@@ -60,12 +60,12 @@ export const outboundLayer = Layer.effect(
 
     const exchange = Effect.fnUntraced(function* (receiver: Receiver, message: OutboundMessage) {
       const { id, projectId, sealed, format } = receiver;
-      const place = { projectId, name: sealedNameOf(id), version: sealed.version };
+      const place = { projectId, name: sealedName(id), version: sealed.version };
       const opened = unsealSecret(keyring, place, sealed.envelope);
       if (Result.isFailure(opened)) return UNREADABLE;
       const secrets = readReceiverSecrets(opened.success);
       const now = yield* Clock.currentTimeMillis;
-      const body = bodyOf(format, message);
+      const body = formattedBody(format, message);
       const signing = signingSecrets(secrets, now);
       const signed = { id: message.id, timestamp: Math.floor(now / 1000), body };
       const answer = yield* sender({

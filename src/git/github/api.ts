@@ -17,7 +17,7 @@ import { Pause, PAUSED } from "../../ground/pause.ts";
 import type { CodeHost } from "../../domain/repository/code-host.ts";
 import { GitError } from "../port.ts";
 import { isLimited, makeLimits } from "./limits.ts";
-import { hostMessage, refusalOf, type Trouble, troubleOf } from "./trouble.ts";
+import { hostMessage, githubRefusal, type Trouble, githubTrouble } from "./trouble.ts";
 import type { Wire, WireAnswer } from "./wire.ts";
 
 /** Where a call goes, and with which credential. */
@@ -73,7 +73,7 @@ const VERSION = "2022-11-28";
 const parsed = (answer: WireAnswer): Effect.Effect<unknown, Trouble> =>
   Effect.try({
     try: (): unknown => (answer.text === "" ? null : JSON.parse(answer.text)),
-    catch: () => troubleOf("did not answer with JSON"),
+    catch: () => githubTrouble("did not answer with JSON"),
   });
 
 /** State that all calls of one client share. */
@@ -115,7 +115,7 @@ const exchange = <A>(
     deadlineMs: options.exchangeMs ?? EXCHANGE_MS,
   });
   return limits.inTurn(key, method !== "GET", request).pipe(
-    Effect.mapError(({ why }) => troubleOf(why)),
+    Effect.mapError(({ why }) => githubTrouble(why)),
     Effect.map((answer) => ({ answer, known })),
   );
 };
@@ -139,7 +139,7 @@ const read = Effect.fnUntraced(function* <A>(
   if (answer.status === 304 && known !== null) return { ok: true, value: known.value as A };
   const json = yield* parsed(answer);
   const value = yield* Schema.decodeUnknownEffect(call.answer)(json).pipe(
-    Effect.mapError(() => troubleOf("sent an unexpected response")),
+    Effect.mapError(() => githubTrouble("sent an unexpected response")),
   );
   const etag = answer.headers["etag"];
   if (call.method === "GET" && etag !== undefined) memory.set(place, { etag, value });
@@ -155,19 +155,20 @@ const once = Effect.fnUntraced(function* <A>(
   const { key } = access;
   yield* untilOpen(client, key);
   const token = yield* Effect.mapError(access.token(stale), final);
-  if (token === stale) return yield* Effect.fail(refusalOf(401, ""));
+  if (token === stale) return yield* Effect.fail(githubRefusal(401, ""));
   const heard = yield* exchange(client, access, { call, token });
   const { answer } = heard;
   const message = hostMessage(answer, token);
   const limited = isLimited(answer.status, answer.headers, message);
   yield* client.limits.heard(key, answer.headers, limited);
   // Refused before any effect, so any call may be repeated.
-  if (limited) return yield* Effect.fail(troubleOf("limits the number of requests", { afterRefusal: true }));
+  if (limited)
+    return yield* Effect.fail(githubTrouble("limits the number of requests", { afterRefusal: true }));
   if (call.known?.includes(answer.status) === true) return { ok: false, status: answer.status, message };
   if (answer.status === 401 && stale === null) return yield* once(client, access, { call, stale: token });
   if (answer.status === 304 || (answer.status >= 200 && answer.status < 300))
     return yield* read(client, { place: `${key} ${call.path}`, call }, heard);
-  return yield* Effect.fail(refusalOf(answer.status, message));
+  return yield* Effect.fail(githubRefusal(answer.status, message));
 });
 
 export const makeApi = (wire: Wire, options: ApiOptions = {}): Api => {

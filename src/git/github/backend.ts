@@ -24,7 +24,14 @@ import { type ApiOptions, makeApi } from "./api.ts";
 import type { CheckConnection } from "../connection.ts";
 import { githubConnection } from "./connection.ts";
 import { githubPulls, mergePull } from "./pulls.ts";
-import { branchTip, createBranch, namedCommit, parentsOf, type Place, requireRepository } from "./refs.ts";
+import {
+  branchTip,
+  createBranch,
+  namedCommit,
+  commitParents,
+  type Place,
+  requireRepository,
+} from "./refs.ts";
 import { type GithubSource, makeAccesses } from "./tokens.ts";
 import { makeWire } from "./wire.ts";
 
@@ -151,7 +158,7 @@ const mergeByPull = Effect.fnUntraced(function* (
   const pull = open.find((found) => found.head === head && found.baseRef === branch);
   if (pull === undefined) return yield* refusal;
   const commit = yield* mergePull(place, pull, request);
-  const parents = yield* parentsOf(place, commit);
+  const parents = yield* commitParents(place, commit);
   return { outcome: "merged", base: parents?.[0] ?? commit, commit };
 });
 

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { type CodeHost, codeHostOf } from "../../domain/repository/code-host.ts";
+import { type CodeHost, readCodeHost } from "../../domain/repository/code-host.ts";
 import {
   type Connection,
   type ConnectionStep,
@@ -322,7 +322,7 @@ const run = Effect.fnUntraced(function* (
 export const githubConnection = (options: CheckOptions): CheckConnection =>
   Effect.fnUntraced(function* ({ source, credential }, branch): Effect.fn.Return<Connection> {
     if (source.kind !== "github") return { steps: [], defaultBranch: null };
-    const host = codeHostOf(source, new Set(options.allowHosts));
+    const host = readCodeHost(source, new Set(options.allowHosts));
     if (Result.isFailure(host))
       return {
         steps: [failed("host", host.failure, "Correct the address of the API.")],

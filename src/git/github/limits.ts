@@ -20,7 +20,7 @@ const CREDENTIALS_KEPT = 10_000;
 export type Headers = Readonly<Record<string, string>>;
 
 /** The wait in milliseconds that the host asks for. Null if the answer names no limit. */
-export const waitOf = (headers: Headers, now: number): number | null => {
+export const wantedWait = (headers: Headers, now: number): number | null => {
   const after = Number(headers["retry-after"]);
   if (headers["retry-after"] !== undefined && Number.isFinite(after)) return bounded(after * 1000);
   const reset = Number(headers["x-ratelimit-reset"]);
@@ -80,7 +80,7 @@ export const makeLimits = (): Limits => {
       }),
     heard: (key, headers, isRefusal) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        const told = waitOf(headers, now);
+        const told = wantedWait(headers, now);
         const wait = told ?? (isRefusal ? UNTOLD_MS : 0);
         const budget = of(key);
         budget.closedUntil = Math.max(budget.closedUntil, wait === 0 ? 0 : now + wait);

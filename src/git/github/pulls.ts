@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema";
 import { cutText } from "../../domain/text.ts";
 import { GitError, type MergeRequest, type Repository } from "../port.ts";
 import type { PullRequest, PullRequestsPort } from "../pull-requests.ts";
-import { parentsOf, pathIn, type Place } from "./refs.ts";
+import { commitParents, pathIn, type Place } from "./refs.ts";
 
 const Pull = Schema.Struct({
   number: Schema.Int,
@@ -156,5 +156,5 @@ export const githubPulls = (
   create: (repository, request) => at(repository, (place) => create(place, request)),
   close: (repository, number) => at(repository, (place) => close(place, number)),
   baseOf: (repository, commit) =>
-    at(repository, (place) => Effect.map(parentsOf(place, commit), (parents) => parents?.[0] ?? null)),
+    at(repository, (place) => Effect.map(commitParents(place, commit), (parents) => parents?.[0] ?? null)),
 });

@@ -91,7 +91,7 @@ export const namedCommit = Effect.fnUntraced(function* (place: Place, name: stri
 });
 
 /** A commit's parents. Null if the commit does not exist. */
-export const parentsOf = Effect.fnUntraced(function* (place: Place, commit: string) {
+export const commitParents = Effect.fnUntraced(function* (place: Place, commit: string) {
   const answer = yield* place.api(place.access, {
     method: "GET",
     path: pathIn(place, "git", "commits", commit),
@@ -130,7 +130,7 @@ export const createBranch = Effect.fnUntraced(function* (
     });
   }
   if (Result.isFailure(made)) return yield* made.failure;
-  if ((yield* parentsOf(place, commit)) === null) return yield* unknownRef(`Commit ${commit} not found.`);
+  if ((yield* commitParents(place, commit)) === null) return yield* unknownRef(`Commit ${commit} not found.`);
   const said = made.success.ok ? "" : made.success.message;
   return yield* new GitError({
     code: "refused",

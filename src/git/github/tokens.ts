@@ -13,7 +13,7 @@ import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import * as Semaphore from "effect/Semaphore";
 import { BoundedMap } from "../../ground/bounded-map.ts";
-import { type CodeHost, codeHostOf } from "../../domain/repository/code-host.ts";
+import { type CodeHost, readCodeHost } from "../../domain/repository/code-host.ts";
 import type { RepositoryCredential, Upstream } from "../../domain/repository/repository-credential.ts";
 import { GitError } from "../port.ts";
 import type { Access, Api } from "./api.ts";
@@ -147,7 +147,7 @@ export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses 
   };
 
   return (source, credential) => {
-    const host = codeHostOf(source, allowed);
+    const host = readCodeHost(source, allowed);
     if (Result.isFailure(host)) {
       return Effect.fail(cannot(`The code host is not allowed: ${host.failure}`));
     }

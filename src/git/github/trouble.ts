@@ -13,7 +13,7 @@ export interface Trouble {
 }
 
 /** The error of a host that is unreachable or fails. @param why follows the host's name in a sentence. */
-export const troubleOf = (
+export const githubTrouble = (
   why: string,
   { afterRefusal }: { readonly afterRefusal: boolean } = { afterRefusal: false },
 ): Trouble => ({
@@ -59,9 +59,9 @@ const refusal = (sentence: string, said: string): Trouble => ({
 });
 
 /** A status that is neither a success nor one that the caller handles. */
-export const refusalOf = (status: number, said: string): Trouble => {
+export const githubRefusal = (status: number, said: string): Trouble => {
   if (status >= 500 || status === 408)
-    return troubleOf(`failed with status ${status}${said === "" ? "" : ` and says: ${said}`}`);
+    return githubTrouble(`failed with status ${status}${said === "" ? "" : ` and says: ${said}`}`);
   switch (status) {
     case 401:
       return refusal("rejects the credential (401). It is wrong, expired or revoked.", said);

@@ -80,7 +80,7 @@ const layOut = Effect.fnUntraced(function* (
 type Options = Pick<GitRequest, "environment"> & { readonly args: readonly string[] };
 
 /** Runs git with the attributes of a commit. Without any, which is usual, nothing is laid out. */
-export const withAttributesOf = <A>(
+export const withAttributes = <A>(
   repository: string,
   commit: string,
   use: (options: Options) => Effect.Effect<A, GitError>,

@@ -11,7 +11,7 @@ import { runGit } from "../run.ts";
 const DEADLINE_MS = 30 * 60_000;
 
 /** The ref that HEAD points to, e.g. `refs/heads/main`. */
-export const headOf = (repository: string): Effect.Effect<string, GitError> =>
+export const headRef = (repository: string): Effect.Effect<string, GitError> =>
   Effect.map(runGit({ repository, args: ["symbolic-ref", "HEAD"] }), ({ stdout }) =>
     stdout.toString("utf8").trim(),
   );

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { type CommitSummary, type Comparison, type DiffRequest, GitError, isTreePath } from "../port.ts";
-import { emptyTree, withAttributesOf } from "./attributes.ts";
+import { emptyTree, withAttributes } from "./attributes.ts";
 import { runGit } from "../run.ts";
 
 /** How many commits and files one comparison lists. `commitsTotal` and `filesTotal` give the total numbers. */
@@ -26,7 +26,7 @@ const instantOf = (seconds: string): string => {
 };
 
 /** The best common ancestor. Null if the histories have none. */
-export const mergeBaseOf = ({ path, base, head }: Sides): Effect.Effect<string | null, GitError> =>
+export const findMergeBase = ({ path, base, head }: Sides): Effect.Effect<string | null, GitError> =>
   Effect.map(
     runGit({ repository: path, args: ["merge-base", base, head], expect: [0, 1] }),
     ({ exitCode, stdout }) => (exitCode === 0 ? stdout.toString("utf8").trim() : null),
@@ -132,7 +132,7 @@ const conflictPaths = (printed: readonly string[], { base, head }: Sides): reado
 export const mergeTrees = Effect.fnUntraced(function* (
   sides: Sides,
 ): Effect.fn.Return<MergedTrees, GitError> {
-  const { exitCode, stdout, truncated } = yield* withAttributesOf(sides.path, sides.base, (options) =>
+  const { exitCode, stdout, truncated } = yield* withAttributes(sides.path, sides.base, (options) =>
     runGit({
       repository: sides.path,
       ...options,
@@ -151,7 +151,7 @@ export const mergeTrees = Effect.fnUntraced(function* (
 
 /** Commits, files and mergeability of `head` against `base`; see `Comparison`. */
 export const compareCommits = Effect.fnUntraced(function* (sides: Sides) {
-  const mergeBase = yield* mergeBaseOf(sides);
+  const mergeBase = yield* findMergeBase(sides);
   const [commits, files, { tree, conflicts }] = yield* Effect.all(
     [
       commitsOf(sides),
@@ -199,7 +199,7 @@ type DiffPart = Pick<DiffRequest, "maxBytes" | "path">;
 /** The unified diff from the merge base to `head`, cut at the last whole line within `maxBytes`. */
 export const diffCommits = Effect.fnUntraced(function* (sides: Sides, { maxBytes, path: file }: DiffPart) {
   if (file !== undefined && !isTreePath(file)) return "";
-  const from = (yield* mergeBaseOf(sides)) ?? emptyTree;
+  const from = (yield* findMergeBase(sides)) ?? emptyTree;
   const before = file === undefined ? null : yield* renamedFrom(sides.path, { from, head: sides.head }, file);
   const { stdout, truncated } = yield* runGit({
     repository: sides.path,

@@ -25,11 +25,11 @@ import {
   checkDefaultBranch,
   headBranch,
   pointHead,
-  packOf,
+  readPack,
   readFile,
   resolveBase,
   setDefaultBranch,
-  sidesOf,
+  readSides,
 } from "./read.ts";
 import { absent } from "../server/ref-policy.ts";
 import { branchNames, branchTip, deleteRef, isCommit, oldSaveRef, unknownRef } from "./refs.ts";
@@ -147,14 +147,14 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
           ),
         readFile: (repository, { commit, path: file, maxBytes }) =>
           at(repository, (path) => readFile(path, { commit, file, maxBytes })),
-        pack: (repository, request) => at(repository, (path) => packOf(path, request)),
+        pack: (repository, request) => at(repository, (path) => readPack(path, request)),
         objectIds: (repository, request) => at(repository, (path) => objectIds(path, request)),
         readTree: (repository, request) => at(repository, (path) => readTree(path, request)),
         compare: (repository, request) =>
-          at(repository, (path) => Effect.flatMap(sidesOf(path, request), compareCommits)),
+          at(repository, (path) => Effect.flatMap(readSides(path, request), compareCommits)),
         diff: (repository, request) =>
           at(repository, (path) =>
-            Effect.flatMap(sidesOf(path, request), (sides) => diffCommits(sides, request)),
+            Effect.flatMap(readSides(path, request), (sides) => diffCommits(sides, request)),
           ),
         // In each round of concurrent merges one succeeds. So more concurrent merges than this are refused.
         merge: (repository, request) =>

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { isCommitId } from "../../domain/repository/git-ref.ts";
-import { mergeBaseOf, mergeTrees } from "./compare.ts";
+import { findMergeBase, mergeTrees } from "./compare.ts";
 import { authoredIdentity, PLATFORM, platformIdentity } from "../identity.ts";
 import { GitError, type Merge, type MergeRequest } from "../port.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
@@ -73,7 +73,7 @@ export const hasChanges = Effect.fnUntraced(function* (
 ): Effect.fn.Return<string | null, GitError> {
   const base = yield* branchTip(path, branch);
   if (base === null || !isCommitId(head) || !(yield* isCommit(path, head))) return null;
-  if ((yield* mergeBaseOf({ path, base, head })) === null) return null;
+  if ((yield* findMergeBase({ path, base, head })) === null) return null;
   const { tree } = yield* mergeTrees({ path, base, head });
   return tree !== null && tree === (yield* treeOf(path, base)) ? base : null;
 });
@@ -83,7 +83,7 @@ const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest
   const { branch, head } = request;
   const base = yield* branchTip(path, branch);
   if (base === null) return yield* unknownRef(`Branch ${branch} not found.`);
-  const mergeBase = yield* mergeBaseOf({ path, base, head });
+  const mergeBase = yield* findMergeBase({ path, base, head });
   if (mergeBase === head) return { outcome: "contained", base } satisfies Merge;
   if (mergeBase === null) return { outcome: "conflict", base, paths: [] } satisfies Merge;
   const { commit, conflicts } = yield* mergedCommit(path, { mergeBase, base, head }, request);

@@ -73,7 +73,7 @@ export const readFile = Effect.fnUntraced(function* (path: string, { commit, fil
 const PACK_DEADLINE_MS = 120_000;
 
 /** The commit with its history as a pack. Null: it is larger. */
-export const packOf = Effect.fnUntraced(function* (
+export const readPack = Effect.fnUntraced(function* (
   path: string,
   { commit, maxBytes }: { readonly commit: string; readonly maxBytes: number },
 ) {
@@ -97,7 +97,7 @@ const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
   return yield* unknownRef(`Branch or commit ${side} not found.`);
 });
 
-export const sidesOf = (path: string, request: { readonly base: string; readonly head: string }) =>
+export const readSides = (path: string, request: { readonly base: string; readonly head: string }) =>
   Effect.all({
     path: Effect.succeed(path),
     base: sideOf(path, request.base),

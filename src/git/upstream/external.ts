@@ -30,11 +30,11 @@ import { isPlainRef, type PushOutcome, pushRefs } from "./push.ts";
 import {
   checkDefaultBranch,
   headBranch,
-  packOf,
+  readPack,
   readFile,
   resolveBase,
   setDefaultBranch,
-  sidesOf,
+  readSides,
 } from "../repository/read.ts";
 import { absent, type Forward, type RefUpdate } from "../server/ref-policy.ts";
 import {
@@ -207,16 +207,16 @@ const chooseBranch = (asked: string | null) =>
     );
   });
 
-type Sides = Parameters<typeof sidesOf>[1];
+type Sides = Parameters<typeof readSides>[1];
 
 /** E1: resolves the sides of a comparison, with a fetch if one of them is a branch, or a commit that is not here. */
 const currentSides = Effect.fnUntraced(function* (mirrors: Mirrors, projectId: string, sides: Sides) {
   const path = yield* mirrors.known(projectId);
   for (const side of [sides.base, sides.head]) {
     if (isCommitId(side) && (yield* isCommit(path, side))) continue;
-    return yield* sidesOf(yield* mirrors.fresh(projectId, 0), sides);
+    return yield* readSides(yield* mirrors.fresh(projectId, 0), sides);
   }
-  return yield* sidesOf(path, sides);
+  return yield* readSides(path, sides);
 });
 
 /** E1: the mirror, after a fetch if it does not have the commit. */
@@ -266,7 +266,7 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
         readFile(path, { commit, file, maxBytes }),
       ),
     pack: ({ projectId }, request) =>
-      Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => packOf(path, request)),
+      Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => readPack(path, request)),
     objectIds: ({ projectId }, request) =>
       Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => objectIds(path, request)),
     readTree: ({ projectId }, request) =>

@@ -14,7 +14,7 @@ import { HttpServerRequest } from "effect/http";
 import { Acting, refusedRequest, type Act } from "../../services/audit.ts";
 import { SignInProviders } from "../../sign-in/port.ts";
 import { Identity, type EndedToken, type Principal } from "../../store/ports/people/identity.ts";
-import { actorOf, rawAct, unknownAct } from "../callers/acting.ts";
+import { auditActor, rawAct, unknownAct } from "../callers/acting.ts";
 import { Forbidden, Unauthorized } from "../api/errors.ts";
 import { Addresses } from "../limits.ts";
 import { RouteNames } from "../route-name.ts";
@@ -94,7 +94,7 @@ export const tokenRefused = Effect.fnUntraced(function* (
   if (ended === null) return otherwise;
   const { tokenId, accountId, why } = ended;
   if (asked !== null && isOnRecord(ended))
-    yield* recorded(asked, { id: tokenId, act: { actor: actorOf(ended), accountId } }, { why });
+    yield* recorded(asked, { id: tokenId, act: { actor: auditActor(ended), accountId } }, { why });
   return why === "sign_in_required" ? yield* signInRequired : otherwise;
 });
 
@@ -103,7 +103,7 @@ export const recordLack = (caller: Principal, asked: Asked, projectId: string | 
   error instanceof Forbidden && asked.isChange
     ? recorded(
         asked,
-        { id: caller.tokenId, act: { actor: actorOf(caller), accountId: caller.accountId, projectId } },
+        { id: caller.tokenId, act: { actor: auditActor(caller), accountId: caller.accountId, projectId } },
         { why: error.code, answer: error.error },
       )
     : Effect.void;

@@ -3,13 +3,13 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as Context from "effect/Context";
 import { HttpServerResponse } from "effect/http";
-import { bodyOf, statusOf, Unavailable, type ApiError } from "../api/errors.ts";
+import { errorBody, errorStatus, Unavailable, type ApiError } from "../api/errors.ts";
 
 /** Every 503 carries this header (server.ts). */
 export const RETRY_AFTER_SECONDS = "1";
 
 export const apiErrorResponse = (error: ApiError): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.jsonUnsafe(bodyOf(error), { status: statusOf(error) });
+  HttpServerResponse.jsonUnsafe(errorBody(error), { status: errorStatus(error) });
 
 /** The id of the request that a fiber answers. Null: it answers none. */
 export const RequestId = Context.Reference<string | null>("platform/http/RequestId", {
@@ -53,12 +53,12 @@ const ENDING = new Set([408, 413]);
 
 /** An error below Effect's router. Keeps the connection open if possible. */
 export const answerError = (response: ServerResponse, error: ApiError): void => {
-  const status = statusOf(error);
+  const status = errorStatus(error);
   const headers = {
     ...(ENDING.has(status) ? { connection: "close" } : {}),
     ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
   };
-  answerJson(response, status, { body: bodyOf(error), headers });
+  answerJson(response, status, { body: errorBody(error), headers });
 };
 
 /**

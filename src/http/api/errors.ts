@@ -58,11 +58,11 @@ export const isApiError = (error: unknown): error is ApiError =>
   STATUSES.some(([ErrorClass]) => error instanceof ErrorClass);
 
 /** The status of an error's class, for answers that no endpoint definition encodes. */
-export const statusOf = (error: ApiError): number =>
+export const errorStatus = (error: ApiError): number =>
   STATUSES.find(([ErrorClass]) => error instanceof ErrorClass)?.[1] ?? 500;
 
 /** The common shape, without the fields of an Error object. */
-export const bodyOf = ({ error, code, details }: ApiError) => ({
+export const errorBody = ({ error, code, details }: ApiError) => ({
   error,
   code,
   ...(details === undefined ? {} : { details }),

@@ -8,7 +8,7 @@ import type { Examples } from "./examples/example.ts";
 import { archive, attach, attachment, conversationEvents } from "./openapi/conversation.ts";
 import { beginDeviceLogin, claimDeviceLogin } from "./openapi/device-logins.ts";
 import {
-  answerOf,
+  textAnswer,
   ERROR_REF,
   headerParameter,
   json,
@@ -88,7 +88,7 @@ const stream = (id: string, summary: string): RawOperation => ({
     ),
   ],
   responses: {
-    200: answerOf("text/event-stream", "Server-sent events. Each event has an id."),
+    200: textAnswer("text/event-stream", "Server-sent events. Each event has an id."),
     ...reading,
     429: refusal("The token has too many open streams."),
   },
@@ -152,7 +152,7 @@ const gitService = (id: string, service: string): RawOperation => ({
   security: [{ git: [] }],
   body: `application/x-git-${service}-request`,
   responses: {
-    200: answerOf(`application/x-git-${service}-result`, "Data of the git protocol."),
+    200: textAnswer(`application/x-git-${service}-result`, "Data of the git protocol."),
     ...reading,
   },
 });
@@ -257,7 +257,7 @@ const executorStream: RawOperation = {
   id: "executor.listen",
   summary: "Stream that an agent's tools have changed, for clients of the revision 2025-11-25.",
   responses: {
-    200: answerOf("text/event-stream", "Messages `notifications/tools/list_changed`, without an id."),
+    200: textAnswer("text/event-stream", "Messages `notifications/tools/list_changed`, without an id."),
     ...reading,
     429: refusal("The session has four of these streams."),
   },
@@ -295,7 +295,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
       security: [{ git: [] }],
       parameters: [{ name: "service", in: "query", required: true, schema: { type: "string" } }],
       responses: {
-        200: answerOf("application/x-git-upload-pack-advertisement", "Data of the git protocol."),
+        200: textAnswer("application/x-git-upload-pack-advertisement", "Data of the git protocol."),
         ...reading,
       },
     },
@@ -314,7 +314,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
       id: "system.metrics",
       summary: "Show the service's metrics in Prometheus' text format.",
       responses: {
-        200: answerOf("text/plain", "Prometheus' text format."),
+        200: textAnswer("text/plain", "Prometheus' text format."),
         401: refusal("Missing, invalid or expired token."),
         403: refusal("The token does not have permission."),
       },

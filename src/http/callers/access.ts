@@ -72,5 +72,5 @@ export const reaches = (caller: Principal, projectId: string): boolean =>
   caller.projectId === null || caller.projectId === projectId;
 
 /** Whose rows the caller sees in lists over all projects. Null: all rows of the account. */
-export const readerOf = (caller: Principal): string | null =>
+export const listReader = (caller: Principal): string | null =>
   caller.accountRole === "owner" ? null : caller.user.id;

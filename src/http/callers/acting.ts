@@ -6,7 +6,7 @@ import * as Option from "effect/Option";
 import { HttpServerRequest } from "effect/http";
 import { AUDIT_TEXT_MAX } from "../../domain/person/audit.ts";
 import { clientAddress, NO_PROXIES, type TrustedProxies } from "../../domain/person/client-address.ts";
-import { Acting, actOf, type Act } from "../../services/audit.ts";
+import { Acting, actAs, type Act } from "../../services/audit.ts";
 import type { AuditActor } from "../../store/ports/audit.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import type { Arrived } from "../api/access.ts";
@@ -20,7 +20,7 @@ export const Proxies = Context.Reference<TrustedProxies>("platform/http/Proxies"
 });
 
 /** The address of a raw request's client. Null: its connection has ended. */
-export const addressOf = (
+export const rawClientAddress = (
   { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
   proxies: TrustedProxies,
 ): string | null => {
@@ -33,7 +33,7 @@ export const addressOf = (
 };
 
 /** Where a request comes from, as rows keep it and people read it (domain/person/client-address.ts). */
-export const senderOf = (request: Request): Effect.Effect<Pick<Act, "address" | "userAgent">> =>
+export const requestSender = (request: Request): Effect.Effect<Pick<Act, "address" | "userAgent">> =>
   Effect.map(Proxies, (proxies) => ({
     address: clientAddress(
       Option.getOrNull(request.remoteAddress),
@@ -46,8 +46,8 @@ export const senderOf = (request: Request): Effect.Effect<Pick<Act, "address" | 
 /** A caller who is not known yet. */
 export const unknownAct = Effect.fnUntraced(function* (request: Request) {
   const act: Act = {
-    ...actOf("unknown"),
-    ...(yield* senderOf(request)),
+    ...actAs("unknown"),
+    ...(yield* requestSender(request)),
     requestId: yield* RequestId,
   };
   return act;
@@ -58,8 +58,8 @@ export const rawAct = (response: Pick<ServerResponse, "req" | "getHeader">) =>
   Effect.map(Proxies, (proxies) => {
     const { req } = response;
     const act: Act = {
-      ...actOf("unknown"),
-      address: addressOf(req, proxies),
+      ...actAs("unknown"),
+      address: rawClientAddress(req, proxies),
       userAgent: req.headers["user-agent"]?.slice(0, AUDIT_TEXT_MAX) ?? null,
       requestId: String(response.getHeader("x-request-id")),
     };
@@ -67,7 +67,7 @@ export const rawAct = (response: Pick<ServerResponse, "req" | "getHeader">) =>
   });
 
 /** An agent acts as its session, not as the person whose token it has. */
-export const actorOf = ({
+export const auditActor = ({
   origin,
   user,
   sessionId,
@@ -84,7 +84,7 @@ export const actingAs =
     Effect.flatMap(unknownAct(request), (act) =>
       Effect.provideService(effect, Acting, {
         ...act,
-        actor: actorOf(caller),
+        actor: auditActor(caller),
         accountId: caller.accountId,
         projectId: caller.reached?.path.projectId ?? null,
       }),

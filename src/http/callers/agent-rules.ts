@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect";
 import type { GuardedTool } from "../../domain/connector/connector.ts";
-import { executorOf } from "../../services/connectors/connectors.ts";
+import { projectExecutor } from "../../services/connectors/connectors.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { PARENTS_MAX } from "../../domain/session/session.ts";
@@ -20,7 +20,7 @@ export const requireAllowed = Effect.fnUntraced(function* (
   tool: GuardedTool,
 ) {
   if (sessionId === null) return;
-  const executor = yield* executorOf(projectId);
+  const executor = yield* projectExecutor(projectId);
   if (executor?.denied.includes(tool) !== true) return;
   return yield* new Forbidden({
     error: `platform.toml denies ${tool} to this project's agents.`,
@@ -29,7 +29,7 @@ export const requireAllowed = Effect.fnUntraced(function* (
 });
 
 /** The session whose agent wishes a session. An agent's sessions start others to a depth of PARENTS_MAX. */
-export const parentOf = Effect.fnUntraced(function* ({ sessionId }: Principal) {
+export const parentSession = Effect.fnUntraced(function* ({ sessionId }: Principal) {
   if (sessionId === null) return {};
   const sessions = yield* Sessions;
   let above = yield* sessions.get(sessionId);

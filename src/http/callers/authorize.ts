@@ -29,7 +29,7 @@ import {
   UnsupportedMedia,
 } from "../api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../reading/body.ts";
-import { sessionHashOf } from "../pages/dashboard-sessions.ts";
+import { sessionHash } from "../pages/dashboard-sessions.ts";
 import { invalidRequest } from "../answers/issues.ts";
 import { Addresses } from "../limits.ts";
 import { heldBy, Openings } from "./openings.ts";
@@ -94,9 +94,7 @@ export const authenticator = Effect.gen(function* () {
   ): Effect.fn.Return<Arrived, StoreError | Unauthorized | Forbidden> {
     const header = request.headers["authorization"];
     const hash =
-      header === undefined
-        ? yield* sessionHashOf(request, publicUrl)
-        : hashOfBearer(BEARER.exec(header)?.[1]);
+      header === undefined ? yield* sessionHash(request, publicUrl) : hashOfBearer(BEARER.exec(header)?.[1]);
     if (hash === null) return yield* unauthorized();
     const caller = yield* known(hash, path);
     if (caller !== null) return caller;

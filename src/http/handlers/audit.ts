@@ -11,7 +11,7 @@ import { Audit, type AuditEvent, type AuditRequest } from "../../store/ports/aud
 import { Caller } from "../api/access.ts";
 import { heldBy, Openings } from "../callers/openings.ts";
 import { answering, requireProject } from "../steps/answers.ts";
-import { instant, pageOf } from "../steps/wire.ts";
+import { instant, pageRequest } from "../steps/wire.ts";
 import { AuditGroup } from "../api/audit.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -74,7 +74,7 @@ const momentOf = (text: string | undefined): number | null => (text === undefine
 const answer = Effect.fnUntraced(function* (query: Query, request: HttpServerRequest.HttpServerRequest) {
   const { accountId } = yield* Caller;
   const wish: AuditRequest = {
-    ...pageOf(query),
+    ...pageRequest(query),
     accountId,
     projectId: query.project ?? null,
     actorId: query.actor ?? null,

@@ -1,7 +1,7 @@
 /** Handlers of api/sessions/conversation.ts. */
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { textOf } from "../../domain/conversation/conversation.ts";
+import { contentText } from "../../domain/conversation/conversation.ts";
 import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
@@ -34,7 +34,7 @@ const output = Effect.fnUntraced(function* (sessionId: string, itemId: string) {
 const text = Effect.fnUntraced(function* (sessionId: string, itemId: string) {
   const item = yield* (yield* Conversations).item(sessionId, itemId);
   if (item === null || !item.content.some(({ type }) => type === "text")) return yield* notFound("text");
-  return textOf(item.content);
+  return contentText(item.content);
 });
 
 export const conversationHandlers = HttpApiBuilder.group(

@@ -10,7 +10,7 @@ import { DeviceLogins, type DeviceGrant, type DeviceLogin } from "../../store/po
 import { Caller } from "../api/access.ts";
 import { badRequest, NotFound, TooMany } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";
-import { grantOf, type WantedGrant } from "../steps/token-grant.ts";
+import { tokenGrant, type WantedGrant } from "../steps/token-grant.ts";
 import { instant, instantOrNull } from "../steps/wire.ts";
 import { DeviceLoginsGroup } from "../api/device-logins.ts";
 import { Platform } from "../api/platform.ts";
@@ -66,7 +66,7 @@ const look = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
 });
 
 const approve = Effect.fnUntraced(function* ({ code, ...wanted }: WantedGrant & { readonly code: string }) {
-  const grant = yield* grantOf(wanted);
+  const grant = yield* tokenGrant(wanted);
   const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant });
   return wire(yield* found(yield* decided.pipe(audited(decidedBy("device_login.approved", grant)))));
 });

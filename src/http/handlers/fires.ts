@@ -13,7 +13,7 @@ import { parseUuid } from "../../domain/ids.ts";
 import { Admissions } from "../../store/ports/triggers/admissions.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
 import { Fires, type Fire, type FirePrompt, type StoredRequest } from "../../store/ports/triggers/fires.ts";
-import { readerOf } from "../callers/access.ts";
+import { listReader } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import type { FirePage } from "../api/triggers/fires.ts";
 import { FiresGroup } from "../api/triggers/fires.ts";
@@ -21,7 +21,7 @@ import { HandMessage } from "../api/triggers/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, checkedByType, requireProject } from "../steps/answers.ts";
 import { fireByHand, handPrompt } from "../steps/projects/hand-fires.ts";
-import { fireWire, pageOf, queuedFireWire } from "../steps/wire.ts";
+import { fireWire, pageRequest, queuedFireWire } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
 type FirePath = { readonly pid: string; readonly id: string };
@@ -36,7 +36,7 @@ interface ListQuery {
 const list = Effect.fnUntraced(function* (pid: string, slug: string | null, query: ListQuery) {
   yield* requireProject(yield* Caller, pid);
   const request = {
-    ...pageOf(query),
+    ...pageRequest(query),
     slug,
     status: query.status ?? null,
     hasFailed: query.outcome === "failed",
@@ -201,10 +201,10 @@ export const cancel = Effect.fnUntraced(function* (path: FirePath) {
  * page begins with the first one.
  */
 const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
-  const { limit, cursor } = pageOf(query);
+  const { limit, cursor } = pageRequest(query);
   if (cursor !== null && parseUuid(cursor) === null) return yield* new BadCursor({ cursor });
   const caller = yield* Caller;
-  const queue = yield* (yield* Fires).queue({ accountId: caller.accountId, userId: readerOf(caller) });
+  const queue = yield* (yield* Fires).queue({ accountId: caller.accountId, userId: listReader(caller) });
   const from = queue.findIndex(({ fireId }) => fireId === cursor) + 1;
   const page = queue.slice(from, from + limit);
   return {

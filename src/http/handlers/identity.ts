@@ -10,14 +10,14 @@ import { SignInProviders, type SignInProvider } from "../../sign-in/port.ts";
 import { BrowserSessions, type BrowserSession } from "../../store/ports/people/browser-sessions.ts";
 import { Identities, type KnownIdentity } from "../../store/ports/people/identities.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
-import { readerOf } from "../callers/access.ts";
+import { listReader } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
 import { mayOperate } from "../callers/operator-account.ts";
 import { answering } from "../steps/answers.ts";
-import { grantOf, type WantedGrant } from "../steps/token-grant.ts";
-import { instant, instantOrNull, pageOf, tokenWire } from "../steps/wire.ts";
+import { tokenGrant, type WantedGrant } from "../steps/token-grant.ts";
+import { instant, instantOrNull, pageRequest, tokenWire } from "../steps/wire.ts";
 import { IdentityGroup } from "../api/identity.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -48,7 +48,7 @@ const createToken = Effect.fnUntraced(function* ({
   ...wanted
 }: WantedGrant & { readonly name: string }) {
   const caller = yield* Caller;
-  const grant = yield* grantOf(wanted);
+  const grant = yield* tokenGrant(wanted);
   const token = yield* newAccessToken;
   const row = yield* (yield* Identity)
     .createToken({
@@ -121,8 +121,8 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
       answering(
         Effect.gen(function* () {
           const caller = yield* Caller;
-          const owner = { accountId: caller.accountId, userId: readerOf(caller) };
-          const page = yield* (yield* Identity).listTokens(owner, pageOf(query));
+          const owner = { accountId: caller.accountId, userId: listReader(caller) };
+          const page = yield* (yield* Identity).listTokens(owner, pageRequest(query));
           return { tokens: page.items.map(tokenWire), next_cursor: page.nextCursor };
         }),
       ),
@@ -132,7 +132,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
       answering(
         Effect.gen(function* () {
           const caller = yield* Caller;
-          const owner = { accountId: caller.accountId, userId: readerOf(caller) };
+          const owner = { accountId: caller.accountId, userId: listReader(caller) };
           const now = yield* Clock.currentTimeMillis;
           const row = { action: "token.deleted", target: params.id } as const;
           const deleted = (yield* Identity).deleteToken(owner, params.id, now);
@@ -146,7 +146,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
         Effect.gen(function* () {
           const { user, tokenId } = yield* Caller;
           const now = yield* Clock.currentTimeMillis;
-          const page = yield* (yield* BrowserSessions).list(user.id, { ...pageOf(query), now });
+          const page = yield* (yield* BrowserSessions).list(user.id, { ...pageRequest(query), now });
           const browsers = page.items.map((session) => browserWire(session, session.id === tokenId));
           return { browsers, next_cursor: page.nextCursor };
         }),

@@ -28,11 +28,11 @@ import { answering, opened, projectFor, requireProject, sessionFor } from "../st
 import { triggerFor, type TriggerPath } from "../steps/projects/hand-fires.ts";
 import { machineView } from "../steps/machine-view.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
-import { instant, pageOf } from "../steps/wire.ts";
+import { instant, pageRequest } from "../steps/wire.ts";
 import { MachinesGroup } from "../api/sessions/machines.ts";
 import { Platform } from "../api/platform.ts";
 
-type Query = Parameters<typeof pageOf>[0];
+type Query = Parameters<typeof pageRequest>[0];
 type SessionPath = { readonly pid: string; readonly sid: string };
 
 const STOPPED_BECAUSE: Readonly<Record<StopReason, string>> = {
@@ -137,7 +137,7 @@ const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
       ],
       due: { "sandbox.failed": bootDeadline(sandbox), "idle.elapsed": yield* idleAt(now) },
     },
-    pageOf(query),
+    pageRequest(query),
   );
 });
 
@@ -156,7 +156,7 @@ const sandbox = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
       facts: [...(yield* waitFacts(found)), ...failed],
       due: { "boot.failed": bootDeadline(found) },
     },
-    pageOf(query),
+    pageRequest(query),
   );
 });
 
@@ -183,7 +183,7 @@ const conversation = Effect.fnUntraced(function* (path: SessionPath, query: Quer
       facts,
       due: { "answer.given": asked === null ? null : asked.createdAt + requestTtlMs },
     },
-    pageOf(query),
+    pageRequest(query),
   );
 });
 
@@ -203,7 +203,7 @@ const changeRequest = Effect.fnUntraced(function* ({ pid, number }: NumberPath, 
       facts: isInDoubt ? ["Whether a former merge was made is not known: the service looks soon."] : [],
       due: {},
     },
-    pageOf(query),
+    pageRequest(query),
   );
 });
 
@@ -226,7 +226,7 @@ const account = Effect.fnUntraced(function* (query: Query) {
       ],
       due: {},
     },
-    pageOf(query),
+    pageRequest(query),
   );
 });
 
@@ -283,7 +283,7 @@ const trigger = Effect.fnUntraced(function* (path: TriggerPath, query: Query) {
       facts,
       due: { "timer.elapsed": state === "firing" ? null : at },
     },
-    pageOf(query),
+    pageRequest(query),
   );
   return isOff ? { ...view, next: [] } : view;
 });

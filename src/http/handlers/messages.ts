@@ -7,9 +7,9 @@ import { Actors } from "../../services/actors.ts";
 import { AGENT_NAME_RULE, isAgentName } from "../../domain/sandbox/agent.ts";
 import { MESSAGE_ATTACHMENTS_MAX } from "../../domain/conversation/attachment.ts";
 import {
-  attachmentsOf,
+  attachmentIds,
   isClosed,
-  textOf,
+  contentText,
   type Author,
   type FilePart,
 } from "../../domain/conversation/conversation.ts";
@@ -115,8 +115,8 @@ const filesOf = Effect.fnUntraced(function* (sessionId: string, ids: readonly st
 const isSame = (item: Item, wish: MessageWish, userId: string): boolean =>
   item.kind === "message" &&
   item.author?.userId === userId &&
-  textOf(item.content) === (wish.text ?? "") &&
-  isDeepStrictEqual(attachmentsOf(item.content), wish.attachments ?? []) &&
+  contentText(item.content) === (wish.text ?? "") &&
+  isDeepStrictEqual(attachmentIds(item.content), wish.attachments ?? []) &&
   item.model === (wish.model ?? null) &&
   item.agent === (wish.agent ?? null);
 

@@ -16,7 +16,7 @@ import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { Addresses } from "../limits.ts";
 import { answering, requireProject } from "../steps/answers.ts";
-import { instant, instantOrNull, pageOf } from "../steps/wire.ts";
+import { instant, instantOrNull, pageRequest } from "../steps/wire.ts";
 import { PeopleGroup } from "../api/people.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -152,7 +152,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
     .handle("list", ({ query }) =>
       answering(
         Effect.gen(function* () {
-          const page = yield* (yield* People).list((yield* Caller).accountId, pageOf(query));
+          const page = yield* (yield* People).list((yield* Caller).accountId, pageRequest(query));
           return { people: page.items.map(personWire), next_cursor: page.nextCursor };
         }),
       ),
@@ -188,7 +188,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis;
           const { accountId } = yield* Caller;
-          const page = yield* (yield* People).invitations(accountId, { ...pageOf(query), now });
+          const page = yield* (yield* People).invitations(accountId, { ...pageRequest(query), now });
           return { invitations: page.items.map(invitationWire), next_cursor: page.nextCursor };
         }),
       ),

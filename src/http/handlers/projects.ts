@@ -20,15 +20,15 @@ import { requestedCredential } from "../../domain/repository/repository-credenti
 import { GitBackend, type GitError } from "../../git/port.ts";
 import type { Taken } from "../../store/ports/errors.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
-import { readerOf } from "../callers/access.ts";
+import { listReader } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import { BadRequest, badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { deleteProject, restoreProject } from "../steps/projects/deleting.ts";
-import { setupOf } from "../steps/projects/project-setup.ts";
-import { sessionOptionsOf } from "../steps/sessions/session-options.ts";
-import { usageOf } from "../steps/projects/project-usage.ts";
+import { projectSetup } from "../steps/projects/project-setup.ts";
+import { listSessionOptions } from "../steps/sessions/session-options.ts";
+import { projectUsage } from "../steps/projects/project-usage.ts";
 import { checkConnection, checkRepository } from "../steps/projects/repository-check.ts";
 import {
   removeCredential,
@@ -37,7 +37,7 @@ import {
 } from "../steps/projects/repository-credential.ts";
 import { gitFailed, projectInactive } from "../answers/refusals.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
-import { pageOf, projectWire } from "../steps/wire.ts";
+import { pageRequest, projectWire } from "../steps/wire.ts";
 import { ProjectsGroup } from "../api/projects.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -250,9 +250,9 @@ export const projectsHandlers = HttpApiBuilder.group(Platform.add(ProjectsGroup)
       answering(
         Effect.gen(function* () {
           const caller = yield* Caller;
-          const reader = { accountId: caller.accountId, userId: readerOf(caller) };
+          const reader = { accountId: caller.accountId, userId: listReader(caller) };
           const page = yield* (yield* Projects).list(reader, {
-            ...pageOf(query),
+            ...pageRequest(query),
             onlyId: caller.projectId,
           });
           return { projects: page.items.map(projectWire), next_cursor: page.nextCursor };
@@ -267,9 +267,9 @@ export const projectsHandlers = HttpApiBuilder.group(Platform.add(ProjectsGroup)
         }),
       ),
     )
-    .handle("setup", ({ params }) => answering(setupOf(params.pid)))
-    .handle("sessionOptions", ({ params }) => answering(sessionOptionsOf(params.pid)))
-    .handle("usage", ({ params, query }) => answering(usageOf(params.pid, query)))
+    .handle("setup", ({ params }) => answering(projectSetup(params.pid)))
+    .handle("sessionOptions", ({ params }) => answering(listSessionOptions(params.pid)))
+    .handle("usage", ({ params, query }) => answering(projectUsage(params.pid, query)))
     .handle("checkRepository", ({ payload }) => answering(check(payload)))
     .handle("checkConnection", ({ params }) => answering(checkConnection(params.pid)))
     .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))

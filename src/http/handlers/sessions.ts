@@ -29,35 +29,35 @@ import {
   type ShownSession,
 } from "../../store/ports/sessions/sessions.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
-import { lackAt, lackOf, readerOf } from "../callers/access.ts";
+import { lackAt, lackOf, listReader } from "../callers/access.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
-import { parentOf } from "../callers/agent-rules.ts";
+import { parentSession } from "../callers/agent-rules.ts";
 import { Caller, type Arrived } from "../api/access.ts";
 import type { SessionPage, SessionWire } from "../api/sessions/sessions.ts";
 import { SessionsGroup } from "../api/sessions/sessions.ts";
 import { badRequest, notFound, Unprocessable } from "../api/errors.ts";
 import { capReached, childrenFull, gitFailed, projectInactive } from "../answers/refusals.ts";
-import { giveOwnCredentials, ownCredentialsOf } from "../steps/own-credentials.ts";
+import { giveOwnCredentials, shownOwnCredentials } from "../steps/own-credentials.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";
 import { queuedWire, queueFull, requestFor } from "../steps/sessions/queued-session.ts";
 import { makePreview } from "../relay/preview.ts";
-import { terminalOf } from "../relay/terminal.ts";
+import { terminalOffer } from "../relay/terminal.ts";
 import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
-import { deleteSave, savesOf } from "../steps/sessions/saves.ts";
+import { deleteSave, projectSaves } from "../steps/sessions/saves.ts";
 import { forgetWork, workFrom } from "../steps/sessions/session-from.ts";
 import { stopped } from "../steps/sessions/stopping.ts";
-import { changesOf, diffOf } from "../steps/sessions/session-changes.ts";
-import { portsOf } from "../steps/sessions/session-ports.ts";
+import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
+import { sessionPorts } from "../steps/sessions/session-ports.ts";
 import {
-  workspaceChangesOf,
-  workspaceDiffOf,
-  workspaceFilesOf,
+  readWorkspaceChanges,
+  readWorkspaceDiff,
+  readWorkspaceFiles,
 } from "../steps/sessions/session-workspace.ts";
-import { warningsOf } from "../steps/warnings.ts";
+import { sessionWarnings } from "../steps/warnings.ts";
 import { conversationStateWire } from "../steps/sessions/conversation-wire.ts";
-import { pageOf, sandboxWire, sessionWire } from "../steps/wire.ts";
+import { pageRequest, sandboxWire, sessionWire } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
 interface Typed {
@@ -109,7 +109,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
     createdBy: caller.user.id,
     // A child acts as its parent does. Today only a session that acts for a person may start one (access.ts).
     origin: caller.origin === "trigger" ? "trigger" : "session",
-    ...(yield* parentOf(caller)),
+    ...(yield* parentSession(caller)),
     bootDeadlineAt: now + bootTimeoutMs,
     ...(work !== null && { saved: work.saved }),
   };
@@ -207,7 +207,7 @@ const shownOne = Effect.fnUntraced(function* (found: Session | ShownSession | nu
 const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "id" | "projectId">) {
   const known = (yield* Directory).known(projectId);
   yield* logMissingSecrets(known, { session: id });
-  return { ...(yield* reread(id)), warnings: warningsOf(known) };
+  return { ...(yield* reread(id)), warnings: sessionWarnings(known) };
 });
 
 type SessionPath = { readonly pid: string; readonly sid: string };
@@ -261,7 +261,7 @@ interface ListQuery {
 
 /** @param mayApprove whether the caller may approve calls: see SessionFilter */
 const listRequest = ({ activity, ...query }: ListQuery, mayApprove: boolean): SessionRequest => ({
-  ...pageOf(query),
+  ...pageRequest(query),
   status: query.status ?? null,
   ...(activity !== undefined && {
     activities: ACTIVITIES.filter((each) => activity.split(",").includes(each)),
@@ -315,7 +315,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
           const request = listRequest(query, lackOf(caller, "approve_call") === null);
           const page =
             projectId === null
-              ? sessions.listOf({ accountId, userId: readerOf(caller) }, request)
+              ? sessions.listOf({ accountId, userId: listReader(caller) }, request)
               : sessions.list(projectId, request);
           return pageAnswer(yield* page);
         }),
@@ -334,18 +334,18 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
       answering(Effect.flatMap(stopped(params, payload ?? {}), ({ id }) => reread(id))),
     )
     .handle("deleteSave", ({ params }) => answering(deleteSave(params)))
-    .handle("saves", ({ params }) => answering(savesOf(params.pid)))
-    .handle("ownCredentials", ({ params }) => answering(ownCredentialsOf(params)))
+    .handle("saves", ({ params }) => answering(projectSaves(params.pid)))
+    .handle("ownCredentials", ({ params }) => answering(shownOwnCredentials(params)))
     .handle("giveOwnCredentials", ({ params }) => answering(giveOwnCredentials(params)))
     .handle("restart", ({ params, payload }) => answering(restart(params, payload ?? {})))
     .handle("delete", ({ params }) => answering(remove(params)))
-    .handle("changes", ({ params, query }) => answering(changesOf(params, query)))
-    .handle("diff", ({ params, query }) => answering(diffOf(params, query)))
-    .handle("workspaceChanges", ({ params }) => answering(workspaceChangesOf(params)))
-    .handle("workspaceDiff", ({ params, query }) => answering(workspaceDiffOf(params, query)))
-    .handle("workspaceFiles", ({ params, query }) => answering(workspaceFilesOf(params, query)))
-    .handle("ports", ({ params }) => answering(portsOf(params)))
-    .handle("terminal", ({ params }) => answering(terminalOf(params)))
+    .handle("changes", ({ params, query }) => answering(sessionChanges(params, query)))
+    .handle("diff", ({ params, query }) => answering(sessionDiff(params, query)))
+    .handle("workspaceChanges", ({ params }) => answering(readWorkspaceChanges(params)))
+    .handle("workspaceDiff", ({ params, query }) => answering(readWorkspaceDiff(params, query)))
+    .handle("workspaceFiles", ({ params, query }) => answering(readWorkspaceFiles(params, query)))
+    .handle("ports", ({ params }) => answering(sessionPorts(params)))
+    .handle("terminal", ({ params }) => answering(terminalOffer(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
     .handle("sandbox", ({ params }) =>
       answering(

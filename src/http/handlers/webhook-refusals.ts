@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { WebhookRefusals, type WebhookRefusal } from "../../store/ports/triggers/webhook-refusals.ts";
 import { Caller } from "../api/access.ts";
 import { answering, requireProject } from "../steps/answers.ts";
-import { instant, pageOf } from "../steps/wire.ts";
+import { instant, pageRequest } from "../steps/wire.ts";
 import { WebhookRefusalsGroup } from "../api/triggers/webhook-refusals.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -32,7 +32,7 @@ export const webhookRefusalsHandlers = HttpApiBuilder.group(
         Effect.gen(function* () {
           yield* requireProject(yield* Caller, params.pid);
           const page = yield* (yield* WebhookRefusals).list(params.pid, {
-            ...pageOf(query),
+            ...pageRequest(query),
             ...(query.slug !== undefined && { slug: query.slug }),
           });
           return { webhook_refusals: page.items.map(refusalWire), next_cursor: page.nextCursor };

@@ -21,7 +21,7 @@ import { badRequest } from "../api/errors.ts";
 import { opened } from "../steps/answers.ts";
 import { itemWire, turnWire } from "../steps/sessions/conversation-wire.ts";
 import { fitted } from "./conversation-frames.ts";
-import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
+import { encoded, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
 
 /** How many versions are read together. */
 const PAGE = 50;
@@ -31,7 +31,7 @@ const DELTA_MAX = 8 * 1024;
 const NUMBER = /^(?:0|[1-9]\d{0,8})$/;
 
 /** The number after which a reader continues. Null: only future versions. Minus one: an id that is no number. */
-export const placeOf = Effect.fnUntraced(function* (lastEventId: string | null, after: string | null) {
+export const readPlace = Effect.fnUntraced(function* (lastEventId: string | null, after: string | null) {
   if (lastEventId !== null) return NUMBER.test(lastEventId) ? Number(lastEventId) : -1;
   if (after === null) return null;
   return NUMBER.test(after) ? Number(after) : yield* badRequest("after", "must be a whole number from 0 on");
@@ -158,7 +158,7 @@ const pass = (entries: readonly ConversationEntry[], place: number) => {
   return { frames, place: seq };
 };
 
-/** In the caller's scope. @param place see `placeOf`. */
+/** In the caller's scope. @param place see `readPlace`. */
 export const conversationStream = Effect.fnUntraced(function* (
   tails: ConversationTails,
   sessionId: string,
@@ -169,7 +169,7 @@ export const conversationStream = Effect.fnUntraced(function* (
   const isLost = place !== null && (place < 0 || (yield* changedAfter(sessionId, place, 1))?.reset === true);
   const from = place === null || isLost ? seq : place;
   // Text is collected before the reader's first event is sent.
-  const ring = yield* tailOf(tails, sessionId);
+  const ring = yield* subjectTail(tails, sessionId);
   const follower = yield* ring.attach;
   const read = (after: number) =>
     Effect.map(changedAfter(sessionId, after, PAGE), (next) =>

@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
 import { Events, type StoredEvent } from "../../store/ports/events.ts";
 import { eventWire } from "../steps/wire.ts";
-import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
+import { encoded, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
 
 const KEEP_ALIVE = "15 seconds";
 export const POLL = "1 second";
@@ -76,7 +76,7 @@ export const eventStream = Effect.fnUntraced(function* (
   lastEventId: string | null,
 ) {
   const events = yield* Events;
-  const ring = yield* tailOf(tails, scope.projectId);
+  const ring = yield* subjectTail(tails, scope.projectId);
   const follower = yield* ring.attach;
   const first = yield* events.after({ ...scope, cursor: lastEventId, limit: PAGE });
   const read = (cursor: string) =>
@@ -113,7 +113,7 @@ const NEWS = encoded("event: project\ndata: {}\n\n");
  * page reads both by one. These frames have no id: their reader reads again what it shows, also after a break.
  */
 export const projectNews = Effect.fnUntraced(function* (tails: EventTails, projectId: string) {
-  const ring = yield* tailOf(tails, projectId);
+  const ring = yield* subjectTail(tails, projectId);
   const follower = yield* ring.attach;
   const next = Effect.gen(function* () {
     yield* follower.news.await;

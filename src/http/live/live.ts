@@ -8,12 +8,12 @@ import type { Conversations } from "../../store/ports/sessions/conversations.ts"
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { badRequest } from "../api/errors.ts";
 import { opened, projectFor, sessionFor } from "../steps/answers.ts";
-import { conversationStream, conversationTails, placeOf, type ConversationTails } from "./conversation.ts";
+import { conversationStream, conversationTails, readPlace, type ConversationTails } from "./conversation.ts";
 import { eventResponse, eventStream, eventTails, keptOpen, projectNews, type EventTails } from "./events.ts";
 import { streamCounter } from "./stream-counter.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
-import { answered, calledWith, endOf, type RawParams } from "../raw/raw-route.ts";
+import { answered, calledWith, endOfAccess, type RawParams } from "../raw/raw-route.ts";
 
 const reading = <A, E, R>(handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>) =>
   calledWith("read_project", handler);
@@ -31,7 +31,7 @@ const events = (counted: Counted, tails: EventTails) =>
       const request = yield* HttpServerRequest.HttpServerRequest;
       const lastEventId = request.headers["last-event-id"] ?? null;
       yield* counted(caller.tokenId);
-      const end = yield* endOf(caller, pid);
+      const end = yield* endOfAccess(caller, pid);
       return eventResponse(yield* eventStream(tails, { projectId: pid, sessionId: sid }, lastEventId), end);
     }),
   );
@@ -47,7 +47,7 @@ const logs = (counted: Counted) =>
       if (follow !== "1") return yield* badRequest("follow", "must be 0 or 1");
       const lastEventId = request.headers["last-event-id"] ?? null;
       yield* counted(caller.tokenId);
-      const end = yield* endOf(caller, pid);
+      const end = yield* endOfAccess(caller, pid);
       const scope = { sessionId: session.id, projectId: pid, userId: caller.user.id, role: caller.origin };
       return eventResponse(keptOpen(yield* logStream(scope, lastEventId)), end);
     }),
@@ -60,11 +60,11 @@ const conversation = (counted: Counted, tails: ConversationTails, projects: Even
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
       const request = yield* HttpServerRequest.HttpServerRequest;
       const query = new URL(request.url, "http://service").searchParams;
-      const place = yield* placeOf(request.headers["last-event-id"] ?? null, query.get("after"));
+      const place = yield* readPlace(request.headers["last-event-id"] ?? null, query.get("after"));
       const project = query.get("project");
       if (project !== null && project !== "1") return yield* badRequest("project", "must be 1");
       yield* counted(caller.tokenId);
-      const end = yield* endOf(caller, pid);
+      const end = yield* endOfAccess(caller, pid);
       const said = yield* conversationStream(tails, session.id, place);
       if (project === null) return eventResponse(said, end);
       const news = yield* projectNews(projects, pid);
@@ -79,7 +79,7 @@ const archive = (form: "json" | "md") =>
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
       const conversations = yield* Effect.context<Conversations>();
       const found = yield* opened(session.id);
-      const end = yield* endOf(caller, pid);
+      const end = yield* endOfAccess(caller, pid);
       const text = form === "json" ? conversationJson(found) : conversationMarkdown(session);
       const body = Stream.encodeText(Stream.provideContext(text, conversations)).pipe(
         Stream.interruptWhen(Effect.andThen(end, Effect.fail(new TokenEnded()))),

@@ -193,7 +193,7 @@ export const makeTails = <E extends Framed, R>(
 ) => RcMap.make({ lookup: follow, idleTimeToLive: LINGER });
 
 /** The ring of a subject's tail, which lives while the caller's scope does. */
-export const tailOf = <E extends Framed>(
+export const subjectTail = <E extends Framed>(
   tails: RcMap.RcMap<string, Ring<E>, StoreError>,
   subject: string,
 ): Effect.Effect<Ring<E>, StoreError, Scope.Scope> =>

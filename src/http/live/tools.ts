@@ -13,7 +13,7 @@ import { Directory } from "../../services/directory.ts";
 import { directTools } from "../../services/connectors/executor.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
+import { encoded, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
 
 /** Changes that come together are looked at together. */
 const GATHER = "50 millis";
@@ -79,7 +79,7 @@ export const toolStream = Effect.fnUntraced(function* (
   projectId: string,
   startedBy: SessionKind,
 ) {
-  const ring = yield* tailOf(tails, projectId);
+  const ring = yield* subjectTail(tails, projectId);
   const follower = yield* ring.attach;
   const frames = reading({
     ring,

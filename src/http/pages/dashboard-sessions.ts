@@ -17,7 +17,7 @@ import {
   LIFE_MS,
   type NewBrowserSession,
 } from "../../store/ports/people/browser-sessions.ts";
-import { senderOf } from "../callers/acting.ts";
+import { requestSender } from "../callers/acting.ts";
 import { Forbidden } from "../api/errors.ts";
 
 const NAME = "platform_dashboard";
@@ -45,7 +45,7 @@ const equal = (a: string, b: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
-export const csrfOf = (cookie: string): string =>
+export const csrfToken = (cookie: string): string =>
   createHmac("sha256", cookie).update("platform/csrf").digest("base64url");
 
 /** A new session for the browser that sends the request: its row, and what the browser gets. */
@@ -59,10 +59,10 @@ export const newSession: Effect.Effect<
     row: {
       id: yield* newUuid,
       hash: tokenHash(cookie),
-      ...(yield* senderOf(yield* HttpServerRequest.HttpServerRequest)),
+      ...(yield* requestSender(yield* HttpServerRequest.HttpServerRequest)),
       now: yield* Clock.currentTimeMillis,
     },
-    session: { cookie, csrf: csrfOf(cookie), maxAgeSeconds: LIFE_MS / 1000 },
+    session: { cookie, csrf: csrfToken(cookie), maxAgeSeconds: LIFE_MS / 1000 },
   };
 });
 
@@ -93,10 +93,10 @@ export const cookieIn = (header: string | undefined, publicUrl: string): string 
 type Shown = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">;
 
 /** The hash of a request's session. Null without a cookie. An unsafe request must carry its CSRF token. */
-export const sessionHashOf = Effect.fnUntraced(function* (request: Shown, publicUrl: string) {
+export const sessionHash = Effect.fnUntraced(function* (request: Shown, publicUrl: string) {
   const cookie = cookieIn(request.headers["cookie"], publicUrl);
   if (cookie === null) return null;
-  if (SAFE_METHODS.has(request.method) || equal(request.headers[CSRF_HEADER] ?? "", csrfOf(cookie)))
+  if (SAFE_METHODS.has(request.method) || equal(request.headers[CSRF_HEADER] ?? "", csrfToken(cookie)))
     return tokenHash(cookie);
   return yield* new Forbidden({
     error: `Requests with the dashboard cookie must send the ${CSRF_HEADER} header.`,

@@ -13,7 +13,14 @@ import { authenticator, unauthorized } from "../callers/authorize.ts";
 import { awaitBody } from "../reading/body.ts";
 import { ownPageBody, requireOwnPage } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
-import { cookieIn, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
+import {
+  cookieIn,
+  csrfToken,
+  issueCode,
+  newSession,
+  openingLink,
+  sessionHash,
+} from "./dashboard-sessions.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { escaped, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
@@ -123,12 +130,12 @@ const current = Effect.gen(function* () {
   const caller = yield* authenticate(request);
   const cookie = cookieIn(request.headers["cookie"], (yield* Addresses).publicUrl);
   if (cookie === null) return yield* unauthorized();
-  return HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: csrfOf(cookie) });
+  return HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: csrfToken(cookie) });
 });
 
 /** Ends the browser's session on all nodes. */
 const signOut = Effect.gen(function* () {
-  const hash = yield* sessionHashOf(yield* HttpServerRequest.HttpServerRequest, (yield* Addresses).publicUrl);
+  const hash = yield* sessionHash(yield* HttpServerRequest.HttpServerRequest, (yield* Addresses).publicUrl);
   if (hash !== null)
     yield* (yield* BrowserSessions).signOut(hash).pipe(
       audited((person) =>

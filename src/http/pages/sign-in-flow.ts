@@ -78,7 +78,7 @@ export const withoutFlow = (response: HttpServerResponse.HttpServerResponse) =>
   setFlowCookie(response, "", 0);
 
 /** The flow of the request's browser at this provider. Null: it has none, or it took too long. */
-export const flowOf = Effect.fnUntraced(function* (provider: ProviderId) {
+export const browserFlow = Effect.fnUntraced(function* (provider: ProviderId) {
   const { cookies } = yield* HttpServerRequest.HttpServerRequest;
   const { publicUrl } = yield* Addresses;
   const cookie = cookies[cookieName(publicUrl)] ?? "";

@@ -38,7 +38,7 @@ import { ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 import { escaped, pagesWith } from "./look.ts";
-import { type Flow, flowOf, withFlow, withoutFlow } from "./sign-in-flow.ts";
+import { type Flow, browserFlow, withFlow, withoutFlow } from "./sign-in-flow.ts";
 
 const provider = Effect.gen(function* () {
   const { params } = yield* HttpRouter.RouteContext;
@@ -308,7 +308,7 @@ const login = Effect.gen(function* () {
 /** The browser comes back. It ends the flow, whatever the answer is. */
 const callback = Effect.gen(function* () {
   const { id, finish } = yield* provider;
-  const flow = yield* flowOf(id);
+  const flow = yield* browserFlow(id);
   if (flow === null) {
     yield* refusedSignIn(id, { outcome: "no_flow", why: "its browser has no such flow" });
     return yield* refusal(400, "This sign-in cannot be completed", UNSTARTED);

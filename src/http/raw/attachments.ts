@@ -26,7 +26,7 @@ import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
 import { awaitBody, BodyTime } from "../reading/body.ts";
 import { opened, sessionFor } from "../steps/answers.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
-import { answered, calledWith, endOf } from "./raw-route.ts";
+import { answered, calledWith, endOfAccess } from "./raw-route.ts";
 import { takesNoMessages } from "../answers/refusals.ts";
 
 /** How long a file may take to arrive. 10 MiB need a line of 0.7 Mbit/s. */
@@ -58,7 +58,7 @@ const attach = calledWith("manage_messages", (caller, { pid, sid }) =>
     const request = yield* HttpServerRequest.HttpServerRequest;
     const name = new URL(request.url, "http://service").searchParams.get("name");
     if (name === null || name === "") return yield* badRequest("name", "must be the file's name");
-    const end = yield* endOf(caller, pid, "member");
+    const end = yield* endOfAccess(caller, pid, "member");
     yield* Effect.raceFirst(
       Effect.provideService(awaitBody(request, ATTACHMENT_MAX), BodyTime, ARRIVES_WITHIN),
       Effect.andThen(end, tokenEnded()),

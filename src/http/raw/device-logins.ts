@@ -19,7 +19,7 @@ import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
 import { DeviceLogins, type Claimed } from "../../store/ports/people/device-logins.ts";
-import { actingUnknown, senderOf } from "../callers/acting.ts";
+import { actingUnknown, requestSender } from "../callers/acting.ts";
 import { text } from "../api/schemas.ts";
 import { awaitBody } from "../reading/body.ts";
 import { instant } from "../steps/wire.ts";
@@ -54,7 +54,7 @@ const begin = Effect.gen(function* () {
     deviceHash: tokenHash(device),
     userHash: tokenHash(code),
     client: client.value,
-    ...(yield* senderOf(yield* HttpServerRequest.HttpServerRequest)),
+    ...(yield* requestSender(yield* HttpServerRequest.HttpServerRequest)),
     now: yield* Clock.currentTimeMillis,
   });
   return answer({

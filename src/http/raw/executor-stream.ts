@@ -4,7 +4,7 @@ import { eventResponse } from "../live/events.ts";
 import { streamCounter } from "../live/stream-counter.ts";
 import { toolStream, type ToolTails } from "../live/tools.ts";
 import { agentFor } from "./executor-caller.ts";
-import { calledWith, endOf } from "./raw-route.ts";
+import { calledWith, endOfAccess } from "./raw-route.ts";
 
 /** How many streams a session may have open: a client has one. */
 const STREAMS_MAX = 4;
@@ -16,7 +16,7 @@ export const listening = (tails: ToolTails) => {
     Effect.gen(function* () {
       const { startedBy } = yield* agentFor(caller, pid);
       yield* counted(caller.tokenId);
-      const ended = yield* endOf(caller, pid, "member");
+      const ended = yield* endOfAccess(caller, pid, "member");
       return eventResponse(yield* toolStream(tails, pid, startedBy), ended);
     }),
   );

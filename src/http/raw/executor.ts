@@ -36,7 +36,7 @@ import { Addresses, ThisNode } from "../limits.ts";
 import { toolTails } from "../live/tools.ts";
 import { agentFor } from "./executor-caller.ts";
 import { listening } from "./executor-stream.ts";
-import { answered, calledWith, endOf } from "./raw-route.ts";
+import { answered, calledWith, endOfAccess } from "./raw-route.ts";
 
 /** Arguments of 256 KiB, and the message around them. */
 const BODY_MAX_BYTES = 512 * 1024;
@@ -272,7 +272,7 @@ const mcp = (router: Router) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest;
       const agent = yield* agentFor(caller, pid);
-      const ended = yield* endOf(caller, pid, "member");
+      const ended = yield* endOfAccess(caller, pid, "member");
       const reading = Effect.flatMap(messageOf(request), (message) =>
         answerMessage(agent, message, { router, ended }),
       );

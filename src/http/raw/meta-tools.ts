@@ -1,5 +1,5 @@
 /** The gateway's tools that every agent sees by name, and how they lead to all others. */
-import { schemaOf, type OwnTool } from "./own-tools.ts";
+import { argumentsSchema, type OwnTool } from "./own-tools.ts";
 import type { FindableTool } from "../../services/connectors/executor.ts";
 import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 
@@ -46,6 +46,6 @@ export const META_TOOLS = [
 export const findable = (tool: OwnTool): FindableTool => ({
   name: `${RESERVED_SLUG}_${tool.name}`,
   description: tool.description,
-  inputSchema: schemaOf(tool),
+  inputSchema: argumentsSchema(tool),
   note: null,
 });

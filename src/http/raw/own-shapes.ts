@@ -2,7 +2,7 @@
  * Short forms of the API's answers, for agents: ids, names of states, links. Texts that people, agents or senders wrote stand in
  * fields `quoted`, so that an agent can tell them from what the platform says. They are cut.
  */
-import { textOf } from "../../domain/conversation/conversation.ts";
+import { contentText } from "../../domain/conversation/conversation.ts";
 import type { ConversationWire, ItemWire } from "../api/sessions/conversation.ts";
 import type { FireDetail, FirePage } from "../api/triggers/fires.ts";
 import type { SessionPage, SessionWire } from "../api/sessions/sessions.ts";
@@ -75,7 +75,7 @@ const itemShape = (item: Item) => ({
   status: item.status,
   created_at: item.created_at,
   quoted: {
-    text: cut(textOf(item.content), TEXT_LENGTH),
+    text: cut(contentText(item.content), TEXT_LENGTH),
     ...(item.tool !== null && {
       tool: cut(item.tool.name, NAME_LENGTH),
       output: cut(item.tool.output, NAME_LENGTH),

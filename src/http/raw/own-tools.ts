@@ -61,7 +61,7 @@ export const get = (path: readonly string[], query: OwnRequest["query"] = {}): O
   query,
 });
 
-export const pageOf = (given: Arguments) => ({ limit: ROWS, cursor: text(given, "cursor") });
+export const toolPage = (given: Arguments) => ({ limit: ROWS, cursor: text(given, "cursor") });
 
 export const SESSION_TOOLS: readonly OwnTool[] = [
   {
@@ -75,7 +75,7 @@ export const SESSION_TOOLS: readonly OwnTool[] = [
     required: [],
     request: (given, own) =>
       get(["sessions"], {
-        ...pageOf(given),
+        ...toolPage(given),
         status: text(given, "status"),
         parent_session_id: given["children"] === true ? own : undefined,
       }),
@@ -153,7 +153,7 @@ export const TRIGGER_TOOLS: readonly OwnTool[] = [
     },
     required: [],
     request: (given) =>
-      get(["fires"], { ...pageOf(given), slug: text(given, "trigger"), status: text(given, "status") }),
+      get(["fires"], { ...toolPage(given), slug: text(given, "trigger"), status: text(given, "status") }),
     shape: json(firesShape),
   },
   {
@@ -170,7 +170,7 @@ export const TRIGGER_TOOLS: readonly OwnTool[] = [
 export class OwnTools extends Context.Service<OwnTools, readonly OwnTool[]>()("platform/http/OwnTools") {}
 
 /** JSON Schema of a tool's arguments. */
-export const schemaOf = ({ fields, required }: OwnTool) => ({
+export const argumentsSchema = ({ fields, required }: OwnTool) => ({
   type: "object" as const,
   properties: Object.fromEntries(
     Object.entries(fields).map(([name, { type, description }]) => [name, { type, description }]),

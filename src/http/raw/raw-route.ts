@@ -51,7 +51,7 @@ export const calledWith = <A, E, R>(
  *
  * @param needs the lowest role that may go on
  */
-export const endOf = (caller: Principal, projectId: string, needs: ProjectRole = "viewer") =>
+export const endOfAccess = (caller: Principal, projectId: string, needs: ProjectRole = "viewer") =>
   Effect.flatMap(Openings, ({ ending }) =>
     Effect.map(ending(heldBy(caller, { projectId, needs, session: null })), Deferred.await),
   );

@@ -3,7 +3,7 @@
  * address.
  */
 import type { ServerResponse } from "node:http";
-import { statusOf, Unavailable, type ApiError } from "../api/errors.ts";
+import { errorStatus, Unavailable, type ApiError } from "../api/errors.ts";
 import { RETRY_AFTER_SECONDS } from "../answers/respond.ts";
 
 /** No cache keeps it, no page may frame it, and it sends no referrer. */
@@ -27,7 +27,7 @@ const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => 
 
 /** Answers with an error's sentence and closes the connection, since the rest of the request was not read. */
 export const answerPage = (response: ServerResponse, error: ApiError): void => {
-  const status = statusOf(error);
+  const status = errorStatus(error);
   const title = TITLES[status] ?? "The preview is not available";
   const page =
     `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>${title}</title>\n` +

@@ -55,7 +55,7 @@ import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Previews } from "../../store/ports/sessions/previews.ts";
-import { addressOf, Proxies } from "../callers/acting.ts";
+import { rawClientAddress, Proxies } from "../callers/acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
 import { answeredBy } from "../steps/answers.ts";
@@ -68,7 +68,7 @@ import {
   noteRequest,
   relayFailure,
   runningSession,
-  upstreamOf,
+  relayUpstream,
   type Passage,
 } from "./relay.ts";
 import { requestId } from "../answers/respond.ts";
@@ -213,12 +213,12 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   const session = yield* runningSession(caller, at, "enter_port");
   if (session.sandboxId !== preview.sandboxId) return yield* noAccess();
   yield* noteRequest(caller, session, "enter_port", request);
-  const upstream = yield* upstreamOf(caller, session, {
+  const upstream = yield* relayUpstream(caller, session, {
     method: request.method,
     path: `/proxy/${place.port}${target}`,
   });
   const forwarded = {
-    for: addressOf(request, yield* Proxies) ?? "unknown",
+    for: rawClientAddress(request, yield* Proxies) ?? "unknown",
     host: previewHost(address, place),
     proto: address.scheme,
   };

@@ -142,7 +142,7 @@ export const runningSession = Effect.fnUntraced(function* (...asked: Parameters<
  * The daemon of a running session's sandbox, with the caller's user context. `path` is the target there, including the
  * query.
  */
-export const upstreamOf = Effect.fnUntraced(function* (
+export const relayUpstream = Effect.fnUntraced(function* (
   caller: Principal,
   session: Effect.Success<ReturnType<typeof runningSession>>,
   { method = "GET", path }: { readonly method: string | undefined; readonly path: string },
@@ -195,7 +195,7 @@ const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target
     recordLack(caller, asked, target.pid),
   );
   yield* noteRequest(caller, session, target.privilege, request);
-  const to = yield* upstreamOf(caller, session, { method, path: target.path });
+  const to = yield* relayUpstream(caller, session, { method, path: target.path });
   const { id, projectId, sandboxId } = session;
   const passage: Passage = {
     to,

@@ -29,7 +29,7 @@ import { responseOn } from "../../proxy/tunnel.ts";
 import { Acting, audited } from "../../services/audit.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { neededRole } from "../callers/access.ts";
-import { actorOf } from "../callers/acting.ts";
+import { auditActor } from "../callers/acting.ts";
 import { Caller, type Arrived } from "../api/access.ts";
 import { badRequest, Forbidden } from "../api/errors.ts";
 import { unauthorized } from "../callers/authorize.ts";
@@ -42,7 +42,7 @@ import { askedRaw, recordLack, tokenRefused } from "../answers/refused-requests.
 import { answerRaw, requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
 import { noteSteering } from "../callers/steering.ts";
-import { relayFailure, runningSession, upstreamOf } from "./relay.ts";
+import { relayFailure, runningSession, relayUpstream } from "./relay.ts";
 
 interface Params {
   readonly pid: string;
@@ -76,7 +76,7 @@ const sessionWithTerminal = (caller: Arrived, params: Params) =>
   Effect.flatMap(privilegeHere, (privilege) => runningSession(caller, params, privilege));
 
 /** Handler of `GET …/terminal`: whether a terminal can be opened now, and what it keeps. */
-export const terminalOf = Effect.fnUntraced(function* (params: Params) {
+export const terminalOffer = Effect.fnUntraced(function* (params: Params) {
   yield* sessionWithTerminal(yield* Caller, params);
   return { limit: TERMINALS_MAX, kept_ms: TERMINAL_KEPT_MS, kept_bytes: TERMINAL_OUTPUT_KEPT };
 });
@@ -126,11 +126,11 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
   yield* noteSteering(caller, session, "open_terminal");
   const { id, projectId, sandboxId } = session;
   const toDaemon = (method: string) =>
-    upstreamOf(caller, session, { method, path: `/platform/terminal?${target.query}` });
+    relayUpstream(caller, session, { method, path: `/platform/terminal?${target.query}` });
   const { heard: _, ...to } = yield* toDaemon("GET");
   const act = {
     ...asked.act,
-    actor: actorOf(caller),
+    actor: auditActor(caller),
     accountId: caller.accountId,
     projectId,
   };

@@ -11,7 +11,7 @@ import { instant } from "./wire.ts";
 
 type Params = { readonly pid: string; readonly sid: string };
 
-export const ownCredentialsOf = Effect.fnUntraced(function* (params: Params) {
+export const shownOwnCredentials = Effect.fnUntraced(function* (params: Params) {
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);
   const { executor } = yield* (yield* Manifests).current(yield* projectFor(caller, params.pid));

@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { readerOf } from "../callers/access.ts";
+import { listReader } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 
@@ -21,14 +21,14 @@ const earlier = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other);
 
 /** Fails for an instant in the past, and for a project that the caller does not see. */
-export const grantOf = Effect.fnUntraced(function* ({ project_id, expires_at }: WantedGrant) {
+export const tokenGrant = Effect.fnUntraced(function* ({ project_id, expires_at }: WantedGrant) {
   const caller = yield* Caller;
   const wanted = expires_at === undefined ? null : Date.parse(expires_at);
   if (wanted !== null && !(wanted > (yield* Clock.currentTimeMillis)))
     return yield* badRequest("expires_at", "must be an instant in the future");
   const expiresAt = earlier(wanted, caller.reachEndsAt);
   if (project_id !== undefined) {
-    const reader = { accountId: caller.accountId, userId: readerOf(caller) };
+    const reader = { accountId: caller.accountId, userId: listReader(caller) };
     const found = yield* (yield* Projects).list(reader, { cursor: null, limit: 1, onlyId: project_id });
     if (found.items.length === 0) return yield* notFound("project");
   }

@@ -1,6 +1,6 @@
 /** Warnings in answers: the request succeeded, but may not work as its project intends. */
 import type { KnownProject } from "../../services/directory.ts";
-import { missingSecretsOf } from "../../services/projects/required-secrets.ts";
+import { missingRequired } from "../../services/projects/required-secrets.ts";
 import { deliveredKeyMessage, missingSecretsMessage } from "../../domain/manifest/required-secrets.ts";
 
 /** Webhook triggers whose senders sign with a secret that agents have. */
@@ -16,8 +16,8 @@ export const deliveredKeys = (known: KnownProject | null) =>
       : [],
   );
 
-export const warningsOf = (known: KnownProject | null) => {
-  const missing = missingSecretsOf(known);
+export const sessionWarnings = (known: KnownProject | null) => {
+  const missing = missingRequired(known);
   return missing.length === 0
     ? []
     : [{ code: "secret_missing" as const, message: missingSecretsMessage(missing) }];

@@ -27,7 +27,7 @@ export const instant = (at: number): string => {
 export const instantOrNull = (at: number | null): string | null => (at === null ? null : instant(at));
 
 /** The page that a list request asks for. */
-export const pageOf = (query: { readonly limit?: number; readonly cursor?: string }): PageRequest => ({
+export const pageRequest = (query: { readonly limit?: number; readonly cursor?: string }): PageRequest => ({
   limit: query.limit ?? PAGE_DEFAULT,
   cursor: query.cursor ?? null,
 });

@@ -43,8 +43,8 @@ import type { StoreError } from "../../store/ports/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../../store/ports/triggers/fires.ts";
 import type { ProposedWork } from "../../services/sessions/proposed-work.ts";
 import type { Sessions } from "../../store/ports/sessions/sessions.ts";
-import { addressOf, Proxies } from "../callers/acting.ts";
-import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "../api/errors.ts";
+import { rawClientAddress, Proxies } from "../callers/acting.ts";
+import { BadRequest, Conflict, NotFound, errorStatus, type ApiError } from "../api/errors.ts";
 import { makeArriving } from "../reading/arriving.ts";
 import { answerError, answerJson } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
@@ -159,7 +159,10 @@ interface Delivery {
   readonly parsed: () => JsonValue;
 }
 
-export const deliveryOf = (place: Pick<Delivery, "pid" | "slug" | "headers">, body: Uint8Array): Delivery => {
+export const readDelivery = (
+  place: Pick<Delivery, "pid" | "slug" | "headers">,
+  body: Uint8Array,
+): Delivery => {
   let parsed: JsonValue | undefined;
   const { "content-type": contentType } = place.headers;
   return { ...place, body, parsed: () => (parsed ??= parseWebhookBody(body, contentType)) };
@@ -275,7 +278,7 @@ const refusalOf = (request: IncomingMessage, { bodyBytes, proxies }: Refused) =>
     event: kept(eventName(headers)),
     declaredBytes: Number.isSafeInteger(declared) ? declared : null,
     bodyBytes,
-    address: addressOf(request, proxies) ?? "",
+    address: rawClientAddress(request, proxies) ?? "",
     forwardedFor: kept(single(headers["x-forwarded-for"])),
   };
 };
@@ -310,7 +313,7 @@ const responder =
       return record.answered(answer.status, answer.is);
     }
     const { error, reason } = answer;
-    const status = statusOf(error);
+    const status = errorStatus(error);
     answerError(response, error);
     record.answered(status, error.code);
     if (reason === null) return;
@@ -360,14 +363,14 @@ export const makeReceiver = Effect.gen(function* () {
 
   const read = (asked: Asked) => {
     const { request, pid, slug } = asked;
-    const sender = { trigger: `${pid}/${slug}`, address: addressOf(request, proxies) ?? "" };
+    const sender = { trigger: `${pid}/${slug}`, address: rawClientAddress(request, proxies) ?? "" };
     arriving.read(
       request,
       { limitBytes: BODY_LIMIT_BYTES, sender },
       {
         refused: (error) => respond(asked, refusedWith(error), null),
         body: (body, done) =>
-          receive(deliveryOf({ pid, slug, headers: request.headers }, body), (answer) => {
+          receive(readDelivery({ pid, slug, headers: request.headers }, body), (answer) => {
             done();
             respond(asked, answer, body.byteLength);
             faults("webhook.answered");

@@ -29,7 +29,7 @@ import {
 } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { BUNDLE_LOADER, HEAD_BYTES, HOST_LOADER, bundledLoader, interpreterOf } from "./elf.ts";
+import { BUNDLE_LOADER, HEAD_BYTES, HOST_LOADER, bundledLoader, readInterpreter } from "./elf.ts";
 
 const execute = promisify(execFile);
 
@@ -175,7 +175,7 @@ const headOf = async (path: string): Promise<Buffer> => {
 const LISTED = /^\s*([^\s/]+) => (\/\S+) \(0x[0-9a-f]+\)$/gm;
 
 const neededBy = async (loader: string, program: string): Promise<(readonly [string, string])[]> => {
-  if (interpreterOf(await headOf(program)) === null) return [];
+  if (readInterpreter(await headOf(program)) === null) return [];
   const { stdout } = await execute(loader, ["--list", program], { timeout: LIST_TIMEOUT_MS });
   return [...stdout.matchAll(LISTED)].map(([, name = "", path = ""]) => [name, path] as const);
 };
@@ -209,7 +209,7 @@ const fill = async (draft: string, parts: readonly Part[]): Promise<void> => {
 /** Copies a program or library. A program then names the bundle's loader. */
 const copyProgram = async (source: string, path: string): Promise<void> => {
   await copyFile(source, path);
-  const interpreter = interpreterOf(await headOf(source));
+  const interpreter = readInterpreter(await headOf(source));
   if (interpreter === null) return;
   const loader = Buffer.from(`${BUNDLE_LOADER}\0`);
   if (interpreter.bytes !== loader.length) throw new Error(`${source} is no program for glibc on x86-64`);

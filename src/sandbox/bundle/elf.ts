@@ -18,7 +18,7 @@ const HEADER_BYTES = 64;
 const PROGRAM_HEADER_BYTES = 56;
 /** A program has about ten program headers. */
 const PROGRAM_HEADERS_MAX = 64;
-/** The headers of every program that `interpreterOf` understands lie in its first bytes. */
+/** The headers of every program that `readInterpreter` understands lie in its first bytes. */
 export const HEAD_BYTES = HEADER_BYTES + PROGRAM_HEADERS_MAX * PROGRAM_HEADER_BYTES;
 
 /** Where a program names its loader, as a byte range of the file. */
@@ -31,7 +31,7 @@ export interface Interpreter {
  * @param head the first `HEAD_BYTES` of a file
  * @returns null if the file is no 64-bit ELF program, or if it is linked statically
  */
-export const interpreterOf = (head: Buffer): Interpreter | null => {
+export const readInterpreter = (head: Buffer): Interpreter | null => {
   if (head.length < HEADER_BYTES || !head.subarray(0, 4).equals(ELF_MAGIC) || head[4] !== CLASS_64)
     return null;
   const start = Number(head.readBigUInt64LE(32));

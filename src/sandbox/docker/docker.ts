@@ -28,7 +28,7 @@ import { isFiltered, judge } from "../machine/sighting.ts";
 import { findProgram } from "../machine/tools.ts";
 import { containerOptions, containerRoot } from "./container.ts";
 import type { DoctorFinding } from "../port.ts";
-import { LABELS, containerName, labelsOf } from "./labels.ts";
+import { LABELS, containerName, containerLabels } from "./labels.ts";
 
 /** How the operator's settings name an engine. */
 export interface DockerSettings {
@@ -71,7 +71,7 @@ const prepare = async (
         image: await engine.ensureRoot(root.shape),
         limits: { ...limits, hostProcesses: hostProcesses(limits.processes) },
         runtime,
-        labels: labelsOf(options, request.id),
+        labels: containerLabels(options, request.id),
         daemon,
         setpriv,
         isGated,

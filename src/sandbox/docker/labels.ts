@@ -13,7 +13,7 @@ export const LABELS = {
 export const containerName = (runDir: string, id: string): string =>
   `platform-${createHash("sha256").update(runDir).digest("hex").slice(0, 12)}-${id}`;
 
-export const labelsOf = (
+export const containerLabels = (
   { installationId, nodeId, runDir }: Pick<MachineOptions, "installationId" | "nodeId" | "runDir">,
   id: string,
 ): Record<string, string> => ({

@@ -11,11 +11,11 @@ import type { ChannelPlace } from "../remote/channel.ts";
 import type { EgressListener } from "../remote/egress-listener.ts";
 import { type Cluster, ClusterFailure } from "./cluster.ts";
 import { policyProblems } from "./policies.ts";
-import { LABELS, type PodOptions, podOf } from "./pod.ts";
-import { refusalOf } from "./refusal.ts";
+import { LABELS, type PodOptions, newPod } from "./pod.ts";
+import { podRefusal } from "./refusal.ts";
 import { RIGHTS } from "./rights.ts";
 import type { SandboxesOptions } from "./sandboxes.ts";
-import { sightingFindings, specOf, trySandbox } from "./trial.ts";
+import { sightingFindings, trialSpec, trySandbox } from "./trial.ts";
 
 /** The parts of a report. */
 export interface Examined extends Omit<SandboxesOptions, "listener" | "launchOf"> {
@@ -49,14 +49,14 @@ const rightsPart = async (cluster: Cluster): Promise<Part> => {
 
 const admissionPart = async (cluster: Cluster, options: PodOptions): Promise<Part> => {
   try {
-    await cluster.tryPod(podOf(options, specOf("doctor", [])));
+    await cluster.tryPod(newPod(options, trialSpec("doctor", [])));
     return held(
       "admission",
       "the namespace, its Pod Security level, quotas and runtime class accept a sandbox's Pod",
     );
   } catch (error) {
     if (!(error instanceof ClusterFailure) || error.status === 0) throw error;
-    const { message, todo } = refusalOf(error);
+    const { message, todo } = podRefusal(error);
     return problem(`${message}. ${todo}`);
   }
 };

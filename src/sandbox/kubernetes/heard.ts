@@ -7,7 +7,7 @@ import { thrownText } from "../../ground/thrown.ts";
 import type { Cluster } from "./cluster.ts";
 import { pause } from "./pause.ts";
 import { HEARD_ANNOTATION } from "./pod.ts";
-import { exitOf } from "./verdict.ts";
+import { podExit } from "./verdict.ts";
 
 /** Between two signs, in milliseconds. A change of each Pod, so seldom. */
 const SIGN_EVERY_MS = 10 * 60_000;
@@ -40,7 +40,7 @@ const endedMs = ({ metadata, status }: V1Pod): number => {
 export const isForsaken = (pod: V1Pod, nowMs: number): boolean => {
   const sign = lastSign(pod);
   if (sign !== null) return nowMs - sign > SILENT_MS;
-  return exitOf(pod) !== null && nowMs - endedMs(pod) > UNSIGNED_ENDED_MS;
+  return podExit(pod) !== null && nowMs - endedMs(pod) > UNSIGNED_ENDED_MS;
 };
 
 export interface SignsOptions {

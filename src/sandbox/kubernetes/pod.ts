@@ -5,7 +5,7 @@
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
 import type { PackageSources } from "../../domain/environment/packages.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
-import { type SandboxPackages, packagesOf } from "../packages/of-sandbox.ts";
+import { type SandboxPackages, sandboxPackages } from "../packages/of-sandbox.ts";
 import { type SandboxKeys, secretMark } from "../remote/keys.ts";
 import type { SandboxSpec } from "../port.ts";
 
@@ -74,7 +74,7 @@ export interface PodOptions {
 export const podName = (id: string): string => `platform-${id}`;
 
 /** Selects the Pods of this installation's node. */
-export const selectorOf = ({ installationId, nodeId }: PodOptions): string =>
+export const podSelector = ({ installationId, nodeId }: PodOptions): string =>
   `${LABELS.installation}=${installationId},${LABELS.node}=${nodeId}`;
 
 /** Everything that an ordinary program may do without. */
@@ -261,7 +261,7 @@ const volumesOf = (id: string, { diskBytes }: PodLimits): V1Volume[] => [
   { name: "key", secret: { secretName: podName(id), defaultMode: 0o444 } },
 ];
 
-export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
+export const newPod = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
   apiVersion: "v1",
   kind: "Pod",
   metadata: {
@@ -279,7 +279,7 @@ export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
         allow: spec.egressAllow,
         secretNames: Object.keys(spec.secrets),
         llmUpstream: spec.llmUpstream,
-        ...packagesOf(options.packageSources, spec),
+        ...sandboxPackages(options.packageSources, spec),
       }),
     },
   },
@@ -307,7 +307,7 @@ export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
 export const egressText = (record: EgressRecord): string => JSON.stringify(record);
 
 /** The start key. The cluster removes it with its Pod, if the service did not before. */
-export const secretOf = (pod: V1Pod, id: string, keys: SandboxKeys): V1Secret => ({
+export const startKeySecret = (pod: V1Pod, id: string, keys: SandboxKeys): V1Secret => ({
   apiVersion: "v1",
   kind: "Secret",
   metadata: {

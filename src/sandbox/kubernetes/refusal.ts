@@ -41,7 +41,7 @@ const SAID: readonly (readonly [Refusal["kind"], string, RegExp])[] = [
 ];
 
 /** Why a Pod was not created. */
-export const refusalOf = ({ status, message }: ClusterFailure): Refusal => {
+export const podRefusal = ({ status, message }: ClusterFailure): Refusal => {
   const of = (kind: Refusal["kind"], said: string): Refusal => ({
     kind,
     message: said === "" ? message : `${said} (${message})`,
@@ -55,7 +55,7 @@ export const refusalOf = ({ status, message }: ClusterFailure): Refusal => {
 /** Names a refusal. @throws always: NoCapacity if the cluster has no room, which may pass if `kind` is `quota` */
 export const explained = (error: unknown): never => {
   if (!(error instanceof ClusterFailure) || (error.status !== 403 && error.status !== 404)) throw error;
-  const { kind, message, todo } = refusalOf(error);
+  const { kind, message, todo } = podRefusal(error);
   const text = `${message}. ${todo}`;
   throw kind === "quota" || kind === "limit_range" ? new NoCapacity(text, kind === "quota") : new Error(text);
 };

@@ -37,12 +37,12 @@ import {
   SANDBOX_CONTAINER,
   egressText,
   podName,
-  podOf,
-  secretOf,
-  selectorOf,
+  newPod,
+  startKeySecret,
+  podSelector,
 } from "./pod.ts";
 import { explained } from "./refusal.ts";
-import { type Obstacle, exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
+import { type Obstacle, podExit, isLinkRunning, isStopped, podObstacle } from "./verdict.ts";
 
 /** Pause between two looks at a Pod, in milliseconds. */
 const LOOK_MS = 250;
@@ -122,12 +122,12 @@ export class KubernetesSandboxes {
   /** Takes over the Pods of a former service. @param failed gets the reasons for which the cluster cannot be followed */
   static async open(options: SandboxesOptions, failed: (why: string) => void): Promise<KubernetesSandboxes> {
     const opened = new KubernetesSandboxes(options);
-    const pods = await options.cluster.listPods(selectorOf(options));
+    const pods = await options.cluster.listPods(podSelector(options));
     await Promise.all(pods.map((pod) => opened.#adopt(pod)));
     const { signal } = opened.#closing;
     const onPod = (name: string, pod: V1Pod | null): void => opened.#saw(name, pod);
-    void options.cluster.follow(selectorOf(options), { onPod, failed, signal });
-    void giveSigns({ cluster: options.cluster, selector: selectorOf(options), failed, signal });
+    void options.cluster.follow(podSelector(options), { onPod, failed, signal });
+    void giveSigns({ cluster: options.cluster, selector: podSelector(options), failed, signal });
     return opened;
   }
 
@@ -172,7 +172,7 @@ export class KubernetesSandboxes {
   /** A quota that is used up is waited out: other sandboxes end. */
   async #makePod(spec: SandboxSpec, signal: AbortSignal): Promise<V1Pod> {
     const { cluster } = this.#options;
-    const pod = podOf(this.#options, spec);
+    const pod = newPod(this.#options, spec);
     for (;;) {
       const annotations = { ...pod.metadata?.annotations, ...signNow() };
       const body = { ...pod, metadata: { ...pod.metadata, annotations } };
@@ -196,9 +196,9 @@ export class KubernetesSandboxes {
     let why = "its Pod has not started";
     const attempt = async (): Promise<boolean> => {
       entry.pod = (await cluster.readPod(podName(spec.id))) ?? entry.pod;
-      obstacle = obstacleOf(entry.pod);
+      obstacle = podObstacle(entry.pod);
       if (obstacle?.final === true) throw failureOf(obstacle);
-      const exit = exitOf(entry.pod);
+      const exit = podExit(entry.pod);
       if (exit !== null) throw new Error(`the sandbox ended at its start: ${exit.message}`);
       why = obstacle?.message ?? why;
       const link = linkPlace(entry.pod);
@@ -209,7 +209,7 @@ export class KubernetesSandboxes {
       if (started.kind === "away") why = `its link cannot be reached (${started.why})`;
       return started.kind === "started";
     };
-    await cluster.createSecret(secretOf(entry.pod, spec.id, keys)).catch(explained);
+    await cluster.createSecret(startKeySecret(entry.pod, spec.id, keys)).catch(explained);
     while (!signal.aborted) {
       // eslint-disable-next-line no-await-in-loop -- one attempt after the other
       if (await attempt()) return;
@@ -227,7 +227,7 @@ export class KubernetesSandboxes {
   }
 
   async list(): Promise<SandboxListing[]> {
-    const pods = await this.#options.cluster.listPods(selectorOf(this.#options));
+    const pods = await this.#options.cluster.listPods(podSelector(this.#options));
     return pods.map((pod) => ({
       id: idOf(pod),
       sessionId: pod.metadata?.labels?.[LABELS.session] ?? null,
@@ -291,7 +291,7 @@ export class KubernetesSandboxes {
       const entry = this.#entries.get(id);
       entry?.egress?.close();
       if (pod !== null) {
-        const isLost = exitOf(pod)?.code === "absent";
+        const isLost = podExit(pod)?.code === "absent";
         // A lost node cannot say that its containers have ended.
         await cluster.deletePod(name, isLost ? 0 : undefined);
         await within(
@@ -307,7 +307,7 @@ export class KubernetesSandboxes {
   }
 
   #exitOf(pod: V1Pod): SandboxExit | null {
-    return pod.metadata?.labels?.[LABELS.keys] === secretMark(this.#options.secret) ? exitOf(pod) : KEYLESS;
+    return pod.metadata?.labels?.[LABELS.keys] === secretMark(this.#options.secret) ? podExit(pod) : KEYLESS;
   }
 
   #known(id: string): Entry {

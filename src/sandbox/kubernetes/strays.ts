@@ -4,7 +4,7 @@ import { poll } from "../../ground/poll.ts";
 import { Cluster, ClusterFailure, type ClusterOptions } from "./cluster.ts";
 import { isForsaken } from "./heard.ts";
 import { LABELS, podName } from "./pod.ts";
-import { exitOf } from "./verdict.ts";
+import { podExit } from "./verdict.ts";
 
 /** How long a Pod may take to be gone: its grace, and the kubelet's word. */
 const GONE_MS = 60_000;
@@ -29,7 +29,7 @@ const remove = async (cluster: Cluster, name: string, nowMs: number): Promise<vo
   if (pod === null) return;
   if (!isForsaken(pod, nowMs)) throw new Error("its service gives signs again");
   // A sign since this look changes the version, and the cluster then refuses.
-  await cluster.deletePodAsSeen(pod, exitOf(pod)?.code === "absent" ? 0 : undefined).catch(heardAgain);
+  await cluster.deletePodAsSeen(pod, podExit(pod)?.code === "absent" ? 0 : undefined).catch(heardAgain);
   const uid = pod.metadata?.uid;
   const isGone = async (): Promise<boolean> => {
     const left = await cluster.readPod(name);

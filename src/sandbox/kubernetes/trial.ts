@@ -56,7 +56,7 @@ const sightingIn = (log: string): Sighting | null => {
 };
 
 /** The daemon starts without a clone, because the sandbox has no project. */
-export const specOf = (id: string, places: readonly ChannelPlace[]): SandboxSpec => ({
+export const trialSpec = (id: string, places: readonly ChannelPlace[]): SandboxSpec => ({
   id,
   sessionId: id,
   environment: {
@@ -114,7 +114,7 @@ export const trySandbox = async (
   try {
     const ended = (await sandboxes.list()).filter(({ state }) => state === "exited");
     await Promise.all(ended.map((former) => sandboxes.destroy(former.id)));
-    await sandboxes.create(specOf(id, places));
+    await sandboxes.create(trialSpec(id, places));
     return await sightingOf(sandboxes, id);
   } finally {
     await sandboxes.destroy(id).finally(() => sandboxes.close());

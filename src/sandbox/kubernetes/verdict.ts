@@ -22,7 +22,7 @@ const isLost = ({ status }: V1Pod): boolean =>
   ) === true;
 
 /** Null: it has not ended. */
-export const exitOf = (pod: V1Pod): SandboxExit | null => {
+export const podExit = (pod: V1Pod): SandboxExit | null => {
   const { status } = pod;
   if (isLost(pod)) return exit("absent", "the cluster lost the node of the sandbox");
   if (status?.reason === "Evicted") {
@@ -45,7 +45,7 @@ export const exitOf = (pod: V1Pod): SandboxExit | null => {
 };
 
 /** Whether it has ended, and its log is complete: the cluster may say the one before the other. */
-export const isStopped = (pod: V1Pod): boolean => exitOf(pod) !== null && !sandboxOf(pod)?.state?.running;
+export const isStopped = (pod: V1Pod): boolean => podExit(pod) !== null && !sandboxOf(pod)?.state?.running;
 
 /** Reasons to wait that no time will end. */
 const FINAL = new Set([
@@ -66,7 +66,7 @@ export interface Obstacle {
 }
 
 /** Why a Pod does not start. Null: nothing is known that keeps it. */
-export const obstacleOf = (pod: V1Pod): Obstacle | null => {
+export const podObstacle = (pod: V1Pod): Obstacle | null => {
   // The node that the scheduler chose had less room than it thought: OutOfcpu, OutOfmemory, OutOfpods.
   if (pod.status?.reason?.startsWith("OutOf") === true)
     return {

@@ -22,7 +22,12 @@ import {
   installFile,
   openRunDirectory,
 } from "./disk/run-directory.ts";
-import { architectureOf, type FilterKind, machineArchitecture, seccompProgram } from "./isolation/seccomp.ts";
+import {
+  knownArchitecture,
+  type FilterKind,
+  machineArchitecture,
+  seccompProgram,
+} from "./isolation/seccomp.ts";
 import { type Tools, findProgram, findTools } from "./tools.ts";
 
 export interface Installation {
@@ -85,7 +90,7 @@ const installLibrary = async ({
 });
 
 /** Whether our own programs and filters exist for this processor (../native, isolation/seccomp.ts). */
-export const hasGates = (): boolean => architectureOf(process.arch) !== null;
+export const hasGates = (): boolean => knownArchitecture(process.arch) !== null;
 
 /** Installs a gate under its name. @param kind of its filter; null for none */
 export const installGate = (
@@ -113,7 +118,7 @@ const once = <A>(work: () => Promise<A>): (() => Promise<A>) => {
  * The bundle in the run directory. It has bubblewrap, too: in an ordinary user's sandbox a second one starts the agent,
  * and an import of an image uses it.
  */
-export const bundleOf = async ({
+export const makeRuntimeBundle = async ({
   runDir,
   nodePath,
   agentBinaries,
@@ -163,7 +168,7 @@ export const install = async (options: MachineOptions, kind: Kind): Promise<Inst
     parts: await installParts(options, isolation.library),
     isolation,
     images: new ImageStore(options.imagesDir),
-    bundle: once(() => bundleOf(options)),
+    bundle: once(() => makeRuntimeBundle(options)),
     groupParents,
     controls,
     ownUids,

@@ -18,7 +18,7 @@ import type { Installation } from "./installation.ts";
 import { readLogTail } from "./disk/log-tail.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { OneAtATime } from "../operations.ts";
-import { packagesOf } from "../packages/of-sandbox.ts";
+import { sandboxPackages } from "../packages/of-sandbox.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
 import {
   type SandboxPaths,
@@ -124,7 +124,7 @@ export class MachineSandboxes {
       egressAllow: spec.egressAllow,
       secretNames: Object.keys(spec.secrets),
       llmUpstream: spec.llmUpstream,
-      ...packagesOf(options.packageSources, spec),
+      ...sandboxPackages(options.packageSources, spec),
       ...(image !== null && { image: image.digest }),
     };
     let opening: Promise<Egress> | null = null;

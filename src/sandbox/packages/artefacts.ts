@@ -59,13 +59,16 @@ export interface Wanted {
 export type PackageOutcome = "hit" | "miss" | "joined" | "passed" | "failed";
 
 /** A digest of credentials: they are no part of a name in memory. */
-export const digestOf = (credentials: Readonly<Record<string, string>>): string =>
+export const credentialsDigest = (credentials: Readonly<Record<string, string>>): string =>
   createHash("sha256")
     .update(JSON.stringify([credentials["authorization"] ?? null, credentials["cookie"] ?? null]))
     .digest("hex");
 
 /** Only files that anyone gets without credentials are for all projects (F2). */
-export const scopeOf = ({ projectId, credentials }: Pick<Wanted, "projectId" | "credentials">): string =>
+export const artefactScope = ({
+  projectId,
+  credentials,
+}: Pick<Wanted, "projectId" | "credentials">): string =>
   Object.keys(credentials).length === 0 ? PUBLIC : projectId;
 
 export class Artefacts {
@@ -105,7 +108,8 @@ export class Artefacts {
 
   async #fromStore(wanted: Wanted, outgoing: ServerResponse): Promise<boolean> {
     const { store, now } = this.#options;
-    const found = (await store?.find({ scope: scopeOf(wanted), checksum: wanted.checksum }, now())) ?? null;
+    const found =
+      (await store?.find({ scope: artefactScope(wanted), checksum: wanted.checksum }, now())) ?? null;
     if (found === null) return false;
     this.count(wanted.kind, "hit");
     const stream = found.handle.createReadStream({ autoClose: true });
@@ -138,9 +142,12 @@ export class Artefacts {
   ): Promise<{ readonly download: Download | null; readonly isFirst: boolean }> {
     const { store } = this.#options;
     // The address is a part of the name: who claims a wrong checksum for an address disturbs no request for another one.
-    const name = [scopeOf(wanted), digestOf(wanted.credentials), wanted.checksum.hex, wanted.url.href].join(
-      " ",
-    );
+    const name = [
+      artefactScope(wanted),
+      credentialsDigest(wanted.credentials),
+      wanted.checksum.hex,
+      wanted.url.href,
+    ].join(" ");
     const running = this.#running.get(name);
     if (running !== undefined) return { download: await running, isFirst: false };
     if (store === null || this.#running.size >= this.#limits.downloads)
@@ -160,7 +167,7 @@ export class Artefacts {
     try {
       // Its own reader gets the answer of a registry that says no.
       if (answer.statusCode === 200 && (bytes ?? 0) <= maxBytes) {
-        const key = { scope: scopeOf(wanted), checksum: wanted.checksum };
+        const key = { scope: artefactScope(wanted), checksum: wanted.checksum };
         const { host } = wanted.url;
         return await Download.begin({ store, key, maxBytes, host, now }, { bytes, body: answer.body });
       }

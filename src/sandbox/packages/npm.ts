@@ -16,10 +16,10 @@ import {
 import { isRecord } from "../../ground/record.ts";
 import { BoundedMap } from "../../ground/bounded-map.ts";
 import { type NetClient, readBody } from "../../ground/net/client.ts";
-import { type Artefacts, digestOf, scopeOf } from "./artefacts.ts";
+import { type Artefacts, credentialsDigest, artefactScope } from "./artefacts.ts";
 import { passOn, type PackageRequest } from "./passing.ts";
 import { Turns } from "./turns.ts";
-import { credentialsOf } from "./upstream.ts";
+import { sandboxCredentials } from "./upstream.ts";
 
 /** How long a description of a version is believed, in milliseconds. */
 const DESCRIBED_MS = 60 * 60_000;
@@ -66,7 +66,7 @@ export class NpmRequests {
     const base = registry.pathname.replace(/\/$/, "");
     const tarball = path.startsWith(`${base}/`) ? path.slice(base.length) : "";
     if (artefacts.isOn && isWholeFile(incoming) && readNpmTarball(tarball) !== null) {
-      const credentials = credentialsOf(incoming.headers);
+      const credentials = sandboxCredentials(incoming.headers);
       const asked = { credentials, projectId, registry, tarball };
       const checksum = await this.#checksum(asked);
       const url = new URL(`${registry.origin}${base}${tarball}`);
@@ -78,7 +78,12 @@ export class NpmRequests {
   }
 
   async #checksum(asked: DescriptionOf): Promise<Checksum | null> {
-    const name = [scopeOf(asked), digestOf(asked.credentials), asked.registry.href, asked.tarball].join(" ");
+    const name = [
+      artefactScope(asked),
+      credentialsDigest(asked.credentials),
+      asked.registry.href,
+      asked.tarball,
+    ].join(" ");
     const known = this.#described.get(name);
     if (known !== undefined && known.untilMs > this.#options.now()) return known.checksum;
     const checksum = await this.#reading.run(asked.projectId, () => this.#ask(asked));

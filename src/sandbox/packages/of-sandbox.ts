@@ -17,7 +17,7 @@ export const SandboxPackages = Schema.Struct({
 export type SandboxPackages = typeof SandboxPackages.Type;
 
 /** The registries that a new sandbox uses: those whose hosts it may reach. Part of its record. */
-export const packagesOf = (
+export const sandboxPackages = (
   sources: PackageSources | undefined,
   { egressAllow, environment }: Pick<SandboxSpec, "egressAllow" | "environment">,
 ): { readonly packages?: SandboxPackages } => {

@@ -27,7 +27,7 @@ import type { Artefacts } from "./artefacts.ts";
 import { rewriteHtml, rewriteJson } from "./index-page.ts";
 import { leaving, passOn, type PackageRequest } from "./passing.ts";
 import { Turns } from "./turns.ts";
-import { credentialsOf } from "./upstream.ts";
+import { sandboxCredentials } from "./upstream.ts";
 
 /** The largest index page. PyPI's longest ones have a few megabytes. */
 const PAGE_BYTES = 16 * 1024 ** 2;
@@ -75,7 +75,7 @@ export class PypiRequests {
     const { url, checksum, isMetadata } = file;
     if (isOfIndex && !(isPypiFile(url.pathname) && isBelow("/", url.pathname)))
       throw new Refusal(403, "not a file of a Python package");
-    const credentials = isOfIndex ? credentialsOf(incoming.headers) : {};
+    const credentials = isOfIndex ? sandboxCredentials(incoming.headers) : {};
     const { artefacts, upstream } = this.#options;
     const isWhole = incoming.method === "GET" && incoming.headers.range === undefined;
     if (artefacts.isOn && isWhole && !isMetadata) {
@@ -101,7 +101,7 @@ export class PypiRequests {
       url,
       method: incoming.method ?? "GET",
       headers: {
-        ...credentialsOf(incoming.headers),
+        ...sandboxCredentials(incoming.headers),
         "accept-encoding": "gzip",
         ...(accept !== undefined && { accept }),
         ...(agent !== undefined && { "user-agent": agent }),

@@ -25,7 +25,10 @@ export const registryClient = ({ allowHosts, network }: UpstreamOptions): NetCli
   });
 
 /** The headers with which a sandbox shows who it is. */
-export const credentialsOf = ({ authorization, cookie }: IncomingHttpHeaders): Record<string, string> => ({
+export const sandboxCredentials = ({
+  authorization,
+  cookie,
+}: IncomingHttpHeaders): Record<string, string> => ({
   ...(authorization !== undefined && { authorization }),
   ...(cookie !== undefined && { cookie }),
 });

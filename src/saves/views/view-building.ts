@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isCheckoutPath } from "../../domain/save/checkout-path.ts";
 import { GONE } from "../../domain/save/listing.ts";
-import { failureOf } from "../../git/failure.ts";
+import { gitFailure } from "../../git/failure.ts";
 import { PLATFORM } from "../../git/identity.ts";
 import { filesystem } from "../../git/repository/building.ts";
 import { feed, runGit, spawnGit } from "../../git/run.ts";
@@ -174,7 +174,7 @@ const writeCommit = Effect.fnUntraced(function* (
   git.stdin.end();
   if ((yield* git.exit) !== 0) {
     yield* git.silent;
-    return yield* failureOf("fast-import", { stderr: git.stderr(), repository: path });
+    return yield* gitFailure("fast-import", { stderr: git.stderr(), repository: path });
   }
 }, Effect.scoped);
 

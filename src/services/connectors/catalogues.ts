@@ -26,7 +26,7 @@ import { ConnectorDescriptions, ConnectorServers } from "../../connectors/port.t
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { openCredential } from "./credentials.ts";
 import { withCredential } from "./use.ts";
-import { catalogueFor, catalogueKey, targetOf } from "./connectors.ts";
+import { catalogueFor, catalogueKey, serverTarget } from "./connectors.ts";
 import { Directory } from "../directory.ts";
 import { fileText } from "../projects/repository.ts";
 import { toldBy } from "../told.ts";
@@ -86,7 +86,7 @@ const askServer = Effect.fnUntraced(function* (connector: Connector, credential:
   const servers = yield* ConnectorServers;
   const { source, auth } = connector;
   // Null: the server may speak another revision than the last time.
-  const target = targetOf(connector, { credential, protocol: null });
+  const target = serverTarget(connector, { credential, protocol: null });
   if (source.from !== "address") return { listed: yield* servers.list(target), text: null };
   const { url } = authorized(source.url, auth, credential);
   return { listed: null, text: yield* servers.document({ ...target, url }) };

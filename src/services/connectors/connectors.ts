@@ -13,7 +13,7 @@ import type { CatalogueKey, StoredCatalogue } from "../../store/ports/connectors
 import { Directory } from "../directory.ts";
 
 /** The connectors of a project, by the manifest that is in force. */
-export const executorOf = Effect.fnUntraced(function* (
+export const projectExecutor = Effect.fnUntraced(function* (
   projectId: string,
 ): Effect.fn.Return<Executor | null, never, Directory> {
   return (yield* Directory).known(projectId)?.manifest.executor ?? null;
@@ -39,11 +39,11 @@ export const catalogueFor = (
 };
 
 /** The tools of a connector that a person accepted and that are still the same. */
-export const toolsOf = (catalogue: StoredCatalogue | null): readonly CatalogueTool[] =>
+export const acceptedTools = (catalogue: StoredCatalogue | null): readonly CatalogueTool[] =>
   usableTools(catalogue?.accepted?.catalogue ?? null, catalogue?.latest?.catalogue ?? null);
 
 /** Where a connector's server is, with the credential. */
-export const targetOf = (
+export const serverTarget = (
   { url, auth, headers }: Connector,
   { credential, protocol }: { readonly credential: string | null; readonly protocol: string | null },
 ): ServerTarget => {

@@ -49,7 +49,7 @@ const found = (credential: Credential): Opened => ({ credential, missing: null }
 const missing = (why: string): Opened => ({ credential: null, missing: why });
 
 /** Whose credential a use of the connector has. @param userId the session's person. Null: no person. */
-export const holderOf = (
+export const credentialHolder = (
   { slug, credential }: Pick<Connector, "slug" | "credential">,
   projectId: string,
   userId: string | null,
@@ -117,7 +117,7 @@ export const openGrant = Effect.fnUntraced(function* (stored: StoredGrant) {
 });
 
 /** The sentence that says how a person can repair it. */
-export const remedyOf = (connector: Pick<Connector, "slug" | "credential">, kind: GrantKind): string => {
+export const grantRemedy = (connector: Pick<Connector, "slug" | "credential">, kind: GrantKind): string => {
   const { slug } = connector;
   return kind === "oauth"
     ? `${whoCan(connector)} sign in again: platform connectors authorize ${slug}.`
@@ -125,7 +125,7 @@ export const remedyOf = (connector: Pick<Connector, "slug" | "credential">, kind
 };
 
 /** Why a grant is of no use, as a sentence with what to do. Null: it is of use. */
-export const lackOf = (
+export const grantLack = (
   connector: Pick<Connector, "slug" | "url" | "auth" | "credential">,
   kind: GrantKind,
   stored: StoredGrant | null | undefined,
@@ -138,9 +138,9 @@ export const lackOf = (
       ? `${credential === "user" ? "This" : "No"} person has ${credential === "user" ? "not " : ""}signed in to the connector ${slug}. ${whoCan(connector)} sign in: platform connectors authorize ${slug}.`
       : noCredential(connector);
   if (stored.origin !== origin)
-    return `The connector ${slug} moved to ${origin}, and its sign-in is for ${stored.origin}. ${remedyOf(connector, kind)}`;
+    return `The connector ${slug} moved to ${origin}, and its sign-in is for ${stored.origin}. ${grantRemedy(connector, kind)}`;
   return stored.status === "refused"
-    ? `The sign-in of the connector ${slug} has ended: ${stored.failure ?? "refused"}. ${remedyOf(connector, kind)}`
+    ? `The sign-in of the connector ${slug} has ended: ${stored.failure ?? "refused"}. ${grantRemedy(connector, kind)}`
     : null;
 };
 
@@ -151,11 +151,11 @@ const openHeld = Effect.fnUntraced(function* (
 ) {
   const { slug } = connector;
   const stored = yield* (yield* ConnectorGrants).get(holder);
-  const lack = lackOf(connector, kind, stored);
+  const lack = grantLack(connector, kind, stored);
   if (stored === null || lack !== null) return missing(lack ?? UNOPENED);
   const held = yield* openGrant(stored);
   return held.grant === null && stored.envelope !== null
-    ? missing(`The tokens of the connector ${slug} cannot be opened. ${remedyOf(connector, kind)}`)
+    ? missing(`The tokens of the connector ${slug} cannot be opened. ${grantRemedy(connector, kind)}`)
     : found({ kind: "grant", held });
 });
 
@@ -178,7 +178,7 @@ export const openCredential = Effect.fnUntraced(function* (
 ) {
   const kind = credentialKind(connector.auth);
   if (connector.auth.kind === "none") return found({ kind: "none" });
-  const holder = holderOf(connector, projectId, userId);
+  const holder = credentialHolder(connector, projectId, userId);
   if (holder === null)
     return missing(
       `The connector ${connector.slug} needs a person's own credential, and this is for no person.`,

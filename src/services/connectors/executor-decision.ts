@@ -20,15 +20,15 @@ import {
   type Executor,
   type SessionKind,
 } from "../../domain/connector/connector.ts";
-import { originOf } from "../../domain/connector/connector-credential.ts";
-import { requestOf } from "../../domain/connector/http-operation.ts";
+import { urlOrigin } from "../../domain/connector/connector-credential.ts";
+import { operationRequest } from "../../domain/connector/http-operation.ts";
 import { suspendedMessage } from "../../domain/connector/own-credential.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import type { CallLimits, NewCall } from "../../store/ports/connectors/executor-calls.ts";
 import { openCredential, type Credential } from "./credentials.ts";
-import { catalogueFor, targetOf } from "./connectors.ts";
+import { catalogueFor, serverTarget } from "./connectors.ts";
 import { newUuid } from "../entropy.ts";
 import { connectorPage } from "../page-address.ts";
 
@@ -97,7 +97,11 @@ export interface Asked {
 /** Why the arguments do not fit into the tool's request. Null: they do, or the server decides. */
 const misfitOf = (connector: Connector, { request }: CatalogueTool, given: Arguments): string | null => {
   if (request === undefined) return null;
-  const made = requestOf(targetOf(connector, { credential: null, protocol: null }), request, given);
+  const made = operationRequest(
+    serverTarget(connector, { credential: null, protocol: null }),
+    request,
+    given,
+  );
   return Result.isFailure(made) ? made.failure : null;
 };
 
@@ -155,14 +159,14 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
 });
 
 /** The row of a call to a connector. */
-export const rowOf = ({ caller, connector, given }: Asked, decision: Decision, secrets: Redactor) => {
+export const callRow = ({ caller, connector, given }: Asked, decision: Decision, secrets: Redactor) => {
   const { refused, rule, pin, tool } = decision;
   return newRow(
     { caller, given, secrets },
     {
       connector: connector.slug,
       tool: refused === null ? tool.name : tool,
-      origin: originOf(connector.url),
+      origin: urlOrigin(connector.url),
       pin,
       rule,
     },

@@ -11,7 +11,7 @@ import { ConnectorServers, type ToolCall, type ToolResult } from "../../connecto
 import { ExecutorCalls, type CallEnd } from "../../store/ports/connectors/executor-calls.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { withCredential, type Used } from "./use.ts";
-import { targetOf } from "./connectors.ts";
+import { serverTarget } from "./connectors.ts";
 import {
   CALL_LIMITS,
   onRecord,
@@ -32,7 +32,7 @@ export const callServer = (connector: Connector, decision: ToBeSent, given: Argu
   Effect.flatMap(ConnectorServers, (servers) =>
     withCredential(connector, decision.credential, (credential) => {
       const { tool, protocol } = decision;
-      return servers.call(targetOf(connector, { credential, protocol }), callOf(tool, given));
+      return servers.call(serverTarget(connector, { credential, protocol }), callOf(tool, given));
     }),
   );
 
@@ -42,7 +42,7 @@ export interface Outcome {
 }
 
 /** @param id of the call on record. */
-export const outcomeOf = (
+export const callOutcome = (
   exit: Exit.Exit<Used<ToolResult>>,
   { slug, url }: Connector,
   id: string,

@@ -20,18 +20,18 @@ import { ExecutorCalls, type NewCall } from "../../store/ports/connectors/execut
 import { Measures } from "../../telemetry/port.ts";
 import { projectRedactor } from "../projects/project-secrets.ts";
 import { CallApproval, type TellProgress } from "./call-approval.ts";
-import { catalogueFor, executorOf } from "./connectors.ts";
+import { catalogueFor, projectExecutor } from "./connectors.ts";
 import {
   CALL_LIMITS,
   decide,
   onRecord,
-  rowOf,
+  callRow,
   said,
   type AgentCaller,
   type Arguments,
   type ToBeSent,
 } from "./executor-decision.ts";
-import { BUSY, callServer, outcomeOf, write } from "./executor-outcome.ts";
+import { BUSY, callServer, callOutcome, write } from "./executor-outcome.ts";
 
 /** How many tools one search finds, and how much text they may be. */
 const FOUND_MAX = 10;
@@ -54,7 +54,7 @@ const connectorsFor = Effect.fnUntraced(function* ({
   projectId,
   startedBy,
 }: Pick<AgentCaller, "projectId" | "startedBy">) {
-  const executor = yield* executorOf(projectId);
+  const executor = yield* projectExecutor(projectId);
   const connectors = (executor?.connectors ?? []).filter(({ sessions }) => sessions.includes(startedBy));
   if (executor === null || connectors.length === 0) return { executor, known: [] };
   const stored = new Map((yield* (yield* Connectors).catalogues(projectId)).map((row) => [row.slug, row]));
@@ -179,7 +179,7 @@ export const callTool = Effect.fnUntraced(function* (
   { name, given }: { readonly name: string; readonly given: Arguments },
   tell: TellProgress,
 ) {
-  const executor = yield* executorOf(caller.projectId);
+  const executor = yield* projectExecutor(caller.projectId);
   const slug = name.slice(0, Math.max(0, name.indexOf("_")));
   const connector = executor?.connectors.find((one) => one.slug === slug);
   if (executor === null || connector === undefined)
@@ -189,7 +189,7 @@ export const callTool = Effect.fnUntraced(function* (
   const [decision, secrets] = yield* Effect.all([decide(asked), projectRedactor(caller.projectId)], {
     concurrency: 2,
   });
-  const row = yield* rowOf(asked, decision, secrets);
+  const row = yield* callRow(asked, decision, secrets);
   const calls = yield* ExecutorCalls;
   if (decision.refused !== null) {
     const isWritten = yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
@@ -215,7 +215,7 @@ const recorded = (row: NewCall, { connector, decision, given }: Sending) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(connector, decision, given)));
-      const outcome = outcomeOf(exit, connector, row.id);
+      const outcome = callOutcome(exit, connector, row.id);
       yield* write(row.id, outcome);
       return outcome.result;
     }),

@@ -14,7 +14,7 @@ import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import type { Connector } from "../../domain/connector/connector.ts";
 import { credentialMask } from "../../domain/connector/connector-credential.ts";
-import { grantPlace, secretsOf, type Grant } from "../../domain/connector/connector-grant.ts";
+import { grantPlace, grantSecrets, type Grant } from "../../domain/connector/connector-grant.ts";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret/secret.ts";
 import { ConnectorSignIns, type SignInFault } from "../../connectors/sign-in/port.ts";
 import {
@@ -23,7 +23,7 @@ import {
   type StoredGrant,
 } from "../../store/ports/connectors/connector-grants.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
-import { lackOf, openGrant, remedyOf, storedClient, type HeldGrant } from "./credentials.ts";
+import { grantLack, openGrant, grantRemedy, storedClient, type HeldGrant } from "./credentials.ts";
 import { Entropy, newUuid } from "../entropy.ts";
 import { Keyring } from "../keyring.ts";
 import { toldBy } from "../told.ts";
@@ -84,7 +84,7 @@ const changed = Effect.fnUntraced(function* (
   now: StoredGrant | null,
 ) {
   if (now?.version === stored.version) return null;
-  const lack = lackOf(connector, stored.kind, now);
+  const lack = grantLack(connector, stored.kind, now);
   if (now === null || lack !== null) return yield* Effect.fail(fault(lack ?? "", true));
   const { grant } = yield* openGrant(now);
   if (grant === null) return yield* Effect.fail(fault(`The tokens of ${connector.slug} cannot be opened.`));
@@ -125,7 +125,7 @@ const renew = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant
     const { failure: why } = asked;
     if (why._tag !== "SignInFault") return yield* Effect.fail(why);
     const isRefused = why.kind !== "unreachable";
-    const failure = told(why, held.grant === null ? [] : secretsOf(held.grant));
+    const failure = told(why, held.grant === null ? [] : grantSecrets(held.grant));
     yield* Effect.retry(grants.fail(stored, { holder, now, failure, isRefused }), WRITE);
     yield* Effect.logInfo("a connector's tokens were not renewed", { slug, kind: why.kind, failure });
     return yield* Effect.fail(failureOf(connector, { failure, isRefused, kind: stored.kind }));
@@ -153,7 +153,10 @@ const failureOf = (
   const { slug } = connector;
   const { failure, isRefused, kind } = about;
   return isRefused
-    ? fault(`The sign-in of the connector ${slug} has ended: ${failure}. ${remedyOf(connector, kind)}`, true)
+    ? fault(
+        `The sign-in of the connector ${slug} has ended: ${failure}. ${grantRemedy(connector, kind)}`,
+        true,
+      )
     : fault(`The tokens of the connector ${slug} could not be renewed: ${failure}. Try again later.`);
 };
 

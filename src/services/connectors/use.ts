@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import type { Connector } from "../../domain/connector/connector.ts";
 import { credentialMask, secretsOfValue } from "../../domain/connector/connector-credential.ts";
-import { mustRenew, secretsOf, type Grant } from "../../domain/connector/connector-grant.ts";
+import { mustRenew, grantSecrets, type Grant } from "../../domain/connector/connector-grant.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
 import type { ServerFault } from "../../connectors/port.ts";
 import type { Credential, HeldGrant } from "./credentials.ts";
@@ -44,7 +44,7 @@ export const withCredential = Effect.fnUntraced(function* <A, R>(
     } satisfies Used<A>;
   }
   const known: string[] = [];
-  const note = (grant: Grant | null) => void known.push(...(grant === null ? [] : secretsOf(grant)));
+  const note = (grant: Grant | null) => void known.push(...(grant === null ? [] : grantSecrets(grant)));
   const answer = yield* Effect.result(withGrant(connector, credential.held, { use, note }));
   return { answer, mask: credentialMask([...new Set(known)]) } satisfies Used<A>;
 });

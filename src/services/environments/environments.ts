@@ -56,7 +56,7 @@ const TAIL_LINES = 12;
 /** Whether a manifest may have the table. A key can also be written with escapes. */
 const MAY_NAME_IMAGE = /environment|\\/;
 
-export const planOf = (manifest: GoodManifest | null): EnvironmentPlan => {
+export const environmentPlan = (manifest: GoodManifest | null): EnvironmentPlan => {
   if (manifest === null) return { kind: "machine" };
   const { environment: source, text } = manifest;
   if (source !== null)
@@ -266,7 +266,7 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
     }),
     renew: (projectId, source) => renew({ projectId, nodeId: self, source }),
     forBoot: Effect.fnUntraced(function* (sandbox, { projectId, manifest }) {
-      const plan = planOf(manifest);
+      const plan = environmentPlan(manifest);
       switch (plan.kind) {
         case "machine":
           return { image: null, variables: {} };

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { missingSecrets, missingSecretsMessage } from "../../domain/manifest/required-secrets.ts";
 import type { KnownProject } from "../directory.ts";
 
-export const missingSecretsOf = (known: KnownProject | null): readonly string[] =>
+export const missingRequired = (known: KnownProject | null): readonly string[] =>
   known === null ? [] : missingSecrets(known.manifest.env.required, known.secretNames);
 
 /** Logs a line for the operator if a session starts, or a fire waits, without required secrets. */
@@ -11,7 +11,7 @@ export const logMissingSecrets = (
   known: KnownProject | null,
   start: { readonly session: string } | { readonly fire: string },
 ): Effect.Effect<void> => {
-  const missing = missingSecretsOf(known);
+  const missing = missingRequired(known);
   if (known === null || missing.length === 0) return Effect.void;
   return Effect.logWarning("required secrets have no value", {
     project: known.project.id,

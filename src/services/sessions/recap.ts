@@ -1,8 +1,8 @@
 /** Reads what a fresh sandbox gets of its session's conversation (domain/conversation/history.ts, domain/conversation/recap.ts). */
 import * as Effect from "effect/Effect";
-import { historyOf, tooOld } from "../../domain/conversation/history.ts";
+import { makeHistory, tooOld } from "../../domain/conversation/history.ts";
 import type { Recap } from "../../domain/sandbox/launch.ts";
-import { recapOf } from "../../domain/conversation/recap.ts";
+import { makeRecap } from "../../domain/conversation/recap.ts";
 import { Conversations, type Item } from "../../store/ports/sessions/conversations.ts";
 
 /** How many items are read at once. A recap is made of that many, the newest. Its size bounds it further. */
@@ -26,9 +26,9 @@ export const readRecap = Effect.fnUntraced(function* (sessionId: string) {
   const newest = items.slice(-ITEMS_READ);
   const hasGap = hasOlder || newest.length < items.length;
   const prompt = hasGap ? yield* item(sessionId, sessionId) : null;
-  const text = recapOf([...(prompt === null ? [] : [prompt]), ...newest], hasGap);
+  const text = makeRecap([...(prompt === null ? [] : [prompt]), ...newest], hasGap);
   if (text === null) return null;
-  const history = historyOf(items, hasOlder ? prompt : null);
+  const history = makeHistory(items, hasOlder ? prompt : null);
   return {
     text,
     agent: lastChoice(newest, "agent"),

@@ -90,7 +90,7 @@ export const triggerKey = (of: Pick<Fire, "projectId" | "triggerSlug">): string 
   `${of.projectId}/${of.triggerSlug ?? ""}`;
 
 /** What makes two fires the same one; null: nothing does. A person's replay is never the same as another fire. */
-export const identityOf = (
+export const fireIdentity = (
   fire: Pick<Fire, "projectId" | "triggerSlug" | "kind" | "deliveryId" | "scheduledFor">,
 ): string | null => {
   if (fire.kind === "cron") return JSON.stringify([fire.projectId, fire.triggerSlug, fire.scheduledFor]);
@@ -100,7 +100,7 @@ export const identityOf = (
 };
 
 export const newIdentity = (fire: NewFire): string | null =>
-  fire.replayOf === null ? identityOf(fire) : null;
+  fire.replayOf === null ? fireIdentity(fire) : null;
 
 /** A fire's row before anything became of it. `retried`: the row it has already. */
 const rowOf = (fire: NewFire, { retried, replayOf }: FormerRows): PlannedFire => ({
@@ -182,7 +182,7 @@ class Planner {
     this.#lastFired = new Map(facts.lastFired);
     this.#children = new Map(facts.liveChildren);
     for (const fire of facts.known) {
-      const identity = identityOf(fire);
+      const identity = fireIdentity(fire);
       if (identity !== null) this.#known.set(identity, fire);
     }
     for (const waiting of facts.waitingCron) this.#waitingCron.set(triggerKey(waiting), waiting.id);
@@ -283,7 +283,7 @@ class Planner {
 
   #write(row: PlannedFire): void {
     const isInstant = row.kind === "cron" && row.replayOf === null;
-    const identity = row.answersDelivery || isInstant ? identityOf(row) : null;
+    const identity = row.answersDelivery || isInstant ? fireIdentity(row) : null;
     const known = identity === null ? undefined : this.#known.get(identity);
     const former = this.#fires.get(row.id) ?? (known?.id === row.id ? known : undefined);
     requireMove(former?.status ?? "new", row.status);

@@ -1,8 +1,8 @@
-import { attachmentsOf } from "../../domain/conversation/conversation.ts";
+import { attachmentIds } from "../../domain/conversation/conversation.ts";
 import type { Item } from "../ports/sessions/conversations.ts";
 
 /** The ids of the attachments that these messages of people have. */
 export const attachedTo = (items: readonly Item[]): readonly string[] =>
   items
     .filter(({ kind, role }) => kind === "message" && role === "user")
-    .flatMap(({ content }) => attachmentsOf(content));
+    .flatMap(({ content }) => attachmentIds(content));

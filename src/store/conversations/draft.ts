@@ -7,7 +7,7 @@ import {
   type Author,
   isClosed,
   NO_USAGE,
-  textOf,
+  contentText,
   type Usage,
 } from "../../domain/conversation/conversation.ts";
 import { firstSentence, shortRequest } from "../../domain/conversation/row-texts.ts";
@@ -37,7 +37,7 @@ export interface Note {
 }
 
 /** The part of an item that has no column of its own. */
-export const recordOf = ({
+export const itemRecord = ({
   id: _id,
   seq: _seq,
   place: _place,
@@ -51,7 +51,7 @@ export const recordOf = ({
 }: Item) => record;
 
 /** The size of an item's record, in bytes. */
-export const bytesOf = (item: Item): number => Buffer.byteLength(JSON.stringify(recordOf(item)));
+export const itemBytes = (item: Item): number => Buffer.byteLength(JSON.stringify(itemRecord(item)));
 
 /** A record without content has at most this many bytes. Removing the content of a smaller one makes no room. */
 export const STRIPPED_MAX = 4096;
@@ -80,7 +80,7 @@ const inAgentOrder = (items: Iterable<Item>, sandboxId: string, from: number): r
 /** The first sentence of a whole message of the agent itself, not of a subagent. */
 const sentenceIn = ({ kind, role, status, parentId, content }: ItemVersion): string | null =>
   kind === "message" && role === "agent" && parentId === null && isClosed(status)
-    ? firstSentence(textOf(content))
+    ? firstSentence(contentText(content))
     : null;
 
 const stateOf = ({ turn, usage, held }: Conversation) => ({ turn, usage, held });
@@ -158,13 +158,13 @@ export class ConversationDraft {
     const seq = this.#after.seq + 1;
     const place = former === undefined || moves ? seq : former.place;
     const whole: Item = { ...version, seq, place };
-    const item = bytesOf(whole) > ITEM_KEPT_MAX ? stripped(whole) : whole;
+    const item = itemBytes(whole) > ITEM_KEPT_MAX ? stripped(whole) : whole;
     this.#hold(item);
     this.#written.add(item.id);
     this.#changes.push({ type: "item", seq, item });
     this.#after = { ...this.#after, seq, lastSentence: sentenceIn(item) ?? this.#after.lastSentence };
     this.#count(former, item);
-    this.resize(bytesOf(item) - (former === undefined ? 0 : bytesOf(former)));
+    this.resize(itemBytes(item) - (former === undefined ? 0 : itemBytes(former)));
   }
 
   #count(former: Item | undefined, item: Item): void {

@@ -13,7 +13,7 @@ import { BadCursor } from "../ports/errors.ts";
 const PLACE = /^[1-9]\d{0,8}$/;
 
 /** Reads a cursor of `pageOfItems`. Null stays null. */
-export const placeOf = (cursor: string | null): Effect.Effect<number | null, BadCursor> => {
+export const readItemPlace = (cursor: string | null): Effect.Effect<number | null, BadCursor> => {
   if (cursor === null) return Effect.succeed(null);
   return PLACE.test(cursor) ? Effect.succeed(Number(cursor)) : Effect.fail(new BadCursor({ cursor }));
 };
@@ -29,7 +29,7 @@ export const pageOfItems = (
 };
 
 /** @param items those with a version above `seq`, in order, at most `limit`. */
-export const changesOf = (
+export const conversationChanges = (
   conversation: Conversation,
   items: readonly Item[],
   { seq, limit }: { readonly seq: number; readonly limit: number },

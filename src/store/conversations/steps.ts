@@ -20,7 +20,7 @@ export type ConversationStep = Change<ConversationSnapshot, ConversationEvent, C
 const START = conversation.start({}).snapshot;
 
 /** A stored snapshot. One that was stored before the machine had a field gets that field's first value. */
-export const snapshotOf = (
+export const storedSnapshot = (
   state: ConversationSnapshot["state"],
   context: Partial<ConversationSnapshot["context"]>,
 ): ConversationSnapshot => ({ state, context: { ...START.context, ...context } });

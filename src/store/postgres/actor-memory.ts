@@ -8,7 +8,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import type { Fragment } from "effect/sql/Statement";
 import type { Named, Snapshot } from "../../machines/step.ts";
-import { transitionOf } from "../../machines/transition.ts";
+import { transitionRow } from "../../machines/transition.ts";
 import type { PlacelessEvent } from "../event-rows.ts";
 import { Fenced, type CapReached, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
@@ -18,7 +18,7 @@ import {
   noteCrash,
   outboxParts,
   pendingColumn,
-  pendingOf,
+  pendingCommands,
   removeCommands,
   unsettledActors,
 } from "./outbox.ts";
@@ -95,11 +95,11 @@ export const makeActorMemory = Effect.fnUntraced(function* <
       WITH saved AS (
         UPDATE ${into} SET ${sql.update(set)}, version = version + 1${assignments}
         WHERE ${key} = ${id} AND version = ${version} RETURNING ${sql.literal(table.returning)}
-      )${keeping(sql, transitionOf(change), { ...actor, version: version + 1, given: "saved" })}${outbox.parts}${news}
+      )${keeping(sql, transitionRow(change), { ...actor, version: version + 1, given: "saved" })}${outbox.parts}${news}
       SELECT saved.*, ${outbox.ids} AS added FROM saved`;
     if (saved === undefined) return yield* new Fenced({ id });
     yield* finish(saved);
-    return { version: version + 1, pending: pendingOf(change.commands, saved.added) };
+    return { version: version + 1, pending: pendingCommands(change.commands, saved.added) };
   });
 
   const memory: Memory<S, Event, Command> = {

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { pageOf, positionOf, type Position } from "../cursor.ts";
+import { cutPage, readCursor, type Position } from "../cursor.ts";
 import { Audit, type AuditEvent, type AuditRequest, type NewAuditEvent } from "../ports/audit.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
@@ -64,8 +64,8 @@ export const pageRows = (sql: SqlClient.SqlClient, request: AuditRequest, positi
 
 const makeList = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (request: AuditRequest) {
-    const rows = yield* pageRows(sql, request, yield* positionOf(request.cursor)).pipe(plannedAnew);
-    return pageOf(rows.map(eventOf), request.limit, ({ at: instant, id }) => ({ at: instant, id }));
+    const rows = yield* pageRows(sql, request, yield* readCursor(request.cursor)).pipe(plannedAnew);
+    return cutPage(rows.map(eventOf), request.limit, ({ at: instant, id }) => ({ at: instant, id }));
   }, stored("audit.list"));
 
 export const layer = Layer.effect(

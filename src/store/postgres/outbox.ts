@@ -42,12 +42,12 @@ export const appendFor = <Command>(
     Effect.map((rows) => {
       // Identity values rise in order of insertion. RETURNING guarantees no order.
       const ids = rows.map(({ id }) => id).toSorted((a, b) => Number(BigInt(a) - BigInt(b)));
-      return pendingOf(change.commands, ids);
+      return pendingCommands(change.commands, ids);
     }),
   );
 
 /** Commands with their ids, both in the order in which they are performed. */
-export const pendingOf = <Command>(
+export const pendingCommands = <Command>(
   commands: readonly Command[],
   ids: readonly string[],
 ): readonly PendingCommand<Command>[] =>

@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import { thrownText } from "../../ground/thrown.ts";
 import { open } from "./connection/connection.ts";
-import { sqlErrorOf } from "./connection/errors.ts";
+import { namedSqlError } from "./connection/errors.ts";
 import { parameter } from "./connection/values.ts";
 import { KEY_CHECK } from "./projects/secrets.ts";
 
@@ -61,7 +61,7 @@ const connect = (url: string): Effect.Effect<Query, RowsFailed, Scope.Scope> =>
           Effect.runPromise(
             connection.query(text, values.map(parameter), false).pipe(
               Effect.map(({ rows }) => rows as readonly Row[]),
-              Effect.mapError(sqlErrorOf),
+              Effect.mapError(namedSqlError),
             ),
           ),
     ),

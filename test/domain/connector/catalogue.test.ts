@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import {
   cataloguePin,
-  changesOf,
+  catalogueChanges,
   presentCatalogue,
   readCatalogue,
   TOOLS_LIMIT,
@@ -45,7 +45,7 @@ test.each([
   const accepted = catalogue(tool("a"), tool("b"));
   const latest = catalogue(changed, tool("b"), tool("c"));
   expect(usableTools(accepted, latest).map(({ name }) => name)).toEqual(["b"]);
-  expect(changesOf(accepted, latest)).toEqual({ added: ["c"], changed: ["a"], removed: [] });
+  expect(catalogueChanges(accepted, latest)).toEqual({ added: ["c"], changed: ["a"], removed: [] });
 });
 
 test("uses no tool of a catalogue that was not accepted", () => {
@@ -53,7 +53,11 @@ test("uses no tool of a catalogue that was not accepted", () => {
 });
 
 test("notices a tool that is gone", () => {
-  expect(changesOf(catalogue(tool("a")), catalogue())).toEqual({ added: [], changed: [], removed: ["a"] });
+  expect(catalogueChanges(catalogue(tool("a")), catalogue())).toEqual({
+    added: [],
+    changed: [],
+    removed: ["a"],
+  });
 });
 
 test.each([

@@ -6,7 +6,7 @@ import {
   grantPlace,
   mustRenew,
   readGrant,
-  secretsOf,
+  grantSecrets,
   type Grant,
 } from "../../../src/domain/connector/connector-grant.ts";
 import { sealSecret, unsealSecret } from "../../../src/domain/secret/secret.ts";
@@ -55,7 +55,7 @@ test("reads what it wrote, and nothing else", () => {
 });
 
 test("names everything that must be masked", () => {
-  expect(secretsOf(GRANT)).toEqual(["the-access-token", "the-refresh-token", "the-secret"]);
+  expect(grantSecrets(GRANT)).toEqual(["the-access-token", "the-refresh-token", "the-secret"]);
 });
 
 test.each([

@@ -3,7 +3,7 @@ import * as Result from "effect/Result";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  requestOf,
+  operationRequest,
   type HttpOperation,
   type HttpParameter,
 } from "../../../src/domain/connector/http-operation.ts";
@@ -41,13 +41,13 @@ const ISSUE = operation({
 });
 
 const made = (one: HttpOperation, given: object, base = BASE) => {
-  const read = requestOf(base, one, given as Record<string, unknown>);
+  const read = operationRequest(base, one, given as Record<string, unknown>);
   if (Result.isFailure(read)) throw new Error(read.failure);
   return read.success;
 };
 
 const refusal = (one: HttpOperation, given: object): string => {
-  const read = requestOf(BASE, one, given as Record<string, unknown>);
+  const read = operationRequest(BASE, one, given as Record<string, unknown>);
   return Result.isFailure(read) ? read.failure : "";
 };
 
@@ -179,7 +179,7 @@ describe("an argument", () => {
       fc.property(
         fc.record({ id: value, format: value, q: value, tag: value }, { requiredKeys: [] }),
         (given) => {
-          const read = requestOf(BASE, ISSUE, given);
+          const read = operationRequest(BASE, ISSUE, given);
           if (Result.isFailure(read)) return;
           const { url, headers } = read.success;
           const { origin, pathname, hash, searchParams } = new URL(url);

@@ -3,7 +3,7 @@ import {
   coversUrl,
   readChallenge,
   resourceMetadataUrls,
-  resourceOf,
+  defaultResource,
   serverMetadataUrls,
 } from "../../../src/domain/connector/protected-resource.ts";
 
@@ -45,5 +45,5 @@ test.each([
 });
 
 test("names a server without metadata by its URL", () => {
-  expect(resourceOf("https://a.example/mcp?x=1")).toBe("https://a.example/mcp?x=1");
+  expect(defaultResource("https://a.example/mcp?x=1")).toBe("https://a.example/mcp?x=1");
 });

@@ -3,7 +3,7 @@ import { OUTPUT_INLINE_MAX, type ToolCall } from "../../../src/domain/conversati
 import {
   HISTORY_BYTES_MAX,
   HISTORY_ITEMS_MAX,
-  historyOf,
+  makeHistory,
   tooOld,
   type Remembered,
 } from "../../../src/domain/conversation/history.ts";
@@ -51,10 +51,10 @@ const used = (output: string, fields: Partial<ToolCall> = {}) =>
   });
 const ownSummary = (words: string) => item({ kind: "note", content: text(words) });
 const textsOf = (items: readonly Remembered[], older: Remembered | null = null) =>
-  historyOf(items, older)?.items.map((one) => one.text);
+  makeHistory(items, older)?.items.map((one) => one.text);
 
 test("has what people and the agent said and what its tools printed, in order", () => {
-  const history = historyOf(
+  const history = makeHistory(
     [
       asked("Look.", { agent: "build", content: [...text("Look."), FILE] }),
       used("a.txt"),
@@ -103,7 +103,7 @@ test("leaves out what the runtime never had, thoughts, requests, notes and what 
     item({ kind, role: kind === "note" ? null : "agent", content: text("No.") }),
   );
   const inner = said("inner", { parentId: "task" });
-  expect(historyOf([...unseen, ...others, inner, said("")], null)).toBeNull();
+  expect(makeHistory([...unseen, ...others, inner, said("")], null)).toBeNull();
   expect(textsOf([asked("Now."), ...unseen, ...others, inner])).toEqual(["Now."]);
 });
 
@@ -111,7 +111,7 @@ test("closes what was open", () => {
   const open = (["pending", "running", "lost", "interrupted"] as const).map((status) =>
     said("I beg", { status }),
   );
-  expect(historyOf(open, null)?.items.map(({ status }) => status)).toEqual(open.map(() => "interrupted"));
+  expect(makeHistory(open, null)?.items.map(({ status }) => status)).toEqual(open.map(() => "interrupted"));
 });
 
 test("says where an output is not whole, and not where the runtime itself has cut it", () => {
@@ -121,7 +121,7 @@ test("says where an output is not whole, and not where the runtime itself has cu
     used("cut by opencode", { truncated: true }),
     { ...used(""), pruned: true },
   ];
-  expect(historyOf(items, null)?.items.map(({ tool }) => tool?.output)).toEqual([
+  expect(makeHistory(items, null)?.items.map(({ tool }) => tool?.output)).toEqual([
     `${whole}\n[The rest of this output is left out.]`,
     "cut by opencode",
     "[This output is no longer kept.]",
@@ -131,7 +131,7 @@ test("says where an output is not whole, and not where the runtime itself has cu
 test("begins at the summary by which the runtime replaced the conversation, with the newest items before it", () => {
   const before = Array.from({ length: 100 }, (_, n) => said(`${n} ${"x".repeat(2000)}`));
   const items = [asked("First."), ...before, ownSummary("It went well."), said("And on.")];
-  const history = historyOf(items, asked("Never."));
+  const history = makeHistory(items, asked("Never."));
   expect(history?.summary).toBe("It went well.");
   const kept = history?.items.map((one) => one.text.split(" ")[0]);
   expect(kept?.slice(-3)).toEqual(["98", "99", "And"]);
@@ -141,7 +141,7 @@ test("begins at the summary by which the runtime replaced the conversation, with
 
 test("has the newest items within its limits, and a summary of the others", () => {
   const many = Array.from({ length: HISTORY_ITEMS_MAX + 50 }, (_, n) => said(`number ${n}.`));
-  const history = historyOf([asked("First."), ...many], null);
+  const history = makeHistory([asked("First."), ...many], null);
   expect(history?.items).toHaveLength(HISTORY_ITEMS_MAX);
   expect(history?.items.at(-1)?.text).toBe(`number ${HISTORY_ITEMS_MAX + 49}.`);
   expect(history?.summary).toContain("Ada: First.");
@@ -150,14 +150,14 @@ test("has the newest items within its limits, and a summary of the others", () =
   expect(tooOld([asked("First."), ...many])).toBe(51);
 
   const large = Array.from({ length: 50 }, (_, n) => used(`${n} ${"y".repeat(60 * 1024)}`));
-  const bounded = historyOf(large, asked("First."));
+  const bounded = makeHistory(large, asked("First."));
   const bytes = Buffer.byteLength(JSON.stringify(bounded?.items));
   expect(bytes).toBeLessThan(HISTORY_BYTES_MAX + 100);
   expect(bytes).toBeGreaterThan(HISTORY_BYTES_MAX - 70 * 1024);
   expect(bounded?.items.at(-1)?.tool?.output).toContain("49 y");
   expect(bounded?.summary).toMatch(/Ada: First\.\n\n\[Earlier entries are left out here\.\].*You used bash/s);
 
-  const own = historyOf([asked("First."), ownSummary("It went well."), ...large], null);
+  const own = makeHistory([asked("First."), ownSummary("It went well."), ...large], null);
   expect(own?.summary).toMatch(/^It went well\..*You used bash/s);
   expect(own?.summary).not.toContain("First.");
 });

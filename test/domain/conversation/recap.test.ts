@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RECAP_MAX, recapOf, type Recalled } from "../../../src/domain/conversation/recap.ts";
+import { RECAP_MAX, makeRecap, type Recalled } from "../../../src/domain/conversation/recap.ts";
 
 const ADA = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;
 const at = (minute: number) => Date.UTC(2026, 10, 20, 12, minute);
@@ -25,7 +25,7 @@ const tool = { name: "bash", kind: "execute", input: { secret: "input" }, output
 
 /** The entries below the introduction. */
 const entries = (items: readonly Recalled[], hasGap = false) =>
-  recapOf(items, hasGap)?.split("\n\n").slice(1);
+  makeRecap(items, hasGap)?.split("\n\n").slice(1);
 
 test("tells what people and the agent said, what it did, asked and planned", () => {
   const items = [
@@ -67,20 +67,20 @@ test("tells what people and the agent said, what it did, asked and planned", () 
 const file = { type: "file", name: "plan.pdf", media_type: "application/pdf", attachment_id: null } as const;
 
 test("is nothing without an item that a runtime had", () => {
-  expect(recapOf([], false)).toBeNull();
+  expect(makeRecap([], false)).toBeNull();
   const unseen = (["queued", "sending", "cancelled"] as const).map((status) => asked("Later.", { status }));
-  expect(recapOf(unseen, false)).toBeNull();
+  expect(makeRecap(unseen, false)).toBeNull();
   expect(entries([asked("Now."), ...unseen])).toHaveLength(1);
 });
 
 test("leaves out what subagents did, and notes", () => {
   const inner = item({ parentId: "task", content: text("inner") });
-  expect(recapOf([inner, item({ kind: "note", content: text("A note.") })], false)).toBeNull();
+  expect(makeRecap([inner, item({ kind: "note", content: text("A note.") })], false)).toBeNull();
 });
 
 test("keeps the first message and the newest entries in bounded space, and says that there are others", () => {
   const many = Array.from({ length: 900 }, (_, n) => asked(`${n}: ${"é".repeat(100)}`));
-  const recap = recapOf(many, false) ?? "";
+  const recap = makeRecap(many, false) ?? "";
   expect(Buffer.byteLength(recap)).toBeLessThanOrEqual(RECAP_MAX);
   expect(Buffer.byteLength(recap)).toBeGreaterThan(RECAP_MAX - 400);
   const told = recap.split("\n\n").slice(1);
@@ -90,10 +90,10 @@ test("keeps the first message and the newest entries in bounded space, and says 
     expect.stringContaining("Ada: 899: "),
   ]);
   expect(entries([asked("First."), asked("Last.")], true)).toHaveLength(3);
-  const long = recapOf([asked("x".repeat(130_000)), ...many], false) ?? "";
+  const long = makeRecap([asked("x".repeat(130_000)), ...many], false) ?? "";
   expect(Buffer.byteLength(long)).toBeLessThanOrEqual(RECAP_MAX);
   expect(long).toContain("x [cut]");
   const plan = Array.from({ length: 2000 }, () => ({ text: "é".repeat(900), status: "pending" as const }));
-  const planned = recapOf([item({ kind: "plan", plan }), ...many], false) ?? "";
+  const planned = makeRecap([item({ kind: "plan", plan }), ...many], false) ?? "";
   expect(Buffer.byteLength(planned)).toBeLessThanOrEqual(RECAP_MAX);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { NO_USAGE } from "../../../src/domain/conversation/conversation.ts";
-import { addUsage, dayOf, oneCount, usageSince } from "../../../src/domain/conversation/usage.ts";
+import { addUsage, utcDay, oneCount, usageSince } from "../../../src/domain/conversation/usage.ts";
 
 const usage = { input_tokens: 1, output_tokens: 2, cached_tokens: 3, cost_usd: 0.1 };
 
@@ -43,5 +43,5 @@ test("counts a call once: what passed the service wins over what the runtime rep
 });
 
 test("names days in UTC", () => {
-  expect(dayOf(Date.UTC(2026, 1, 1) - 1)).toBe("2026-01-31");
+  expect(utcDay(Date.UTC(2026, 1, 1) - 1)).toBe("2026-01-31");
 });

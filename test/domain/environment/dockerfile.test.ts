@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   hereDocumentLine,
   parseDockerfile,
-  referenceOf,
+  fromReference,
 } from "../../../src/domain/environment/dockerfile.ts";
 
 /** Line and keyword of each instruction, by stage. */
@@ -63,7 +63,7 @@ describe("a Dockerfile", () => {
 
   it("names its base without flags", () => {
     const parsed = parseDockerfile("FROM --platform=linux/amd64 host.example/a:1 AS x\n");
-    expect(parsed.kind === "stages" ? parsed.stages.map(([from]) => referenceOf(from)) : []).toEqual([
+    expect(parsed.kind === "stages" ? parsed.stages.map(([from]) => fromReference(from)) : []).toEqual([
       "host.example/a:1",
     ]);
   });

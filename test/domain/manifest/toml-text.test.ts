@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { spliced, statementsOf } from "../../../src/domain/manifest/toml-text.ts";
+import { spliced, readStatements } from "../../../src/domain/manifest/toml-text.ts";
 
 const TEXT = `\ufeff# "no [value]
 a.b = [ # ]
@@ -17,7 +17,7 @@ const at = (from: number, to: number, text: string) => ({ from, to, text });
 
 describe("the statements of a document", () => {
   it("have their paths and their places, whatever strings and comments hold", () => {
-    const found = statementsOf(TEXT).map((statement) => [
+    const found = readStatements(TEXT).map((statement) => [
       statement.path.join("/"),
       statement.kind === "pair"
         ? TEXT.slice(statement.valueFrom, statement.valueTo)

@@ -7,7 +7,7 @@ import {
   namedFirst,
   PART_BYTES,
   PART_ITEMS,
-  partsOf,
+  missingParts,
   Reasons,
   SMALL_BYTES,
   SMALL_PACK_BYTES,
@@ -52,7 +52,7 @@ test("small commits come first, then small files by size, then all that is large
     ref("mid", { size: 90 }),
     ref("short", { size: 7 }),
   ];
-  expect(names(partsOf({ items, commits }, EMPTY))).toEqual([
+  expect(names(missingParts({ items, commits }, EMPTY))).toEqual([
     "short",
     "mid",
     "a",
@@ -65,12 +65,12 @@ test("small commits come first, then small files by size, then all that is large
 
 test("a part has a limit of bytes and of paths, and a larger file is a part of its own", () => {
   const many = Array.from({ length: PART_ITEMS + 1 }, (_, at) => file(`f${at}`, 1));
-  expect(partsOf({ items: many, commits: [] }, EMPTY).map((part) => names([part]).length)).toEqual([
+  expect(missingParts({ items: many, commits: [] }, EMPTY).map((part) => names([part]).length)).toEqual([
     PART_ITEMS,
     1,
   ]);
   const large = [file("x", PART_BYTES), file("y", PART_BYTES + 1), file("z", 1)];
-  expect(partsOf({ items: large, commits: [] }, EMPTY).map((part) => names([part]))).toEqual([
+  expect(missingParts({ items: large, commits: [] }, EMPTY).map((part) => names([part]))).toEqual([
     ["z"],
     ["x"],
     ["y"],
@@ -86,11 +86,11 @@ test("stored contents are not asked for, equal contents once, and no pack of a r
     file("twin", 10, { object: id("new") }),
   ];
   const commits = [ref("kept"), ref("renamed", { commit: id("kept") }), ref("same", { within: "kept" })];
-  expect(names(partsOf({ items, commits }, stock))).toEqual(["new"]);
+  expect(names(missingParts({ items, commits }, stock))).toEqual(["new"]);
 });
 
 test("a part is divided until one path is left, and a ref is not divided", () => {
-  const [part] = partsOf({ items: [file("a"), file("b"), file("c")], commits: [] }, EMPTY);
+  const [part] = missingParts({ items: [file("a"), file("b"), file("c")], commits: [] }, EMPTY);
   expect(halves(part as Part).map((half) => names([half]))).toEqual([["a"], ["b", "c"]]);
   expect(halves({ type: "items", items: [file("a")], bytes: 10 })).toEqual([]);
   expect(halves({ type: "commits", commits: ref("x"), bytes: 1 })).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
-  messageOf,
+  outboundMessage,
   testMessage,
   type SourceEvent,
 } from "../../../src/features/notifications/rules/outbound-event.ts";
@@ -15,12 +15,13 @@ const event = (type: string, data: SourceEvent["data"], sessionId: string | null
   data,
 });
 
-const idOf = (cursor: string, at = 1000) => messageOf({ ...event("queue.full", {}), cursor, at }, place)?.id;
+const idOf = (cursor: string, at = 1000) =>
+  outboundMessage({ ...event("queue.full", {}), cursor, at }, place)?.id;
 
 describe("the message of an event", () => {
   it("has codes and ids, and no text of a failure", () => {
     const failure = { code: "boot_failed", message: "canary text" };
-    const message = messageOf(event("session.status", { status: "failed", failure }), place);
+    const message = outboundMessage(event("session.status", { status: "failed", failure }), place);
     expect(message).toMatchObject({
       type: "session.failed",
       at: 1000,
@@ -31,18 +32,18 @@ describe("the message of an event", () => {
 
   it("leaves out texts where a code is expected", () => {
     const data = { fire_id: "f1", trigger_slug: "t", reason: "x".repeat(201) };
-    expect(messageOf(event("fire.failed", data, null), place)?.data).toMatchObject({ reason: null });
+    expect(outboundMessage(event("fire.failed", data, null), place)?.data).toMatchObject({ reason: null });
   });
 
   it.each(["session.turn", "sandbox.status", "trigger.fired", "change_request.updated", "webhook.test"])(
     "does not exist for %s",
     (type) => {
-      expect(messageOf(event(type, {}), place)).toBe(null);
+      expect(outboundMessage(event(type, {}), place)).toBe(null);
     },
   );
 
   it("does not exist for a session that runs", () => {
-    expect(messageOf(event("session.status", { status: "running" }), place)).toBe(null);
+    expect(outboundMessage(event("session.status", { status: "running" }), place)).toBe(null);
   });
 
   it("has the same id each time, and another one for another event", () => {

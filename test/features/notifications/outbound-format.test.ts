@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { OutboundMessage } from "../../../src/features/notifications/rules/outbound-event.ts";
-import { bodyOf } from "../../../src/features/notifications/rules/outbound-format.ts";
+import { formattedBody } from "../../../src/features/notifications/rules/outbound-format.ts";
 
 const message = (project_name: string): OutboundMessage => ({
   id: "evt_1",
@@ -11,10 +11,10 @@ const message = (project_name: string): OutboundMessage => ({
 
 it("escapes what Slack and Discord would obey, and makes one line of a name", () => {
   const hostile = message("<!channel>\n@everyone [x](https://evil) *b*");
-  expect(JSON.parse(bodyOf("slack", hostile))).toEqual({
+  expect(JSON.parse(formattedBody("slack", hostile))).toEqual({
     text: "&lt;!channel&gt; @everyone [x](https://evil) *b*: the queue is full (2). <https://p/#/x|Open>",
   });
-  const { content, allowed_mentions: mentions } = JSON.parse(bodyOf("discord", hostile)) as Record<
+  const { content, allowed_mentions: mentions } = JSON.parse(formattedBody("discord", hostile)) as Record<
     string,
     unknown
   >;
@@ -23,14 +23,17 @@ it("escapes what Slack and Discord would obey, and makes one line of a name", ()
 });
 
 it("writes the standard body the same each time", () => {
-  expect(bodyOf("standard", message("a"))).toBe(
+  expect(formattedBody("standard", message("a"))).toBe(
     '{"type":"queue.full","timestamp":"1970-01-01T00:00:00.000Z","data":{"project_name":"a","limit":2,"url":"https://p/#/x"}}',
   );
 });
 
 const told = (data: OutboundMessage["data"]) =>
-  (JSON.parse(bodyOf("slack", { id: "e", type: "session.turn_ended", at: 0, data })) as { text: string })
-    .text;
+  (
+    JSON.parse(formattedBody("slack", { id: "e", type: "session.turn_ended", at: 0, data })) as {
+      text: string;
+    }
+  ).text;
 
 it("says how a turn ended, and in which session", () => {
   const ended = { project_name: "a", session_name: "Fix <it>", change_request: null, code: null, url: "u" };

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import {
   retryAfterMs,
-  verdictOf,
+  tryVerdict,
   type TryOutcome,
 } from "../../../src/features/notifications/rules/outbound-tries.ts";
 
@@ -13,7 +13,7 @@ const answered = (status: number | null, retryAfter: number | null = null): TryO
   retryAfterMs: retryAfter,
 });
 const after = (tries: number, outcome = answered(500), jitter = 0.5) => {
-  const verdict = verdictOf(outcome, { tries, now: 0, jitter });
+  const verdict = tryVerdict(outcome, { tries, now: 0, jitter });
   return verdict.is === "again" ? verdict.dueAt / 1000 : verdict.is;
 };
 

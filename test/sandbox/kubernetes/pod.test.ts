@@ -2,9 +2,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import { type PodOptions, podOf } from "../../../src/sandbox/kubernetes/pod.ts";
+import { type PodOptions, newPod } from "../../../src/sandbox/kubernetes/pod.ts";
 import { policyProblems } from "../../../src/sandbox/kubernetes/policies.ts";
-import { obstacleOf } from "../../../src/sandbox/kubernetes/verdict.ts";
+import { podObstacle } from "../../../src/sandbox/kubernetes/verdict.ts";
 import { secretMark } from "../../../src/sandbox/remote/keys.ts";
 import { specOf } from "../../conformance/sandbox.ts";
 import { podFaults } from "../../support/cluster/schema.ts";
@@ -22,10 +22,10 @@ const OPTIONS: PodOptions = {
 describe("a sandbox's Pod", () => {
   it("names the runtime class and the pull secrets, if the operator does", () => {
     const spec = specOf(randomUUID());
-    const plain = podOf(OPTIONS, spec).spec ?? {};
+    const plain = newPod(OPTIONS, spec).spec ?? {};
     expect(plain).not.toHaveProperty("runtimeClassName");
     expect(plain).not.toHaveProperty("imagePullSecrets");
-    const pod = podOf({ ...OPTIONS, runtimeClass: "gvisor", pullSecrets: ["one", "two"] }, spec);
+    const pod = newPod({ ...OPTIONS, runtimeClass: "gvisor", pullSecrets: ["one", "two"] }, spec);
     expect(pod.spec).toMatchObject({
       runtimeClassName: "gvisor",
       imagePullSecrets: [{ name: "one" }, { name: "two" }],
@@ -45,8 +45,8 @@ describe("a sandbox's Pod", () => {
     ["OutOfmemory", "Node didn't have enough resource: memory", true],
     ["OutOfpods", "Node didn't have enough resource: pods", true],
   ])("has no room at a node that says %s", (reason, message, isRoom) => {
-    const pod = { ...podOf(OPTIONS, specOf(randomUUID())), status: { phase: "Failed", reason, message } };
-    expect(obstacleOf(pod)).toMatchObject({ isRoom, message: expect.stringContaining(message) });
+    const pod = { ...newPod(OPTIONS, specOf(randomUUID())), status: { phase: "Failed", reason, message } };
+    expect(podObstacle(pod)).toMatchObject({ isRoom, message: expect.stringContaining(message) });
   });
 });
 

@@ -9,7 +9,13 @@ import type { V1PodStatus } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { Cluster } from "../../../src/sandbox/kubernetes/cluster.ts";
 import { SILENT_MS } from "../../../src/sandbox/kubernetes/heard.ts";
-import { HEARD_ANNOTATION, LABELS, podName, podOf, secretOf } from "../../../src/sandbox/kubernetes/pod.ts";
+import {
+  HEARD_ANNOTATION,
+  LABELS,
+  podName,
+  newPod,
+  startKeySecret,
+} from "../../../src/sandbox/kubernetes/pod.ts";
 import { strayPods } from "../../../src/sandbox/kubernetes/strays.ts";
 import { sandboxKeys } from "../../../src/sandbox/remote/keys.ts";
 import { specOf } from "../../conformance/sandbox.ts";
@@ -60,7 +66,7 @@ interface Wish {
 /** A Pod with its Secret, as a service leaves it. @returns its name */
 const leave = ({ heardMs, installationId = randomUUID(), madeMs, status, name }: Wish): string => {
   const spec = specOf(randomUUID());
-  const pod = podOf(
+  const pod = newPod(
     {
       secret,
       installationId,
@@ -75,7 +81,7 @@ const leave = ({ heardMs, installationId = randomUUID(), madeMs, status, name }:
   const annotations = heardMs === null ? {} : { [HEARD_ANNOTATION]: new Date(heardMs).toISOString() };
   const metadata = { ...pod.metadata, annotations, name: name ?? podName(spec.id) };
   const made = server.store.create("pods", { ...pod, metadata } as Stored);
-  server.store.create("secrets", secretOf(made, spec.id, sandboxKeys(secret, spec.id)) as Stored);
+  server.store.create("secrets", startKeySecret(made, spec.id, sandboxKeys(secret, spec.id)) as Stored);
   server.store.update(
     "pods",
     metadata.name,

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { open } from "../../../src/store/postgres/connection/connection.ts";
-import { sqlErrorOf } from "../../../src/store/postgres/connection/errors.ts";
+import { namedSqlError } from "../../../src/store/postgres/connection/errors.ts";
 import { parameter } from "../../../src/store/postgres/connection/values.ts";
 
 export interface Bare {
@@ -18,7 +18,9 @@ export interface Bare {
 /** Opens a connection without limits. */
 export const connectBare = async (url: string, applicationName = "test"): Promise<Bare> => {
   const scope = Effect.runSync(Scope.make());
-  const words = Effect.mapError((error: Parameters<typeof sqlErrorOf>[0]) => sqlErrorOf(error).reason.cause);
+  const words = Effect.mapError(
+    (error: Parameters<typeof namedSqlError>[0]) => namedSqlError(error).reason.cause,
+  );
   const { connection } = await Effect.runPromise(
     open({ url, applicationName, statementTimeoutMs: 0 }, { idleInTransactionMs: 0 }).pipe(
       Scope.provide(scope),

@@ -47,7 +47,7 @@ import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
 import { BuildSite } from "../../../src/builder/site/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { SignInProviders, type SignInProvider } from "../../../src/sign-in/port.ts";
-import { providersOf } from "../../../src/sign-in/providers.ts";
+import { makeProviders } from "../../../src/sign-in/providers.ts";
 import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
@@ -254,7 +254,7 @@ const stage = Effect.fnUntraced(function* (
       singleRunner,
       outboundSender(config),
       modelServers(config),
-      Layer.succeed(SignInProviders, signIn ?? providersOf(config.signIn)),
+      Layer.succeed(SignInProviders, signIn ?? makeProviders(config.signIn)),
     ),
   );
   if (isPaused)

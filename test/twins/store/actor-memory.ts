@@ -1,7 +1,7 @@
 /** The memory of one kind of stored actor, in memory: see postgres/actor-memory.ts. */
 import * as Effect from "effect/Effect";
 import type { Named, Snapshot } from "../../../src/machines/step.ts";
-import { transitionOf } from "../../../src/machines/transition.ts";
+import { transitionRow } from "../../../src/machines/transition.ts";
 import { Fenced, type CapReached, type Change, type Memory } from "../../../src/store/ports/journal.ts";
 import type { StoredKind } from "../../../src/store/ports/transitions.ts";
 import type { Outbox, TableSet } from "./tables.ts";
@@ -34,7 +34,7 @@ export const makeActorMemory = <
     rows.set(id, saved);
     if (completes !== null) outbox.remove(id, [completes]);
     const pending = outbox.append(id, commands, now);
-    tables.keep({ kind, id }, transitionOf(change), version);
+    tables.keep({ kind, id }, transitionRow(change), version);
     finish(saved, change);
     return { version, pending };
   });

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { session as sessionMachine } from "../../../src/machines/session.ts";
 import {
-  identityOf,
+  fireIdentity,
   newIdentity,
   planAdmissions,
   triggerKey,
@@ -23,7 +23,7 @@ import {
 } from "../../../src/store/ports/triggers/admissions.ts";
 import type { Fire, NewFire } from "../../../src/store/ports/triggers/fires.ts";
 import type { Session } from "../../../src/store/ports/sessions/sessions.ts";
-import { firstTransition, originOf } from "../../../src/machines/transition.ts";
+import { firstTransition, sessionOrigin } from "../../../src/machines/transition.ts";
 import { queueInOrder, requireAllWait, takeOut } from "./queue.ts";
 import { liveChildrenOf } from "./sessions.ts";
 import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
@@ -55,7 +55,7 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
   };
   tables.sessions.set(session.id, { record, snapshot: START.snapshot, version: 1, provisionedAt: now });
   tables.sessionOutbox.append(session.id, START.commands, now);
-  const first = firstTransition(START, { now, detail: originOf(session) });
+  const first = firstTransition(START, { now, detail: sessionOrigin(session) });
   tables.keep({ kind: "session", id: session.id }, first, 1);
 };
 
@@ -85,7 +85,7 @@ const known = (tables: TableSet, fires: readonly NewFire[]): readonly Fire[] => 
     const answers =
       row.kind === "cron" ? row.replayOf === null && row.status !== "duplicate" : row.answersDelivery;
     if (!answers || !slugs.has(row.triggerSlug)) return false;
-    const identity = identityOf(row);
+    const identity = fireIdentity(row);
     return identity !== null && sought.has(identity);
   });
   return rows.map(fireOf);

@@ -11,7 +11,7 @@ import {
 import type { ConversationEvent } from "../../../src/machines/conversation-events.ts";
 import { ATTACHMENT_MAX } from "../../../src/domain/conversation/attachment.ts";
 import { attachedTo } from "../../../src/store/conversations/attached.ts";
-import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversations/draft.ts";
+import { itemBytes, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversations/draft.ts";
 import {
   closeItems,
   concerned,
@@ -22,8 +22,8 @@ import {
   noteReport,
   putPrompt,
 } from "../../../src/store/conversations/notes.ts";
-import { noteStep, snapshotOf, stepConcerns } from "../../../src/store/conversations/steps.ts";
-import { changesOf, pageOfItems, placeOf } from "../../../src/store/conversations/pages.ts";
+import { noteStep, storedSnapshot, stepConcerns } from "../../../src/store/conversations/steps.ts";
+import { conversationChanges, pageOfItems, readItemPlace } from "../../../src/store/conversations/pages.ts";
 import { sessionWaitingEvent } from "../../../src/store/event-rows.ts";
 import { cutBytes, storableReport } from "../../../src/store/conversations/reports.ts";
 import {
@@ -94,9 +94,9 @@ const makeRoom = (row: ConversationRow, draft: ConversationDraft): void => {
       isClosed(item.status) &&
       item.status !== "accepted" &&
       item.status !== "cancelled" &&
-      bytesOf(item) > STRIPPED_MAX,
+      itemBytes(item) > STRIPPED_MAX,
   );
-  const aged = oldest(large, bytesOf, draft.surplus);
+  const aged = oldest(large, itemBytes, draft.surplus);
   draft.know(aged);
   for (const { id } of aged) draft.strip(id);
 };
@@ -115,7 +115,7 @@ const open = (tables: TableSet, id: string, now: number): Conversation | null =>
   });
   const row = {
     conversation,
-    snapshot: snapshotOf("idle", {}),
+    snapshot: storedSnapshot("idle", {}),
     version: 1,
     turnToTell: null,
     items: new Map(),
@@ -298,14 +298,15 @@ export const layer = Layer.effect(
         ),
       note: (id, report) => Effect.sync(() => note(tables, id, report)),
       close: (id, end) => Effect.sync(() => close(tables, id, end)),
-      page: (id, { before, limit }) => Effect.map(placeOf(before), (place) => page(rowOf(id), place, limit)),
+      page: (id, { before, limit }) =>
+        Effect.map(readItemPlace(before), (place) => page(rowOf(id), place, limit)),
       changedAfter: (id, seq, limit) =>
         Effect.sync(() => {
           const row = rowOf(id);
           if (row === undefined) return null;
           const later = [...row.items.values()].filter((item) => item.seq > seq);
           const items = later.toSorted((a, b) => a.seq - b.seq).slice(0, limit);
-          return changesOf(row.conversation, items, { seq, limit });
+          return conversationChanges(row.conversation, items, { seq, limit });
         }),
       changed: (id) => tables.conversationsWaiting.wait(id),
       keepOutput: (id, output) => Effect.sync(() => keepOutput(tables, id, output)),

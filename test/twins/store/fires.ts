@@ -1,7 +1,7 @@
 /** Reads the ledger of fires and the queue in memory: see postgres/triggers/fires.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { hasRunFailed, outcomeOf } from "../../../src/domain/session/run-outcome.ts";
+import { hasRunFailed, runOutcome } from "../../../src/domain/session/run-outcome.ts";
 import { Fires, type Fire, type ShownFire } from "../../../src/store/ports/triggers/fires.ts";
 import { queueInOrder } from "./queue.ts";
 import { pageFrom } from "./pages.ts";
@@ -48,7 +48,7 @@ const shown = (tables: TableSet, fire: Fire): ShownFire => {
   const failureCode = failure?.code ?? null;
   return {
     ...fire,
-    outcome: outcomeOf({ status, failureCode, stopReason, lastTurn, isAtWork: turn !== "idle" }),
+    outcome: runOutcome({ status, failureCode, stopReason, lastTurn, isAtWork: turn !== "idle" }),
   };
 };
 

@@ -1,7 +1,7 @@
 /** Providers of models and what passed to them, in memory: see features/model-providers/sql. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { dayOf } from "../../../src/domain/conversation/usage.ts";
+import { utcDay } from "../../../src/domain/conversation/usage.ts";
 import {
   ModelProviders,
   NameTaken,
@@ -96,7 +96,7 @@ const usage = Layer.effect(
   Effect.map(Tables, (tables) => ({
     add: ({ sessionId, projectId, model, tokens, now }) =>
       Effect.sync(() => {
-        const day = dayOf(now);
+        const day = utcDay(now);
         const known = [...tables.modelUsage.values()].filter(
           (row) => row.sessionId === sessionId && row.day === day,
         );

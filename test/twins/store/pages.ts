@@ -1,6 +1,6 @@
 /** Pages of rows, as Postgres would answer them. */
 import * as Effect from "effect/Effect";
-import { pageOf, positionOf, type Position } from "../../../src/store/cursor.ts";
+import { cutPage, readCursor, type Position } from "../../../src/store/cursor.ts";
 import type { PageRequest } from "../../../src/store/ports/page.ts";
 
 const isBefore = (a: Position, b: Position): boolean => a.at < b.at || (a.at === b.at && a.id < b.id);
@@ -11,9 +11,9 @@ export const pageFrom = Effect.fnUntraced(function* <A>(
   { cursor, limit }: PageRequest,
   position: (row: A) => Position,
 ) {
-  const from = yield* positionOf(cursor);
+  const from = yield* readCursor(cursor);
   const ordered = rows
     .filter((row) => from === null || isBefore(position(row), from))
     .toSorted((a, b) => (isBefore(position(a), position(b)) ? 1 : -1));
-  return pageOf(ordered, limit, position);
+  return cutPage(ordered, limit, position);
 });

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { NO_USAGE, type Usage } from "../../../src/domain/conversation/conversation.ts";
-import { addUsage, dayOf } from "../../../src/domain/conversation/usage.ts";
+import { addUsage, utcDay } from "../../../src/domain/conversation/usage.ts";
 import { ProjectUsage, type DayUsage } from "../../../src/store/ports/projects/project-usage.ts";
 import type { Spent } from "../../../src/store/ports/sessions/conversations.ts";
 import { byRow } from "../../../src/store/spent.ts";
@@ -14,7 +14,7 @@ export const addSpent = (
   projectId: string,
   { now, spent }: { readonly now: number; readonly spent: readonly Spent[] },
 ): void => {
-  const day = dayOf(now);
+  const day = utcDay(now);
   const days = table.get(projectId) ?? new Map<string, Map<string, Usage>>();
   const models = days.get(day) ?? new Map<string, Usage>();
   for (const { model, usage } of byRow([...models.keys()], spent))

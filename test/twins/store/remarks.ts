@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import { changeRequestMoved } from "../../../src/features/change-requests/ports/change-request-steps.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
 import { Remarks, REMARKS_MAX, type Remark } from "../../../src/features/change-requests/ports/remarks.ts";
-import { pageOf, positionOf } from "../../../src/store/cursor.ts";
+import { cutPage, readCursor } from "../../../src/store/cursor.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 const oldestFirst = (one: Remark, other: Remark): number =>
@@ -51,12 +51,12 @@ export const layer = Layer.effect(
     get: (requestId, id) =>
       Effect.sync(() => of(tables, requestId).find((remark) => remark.id === id) ?? null),
     list: Effect.fnUntraced(function* (requestId, { cursor, limit }) {
-      const from = yield* positionOf(cursor);
+      const from = yield* readCursor(cursor);
       const rows = of(tables, requestId).filter(
         ({ createdAt, id }) =>
           from === null || createdAt > from.at || (createdAt === from.at && id > from.id),
       );
-      return pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+      return cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
     }),
     edit: (request, id, { body, at }) =>
       Effect.sync(() => change(tables, request, id, at, (remark) => ({ ...remark, body, editedAt: at }))),

@@ -1,7 +1,7 @@
 /** Kept logs in memory: see postgres/sessions/session-logs.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { LOG_KEPT_BYTES, newestOf, SessionLogs } from "../../../src/store/ports/sessions/session-logs.ts";
+import { LOG_KEPT_BYTES, newestPart, SessionLogs } from "../../../src/store/ports/sessions/session-logs.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 /** The session's boots, oldest first. */
@@ -23,7 +23,7 @@ const keep = (tables: TableSet, sandboxId: string, text: string): void => {
   for (const id of bootsOf(tables, sessionId).toReversed()) {
     const log = logs.get(id);
     if (log === undefined) continue;
-    const kept = newestOf(log, room);
+    const kept = newestPart(log, room);
     if (kept.length === 0) logs.delete(id);
     else logs.set(id, kept);
     room -= Math.min(room, log.length);

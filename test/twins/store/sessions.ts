@@ -10,7 +10,7 @@ import { isLive } from "../../../src/domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../src/machines/session.ts";
 import type { ConversationRowState } from "../../../src/store/ports/sessions/conversations.ts";
 import type { ExecutorCall } from "../../../src/store/ports/connectors/executor-calls.ts";
-import { cursorOf, pageOf } from "../../../src/store/cursor.ts";
+import { writeCursor, cutPage } from "../../../src/store/cursor.ts";
 import {
   sessionSavedEvent,
   sessionStatusEvent,
@@ -229,7 +229,7 @@ const list = Effect.fnUntraced(function* (
     );
   const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
   const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));
-  const page = pageOf(
+  const page = cutPage(
     found.map((record) => shownIn(tables, record)),
     limit,
     positionIn,
@@ -237,7 +237,7 @@ const list = Effect.fnUntraced(function* (
   const isWhole = looked.items.length < lookedAt;
   const last = looked.items.at(-1);
   if (page.nextCursor !== null || isWhole || last === undefined || isUnfiltered(request)) return page;
-  return { items: page.items, nextCursor: cursorOf(positionIn(last)) };
+  return { items: page.items, nextCursor: writeCursor(positionIn(last)) };
 });
 
 const isUnfiltered = (filter: SessionFilter): boolean => {

@@ -1,7 +1,7 @@
 /** The history of actors in memory: see postgres/events/transitions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { numberPage, numberPositionOf } from "../../../src/store/cursor.ts";
+import { numberPage, readNumberCursor } from "../../../src/store/cursor.ts";
 import {
   Transitions,
   type ActorKey,
@@ -70,7 +70,7 @@ export const layer = Layer.effect(
   Transitions,
   Effect.map(Tables, (tables) => ({
     list: Effect.fnUntraced(function* (actor, { cursor, limit }) {
-      const before = yield* numberPositionOf(cursor);
+      const before = yield* readNumberCursor(cursor);
       const rows = listed(tables, actor).filter(({ number }) => before === null || number < before);
       return numberPage(rows, limit);
     }),

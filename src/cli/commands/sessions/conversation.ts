@@ -8,7 +8,7 @@ import { eventsOf, type SentEvent } from "./event-stream.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { visible, visibleJson, visibleLines } from "../../terminal.ts";
 import { oneOf } from "../../words.ts";
-import { sessionOf } from "./session-argument.ts";
+import { namedSession } from "./session-argument.ts";
 
 type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
 
@@ -22,7 +22,7 @@ export const transcript = command({
   run: async ({ given, options, json, environment, api, project }) => {
     const format = oneOf(options.format, ["md", "json"], "--format") ?? "md";
     const isJson = json || format === "json";
-    const path = `/projects/${await project()}/sessions/${sessionOf(given.SESSION, environment)}`;
+    const path = `/projects/${await project()}/sessions/${namedSession(given.SESSION, environment)}`;
     const text = await api().text(`${path}/conversation.${isJson ? "json" : "md"}`);
     const shown = isJson ? visibleJson(text) : visibleLines(text);
     return { json: text, text: shown.replace(/\n$/, ""), raw: text };
@@ -196,7 +196,7 @@ export const watch = command({
   notes:
     'The command prints the newest 200 items, then each change. Below a request of the agent it prints the command that answers it. It connects again by itself. With --json, each line is an event: {"event": "item", "state", "delta" or "reset", "id", "data"}. In a sandbox, SESSION defaults to its own session.',
   run: async (call) => {
-    const sid = sessionOf(call.given.SESSION, call.environment);
+    const sid = namedSession(call.given.SESSION, call.environment);
     return await follow(call, { pid: await call.project(), sid });
   },
 });

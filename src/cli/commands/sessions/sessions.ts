@@ -15,7 +15,7 @@ import { isQueued, queuedNotes, untilStarted } from "./queued.ts";
 import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
 import { agents } from "../agents.ts";
 import { saveCommands } from "./saves.ts";
-import { sessionOf } from "./session-argument.ts";
+import { namedSession } from "./session-argument.ts";
 import { shell } from "./shell.ts";
 import { stop } from "./stop.ts";
 import { sessionsWhy } from "./why.ts";
@@ -155,7 +155,7 @@ const show = command({
   takes: ["[SESSION]"],
   inProject: true,
   run: async ({ given, environment, api, project }) => {
-    const sid = sessionOf(given.SESSION, environment);
+    const sid = namedSession(given.SESSION, environment);
     const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid", {
       params: { pid: await project(), sid },
     });
@@ -264,7 +264,7 @@ const logs = command({
   notes:
     'With --json, the output is {"log": TEXT}. With --json and --follow, each line is an object: {"sandbox_id", "at", "source", "line"}.',
   run: async ({ given, options, json, environment, write, api, project }) => {
-    const path = `/projects/${await project()}/sessions/${sessionOf(given.SESSION, environment)}/logs`;
+    const path = `/projects/${await project()}/sessions/${namedSession(given.SESSION, environment)}/logs`;
     if (!options.follow) {
       const log = await api().text(`${path}?follow=0`);
       return { json: JSON.stringify({ log }), text: visibleLines(log).replace(/\n$/, "") };
@@ -298,7 +298,7 @@ const open = command({
     if (options.port === undefined) throw usage("--port is missing.");
     const port = count(options.port, "--port");
     if (port > HIGHEST_PORT) throw usage(`--port must be at most ${HIGHEST_PORT}.`);
-    const sid = sessionOf(given.SESSION, environment);
+    const sid = namedSession(given.SESSION, environment);
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/preview", {
       params: { pid: await project(), sid },
       payload: { port },

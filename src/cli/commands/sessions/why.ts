@@ -3,7 +3,7 @@ import { command } from "../../command.ts";
 import type { Answer } from "../../contract.ts";
 import { table, time, visible } from "../../terminal.ts";
 import { count, segment } from "../../words.ts";
-import { sessionOf } from "./session-argument.ts";
+import { namedSession } from "./session-argument.ts";
 
 type Machine = Answer<"GET /v1/account/machine">;
 
@@ -59,7 +59,7 @@ export const sessionsWhy = command({
   inProject: true,
   options: limitOption,
   run: async ({ given, options, environment, api, project }) => {
-    const params = { pid: await project(), sid: sessionOf(given.SESSION, environment) };
+    const params = { pid: await project(), sid: namedSession(given.SESSION, environment) };
     const query = queryOf(options);
     const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid/machine", {
       params,

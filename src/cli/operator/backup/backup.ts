@@ -19,7 +19,7 @@ import { thrownText } from "../../../ground/thrown.ts";
 import { fileFault } from "../../../domain/repository/file-fault.ts";
 import { keyProvedBy } from "../../../domain/secret/master-key.ts";
 import { parseMasterKey } from "../../../domain/secret/secret.ts";
-import { bundleInto, headOf } from "../../../git/repository/bundle.ts";
+import { bundleInto, headRef } from "../../../git/repository/bundle.ts";
 import { existingRepository } from "../../../git/repository/repository-path.ts";
 import { savesIn } from "../../../saves/directories.ts";
 import { claimDataDirectory } from "../../../store/data-directory.ts";
@@ -132,7 +132,7 @@ const addRepository = Effect.fnUntraced(function* (
   archive: ArchiveWriter,
   { projectId, repository, aside }: Readonly<Record<"projectId" | "repository" | "aside", string>>,
 ) {
-  const head = yield* headOf(repository);
+  const head = yield* headRef(repository);
   const hasRefs = yield* bundleInto(repository, aside);
   yield* writing(async () => {
     await archive.addText(ENTRY.head(projectId), head);

@@ -35,7 +35,7 @@ export type Part =
   | { readonly kind: "head" | "bundle" | "saves"; readonly projectId: string };
 
 /** The part that an entry's name refers to. Null for an unknown name. */
-export const partOf = (name: string): Part | null => {
+export const partNamed = (name: string): Part | null => {
   const [, file] = /^installation\/(master-key|installation-id|node-id)$/.exec(name) ?? [];
   if (file === "master-key" || file === "installation-id" || file === "node-id")
     return { kind: "installation", file };

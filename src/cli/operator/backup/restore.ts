@@ -37,7 +37,7 @@ import {
 import { fillTables, type Filling } from "../../../store/postgres/rows.ts";
 import { TAKEN_OVER } from "../../../store/run-directory-claim.ts";
 import { ArchiveRefused, entriesOf, type Entry, entryText, NO_BACKUP } from "./archive.ts";
-import { BackupManifest, MANIFEST, partOf } from "./manifest.ts";
+import { BackupManifest, MANIFEST, partNamed } from "./manifest.ts";
 import { unreadable } from "../named-file.ts";
 
 /** Nothing was restored. `message` gives the reason. */
@@ -116,7 +116,8 @@ const check = async (file: string, known: readonly Migration[]): Promise<BackupM
   let manifest: BackupManifest | null = null;
   for await (const entry of entriesOf(file)) {
     if (manifest === null) manifest = await manifestOf(entry, known);
-    else if (partOf(entry.name) === null) refuse(`it has the unexpected entry ${JSON.stringify(entry.name)}`);
+    else if (partNamed(entry.name) === null)
+      refuse(`it has the unexpected entry ${JSON.stringify(entry.name)}`);
   }
   return manifest ?? refuse(NO_BACKUP);
 };
@@ -148,7 +149,7 @@ const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promis
   const repositories = new Map<string, { head: string; bundle: string | null }>();
   const saves = new Map<string, string>();
   for await (const entry of entriesOf(file)) {
-    const part = partOf(entry.name);
+    const part = partNamed(entry.name);
     if (part?.kind === "rows") {
       const portion = decodeRows(await entryText(entry));
       await filling.add(part.table, portion);

@@ -12,7 +12,7 @@ import type { Image } from "../../../sandbox/images/image.ts";
 import { unpackingProgram } from "../../../installation/sandbox-programs.ts";
 import { importImage } from "../../../sandbox/images/import.ts";
 import { ImageStore, type NamedImage } from "../../../sandbox/images/store.ts";
-import { bundleOf } from "../../../sandbox/machine/installation.ts";
+import { makeRuntimeBundle } from "../../../sandbox/machine/installation.ts";
 import { openRunDirectory, runDirectoryOf } from "../../../sandbox/machine/disk/run-directory.ts";
 import { findTools } from "../../../sandbox/machine/tools.ts";
 import { EXIT, Failure } from "../../failure.ts";
@@ -51,7 +51,7 @@ export const importArchive = (
         throw failed("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
       const runDir = runDirectoryOf(installation.installationId);
       await openRunDirectory(runDir);
-      const bundle = await bundleOf({
+      const bundle = await makeRuntimeBundle({
         runDir,
         nodePath: process.execPath,
         agentBinaries: agentBinaries(config.runtimes, config.path),

@@ -9,8 +9,8 @@ import * as Result from "effect/Result";
 import { parse } from "yaml";
 import { isRecord } from "../../../ground/record.ts";
 import { TOOLS_LIMIT, type CatalogueTool, type LeftOut } from "../catalogue.ts";
-import { nameOf, toolOf, type FoundOperation, type Reserved } from "./operation.ts";
-import { Document, fieldOf, Unusable, type Table } from "./schema.ts";
+import { operationName, operationTool, type FoundOperation, type Reserved } from "./operation.ts";
+import { Document, ownField, Unusable, type Table } from "./schema.ts";
 
 /** The largest description, in bytes. */
 export const DESCRIPTION_MAX_BYTES = 4 * 1024 * 1024;
@@ -37,14 +37,14 @@ export const readDescription = (text: string, names: ReservedNames): Result.Resu
   const read = rootOf(text);
   if (Result.isFailure(read)) return Result.fail(read.failure);
   const root = read.success;
-  const version = fieldOf(root, "openapi");
+  const version = ownField(root, "openapi");
   if (typeof version !== "string" || !/^3\.[01](?:\.|$)/.test(version))
     return Result.fail(
-      fieldOf(root, "swagger") === undefined
+      ownField(root, "swagger") === undefined
         ? "It has no field openapi with a version 3.0 or 3.1."
         : "It is Swagger 2.0. Convert it to OpenAPI 3.",
     );
-  if (!isRecord(fieldOf(root, "paths"))) return Result.fail("It has no paths.");
+  if (!isRecord(ownField(root, "paths"))) return Result.fail("It has no paths.");
   const reserved = { headers: new Set(names.headers), query: new Set(names.query) };
   return Result.succeed(describe(root, reserved));
 };
@@ -75,10 +75,10 @@ const describe = (root: Table, reserved: Reserved): Described => {
   for (const found of operationsOf(document, root, leave)) {
     seen += 1;
     if (seen > OPERATIONS_LIMIT) break;
-    const name = nameOf(found.operation, found);
+    const name = operationName(found.operation, found);
     try {
       if (tools.length >= TOOLS_LIMIT) leave(name, `A connector can have ${TOOLS_LIMIT} tools.`);
-      else tools.push(toolOf(document, found, reserved));
+      else tools.push(operationTool(document, found, reserved));
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;
       leave(name, error.message);
@@ -93,21 +93,21 @@ function* operationsOf(
   root: Table,
   leave: (name: string, why: string) => void,
 ): Generator<FoundOperation> {
-  const paths = fieldOf(root, "paths");
+  const paths = ownField(root, "paths");
   for (const [path, part] of Object.entries(isRecord(paths) ? paths : {})) {
     if (path.startsWith("x-")) continue;
     try {
       const item = document.table(part);
       for (const method of METHOD_NAMES) {
-        const operation = fieldOf(item, method);
-        if (isRecord(operation)) yield { path, method, operation, shared: fieldOf(item, "parameters") };
+        const operation = ownField(item, method);
+        if (isRecord(operation)) yield { path, method, operation, shared: ownField(item, "parameters") };
       }
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;
       leave(path, error.message);
     }
   }
-  const hooks = fieldOf(root, "webhooks");
+  const hooks = ownField(root, "webhooks");
   if (isRecord(hooks))
     for (const name of Object.keys(hooks).slice(0, TOOLS_LIMIT))
       leave(name, "It is a webhook: the server sends it, and no agent can receive it.");

@@ -5,12 +5,12 @@ import {
   isArgumentHeader,
   METHODS,
   pathFault,
-  placeholdersOf,
+  pathPlaceholders,
   type HttpBody,
   type HttpParameter,
   type ParameterStyle,
 } from "../http-operation.ts";
-import { Unusable, fieldOf, type Document, type Table } from "./schema.ts";
+import { Unusable, ownField, type Document, type Table } from "./schema.ts";
 
 /** What the connector itself sets: no argument may. */
 export interface Reserved {
@@ -44,30 +44,34 @@ const IGNORED_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", 
 const SEVERAL_PARTS: ReadonlySet<unknown> = new Set(["array", "object"]);
 
 /** @throws Unusable */
-export const toolOf = (document: Document, found: FoundOperation, reserved: Reserved): CatalogueTool => {
+export const operationTool = (
+  document: Document,
+  found: FoundOperation,
+  reserved: Reserved,
+): CatalogueTool => {
   const { operation, path } = found;
   const method = METHODS.find((each) => each === found.method.toUpperCase());
   if (method === undefined) throw new Unusable(`The method ${found.method.toUpperCase()} is not offered.`);
-  if (fieldOf(operation, "callbacks") !== undefined)
+  if (ownField(operation, "callbacks") !== undefined)
     throw new Unusable("It answers by a callback, which no agent can receive.");
   const fault = pathFault(path);
   if (fault !== null) throw new Unusable(`Its path ${fault}.`);
   const parameters = parametersOf(document, found, reserved);
-  const body = bodyOf(document, fieldOf(operation, "requestBody"));
+  const body = bodyOf(document, ownField(operation, "requestBody"));
   if (body !== null && method === "GET") throw new Unusable("It is a GET with a body.");
   const args = named(parameters, body !== null);
-  const lacking = placeholdersOf(path).find(
+  const lacking = pathPlaceholders(path).find(
     (name) => !args.some(({ parameter }) => parameter.in === "path" && parameter.name === name),
   );
   const idle = args.find(
-    ({ parameter }) => parameter.in === "path" && !placeholdersOf(path).includes(parameter.name),
+    ({ parameter }) => parameter.in === "path" && !pathPlaceholders(path).includes(parameter.name),
   );
   if (idle !== undefined)
     throw new Unusable(`Its path does not have ${JSON.stringify(idle.parameter.name.slice(0, 64))}.`);
   if (lacking !== undefined)
     throw new Unusable(`Its path names ${lacking.slice(0, 64)}, which is no parameter.`);
   return {
-    name: nameOf(operation, found),
+    name: operationName(operation, found),
     description: descriptionOf(operation),
     inputSchema: inputSchemaOf(args, body),
     request: { method, path, parameters: args.map(({ parameter }) => parameter), body: body?.body ?? null },
@@ -75,11 +79,11 @@ export const toolOf = (document: Document, found: FoundOperation, reserved: Rese
 };
 
 /** The name of an operation's tool. */
-export const nameOf = (
+export const operationName = (
   operation: Table,
   { method, path }: Pick<FoundOperation, "method" | "path">,
 ): string => {
-  const id = fieldOf(operation, "operationId");
+  const id = ownField(operation, "operationId");
   const text =
     typeof id === "string" && id !== "" ? id : `${method.toLowerCase()}${path.replaceAll(/[{}]/g, "")}`;
   return text.replaceAll(/[^A-Za-z0-9_.-]+/g, "_").replace(/_$/, "");
@@ -90,7 +94,7 @@ const DESCRIPTION_LENGTH = 3000;
 
 const descriptionOf = (operation: Table): string => {
   const texts = ["summary", "description"].flatMap((field) => {
-    const text = fieldOf(operation, field);
+    const text = ownField(operation, field);
     return typeof text === "string" && text.trim() !== "" ? [text.trim().toWellFormed()] : [];
   });
   const whole = [...new Set(texts)].join("\n\n");
@@ -102,7 +106,7 @@ const descriptionOf = (operation: Table): string => {
 /** The parameters of a path and of its operation, which replaces those with the same place and name. */
 const parametersOf = (document: Document, found: FoundOperation, reserved: Reserved): readonly Argument[] => {
   const all = new Map<string, Table>();
-  for (const list of [found.shared, fieldOf(found.operation, "parameters")]) {
+  for (const list of [found.shared, ownField(found.operation, "parameters")]) {
     if (list === undefined) continue;
     if (!Array.isArray(list)) throw new Unusable("Its parameters are not a list.");
     for (const each of list) {
@@ -134,11 +138,11 @@ const argumentOf = (document: Document, parameter: Table, reserved: Reserved): r
   }
   // The connector gives it.
   if (place === "query" && reserved.query.has(name)) return [];
-  const content = fieldOf(parameter, "content");
+  const content = ownField(parameter, "content");
   const [media] = isRecord(content) ? Object.entries(content) : [];
   if (media !== undefined && !JSON_TYPE.test(media[0])) return skip(`Its parameter ${quoted} is not JSON.`);
   const given =
-    media === undefined ? fieldOf(parameter, "schema") : fieldOf(document.table(media[1]), "schema");
+    media === undefined ? ownField(parameter, "schema") : ownField(document.table(media[1]), "schema");
   const schema = document.schema(given ?? {});
   const style = media === undefined ? styleOf(parameter, place, schema) : "json";
   if (style === null) return skip(`Its parameter ${quoted} is written in a style that is not supported.`);
@@ -162,8 +166,8 @@ const styleOf = (
   place: "path" | "query" | "header",
   schema: Table,
 ): ParameterStyle | null => {
-  const style = fieldOf(parameter, "style") ?? (place === "query" ? "form" : "simple");
-  const explode = fieldOf(parameter, "explode") ?? style === "form";
+  const style = ownField(parameter, "style") ?? (place === "query" ? "form" : "simple");
+  const explode = ownField(parameter, "explode") ?? style === "form";
   const isObject = hasType(schema, new Set(["object"]));
   if (style === "deepObject") return place === "query" && isObject ? "deep" : null;
   if (isObject) return null;
@@ -207,7 +211,7 @@ const bodyOf = (document: Document, part: unknown): Body | null => {
     );
   }
   const [type, media] = chosen;
-  const schema = document.schema(fieldOf(document.table(media), "schema") ?? {});
+  const schema = document.schema(ownField(document.table(media), "schema") ?? {});
   const encoding = json === undefined ? "form" : "json";
   return {
     body: { type, encoding, argument: BODY, required: required === true },

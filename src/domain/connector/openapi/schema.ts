@@ -13,7 +13,7 @@ export class Unusable extends Error {}
 
 export type Table = Readonly<Record<string, unknown>>;
 
-export const fieldOf = (table: Table, name: string): unknown =>
+export const ownField = (table: Table, name: string): unknown =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** How many references one after the other are followed. */
@@ -81,7 +81,7 @@ export class Document {
   resolve(part: unknown): unknown {
     let found = part;
     for (let hop = 0; hop < HOPS; hop += 1) {
-      const reference = isRecord(found) ? fieldOf(found, "$ref") : undefined;
+      const reference = isRecord(found) ? ownField(found, "$ref") : undefined;
       if (typeof reference !== "string") return found;
       found = this.#at(reference);
     }
@@ -109,7 +109,11 @@ export class Document {
     let found: unknown = this.#root;
     for (const step of reference.slice(1).split("/").slice(1)) {
       const name = nameOf(step);
-      found = Array.isArray(found) ? found[Number(name)] : isRecord(found) ? fieldOf(found, name) : undefined;
+      found = Array.isArray(found)
+        ? found[Number(name)]
+        : isRecord(found)
+          ? ownField(found, name)
+          : undefined;
     }
     if (found === undefined || (reference !== "#" && !reference.startsWith("#/")))
       throw new Unusable(
@@ -125,7 +129,7 @@ export class Document {
     if (path.length > DEPTH_LIMIT) throw new Unusable(`Its schema has more than ${DEPTH_LIMIT} levels.`);
     if (typeof part === "boolean") return part ? {} : { not: {} };
     if (!isRecord(part)) throw new Unusable("Its schema is not written as OpenAPI wants it.");
-    const reference = fieldOf(part, "$ref");
+    const reference = ownField(part, "$ref");
     const own = this.#keywords(part, path);
     if (typeof reference !== "string") return own;
     // A schema that contains itself stays open at that place.
@@ -144,7 +148,7 @@ export class Document {
         kept.push([name, value.map((each) => this.#schema(each, below))]);
       else if (TABLES.has(name) && isRecord(value)) kept.push([name, this.#properties(value, below)]);
     }
-    const names = fieldOf(part, "required");
+    const names = ownField(part, "required");
     if (Array.isArray(names)) kept.push(["required", this.#required(part, names)]);
     return modern(part, Object.fromEntries(kept));
   }
@@ -161,13 +165,13 @@ export class Document {
   /** A field that only answers have. */
   #isReadOnly(part: unknown): boolean {
     const found = this.resolve(part);
-    return isRecord(found) && fieldOf(found, "readOnly") === true;
+    return isRecord(found) && ownField(found, "readOnly") === true;
   }
 
   #required(part: Table, names: readonly unknown[]): readonly unknown[] {
-    const properties = fieldOf(part, "properties");
+    const properties = ownField(part, "properties");
     const known = isRecord(properties) ? properties : {};
-    return names.filter((name) => typeof name === "string" && !this.#isReadOnly(fieldOf(known, name)));
+    return names.filter((name) => typeof name === "string" && !this.#isReadOnly(ownField(known, name)));
   }
 }
 
@@ -182,13 +186,13 @@ const nameOf = (step: string): string => {
 /** What OpenAPI 3.0 writes in its own way, as JSON Schema. */
 const modern = (part: Table, schema: Table): Table => {
   const { type } = schema;
-  const isNullable = fieldOf(part, "nullable") === true && typeof type === "string";
+  const isNullable = ownField(part, "nullable") === true && typeof type === "string";
   const bounds = (
     [
       ["exclusiveMinimum", "minimum"],
       ["exclusiveMaximum", "maximum"],
     ] as const
-  ).flatMap(([flag, bound]) => (fieldOf(part, flag) === true ? [[flag, bound] as const] : []));
+  ).flatMap(([flag, bound]) => (ownField(part, flag) === true ? [[flag, bound] as const] : []));
   if (!isNullable && bounds.length === 0) return schema;
   const changed = new Map(Object.entries(schema));
   if (isNullable) changed.set("type", [type, "null"]);

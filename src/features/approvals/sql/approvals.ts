@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { askedNote, decidedNote, type ApprovalNote } from "../ports/approval-notes.ts";
 import { approvalWaitingEvent, movedBy, moveEvents } from "../ports/approval-steps.ts";
 import { ConversationDraft } from "../../../store/conversations/draft.ts";
-import { pageOf, positionOf } from "../../../store/cursor.ts";
+import { cutPage, readCursor } from "../../../store/cursor.ts";
 import {
   Approvals,
   type Approval,
@@ -159,14 +159,14 @@ export const layer = Layer.effect(
         ),
       get: (id) => get(id).pipe(shared, stored("approvals.get")),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, sessionId, status }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const ofSession = sessionId === undefined ? sql.literal("") : sql` AND session_id = ${sessionId}`;
         const inStatus = status === undefined ? sql.literal("") : sql` AND status = ${status}`;
         const place = after(sql, { at: "asked_at", id: "approvals.id" }, position);
         const rows = yield* sql<JoinedRow>`
           ${from} WHERE approvals.project_id = ${projectId}${ofSession}${inStatus} ${place}
           ORDER BY asked_at DESC, approvals.id DESC ${pageLimit(sql, limit)}`;
-        return pageOf(rows.map(approvalOf), limit, ({ askedAt, id }) => ({ at: askedAt, id }));
+        return cutPage(rows.map(approvalOf), limit, ({ askedAt, id }) => ({ at: askedAt, id }));
       }, stored("approvals.list")),
       move: (id, moved) => sql.withTransaction(move(id, moved)).pipe(stored("approvals.move")),
       begin: (id, { limits, now }) =>

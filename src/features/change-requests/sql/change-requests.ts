@@ -16,7 +16,7 @@ import {
   OPENED,
   type ChangeRequestColumns,
 } from "../ports/change-request-steps.ts";
-import { pageOf, positionOf } from "../../../store/cursor.ts";
+import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { Taken } from "../../../store/ports/errors.ts";
 import { ChangeRequests, type ChangeRequest, type PullBeside } from "../ports/change-requests.ts";
 import { firstTransition } from "../../../machines/transition.ts";
@@ -245,7 +245,7 @@ export const layer = Layer.effect(
         );
       },
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, status }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
           SELECT ${columns} FROM change_requests
           WHERE project_id = ${projectId} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
@@ -253,7 +253,7 @@ export const layer = Layer.effect(
           ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
           status === null ? identity : plannedAnew,
         );
-        return pageOf(rows.map(requestOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        return cutPage(rows.map(requestOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("changeRequests.list")),
     };
   }),

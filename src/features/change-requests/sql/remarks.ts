@@ -12,7 +12,7 @@ import {
   type Remark,
   type RemarkPlace,
 } from "../ports/remarks.ts";
-import { pageOf, positionOf } from "../../../store/cursor.ts";
+import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { shared } from "../../../store/postgres/connection/prepared.ts";
 import { at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
@@ -55,7 +55,7 @@ const makeReads = Effect.gen(function* () {
       stored("remarks.get"),
     );
   const list: Remarks["Service"]["list"] = Effect.fnUntraced(function* (requestId, { cursor, limit }) {
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const rows = yield* sql<Row>`
       SELECT ${columns} FROM change_request_remarks remark JOIN users ON users.id = remark.created_by
       WHERE change_request_id = ${requestId}
@@ -65,7 +65,7 @@ const makeReads = Effect.gen(function* () {
             : sql`AND (remark.created_at, remark.id) > (${at(position.at)}, ${position.id}::uuid)`
         }
       ORDER BY remark.created_at, remark.id ${pageLimit(sql, limit)}`;
-    return pageOf(rows.map(remarkOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+    return cutPage(rows.map(remarkOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   }, stored("remarks.list"));
   const verdicts: Remarks["Service"]["verdicts"] = (requestId) =>
     sql<NamedVerdict>`

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { dayOf } from "../../../domain/conversation/usage.ts";
+import { utcDay } from "../../../domain/conversation/usage.ts";
 import { OTHER_MODELS } from "../../../store/ports/projects/project-usage.ts";
 import { stored } from "../../../store/postgres/connection/statement.ts";
 import { COUNTED_MODELS_MAX, type CountedUsage, ModelUsage } from "../ports/model-usage.ts";
@@ -13,7 +13,7 @@ const SUMS = `sum(calls)::bigint::float8 AS calls, sum(untold_calls)::bigint::fl
 const makeAdd = Effect.map(SqlClient.SqlClient, (sql) =>
   Effect.fnUntraced(function* (call: Parameters<(typeof ModelUsage)["Service"]["add"]>[0]) {
     const { sessionId, projectId, model, tokens } = call;
-    const day = dayOf(call.now);
+    const day = utcDay(call.now);
     const { input = 0, cached = 0, output = 0 } = tokens ?? {};
     yield* sql`
       INSERT INTO model_usage AS usage (session_id, day, model, project_id, calls, untold_calls, input_tokens, cached_tokens,

@@ -140,7 +140,10 @@ const detailOf = (
 };
 
 /** An event's message. Null: receivers do not get this kind of event. */
-export const messageOf = (event: SourceEvent, { projectName, publicUrl }: Place): OutboundMessage | null => {
+export const outboundMessage = (
+  event: SourceEvent,
+  { projectName, publicUrl }: Place,
+): OutboundMessage | null => {
   const type = typeOf(event);
   if (type === null) return null;
   const { fields, page } = detailOf(type, event);

@@ -90,7 +90,7 @@ const forDiscord = (text: string): string =>
  *
  * @returns JSON, a few hundred bytes.
  */
-export const bodyOf = (format: OutboundFormat, message: OutboundMessage): string => {
+export const formattedBody = (format: OutboundFormat, message: OutboundMessage): string => {
   const url = String(message.data["url"] ?? "");
   switch (format) {
     case "standard":

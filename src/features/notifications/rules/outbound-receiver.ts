@@ -79,7 +79,7 @@ export interface ReceiverSecrets {
 }
 
 /** The name under which a receiver's secrets are sealed. No project secret can have it. */
-export const sealedNameOf = (id: string): string => `outbound_webhook/${id}`;
+export const sealedName = (id: string): string => `outbound_webhook/${id}`;
 
 export const writeReceiverSecrets = (secrets: ReceiverSecrets): string => JSON.stringify(secrets);
 

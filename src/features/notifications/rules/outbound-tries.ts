@@ -55,7 +55,7 @@ export type Verdict =
  * @param tries how many there were, with this one.
  * @param jitter from 0 to 1.
  */
-export const verdictOf = (
+export const tryVerdict = (
   outcome: TryOutcome,
   { tries, now, jitter }: { readonly tries: number; readonly now: number; readonly jitter: number },
 ): Verdict => {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Health } from "../rules/outbound-tries.ts";
-import { pageOf, positionOf } from "../../../store/cursor.ts";
+import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { dueAfter, healthAfterAll, statusAfter } from "../ports/outbound-results.ts";
 import {
   DELIVERIES_KEPT_EACH,
@@ -204,12 +204,12 @@ export const layer = Layer.effect(
           ? Effect.void
           : sql.withTransaction(record(results, now)).pipe(stored("outboundDeliveries.record")),
       list: Effect.fnUntraced(function* (webhookId, { cursor, limit }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
           SELECT ${columns} FROM outbound_deliveries
           WHERE outbound_webhook_id = ${webhookId} ${after(sql, { at: "created_at", id: "id" }, position)}
           ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return pageOf(rows.map(deliveryOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        return cutPage(rows.map(deliveryOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("outboundDeliveries.list")),
       newest: (webhookIds) =>
         sql<Row>`

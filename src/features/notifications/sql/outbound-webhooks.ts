@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { RECEIVERS_MAX } from "../rules/outbound-receiver.ts";
 import type { DisabledReason } from "../rules/outbound-tries.ts";
-import { pageOf, positionOf } from "../../../store/cursor.ts";
+import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { webhookDisabledEvent } from "../../../store/event-rows.ts";
 import { Fenced } from "../../../store/ports/journal.ts";
 import {
@@ -181,12 +181,12 @@ export const layer = Layer.effect(
         ),
       get: (projectId, id) => get(projectId, id).pipe(stored("outboundWebhooks.get")),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
           SELECT ${sql.literal(COLUMNS)} FROM outbound_webhooks
           WHERE project_id = ${projectId} ${after(sql, { at: "created_at", id: "id" }, position)}
           ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return pageOf(rows.map(webhookOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        return cutPage(rows.map(webhookOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("outboundWebhooks.list")),
       behind: (limit) =>
         sql<ReceiverBehind>`

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { NO_ID, PORTION, type Resealing, type SealedRow } from "../../../store/postgres/reseal.ts";
-import { sealedNameOf } from "../rules/outbound-receiver.ts";
+import { sealedName } from "../rules/outbound-receiver.ts";
 
 export const SEALED_COLUMNS = ["outbound_webhooks.envelope"] as const;
 
@@ -14,7 +14,7 @@ export const resealReceivers = Effect.fnUntraced(function* <E>(reseal: Resealing
     const rows: readonly (SealedRow & { readonly id: string })[] = yield* sql<
       SealedRow & { readonly id: string }
     >`
-      SELECT id, project_id AS "projectId", ${sealedNameOf("")} || id::text AS name, sealed_version AS version, envelope
+      SELECT id, project_id AS "projectId", ${sealedName("")} || id::text AS name, sealed_version AS version, envelope
       FROM outbound_webhooks WHERE id > ${after?.id ?? NO_ID}::uuid ORDER BY id LIMIT ${PORTION} FOR UPDATE`;
     for (const row of rows) {
       const envelope = Buffer.from(yield* reseal(row));

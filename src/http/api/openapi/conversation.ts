@@ -1,5 +1,5 @@
 /** The raw routes of a conversation in the OpenAPI document. */
-import { answerOf, headerParameter, json, reading, refusal, type RawOperation } from "./parts.ts";
+import { textAnswer, headerParameter, json, reading, refusal, type RawOperation } from "./parts.ts";
 
 /** The whole of a session's conversation. */
 export const archive = (form: "json" | "markdown"): RawOperation => ({
@@ -10,7 +10,7 @@ export const archive = (form: "json" | "markdown"): RawOperation => ({
     200:
       form === "json"
         ? json({ type: "object" }, "`{session_id, seq, state, usage, items}`. The oldest item is the first.")
-        : answerOf("text/markdown", "All items, oldest first, for people."),
+        : textAnswer("text/markdown", "All items, oldest first, for people."),
     ...reading,
   },
 });
@@ -89,7 +89,7 @@ export const conversationEvents: RawOperation = {
     headerParameter("Last-Event-ID", "Resumes after this event. It wins over `after`."),
   ],
   responses: {
-    200: answerOf(
+    200: textAnswer(
       "text/event-stream",
       "`item` has a version of an item, `state` has `{seq, state, queue_held, usage}`. Their id is the version's `seq`. `delta` has " +
         "no id: `{item_id, offset, text}` is text that was added to the item's last text part at this offset, in " +

@@ -9,7 +9,7 @@ export const json = (schema: Node, description: string): Node => ({
   content: { "application/json": { schema } },
 });
 export const refusal = (description: string): Node => json({ $ref: ERROR_REF }, description);
-export const answerOf = (type: string, description: string): Node => ({
+export const textAnswer = (type: string, description: string): Node => ({
   description,
   content: { [type]: { schema: { type: "string" } } },
 });

@@ -8,7 +8,7 @@ import { Firing, firePrompt, type FireRequest } from "../../../services/triggers
 import { Caller } from "../../api/access.ts";
 import { notFound, Unavailable } from "../../api/errors.ts";
 import type * as api from "../../api/triggers/triggers.ts";
-import { parentOf } from "../../callers/agent-rules.ts";
+import { parentSession } from "../../callers/agent-rules.ts";
 import { capReached, childrenFull, fireFailed, projectInactive } from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
 
@@ -42,7 +42,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
   const caller = yield* Caller;
   const firing = yield* Firing;
   yield* projectFor(caller, path.pid);
-  const parent = yield* parentOf(caller);
+  const parent = yield* parentSession(caller);
   for (let attempt = 1; attempt <= STALE_MAX; attempt += 1) {
     const { project, trigger } = yield* triggerFor(path);
     if (project.status !== "active") return yield* projectInactive(project);

@@ -12,7 +12,7 @@ import { gitFailed } from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
 
 /** @returns the repository's address and state, the model of a session, and the providers whose keys the service knows. */
-export const setupOf = Effect.fnUntraced(function* (pid: string) {
+export const projectSetup = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const { publicUrl } = yield* Addresses;
   const { defaults } = yield* ModelPolicy;

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { NO_USAGE } from "../../../domain/conversation/conversation.ts";
-import { addUsage, dayOf, oneCount } from "../../../domain/conversation/usage.ts";
+import { addUsage, utcDay, oneCount } from "../../../domain/conversation/usage.ts";
 import { ProjectUsage } from "../../../store/ports/projects/project-usage.ts";
 import { PassedUsages } from "../../../services/projects/account-models.ts";
 import { Caller } from "../../api/access.ts";
@@ -14,15 +14,15 @@ const DAY_MS = 86_400_000;
 /** How many days an answer has if the request names none. */
 const DAYS_DEFAULT = 30;
 
-const daysBefore = (day: string, count: number): string => dayOf(Date.parse(day) - count * DAY_MS);
+const daysBefore = (day: string, count: number): string => utcDay(Date.parse(day) - count * DAY_MS);
 
 /** @returns the usage from `from` (by default 29 days before `to`) to `to` (by default today), both included. */
-export const usageOf = Effect.fnUntraced(function* (
+export const projectUsage = Effect.fnUntraced(function* (
   pid: string,
   asked: { readonly from?: string; readonly to?: string },
 ) {
   yield* requireProject(yield* Caller, pid);
-  const to = asked.to ?? dayOf(yield* Clock.currentTimeMillis);
+  const to = asked.to ?? utcDay(yield* Clock.currentTimeMillis);
   const from = asked.from ?? daysBefore(to, DAYS_DEFAULT - 1);
   if (from > to) return yield* badRequest("from", "must not be after `to`");
   if (from <= daysBefore(to, USAGE_DAYS_MAX))

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { scheduleOf } from "../../../actors/schedules.ts";
+import { scheduleText } from "../../../actors/schedules.ts";
 import { parseCron, upcomingInstants } from "../../../domain/trigger/cron.ts";
 import { apiUrl } from "../../../domain/sandbox/environment.ts";
 import type { TriggerDefinition } from "../../../domain/trigger/trigger.ts";
@@ -13,7 +13,7 @@ import { Directory } from "../../../services/directory.ts";
 import { Fires, type ShownFire } from "../../../store/ports/triggers/fires.ts";
 import { Projects, type Project, type TriggerCursor } from "../../../store/ports/projects/projects.ts";
 import { Addresses } from "../../limits.ts";
-import { deliveredKeys, warningsOf } from "../warnings.ts";
+import { deliveredKeys, sessionWarnings } from "../warnings.ts";
 import { instant, instantOrNull } from "../wire.ts";
 
 const UPCOMING = 5;
@@ -35,7 +35,7 @@ const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known
   if (trigger.type !== "cron" || !trigger.enabled || project.triggersPaused) return [];
   const schedule = Result.getOrThrow(parseCron(trigger.cron));
   const cursor = cursors.get(trigger.slug);
-  const accountedUntil = cursor?.schedule === scheduleOf(trigger) ? cursor.accountedUntil : now;
+  const accountedUntil = cursor?.schedule === scheduleText(trigger) ? cursor.accountedUntil : now;
   const afterMs = Math.max(now, accountedUntil);
   return upcomingInstants(schedule, trigger.timezone, { afterMs, count: UPCOMING }).map(instant);
 };
@@ -110,7 +110,7 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
     triggers: triggers.map((trigger) => triggerWire(trigger, known)),
     errors: read.errors,
     manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
-    warnings: [...warningsOf(memory), ...deliveredKeys(memory)],
+    warnings: [...sessionWarnings(memory), ...deliveredKeys(memory)],
     triggers_paused: project.triggersPaused,
     scheduler: { ticked_at: instantOrNull(scheduler.tickedAt), late: scheduler.late },
   };

@@ -25,7 +25,7 @@ export const deleteSave = Effect.fnUntraced(function* (params: {
 });
 
 /** The sessions of a project with the sizes of their saves, largest first. */
-export const savesOf = Effect.fnUntraced(function* (projectId: string) {
+export const projectSaves = Effect.fnUntraced(function* (projectId: string) {
   yield* requireProject(yield* Caller, projectId);
   const sessions = yield* Sessions;
   const { sessions: sizes, away } = yield* (yield* Saves).sizes(projectId).pipe(Effect.catch(gitFailed));

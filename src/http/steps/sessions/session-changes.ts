@@ -43,7 +43,7 @@ const sidesOf = Effect.fnUntraced(function* (path: SessionPath) {
  * The sides with which a workspace is compared, so that the result is what a change request of everything would contain.
  * Null while the branch does not exist.
  */
-export const workspaceSidesOf = (path: SessionPath) =>
+export const workspaceSides = (path: SessionPath) =>
   comparable(
     Effect.gen(function* () {
       const { baseCommit, head, sides } = yield* sidesOf(path);
@@ -75,7 +75,7 @@ const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
   Effect.catchTag(read, "GitError", (error) => Effect.fail(refGone(error as GitError)));
 
 /** `GET …/sessions/{sid}/changes` */
-export const changesOf = (path: SessionPath, { of, ...which }: WorkQuery) =>
+export const sessionChanges = (path: SessionPath, { of, ...which }: WorkQuery) =>
   comparable(
     Effect.gen(function* () {
       if (of === "saved") yield* requireSaved;
@@ -93,7 +93,10 @@ export const changesOf = (path: SessionPath, { of, ...which }: WorkQuery) =>
   );
 
 /** `GET …/sessions/{sid}/diff`, of one file if `query` names its path. */
-export const diffOf = (path: SessionPath, { of, save, ...query }: WorkQuery & { readonly path?: string }) =>
+export const sessionDiff = (
+  path: SessionPath,
+  { of, save, ...query }: WorkQuery & { readonly path?: string },
+) =>
   comparable(
     Effect.gen(function* () {
       if (of === "saved") yield* requireSaved;

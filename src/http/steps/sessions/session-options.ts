@@ -57,7 +57,7 @@ const agentChoices = ({ files, defined, offered }: Choices) => {
 };
 
 /** @returns the branches, agents and models to choose from. A session may name others, as `POST …/sessions` says. */
-export const sessionOptionsOf = Effect.fnUntraced(function* (pid: string) {
+export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const repository = { projectId: project.id };
   const { defaults } = yield* ModelPolicy;

@@ -20,7 +20,7 @@ const unreachable = () =>
     }),
   );
 
-export const portsOf = Effect.fnUntraced(
+export const sessionPorts = Effect.fnUntraced(
   function* (params: { readonly pid: string; readonly sid: string }) {
     const session = yield* sessionToEnter(yield* Caller, params, "enter_port");
     const sandbox = yield* (yield* Sandboxes).newestOf(session.id);

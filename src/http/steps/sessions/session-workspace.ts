@@ -9,7 +9,7 @@ import type { Session } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict, GatewayTimeout, notFound, Unavailable } from "../../api/errors.ts";
 import { sessionFor } from "../answers.ts";
-import { workspaceSidesOf, type SessionPath } from "./session-changes.ts";
+import { workspaceSides, type SessionPath } from "./session-changes.ts";
 
 const REFUSALS: Readonly<
   Record<WorkspaceRefusal, () => Conflict | GatewayTimeout | Unavailable | ReturnType<typeof notFound>>
@@ -75,7 +75,7 @@ const refused = ({ code }: WorkspaceRefused) => Effect.fail(REFUSALS[code]());
 
 const compared = Effect.fnUntraced(function* (params: SessionPath) {
   const daemon = yield* daemonOf(params);
-  const sides = yield* workspaceSidesOf(params);
+  const sides = yield* workspaceSides(params);
   if (sides === null) return yield* REFUSALS.workspace_unreadable();
   return { ...daemon, sides };
 });
@@ -87,13 +87,13 @@ const FAULTS = {
 };
 
 /** `GET …/sessions/{sid}/workspace/changes` */
-export const workspaceChangesOf = Effect.fnUntraced(function* (params: SessionPath) {
+export const readWorkspaceChanges = Effect.fnUntraced(function* (params: SessionPath) {
   const { workspace, link, context, sides } = yield* compared(params);
   return yield* workspace.changes(link, context, sides);
 }, Effect.catchTags(FAULTS));
 
 /** `GET …/sessions/{sid}/workspace/diff`, of one file if `query` names its path. */
-export const workspaceDiffOf = Effect.fnUntraced(function* (
+export const readWorkspaceDiff = Effect.fnUntraced(function* (
   params: SessionPath,
   { path = null }: { readonly path?: string | null },
 ) {
@@ -102,7 +102,7 @@ export const workspaceDiffOf = Effect.fnUntraced(function* (
 }, Effect.catchTags(FAULTS));
 
 /** `GET …/sessions/{sid}/workspace/files`: a directory, or a file. */
-export const workspaceFilesOf = Effect.fnUntraced(function* (
+export const readWorkspaceFiles = Effect.fnUntraced(function* (
   params: SessionPath,
   { path = "" }: { readonly path?: string },
 ) {

@@ -225,12 +225,12 @@ const instructions = (kind: FilterKind, architecture: Architecture): Instruction
 ];
 
 /** The architecture by its name in Node. Null if it has no filter. */
-export const architectureOf = (arch: string): Architecture | null =>
+export const knownArchitecture = (arch: string): Architecture | null =>
   arch === "x64" || arch === "arm64" ? arch : null;
 
 /** The architecture of this machine. @throws Error if it has no filter */
 export const machineArchitecture = (): Architecture => {
-  const architecture = architectureOf(process.arch);
+  const architecture = knownArchitecture(process.arch);
   if (architecture === null) throw new Error(`no seccomp filter exists for ${process.arch}`);
   return architecture;
 };

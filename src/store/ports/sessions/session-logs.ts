@@ -42,7 +42,7 @@ const NEWLINE = 0x0a;
  *
  * @returns the newest whole lines, within that many bytes
  */
-export const newestOf = (text: Buffer, bytes: number): Buffer => {
+export const newestPart = (text: Buffer, bytes: number): Buffer => {
   if (text.length <= bytes) return text;
   const cut = text.length - bytes;
   // A cut right after the end of a line leaves a whole line.

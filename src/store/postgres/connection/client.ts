@@ -12,7 +12,7 @@ import { SqlError, UnknownError } from "effect/sql/SqlError";
 import * as Stream from "effect/Stream";
 import { Measures } from "../../../telemetry/port.ts";
 import type { PostgresOptions } from "./connection.ts";
-import { isLost, sqlErrorOf } from "./errors.ts";
+import { isLost, namedSqlError } from "./errors.ts";
 import * as Notifications from "./notifications.ts";
 import { makePool, makeShared, type Lender, type Lent } from "./pool.ts";
 import { Prepared, Shared } from "./prepared.ts";
@@ -63,7 +63,7 @@ class Statements implements Connection {
     const rows = Stream.suspend(() => {
       // A reader that stops early cancels the statement.
       this.lent.spend();
-      return Stream.mapError(this.#connection.stream(text, values.map(parameter)), sqlErrorOf);
+      return Stream.mapError(this.#connection.stream(text, values.map(parameter)), namedSqlError);
     });
     return transform === undefined
       ? rows

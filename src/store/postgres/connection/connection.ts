@@ -11,9 +11,9 @@ import * as Effect from "effect/Effect";
 import * as Redacted from "effect/Redacted";
 import type * as Scope from "effect/Scope";
 import type { SqlError } from "effect/sql/SqlError";
-import { sqlErrorOf } from "./errors.ts";
+import { namedSqlError } from "./errors.ts";
 import { patiently } from "./patience.ts";
-import { tlsOf } from "./tls.ts";
+import { tlsOptions } from "./tls.ts";
 import { types } from "./values.ts";
 
 export interface PostgresOptions {
@@ -123,7 +123,7 @@ export const open = (
   Effect.suspend(() => {
     const { url, connectTimeoutMs, statementTimeoutMs, applicationName } = { ...DEFAULTS, ...options };
     const parsed = new URL(url);
-    const ssl = tlsOf(parsed);
+    const ssl = tlsOptions(parsed);
     // sql-pg refuses a mode that it does not know.
     parsed.searchParams.delete("sslmode");
     let socket: Socket | null = null;
@@ -170,6 +170,6 @@ export const open = (
         ended,
         silence,
       })),
-      Effect.mapError(sqlErrorOf),
+      Effect.mapError(namedSqlError),
     );
   });

@@ -26,7 +26,7 @@ const isStale = (cause: unknown): boolean =>
 export const isLost = ({ reason }: SqlError.SqlError): boolean => reason._tag === "ConnectionError";
 
 /** The error of @effect/sql-pg with the words of its cause. It is a `ConnectionError` where another connection helps. */
-export const sqlErrorOf = ({ reason }: SqlError.SqlError): SqlError.SqlError => {
+export const namedSqlError = ({ reason }: SqlError.SqlError): SqlError.SqlError => {
   const { cause, operation } = reason;
   const message = textField(cause, "message") || reason.message;
   const isEnded = ENDED.has(textField(cause, "code")) || isStale(cause);

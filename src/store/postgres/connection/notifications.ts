@@ -13,7 +13,7 @@ import * as Semaphore from "effect/Semaphore";
 import type { PgConnection } from "@effect/sql-pg/PgConnection";
 import type { SqlError } from "effect/sql/SqlError";
 import { open, type Opened, type PostgresOptions } from "./connection.ts";
-import { sqlErrorOf } from "./errors.ts";
+import { namedSqlError } from "./errors.ts";
 import { DatabasePulse } from "./pulse.ts";
 
 export class Notifications extends Context.Service<
@@ -98,7 +98,7 @@ export const layer = (options: PostgresOptions): Layer.Layer<Notifications, neve
               hear(null);
               for (;;) hear((yield* Queue.take(queue)).payload);
             }),
-          ).pipe(Effect.mapError(sqlErrorOf)),
+          ).pipe(Effect.mapError(namedSqlError)),
       };
     }),
   );

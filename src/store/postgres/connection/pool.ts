@@ -23,7 +23,7 @@ import * as Semaphore from "effect/Semaphore";
 import { ConnectionError, SqlError } from "effect/sql/SqlError";
 import type { PgConnection } from "@effect/sql-pg/PgConnection";
 import { DEFAULTS, open, type Opened, type PostgresOptions } from "./connection.ts";
-import { isDiskFull, isLost, isReadOnly, sqlErrorOf } from "./errors.ts";
+import { isDiskFull, isLost, isReadOnly, namedSqlError } from "./errors.ts";
 import { Line } from "./patience.ts";
 import type { Pulse } from "./pulse.ts";
 
@@ -92,7 +92,7 @@ export class Lent {
     const { silence } = this.#opened;
     return Effect.suspend(() => {
       silence.begin();
-      return Effect.onExit(Effect.mapError(statement, sqlErrorOf), (exit) => {
+      return Effect.onExit(Effect.mapError(statement, namedSqlError), (exit) => {
         silence.finish();
         if (Exit.isFailure(exit)) report(this.#pulse, exit.cause);
         if (!this.#isShared && Exit.isFailure(exit) && !isHarmless(exit.cause)) this.spend();

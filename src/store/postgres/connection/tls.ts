@@ -17,7 +17,7 @@ const certificatesOf = ({ searchParams }: URL): ConnectionOptions | null => {
  * certificate is verified, as Postgres clients in Node have it. `uselibpqcompat` makes `require` and `verify-ca` with a
  * certificate of a root accept any name of the server.
  */
-export const tlsOf = (url: URL): ConnectionOptions | false => {
+export const tlsOptions = (url: URL): ConnectionOptions | false => {
   const mode = url.searchParams.get("sslmode");
   const certificates = certificatesOf(url);
   if (mode === "disable" || (mode === null && certificates === null)) return false;

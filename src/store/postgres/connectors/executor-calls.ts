@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import {
   ABANDONED,
   ExecutorCalls,
@@ -111,14 +111,14 @@ export const layer = Layer.effect(
           stored("executorCalls.end"),
         ),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, sessionId, connector }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const ofSession = sessionId === undefined ? sql.literal("") : sql` AND session_id = ${sessionId}`;
         const ofConnector = connector === undefined ? sql.literal("") : sql` AND connector = ${connector}`;
         const rows = yield* sql<ExecutorCall>`
           SELECT ${sql.literal(COLUMNS)} FROM executor_calls
           WHERE project_id = ${projectId}${ofSession}${ofConnector} ${after(sql, { at: "at", id: "id" }, position)}
           ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return pageOf(rows, limit, ({ at: instant, id }) => ({ at: instant, id }));
+        return cutPage(rows, limit, ({ at: instant, id }) => ({ at: instant, id }));
       }, stored("executorCalls.list")),
       abandon: (before, now) =>
         sql<{ readonly id: string }>`

@@ -18,7 +18,7 @@ import {
   putPrompt,
   type Beginning,
 } from "../../conversations/notes.ts";
-import { changesOf, pageOfItems, placeOf } from "../../conversations/pages.ts";
+import { conversationChanges, pageOfItems, readItemPlace } from "../../conversations/pages.ts";
 import { cutBytes, storableReport } from "../../conversations/reports.ts";
 import {
   ATTACHMENT_UNUSED_MS,
@@ -38,7 +38,7 @@ import { at, stored } from "../connection/statement.ts";
 import { ReportGuesses, writeGuessed } from "./guesses.ts";
 import { makeConversationMemory } from "./memory.ts";
 import {
-  conversationOf,
+  readConversation,
   CONVERSATION_COLUMNS,
   itemsFrom,
   laterItems,
@@ -65,7 +65,7 @@ const START = conversation.start({});
 type Service = (typeof Conversations)["Service"];
 
 const firstConversation = ([row]: readonly ConversationRow[]) =>
-  row === undefined ? null : conversationOf(row);
+  row === undefined ? null : readConversation(row);
 
 const makeOpen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -178,14 +178,14 @@ const makeReads = Effect.gen(function* () {
     sql<ConversationRow>`SELECT ${columns} FROM conversations WHERE session_id = ANY(${[...ids]}::uuid[])`.pipe(
       Effect.map(
         (rows) =>
-          new Map(rows.map(conversationOf).map(({ id, turn, usage, held }) => [id, { turn, usage, held }])),
+          new Map(rows.map(readConversation).map(({ id, turn, usage, held }) => [id, { turn, usage, held }])),
       ),
       shared,
       stored("conversations.states"),
     );
   const page: Service["page"] = Effect.fnUntraced(
     function* (id, { before, limit }) {
-      const place = yield* placeOf(before);
+      const place = yield* readItemPlace(before);
       const newest = newestItems(sql, { id, before: place, limit: limit + 1 });
       const queue = openItems(sql, { id, only: sql`status IN ('queued', 'sending')` });
       const requests = openItems(sql, { id, only: sql`kind = 'request'` });
@@ -195,7 +195,7 @@ const makeReads = Effect.gen(function* () {
       FROM conversations WHERE session_id = ${id}`;
       if (row === undefined) return null;
       return {
-        conversation: conversationOf(row),
+        conversation: readConversation(row),
         ...pageOfItems(row.items, limit),
         queue: row.queue,
         requests: row.requests,
@@ -208,7 +208,7 @@ const makeReads = Effect.gen(function* () {
     const [row] = yield* sql<ConversationRow & { readonly items: readonly Item[] }>`
       SELECT ${columns}, ${listed(sql, laterItems(sql, { id, seq, limit }))} AS items
       FROM conversations WHERE session_id = ${id}`;
-    return row === undefined ? null : changesOf(conversationOf(row), row.items, { seq, limit });
+    return row === undefined ? null : conversationChanges(readConversation(row), row.items, { seq, limit });
   }, stored("conversations.changedAfter"));
   return { get, states, page, changedAfter };
 });

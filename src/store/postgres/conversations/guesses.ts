@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import { BoundedMap } from "../../../ground/bounded-map.ts";
 import { isClosed, type NativeItem } from "../../../domain/conversation/conversation.ts";
-import { bytesOf, ConversationDraft } from "../../conversations/draft.ts";
+import { itemBytes, ConversationDraft } from "../../conversations/draft.ts";
 import { isNews, noteReport } from "../../conversations/notes.ts";
 import type {
   ChangedConversation,
@@ -24,7 +24,7 @@ import type {
   NotedReport,
 } from "../../ports/sessions/conversations.ts";
 import { json } from "../connection/statement.ts";
-import { INSERTED_ITEMS, fieldsOf, writtenState } from "./rows.ts";
+import { INSERTED_ITEMS, itemColumns, writtenState } from "./rows.ts";
 
 /** Conversations in which a text grows. Beyond that, the earliest noted one is forgotten. */
 const REMEMBERED_MAX = 1_000;
@@ -72,7 +72,7 @@ export class ReportGuesses {
       const native = byNative.get(nativeId);
       items.delete(nativeId);
       if (native === undefined || isClosed(status) || !isResolved(native, change.item)) continue;
-      if (bytesOf(change.item) <= ITEM_BYTES_MAX)
+      if (itemBytes(change.item) <= ITEM_BYTES_MAX)
         items.set(nativeId, { item: change.item, links: linksOf(native) });
     }
     if (items.size === 0) return;
@@ -128,7 +128,7 @@ export const writeGuessed = Effect.fnUntraced(function* (
     ), written AS (
       ${sql.literal(INSERTED_ITEMS.into)}
       SELECT ${id}::uuid, ${sql.literal(INSERTED_ITEMS.columns)}
-      FROM moved, jsonb_to_recordset(${json(items.map(fieldsOf))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
+      FROM moved, jsonb_to_recordset(${json(items.map(itemColumns))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
       ${sql.literal(INSERTED_ITEMS.replacing)}
     )
     SELECT mark FROM moved`;

@@ -5,7 +5,7 @@ import type { SqlError } from "effect/sql/SqlError";
 import type { ConversationCommand, ConversationSnapshot } from "../../../machines/conversation.ts";
 import type { ConversationEvent } from "../../../machines/conversation-events.ts";
 import { ConversationDraft } from "../../conversations/draft.ts";
-import { noteStep, snapshotOf, stepConcerns, type ConversationStep } from "../../conversations/steps.ts";
+import { noteStep, storedSnapshot, stepConcerns, type ConversationStep } from "../../conversations/steps.ts";
 import { makeActorMemory } from "../actor-memory.ts";
 import { locked, makeRoom, namedItems, write } from "./rows.ts";
 import { makeTellAtRest } from "../sessions/turn-endings.ts";
@@ -43,7 +43,7 @@ export const makeConversationMemory = Effect.fnUntraced(function* (
     key: "session_id",
     state: "state",
     returning: "session_id",
-    complete: ({ state, context }) => snapshotOf(state, context),
+    complete: ({ state, context }) => storedSnapshot(state, context),
     isOneStatement: () => false,
     writes,
   });

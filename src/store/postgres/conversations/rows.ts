@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { attachedTo } from "../../conversations/attached.ts";
-import { bytesOf, recordOf, STRIPPED_MAX, type ConversationDraft } from "../../conversations/draft.ts";
+import { itemBytes, itemRecord, STRIPPED_MAX, type ConversationDraft } from "../../conversations/draft.ts";
 import { MOVED_MAX, type Conversation, type Item } from "../../ports/sessions/conversations.ts";
 import { at, json } from "../connection/statement.ts";
 
@@ -30,7 +30,7 @@ export type ConversationRow = Pick<
 };
 
 /** Sandbox and number are both null or both set (constraint conversations_sandbox_whole). */
-export const conversationOf = (row: ConversationRow): Conversation => ({
+export const readConversation = (row: ConversationRow): Conversation => ({
   id: row.id,
   seq: row.seq,
   turnSeq: row.turnSeq,
@@ -105,10 +105,10 @@ export const locked = (sql: SqlClient, id: string) =>
   Effect.map(
     sql<ConversationRow>`
       SELECT ${sql.literal(CONVERSATION_COLUMNS)} FROM conversations WHERE session_id = ${id} FOR NO KEY UPDATE`,
-    ([row]) => (row === undefined ? null : conversationOf(row)),
+    ([row]) => (row === undefined ? null : readConversation(row)),
   );
 
-export const fieldsOf = (item: Item) => ({
+export const itemColumns = (item: Item) => ({
   id: item.id,
   seq: item.seq,
   place: item.place,
@@ -118,8 +118,8 @@ export const fieldsOf = (item: Item) => ({
   native_order: item.order,
   kind: item.kind,
   status: item.status,
-  record: recordOf(item),
-  bytes: bytesOf(item),
+  record: itemRecord(item),
+  bytes: itemBytes(item),
 });
 
 /** The parts of a statement that writes items, given as a list of `fieldsOf`. */
@@ -160,7 +160,7 @@ export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: C
     WITH written AS (
       ${sql.literal(INSERTED_ITEMS.into)}
       SELECT ${id}::uuid, ${sql.literal(INSERTED_ITEMS.columns)}
-      FROM jsonb_to_recordset(${json(items.map(fieldsOf))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
+      FROM jsonb_to_recordset(${json(items.map(itemColumns))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
       ${sql.literal(INSERTED_ITEMS.replacing)}
     )
     UPDATE conversations SET ${writtenState(sql, changed.conversation)},

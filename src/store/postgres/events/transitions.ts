@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { numberPage, numberPositionOf } from "../../cursor.ts";
+import { numberPage, readNumberCursor } from "../../cursor.ts";
 import { Transitions, type ActorKey, type Transition, type WaitingCommand } from "../../ports/transitions.ts";
 import type { NewTransition } from "../../../machines/transition.ts";
 import { at, json, pageLimit, stored } from "../connection/statement.ts";
@@ -22,7 +22,7 @@ const makeReads = Effect.gen(function* () {
   const entries = sql.literal("from_state IS DISTINCT FROM to_state");
 
   const list: Service["list"] = Effect.fnUntraced(function* (actor, { cursor, limit }) {
-    const before = yield* numberPositionOf(cursor);
+    const before = yield* readNumberCursor(cursor);
     const rows = yield* sql<Transition>`
       SELECT number::float8 AS number, ${columns},
         max(at) FILTER (WHERE ${entries}) OVER (ORDER BY transitions.number

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Accounts, type User, type Account } from "../../ports/people/accounts.ts";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import type { PageRequest } from "../../ports/page.ts";
 import { after, at, stored } from "../connection/statement.ts";
 
@@ -14,13 +14,13 @@ const USER_COLUMNS = `id, account_id AS "accountId", name, role`;
 type Instant = { readonly createdAt: number };
 
 const listed = <Row extends Instant & { readonly id: string }>(rows: readonly Row[], limit: number) => {
-  const { items, nextCursor } = pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+  const { items, nextCursor } = cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   return { items: items.map(({ createdAt: _, ...row }) => row), nextCursor };
 };
 
 const makeAccounts = (sql: SqlClient.SqlClient) => {
   const list = Effect.fnUntraced(function* ({ cursor, limit }: PageRequest) {
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const rows = yield* sql<Account & Instant>`
       SELECT ${sql.literal(ACCOUNT_COLUMNS)}, created_at AS "createdAt" FROM accounts
       WHERE true ${after(sql, { at: "created_at", id: "id" }, position)}
@@ -42,7 +42,7 @@ const makeAccounts = (sql: SqlClient.SqlClient) => {
 
 const makeUsers = (sql: SqlClient.SqlClient) => {
   const users = Effect.fnUntraced(function* (accountId: string, { cursor, limit }: PageRequest) {
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const rows = yield* sql<User & Instant>`
       SELECT ${sql.literal(USER_COLUMNS)}, created_at AS "createdAt" FROM users
       WHERE account_id = ${accountId} ${after(sql, { at: "created_at", id: "id" }, position)}

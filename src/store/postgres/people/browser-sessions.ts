@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import {
   BrowserSessions,
   IDLE_MS,
@@ -170,7 +170,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const isAlive = yield* makeIsAlive;
     const list: Port["list"] = Effect.fnUntraced(function* (userId, { cursor, limit, now }) {
-      const position = yield* positionOf(cursor);
+      const position = yield* readCursor(cursor);
       const rows = yield* sql<BrowserSession>`
         SELECT id, name AS "signedInBy", opened_by AS "openedBy", created_at AS "createdAt",
           last_used_at AS "lastUsedAt", expires_at AS "expiresAt", address, user_agent AS "userAgent"
@@ -180,7 +180,7 @@ export const layer = Layer.effect(
         ) AS session
         WHERE true ${after(sql, { at: "created_at", id: "id" }, position)}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-      return pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+      return cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
     }, stored("browserSessions.list"));
     return { list, ...(yield* makeOpening), ...(yield* makeEnding) };
   }),

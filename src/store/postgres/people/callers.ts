@@ -12,7 +12,12 @@ import {
 } from "../../ports/people/identity.ts";
 import { at } from "../connection/statement.ts";
 import { TOKEN_ROLE } from "./roles.ts";
-import { shownColumns, shownOf, withConversations, type ShownRow } from "../sessions/session-rows.ts";
+import {
+  shownColumns,
+  readShownSession,
+  withConversations,
+  type ShownRow,
+} from "../sessions/session-rows.ts";
 
 /** How rarely last_used_at is written: it shows people that a token is in use, not when to the second. */
 const LAST_USED_STEP_MS = 60_000;
@@ -157,7 +162,10 @@ export const makeCallers = Effect.gen(function* () {
     yield* noteUse(row, now);
     const { caller, role: held, mergeRole, session } = partsOf(row);
     const isThere = held !== null && "turnState" in session && session.id !== null;
-    return { caller, reached: { path, role: held, mergeRole, session: isThere ? shownOf(session) : null } };
+    return {
+      caller,
+      reached: { path, role: held, mergeRole, session: isThere ? readShownSession(session) : null },
+    };
   });
 
   const endedToken = Effect.fnUntraced(function* (hash: string, now: number) {

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import type { Grant } from "../../ports/people/grants.ts";
 import { Identity, type NewToken, type Token } from "../../ports/people/identity.ts";
 import type { Account } from "../../ports/people/accounts.ts";
@@ -11,7 +11,7 @@ import { Endings } from "../connection/endings.ts";
 import { ProjectChanges } from "../projects/project-changes.ts";
 import { shared } from "../connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
-import { rankOf, TOKEN_ROLE } from "./roles.ts";
+import { roleRank, TOKEN_ROLE } from "./roles.ts";
 
 const TOKEN_COLUMNS = `
   id, name, origin, user_id AS "userId", project_id AS "projectId", created_at AS "createdAt", expires_at AS "expiresAt",
@@ -41,7 +41,7 @@ const makeEnded = Effect.gen(function* () {
             OR (token.project_id IS NULL OR token.project_id = held.project) AND EXISTS (
               SELECT FROM projects AS project
               WHERE project.id = held.project AND project.account_id = token.account_id
-                AND ${sql.literal(`${rankOf(TOKEN_ROLE)} >= ${rankOf("held.needs")}`)}
+                AND ${sql.literal(`${roleRank(TOKEN_ROLE)} >= ${roleRank("held.needs")}`)}
             ))
         ) OR EXISTS (
           SELECT FROM clone_credentials AS minted
@@ -106,13 +106,13 @@ const makeTokens = Effect.gen(function* () {
     { accountId, userId },
     { cursor, limit },
   ) {
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const rows = yield* sql<Token>`
         SELECT ${sql.literal(TOKEN_COLUMNS)} FROM tokens
         WHERE account_id = ${accountId} AND ${isOf(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
           ${after(sql, { at: "created_at", id: "id" }, position)}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+    return cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   }, stored("identity.listTokens"));
   const createToken: (typeof Identity)["Service"]["createToken"] = (token) =>
     insertToken(sql, token).pipe(

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { AccountRole, ProjectRole } from "../../../domain/person/role.ts";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import {
   People,
   type Invitation,
@@ -101,12 +101,12 @@ const makePeople = Effect.gen(function* () {
     );
 
   const list: Port["list"] = Effect.fnUntraced(function* (accountId, { cursor, limit }) {
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const rows = yield* sql<Person>`
       SELECT ${columns} FROM users
       WHERE account_id = ${accountId} ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return pageOf(rows, limit, placeOf);
+    return cutPage(rows, limit, placeOf);
   }, stored("people.list"));
 
   const unwantedSessions = sql<UnwantedSession>`
@@ -151,13 +151,13 @@ const makeInvitations = Effect.gen(function* () {
     );
 
   const invitations: Port["invitations"] = Effect.fnUntraced(function* (accountId, { cursor, limit, now }) {
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const rows = yield* sql<Invitation>`
       SELECT ${columns} FROM invitations
       WHERE account_id = ${accountId} AND ${isOpen(now)}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return pageOf(rows, limit, placeOf);
+    return cutPage(rows, limit, placeOf);
   }, stored("people.invitations"));
 
   const revokeInvitation: Port["revokeInvitation"] = (accountId, id, now) =>

@@ -26,7 +26,8 @@ export const hasRoleIn = (
   least: "viewer" | "member" | "owner" = "viewer",
 ) => sql`
   EXISTS (SELECT FROM users WHERE users.id = ${userId}
-    AND ${sql.literal(`${rankOf(ROLE_IN_PROJECT)} >= ${rankOf(`'${least}'`)}`)})`;
+    AND ${sql.literal(`${roleRank(ROLE_IN_PROJECT)} >= ${roleRank(`'${least}'`)}`)})`;
 
 /** A role's place among the roles. */
-export const rankOf = (role: string): string => `array_position(ARRAY['viewer', 'member', 'owner'], ${role})`;
+export const roleRank = (role: string): string =>
+  `array_position(ARRAY['viewer', 'member', 'owner'], ${role})`;

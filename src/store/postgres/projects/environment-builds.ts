@@ -9,7 +9,7 @@ import type {
   EnvironmentBuildSnapshot,
 } from "../../../machines/environment-build.ts";
 import { firstTransition } from "../../../machines/transition.ts";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import { buildEvent, buildInstants, logPiece, NEW_BUILD } from "../../environment-build-columns.ts";
 import {
   BUILDS_KEPT,
@@ -147,12 +147,12 @@ const makeReads = Effect.gen(function* () {
       stored("environmentBuilds.newestReady"),
     );
   const list: Service["list"] = Effect.fnUntraced(function* (projectId, { cursor, limit }) {
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const rows = yield* sql<Row>`
       SELECT ${columns} FROM environment_builds
       WHERE project_id = ${projectId}${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return pageOf(rows.map(buildOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+    return cutPage(rows.map(buildOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   }, stored("environmentBuilds.list"));
   return { get, newestOf, ready, newestReady, list };
 });

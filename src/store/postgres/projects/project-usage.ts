@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Usage } from "../../../domain/conversation/conversation.ts";
-import { dayOf } from "../../../domain/conversation/usage.ts";
+import { utcDay } from "../../../domain/conversation/usage.ts";
 import { ProjectUsage } from "../../ports/projects/project-usage.ts";
 import type { Spent } from "../../ports/sessions/conversations.ts";
 import { byRow } from "../../spent.ts";
@@ -16,7 +16,7 @@ export const addSpent = Effect.fnUntraced(function* (
   { now, spent }: { readonly now: number; readonly spent: readonly Spent[] },
 ) {
   if (spent.length === 0) return;
-  const day = dayOf(now);
+  const day = utcDay(now);
   const known = yield* sql<{ readonly model: string }>`
     SELECT model FROM project_usage WHERE project_id = ${projectId} AND day = ${day}::date`;
   const names = known.map(({ model }) => model);

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import { manifestStaleEvent } from "../../event-rows.ts";
 import type { BuildSource } from "../../../domain/environment/environment-source.ts";
 import { projectNameKey } from "../../../domain/project/name.ts";
@@ -329,14 +329,14 @@ export const layer = Layer.effect(
       replaceCredential: (id, envelope, now) =>
         sql.withTransaction(replaceCredential(id, envelope, now)).pipe(stored("projects.replaceCredential")),
       list: Effect.fnUntraced(function* ({ accountId, userId }, { cursor, limit, onlyId }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
           ${select} WHERE account_id = ${accountId}
             ${onlyId === null ? sql.literal("") : sql`AND project.id = ${onlyId}`}
             ${userId === null ? sql.literal("") : sql`AND ${hasRoleIn(sql, userId)}`}
             ${after(sql, { at: "created_at", id: "project.id" }, position)}
           ORDER BY created_at DESC, project.id DESC ${pageLimit(sql, limit)}`;
-        return pageOf(rows.map(projectOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        return cutPage(rows.map(projectOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("projects.list")),
       update: (id, change, now) =>
         sql

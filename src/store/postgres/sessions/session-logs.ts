@@ -2,7 +2,12 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { LOG_KEPT_BYTES, newestOf, SessionLogs, type LoggedBoot } from "../../ports/sessions/session-logs.ts";
+import {
+  LOG_KEPT_BYTES,
+  newestPart,
+  SessionLogs,
+  type LoggedBoot,
+} from "../../ports/sessions/session-logs.ts";
 import { at, stored } from "../connection/statement.ts";
 
 type KeepRequest = Parameters<(typeof SessionLogs)["Service"]["keep"]>[0];
@@ -23,7 +28,7 @@ const makeKeep = Effect.gen(function* () {
 
   const cut = Effect.fnUntraced(function* (sandboxId: string, room: number) {
     const rows = room === 0 ? [] : yield* textOf(sql, sandboxId);
-    const kept = newestOf(rows[0]?.text ?? Buffer.alloc(0), room);
+    const kept = newestPart(rows[0]?.text ?? Buffer.alloc(0), room);
     yield* kept.length === 0
       ? sql`DELETE FROM session_logs WHERE sandbox_id = ${sandboxId}`
       : sql`UPDATE session_logs SET text = ${kept} WHERE sandbox_id = ${sandboxId}`;
@@ -38,7 +43,7 @@ const makeKeep = Effect.gen(function* () {
     if (session === undefined || text === "") return;
     const inserted = yield* sql`
       INSERT INTO session_logs (sandbox_id, session_id, text, kept_at)
-      VALUES (${sandboxId}, ${session.id}, ${newestOf(Buffer.from(text), LOG_KEPT_BYTES)}, ${at(now)})
+      VALUES (${sandboxId}, ${session.id}, ${newestPart(Buffer.from(text), LOG_KEPT_BYTES)}, ${at(now)})
       ON CONFLICT (sandbox_id) DO NOTHING RETURNING sandbox_id`;
     if (inserted.length === 0) return;
     for (const { sandboxId: other, room } of yield* surplus(session.id)) yield* cut(other, room);

@@ -22,13 +22,13 @@ export const SESSION_COLUMNS = `
 const failureOf = ({ failure, failedAt }: Pick<SessionRow, "failure" | "failedAt">): Session["failure"] =>
   failure === null || failedAt === null ? null : { ...failure, at: failedAt };
 
-export const sessionOf = ({ failure, failedAt, ...row }: SessionRow): Session => ({
+export const readSession = ({ failure, failedAt, ...row }: SessionRow): Session => ({
   ...row,
   failure: failureOf({ failure, failedAt }),
 });
 
 export const firstSession = ([row]: readonly SessionRow[]): Session | null =>
-  row === undefined ? null : sessionOf(row);
+  row === undefined ? null : readSession(row);
 
 /** Null in each column: the conversation was never opened. */
 interface StateRow {
@@ -52,7 +52,7 @@ export type ShownRow = SessionRow &
   Pick<ShownSession, "changeRequest" | "creatorName"> & { readonly waitingCalls: WaitingCalls };
 
 /** The calls of a session that wait for a person. */
-export const pendingCallsOf = (session: string): string => `
+export const pendingCalls = (session: string): string => `
   executor_calls AS call JOIN approvals AS approval ON approval.id = call.id
   WHERE call.session_id = ${session} AND call.outcome = 'pending' AND approval.status = 'pending'`;
 
@@ -83,7 +83,7 @@ const activityRules = (session: string): readonly (readonly [Activity, string])[
     [
       "needs_you",
       `${isLive} AND (${session}.unsaved IS NOT NULL OR ${isTurn("requires_action")})
-        OR EXISTS (SELECT FROM ${pendingCallsOf(`${session}.id`)})`,
+        OR EXISTS (SELECT FROM ${pendingCalls(`${session}.id`)})`,
     ],
     ["queued", `${session}.status = 'queued'`],
     ["starting", `${session}.status IN ('branching', 'provisioning')`],
@@ -120,7 +120,7 @@ export const shownColumns = (sessions: string): string => `${SESSION_COLUMNS},
   turn_request AS "turnRequest", last_sentence AS "lastSentence",
   (SELECT jsonb_build_object('pendingApprovals', count(*), 'oldestApproval', (array_agg(jsonb_build_object(
       'id', call.id, 'connector', call.connector, 'tool', call.tool, 'at', extract(epoch FROM call.at) * 1000
-    ) ORDER BY call.at, call.id))[1]) FROM ${pendingCallsOf(`${sessions}.id`)}) AS "waitingCalls",
+    ) ORDER BY call.at, call.id))[1]) FROM ${pendingCalls(`${sessions}.id`)}) AS "waitingCalls",
   (${newestRequest(
     sessions,
     `jsonb_build_object('id', request.id, 'number', request.number, 'title', request.title,
@@ -143,7 +143,7 @@ const stateOf = (row: StateRow): ConversationRowState | null => {
 };
 
 /** Copies the row once: a list has many. */
-export const shownOf = (row: ShownRow): ShownSession => {
+export const readShownSession = (row: ShownRow): ShownSession => {
   const { failure, failedAt, waitingCalls, ...rest } = row;
   const { turnState, turnSince, turnWaitingFor, usage, held, turnRequest, lastSentence, ...session } = rest;
   return {

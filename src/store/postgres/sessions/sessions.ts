@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { isLive } from "../../../domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../machines/session.ts";
-import { cursorOf, pageOf, positionOf } from "../../cursor.ts";
+import { writeCursor, cutPage, readCursor } from "../../cursor.ts";
 import { sessionStatusEvent, workUnsavedEvent } from "../../event-rows.ts";
 import type { Change } from "../../ports/journal.ts";
 import {
@@ -34,10 +34,10 @@ import { noteFailure } from "../triggers/fires.ts";
 import {
   firstSession,
   hasActivity,
-  pendingCallsOf,
+  pendingCalls,
   SESSION_COLUMNS,
   shownColumns,
-  shownOf,
+  readShownSession,
   withConversations,
   type SessionRow,
   type ShownRow,
@@ -157,7 +157,7 @@ const conditionsOf = (
   const { status, turn, activities, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const turns = (states: Fragment) =>
     sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
-  const approvable = sql`EXISTS (SELECT FROM ${sql.literal(pendingCallsOf("looked.id"))} AND ${approver})`;
+  const approvable = sql`EXISTS (SELECT FROM ${sql.literal(pendingCalls("looked.id"))} AND ${approver})`;
   return [
     status !== null && sql`status::text = ${status}`,
     turn === "idle" && sql`NOT ${turns(sql`'running', 'requires_action'`)}`,
@@ -187,7 +187,7 @@ interface Scope {
 const listIn = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* ({ scope, approver }: Scope, request: SessionRequest) {
     const { cursor, limit, lookedAt = SESSIONS_LOOKED_AT } = request;
-    const position = yield* positionOf(cursor);
+    const position = yield* readCursor(cursor);
     const wanted = conditionsOf(sql, request, request.mayApprove === true ? approver : sql`false`);
     // Few sessions are live, and an index has them: an old one among them is found too.
     const reach = filterReach(request);
@@ -214,12 +214,16 @@ const listIn = (sql: SqlClient.SqlClient) =>
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
       ) AS page ${sql.literal(withConversations("page"))}
       ORDER BY created_at DESC, id DESC`.pipe(planned);
-    if (rows.length > limit || wanted.length === 0) return pageOf(rows.map(shownOf), limit, positionIn);
+    if (rows.length > limit || wanted.length === 0)
+      return cutPage(rows.map(readShownSession), limit, positionIn);
     const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
       SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`.pipe(
       planned,
     );
-    return { items: rows.map(shownOf), nextCursor: last === undefined ? null : cursorOf(positionIn(last)) };
+    return {
+      items: rows.map(readShownSession),
+      nextCursor: last === undefined ? null : writeCursor(positionIn(last)),
+    };
   });
 
 /** `list` and `listOf` of the port. */
@@ -322,7 +326,7 @@ export const layer = Layer.effect(
         sql<ShownRow>`
           SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
           ${sql.literal(withConversations("session"))} WHERE id = ${id}`.pipe(
-          Effect.map(([row]) => (row === undefined ? null : shownOf(row))),
+          Effect.map(([row]) => (row === undefined ? null : readShownSession(row))),
           shared,
           stored("sessions.shown"),
         ),

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { ConversationSnapshot } from "../../../machines/conversation.ts";
-import { snapshotOf, type ConversationStep } from "../../conversations/steps.ts";
+import { storedSnapshot, type ConversationStep } from "../../conversations/steps.ts";
 import { sessionTurnEndedEvent, sessionTurnEvent } from "../../event-rows.ts";
 import type { NotedTurn } from "../../ports/sessions/sessions.ts";
 import { comesToRest, fateAtEnd, fateAtRest } from "../../turn-endings.ts";
@@ -55,7 +55,7 @@ export const makeNoteTurn = Effect.gen(function* () {
     const [row] = yield* sql<StoredSnapshot & { readonly isWaiting: boolean }>`
       SELECT state, state_context AS context, turn_to_tell IS NOT NULL AS "isWaiting" FROM conversations
       WHERE session_id = ${id} FOR NO KEY UPDATE`;
-    const fate = fateAtEnd(turn, row === undefined ? null : snapshotOf(row.state, row.context));
+    const fate = fateAtEnd(turn, row === undefined ? null : storedSnapshot(row.state, row.context));
     const waits = fate === "waits" ? json(turn) : null;
     if (waits !== null || row?.isWaiting === true)
       yield* sql`UPDATE conversations SET turn_to_tell = ${waits}::jsonb WHERE session_id = ${id}`;

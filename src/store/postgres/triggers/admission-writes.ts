@@ -10,7 +10,7 @@ import { ForbiddenMove } from "../../../domain/trigger/fire.ts";
 import { session as sessionMachine } from "../../../machines/session.ts";
 import type { AdmissionPlan, PlannedEntry, PlannedFire, PlannedSession } from "../../admission/plan.ts";
 import { admissionEvents } from "../../event-rows.ts";
-import { firstTransition, originOf } from "../../../machines/transition.ts";
+import { firstTransition, sessionOrigin } from "../../../machines/transition.ts";
 import type { StoredRequest } from "../../ports/triggers/fires.ts";
 import { EventLog } from "../events/event-log.ts";
 import { ALLOWED_MOVES } from "./fire-moves.ts";
@@ -72,7 +72,7 @@ const commandRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession
 
 /** The history of a session begins with its first version. */
 const historyRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession[]) => {
-  const rows = sessions.map(({ session, now }) => ({ id: session.id, now, detail: originOf(session) }));
+  const rows = sessions.map(({ session, now }) => ({ id: session.id, now, detail: sessionOrigin(session) }));
   const { event, to, commands } = FIRST;
   return sql`
     INSERT INTO transitions (actor_kind, actor_id, number, at, event, to_state, detail, commands)
@@ -218,7 +218,7 @@ export interface Batch {
  *
  * @param ledger which rows exist already, and how many bytes of their stored requests were removed.
  */
-export const batchOf = (
+export const admissionBatch = (
   { sessions, fires, queue, requests, overlapped }: AdmissionPlan,
   ledger: { readonly has: ReadonlySet<string>; readonly removedBytes: number },
 ): Batch => {

@@ -13,7 +13,7 @@ import { fireEvents } from "../../event-rows.ts";
 import { Admissions, type AdmissionRequest, type Skip } from "../../ports/triggers/admissions.ts";
 import type { Fire, NewFire, StoredRequest } from "../../ports/triggers/fires.ts";
 import { Guesses, holds, isKnownDelivery, leavesDeliveryOut } from "./admission-guesses.ts";
-import { batchOf, makeWrite } from "./admission-writes.ts";
+import { admissionBatch, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "../events/event-log.ts";
 import { cancelWaits, endWait, overlap } from "./fire-moves.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
@@ -176,7 +176,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
     const rows = new Set(facts.known.map(({ id }) => id));
     const retried = fires.filter(({ id }) => rows.has(id) && kept.has(id)).map(({ id }) => id);
     const removedBytes = yield* forget(accountId, [...retried, ...plan.forgotten]);
-    const batch = batchOf(plan, { has: rows, removedBytes });
+    const batch = admissionBatch(plan, { has: rows, removedBytes });
     const outcome = yield* write(accountId, batch);
     if (outcome === "refused") return yield* Effect.die(new Error("a batch was admitted beyond the cap"));
     guesses.note(accountId, facts, batch.move);
@@ -198,7 +198,7 @@ const makeAdmit = Effect.gen(function* () {
     if (facts === null) return null;
     const plan = planAdmissions(facts, requests);
     if (leavesDeliveryOut(requests, plan)) return null;
-    const batch = batchOf(plan, { has: new Set(), removedBytes: 0 });
+    const batch = admissionBatch(plan, { has: new Set(), removedBytes: 0 });
     faults("admission.guessed");
     const outcome = yield* Effect.catchIf(
       write(accountId, batch, holds(sql, accountId, facts)),

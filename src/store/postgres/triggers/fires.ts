@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { pageOf, positionOf } from "../../cursor.ts";
-import { outcomeOf, type RunSession } from "../../../domain/session/run-outcome.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
+import { runOutcome, type RunSession } from "../../../domain/session/run-outcome.ts";
 import {
   Fires,
   type Fire,
@@ -135,7 +135,7 @@ const ofStatus = (sql: SqlClient.SqlClient, projectId: string, status: string | 
 type ShownRow = Fire & { readonly session: RunSession | null };
 
 const shownOf = ({ session, ...fire }: ShownRow): ShownFire => {
-  const outcome = session === null ? null : outcomeOf(session);
+  const outcome = session === null ? null : runOutcome(session);
   return { ...fire, outcome };
 };
 
@@ -217,7 +217,7 @@ export const layer = Layer.effect(
           stored("fires.get"),
         ),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug, status, hasFailed = false }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const rows = yield* shown(
           sql`
             SELECT ${columns} FROM fires
@@ -229,7 +229,7 @@ export const layer = Layer.effect(
             ORDER BY received_at DESC, id DESC ${pageLimit(sql, limit)}`,
           status !== null || hasFailed,
         );
-        return pageOf(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));
+        return cutPage(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));
       }, stored("fires.list")),
       lastBySlug: (projectId, slugs) =>
         shown(sql`

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { pageOf, positionOf } from "../../cursor.ts";
+import { cutPage, readCursor } from "../../cursor.ts";
 import {
   REFUSALS_KEPT_PER_PROJECT,
   WebhookRefusals,
@@ -76,14 +76,14 @@ export const layer = Layer.effect(
     return {
       add: (refusals) => sql.withTransaction(add(refusals)).pipe(stored("webhookRefusals.add")),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug }) {
-        const position = yield* positionOf(cursor);
+        const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
           SELECT id, project_id AS "projectId", at, slug, status, code, reason, delivery_id AS "deliveryId", event,
             declared_bytes AS "declaredBytes", body_bytes AS "bodyBytes", address, forwarded_for AS "forwardedFor"
           FROM webhook_refusals WHERE project_id = ${projectId}
             ${slug === undefined ? sql.literal("") : sql`AND slug = ${slug}`} ${after(sql, { at: "at", id: "id" }, position)}
           ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return pageOf(rows.map(refusalOf), limit, ({ at: instant, id }) => ({ at: instant, id }));
+        return cutPage(rows.map(refusalOf), limit, ({ at: instant, id }) => ({ at: instant, id }));
       }, stored("webhookRefusals.list")),
       prune: (before) =>
         sql<{ readonly id: string }>`
