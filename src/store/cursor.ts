@@ -53,7 +53,7 @@ export const readNumberCursor = (cursor: string | null): Effect.Effect<number | 
     ? Effect.succeed(cursor === null ? null : Number(cursor))
     : Effect.fail(new BadCursor({ cursor }));
 
-/** As `pageOf`, for rows that are ordered by their number alone. */
+/** As `cutPage`, for rows that are ordered by their number alone. */
 export const numberPage = <A extends { readonly number: number }>(
   rows: readonly A[],
   limit: number,

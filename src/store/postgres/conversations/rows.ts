@@ -122,7 +122,7 @@ export const itemColumns = (item: Item) => ({
   bytes: itemBytes(item),
 });
 
-/** The parts of a statement that writes items, given as a list of `fieldsOf`. */
+/** The parts of a statement that writes items, given as a list of `itemColumns`. */
 export const INSERTED_ITEMS = {
   into: `INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, native_order,
         kind, status, record, bytes)`,
