@@ -70,6 +70,7 @@ const UNTESTED = [
   'environments.md: platform environment build "$PROJECT" --wait',
   "environments.md: platform images build greeter-tools ~/greeter --file .platform/Dockerfile",
   "command-line.md: platform login --url https://platform.example.com",
+  "models.md: platform models add anthropic --kind anthropic --key-file key.txt",
   'agents.md: platform sessions create --agent reviewer --prompt "Review the last commit."',
   'notifications.md: platform webhooks replay "$WEBHOOK" "$DELIVERY"',
   'people.md: platform people deactivate "$PERSON"',
