@@ -93,7 +93,9 @@ describe("lists", () => {
     const priced = { ...used, cost_usd: 0.5 };
     answer = saying({ from: "2026-11-01", to: "2026-11-02", days: [{ day: "2026-11-01", model: "a/b", ...used, cost_usd: 0 }, { day: "2026-11-02", model: "c/d", ...priced }], total: priced }); // prettier-ignore
     const ended = await run(["projects", "usage"]);
-    expect(ended.stdout).toMatch(/ a\/b .* unknown\n.* c\/d .* \$0\.5000\ntotal .* \$0\.5000\n$/);
+    expect(ended.stdout).toMatch(
+      / a\/b .* unknown +agent\n.* c\/d .* \$0\.5000 +agent\ntotal .* \$0\.5000 *\n$/,
+    );
   });
 });
 

@@ -1,4 +1,5 @@
 /** The call that commands.test.ts tries for each command: one row a command. */
+import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { makeUserToken, putSecret, runSession, SECRET_NAME } from "../support/service/requests.ts";
 import { webhookRowsOf } from "./webhook-rows.ts";
@@ -382,9 +383,9 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     refused: [["--from", "January"], 1, /^`from` must be a day like 2026-01-31\.\n$/],
   },
   "projects create": {
-    args: () => ["another", "--default-branch", "trunk"],
-    human: /\nname +another\n[^]*\ndefault branch +trunk\n/,
-    json: { name: "another", default_branch: "trunk", repository: { kind: "hosted" } },
+    args: () => [`another ${randomUUID()}`, "--default-branch", "trunk"],
+    human: /\nname +another [-0-9a-f]{36}\n[^]*\ndefault branch +trunk\n/,
+    json: { default_branch: "trunk", repository: { kind: "hosted" } },
     refused: [["x", "--import-from", "ftp://example.org/x"], 1, /^Invalid `repository\.import_from`: /],
   },
   "projects sync": {
