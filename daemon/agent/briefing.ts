@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type { History } from "../../src/domain/conversation/history.ts";
 import type { Recap } from "../../src/domain/sandbox/launch.ts";
+import { leftOutText } from "../../src/domain/save/reasons.ts";
 import type { Restored } from "../../src/domain/save/saved.ts";
 import type { AgentSession, Briefing, Restoring, RuntimeAdapter } from "../adapters/adapter.ts";
 import type { ConversationFeed } from "../conversation/feed.ts";
@@ -181,7 +182,8 @@ const named = (all: readonly string[]): string =>
 /** What came back, under which names, and what did not, in sentences. */
 const partsOf = ({ commits, refs, files, renamed, skipped, error, notes = [] }: Restored): string => {
   const left = skipped.map(
-    ({ path, reason, count = 1 }) => `${path}${count > 1 ? ` and ${count - 1} more` : ""} (${reason})`,
+    ({ path, count = 1, ...why }) =>
+      `${path}${count > 1 ? ` and ${count - 1} more` : ""} (${leftOutText(why)})`,
   );
   return [
     `${counted(commits, "commit")} of the branch, ${counted(files, "changed file")}.`,

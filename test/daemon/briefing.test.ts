@@ -33,6 +33,12 @@ it.effect.each<Former>([
   },
   { what: "whose work was all pushed", wip: "", restored: { ...RESTORED, files: 0 }, note: null },
   {
+    what: "with a path that did not come back",
+    wip: "",
+    restored: { ...RESTORED, skipped: [{ path: "a", reason: "in_the_way" }] },
+    note: /Not restored: a \(something else is in its place\)/,
+  },
+  {
     what: "with an older save elsewhere",
     wip: "",
     restored: { ...RESTORED, notes: ["The save of then is not here."] },
