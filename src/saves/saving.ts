@@ -21,7 +21,7 @@ import {
 import { PartQueue } from "../domain/save/part-queue.ts";
 import { notBroughtBack, withoutCopies } from "../domain/save/brought-back.ts";
 import type { LeftOut, Listing, ReadRequest } from "../domain/save/listing.ts";
-import { isWhole, savesElsewhere, unfinished, type Saved } from "../domain/save/saved.ts";
+import { isWhole, savesElsewhere, unfinished, type Saved, isLacking } from "../domain/save/saved.ts";
 import type { GitBackend, GitError } from "../git/port.ts";
 import { linked } from "../services/answered.ts";
 import type { serviceContext } from "../services/sessions/service-context.ts";
@@ -497,13 +497,15 @@ export class Saving {
 
   #said(saves: SessionSaves, wip: string | null): Effect.Effect<Saved> {
     const { options } = this.#parts;
-    const pending: readonly LeftOut[] | null = this.#compared?.pending ?? null;
+    const compared = this.#compared;
+    const pending: readonly LeftOut[] | null = compared?.pending ?? null;
     const { sandboxId } = this.#request;
     const { nodeId } = options;
     const elsewhere = savesElsewhere(this.#row, {
       nodeId,
       sandboxId,
       hasAll: this.#hasAll,
+      isLacking: compared === null || isLacking(compared),
       givers: this.#givers,
     });
     const outcome = {

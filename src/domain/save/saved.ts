@@ -106,10 +106,11 @@ export const NOTHING_TO_SAVE: Saved = {
 
 /**
  * The saves that stay on other nodes while one is made on this node: of work that another sandbox left there, and that this one lacks.
- * A save of the same sandbox is no longer needed, because its new one has everything.
+ * A save of the same sandbox is no longer needed once its new one lacks nothing.
  *
  * @param row what the session says so far
- * @param here this node, the sandbox that is saved, whether it has brought back everything, and which other nodes gave saves then
+ * @param here this node, the sandbox that is saved, whether it has brought back everything, whether its new save lacks paths, and which
+ *   other nodes gave saves then
  */
 export const savesElsewhere = (
   row: Saved | null,
@@ -117,19 +118,24 @@ export const savesElsewhere = (
     readonly nodeId: string;
     readonly sandboxId: string;
     readonly hasAll: boolean;
+    readonly isLacking?: boolean;
     readonly givers?: readonly string[];
   },
 ): readonly EarlierSave[] => {
   if (row === null) return [];
   const { node, sandbox, at, files, commits } = row;
   const isThere = node !== null && node !== here.nodeId;
+  /** Whether the new save has all of a former one. */
+  const isReplaced = (id: string | undefined): boolean => id === here.sandboxId && here.isLacking !== true;
   const elsewhere = (row.earlier ?? []).flatMap((save) => {
     const on = save.node ?? node;
     // The node that the row names gave its saves, and perhaps others did.
     const isBack = here.hasAll && on !== null && (on === node || here.givers?.includes(on) === true);
-    return on === null || on === here.nodeId || isBack ? [] : [Object.assign({}, save, { node: on })];
+    return on === null || on === here.nodeId || isBack || isReplaced(save.id)
+      ? []
+      : [Object.assign({}, save, { node: on })];
   });
-  const isLast = isThere && !here.hasAll && sandbox !== here.sandboxId;
+  const isLast = isThere && !here.hasAll && !isReplaced(sandbox);
   if (!isLast || at === null || files + commits === 0) return elsewhere;
   return [...elsewhere, { id: sandbox ?? node, at, files, commits, node }];
 };
@@ -225,6 +231,10 @@ export const lackingWords = (saved: Saved | null): string | null => {
   const words = [...(error === null ? [] : [`${error.replace(/\.$/, "")}.`]), ...lackingPaths(saved)];
   return words.length === 0 ? null : words.join(" ");
 };
+
+/** Whether a save lacks the newest version of a path. */
+export const isLacking = ({ pending, skipped }: Pick<Saved, "pending" | "skipped">): boolean =>
+  pending.length > 0 || skipped.some(({ reason }) => UNREADABLE.has(reason));
 
 /** The paths whose newest version a save does not have, as a sentence. None: it has all. */
 export const lackingPaths = ({ pending, skipped }: Pick<Saved, "pending" | "skipped">): readonly string[] => {

@@ -113,6 +113,18 @@ describe("saves on other nodes", () => {
   it.each<[string, Saved | null, Partial<typeof here>, readonly EarlierSave[]]>([
     ["of another sandbox stay", row, {}, [leftThere]],
     ["of the same sandbox are in its new save", row, { sandboxId: "first" }, []],
+    [
+      "of the same sandbox stay while its new save lacks paths",
+      row,
+      { sandboxId: "first", isLacking: true },
+      [leftThere],
+    ],
+    [
+      "that stayed for that go with the next whole save",
+      { ...row, node: "near", earlier: [leftThere] },
+      { sandboxId: "first" },
+      [],
+    ],
     ["that were brought back are in the new save", row, { hasAll: true }, []],
     ["without content are none", { ...row, files: 0, commits: 0 }, {}, []],
     ["on this node are its own", row, { nodeId: "far" }, []],
