@@ -15,6 +15,8 @@ export const TIP = "a".repeat(40);
 
 /** The content of one sandbox. */
 export class Workspace {
+  /** Paths that the agent cannot read. */
+  readonly unreadable = new Set<string>();
   readonly files = new Map<string, string>();
   readonly removed = new Set<string>();
   readonly packs = new Map<string, string>();
@@ -52,7 +54,10 @@ export class Workspace {
       size: pack.length,
     }));
     const head = { ref: "refs/heads/session", commit: TIP };
-    const left = [{ path: "node_modules/", reason: "ignored", count: 3 }];
+    const left = [
+      { path: "node_modules/", reason: "ignored", count: 3 },
+      ...[...this.unreadable].map((path) => ({ path, reason: "unreadable" })),
+    ];
     return { base: TIP, head, heads: [], items: [...items, ...gone], commits, left };
   }
 

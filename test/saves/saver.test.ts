@@ -281,6 +281,18 @@ test("what the session says of work on another node stays when neither that node
   expect(await save()).toEqual({ ...session.saved, state: "partial", error: "no answer" });
 });
 
+test("a former node's save stays as long as the new one lacks paths of which it may have a version", async () => {
+  const former = { id: "one", at: AT, files: 11, commits: 5, node: "node-2" };
+  session.saved = { ...NOTHING_TO_SAVE, at: AT, files: 11, commits: 5, node: "node-2", sandbox: "one" };
+  workspace.files.set("a", "one");
+  workspace.unreadable.add("key");
+  const saved = await save();
+  expect(saved).toMatchObject({ state: "complete", node: "node", earlier: [former] });
+  session.saved = saved;
+  workspace.unreadable.clear();
+  expect((await save()).earlier).toBeUndefined();
+});
+
 test("work that another sandbox left on another node stays named beside new saves", async () => {
   session.saved = { ...NOTHING_TO_SAVE, at: AT, files: 11, commits: 5, node: "node-2", sandbox: "zero" };
   workspace.files.set("a", "one");
