@@ -21,7 +21,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  held: context.queue.length > 0,\n",
     put: "",
-    seed: 1_000_004,
+    seed: 1_000_007,
   },
   {
     name: "message-does-not-resume-the-queue",
@@ -35,14 +35,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_006,
+    seed: 1_000_003,
   },
   {
     name: "interrupt-noted-only",
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_013,
+    seed: 1_000_076,
   },
   {
     name: "request-answered-twice",
@@ -63,14 +63,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  return !after.attended && after.requests.some(",
     put: "  return after.sandboxId === null && after.requests.some(",
-    seed: 1_000_003,
+    seed: 1_000_002,
   },
   {
     name: "answer-to-another-id",
     file: "src/actors/conversation.ts",
     find: "{ request_id: native, answer }",
     put: "{ request_id: native && requestId, answer }",
-    seed: 1_000_002,
+    seed: 1_000_001,
   },
   {
     name: "lost-answer-taken-for-a-refusal",
@@ -105,7 +105,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversations/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "",
-    seed: 1_000_058,
+    seed: 1_000_003,
   },
   {
     name: "conversation-fence-forgotten",
@@ -119,7 +119,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_119,
+    seed: 1_000_099,
   },
   {
     name: "requests-of-a-repeated-report-missed",

@@ -51,7 +51,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/duties/scheduler.ts",
     find: "        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);\n",
     put: "",
-    seed: 98,
+    seed: 105,
   },
   {
     name: "instants-with-a-row-hold-the-cursor",
@@ -65,6 +65,6 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/actors/cluster.ts",
     find: 'payload.event as ActorKinds[Kind]["event"], owned)',
     put: 'payload.event as ActorKinds[Kind]["event"])',
-    seed: 688,
+    seed: 145,
   },
 ];
