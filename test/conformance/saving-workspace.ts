@@ -219,7 +219,12 @@ export class TestWorkspace {
     const tip = git(tree, "rev-parse", "HEAD");
     let output: Buffer = Buffer.alloc(0);
     for (const [at, saves] of parts.entries()) {
-      const plan: RestorePlan = { saves: saves.map((one) => one.plan), missing: [], error: null };
+      const plan: RestorePlan = {
+        saves: saves.map((one) => one.plan),
+        missing: [],
+        notes: ["A note."],
+        error: null,
+      };
       const body = [
         { end: "whole" as const, bytes: Buffer.from(JSON.stringify(plan)) },
         ...saves.flatMap(({ contents }) => contents),

@@ -377,6 +377,7 @@ const older = (open: Open): void => {
       refs: expect.arrayContaining([BRANCH, `saved/${BRANCH}`]),
       skipped: [],
     });
+    expect(restored.notes).toEqual(["A note."]);
     expect(fresh.git("log", "-1", "--format=%s", BRANCH)).toBe("newer");
     expect(fresh.git("log", "-1", "--format=%s", `saved/${BRANCH}`)).toBe("older");
     expect(fresh.files).toMatchObject({ "both.txt": "newer\n", "both.txt.saved": "older\n" });

@@ -523,7 +523,10 @@ test("a restoration sends all saves, oldest first, and the next save takes the p
   session = { sandboxId: "two", restored: null };
   await save({ sandboxId: "two" });
   const { restore } = await saver();
-  const restored = await Effect.runPromise(restore({ ...REQUEST, sandboxId: "three" }));
+  const restored = await Effect.runPromise(restore({ ...REQUEST, sandboxId: "three", away: ["then"] }));
+  expect(JSON.parse(restoredWith[0] ?? "").notes).toEqual([
+    expect.stringMatching(/^The save of then is not here/),
+  ]);
   expect(restored).toMatchObject({ files: 2, wip: "c".repeat(40) });
   expect(JSON.parse(restoredWith[0] ?? "").saves.map(({ items }: Listing) => items[0]?.path)).toEqual([
     "a",

@@ -201,7 +201,14 @@ export const requireRole = Effect.fnUntraced(function* (caller: Arrived, privile
   if (lack !== null) return yield* forbidden(caller, lack);
 });
 
-/** The same, and fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
+/** For a privilege that only a part of a route needs: fails with 403 for a token or a role without it. */
+export const requirePrivilege = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
+  const lack = lackOf(caller, privilege);
+  if (lack !== null) return yield* forbidden(caller, lack);
+  yield* requireRole(caller, privilege);
+});
+
+/** As `requireRole`, and fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
 const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
   yield* requireRole(caller, privilege);
   const { tool } = ruleOf(privilege);

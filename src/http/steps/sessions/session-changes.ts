@@ -8,8 +8,7 @@ import { workSides } from "../../../services/sessions/session-work.ts";
 import { Saves, type SavePlace, type WhichSave } from "../../../saves/port.ts";
 import { Caller } from "../../api/access.ts";
 import { notFound } from "../../api/errors.ts";
-import { lackOf } from "../../callers/access.ts";
-import { forbidden } from "../../callers/authorize.ts";
+import { requirePrivilege } from "../../callers/authorize.ts";
 import { projectFor, sessionFor } from "../answers.ts";
 import { shownWork } from "./shown-work.ts";
 import { refGone } from "../../answers/refusals.ts";
@@ -65,11 +64,7 @@ const knownSave = Effect.fnUntraced(function* (path: SessionPath, { save }: Whic
 });
 
 /** No agent reads a save, also not that of its own session (saves.md 3). */
-const requireSaved = Effect.gen(function* () {
-  const caller = yield* Caller;
-  const lack = lackOf(caller, "read_saved_work");
-  if (lack !== null) return yield* forbidden(caller, lack);
-});
+const requireSaved = Effect.flatMap(Caller, (caller) => requirePrivilege(caller, "read_saved_work"));
 
 const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
   Effect.catchTag(read, "GitError", (error) => Effect.fail(refGone(error as GitError)));

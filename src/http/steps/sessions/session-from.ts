@@ -1,10 +1,9 @@
 /** The work with which a session begins that starts from another one. */
 import * as Effect from "effect/Effect";
 import { Saves } from "../../../saves/port.ts";
-import { lackOf } from "../../callers/access.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict } from "../../api/errors.ts";
-import { forbidden, requireRole } from "../../callers/authorize.ts";
+import { requirePrivilege } from "../../callers/authorize.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { sessionFor } from "../answers.ts";
 
@@ -23,9 +22,7 @@ export const workFrom = Effect.fnUntraced(function* (
   to: string,
 ) {
   const caller = yield* Caller;
-  const lack = lackOf(caller, PRIVILEGE);
-  if (lack !== null) return yield* forbidden(caller, lack);
-  yield* requireRole(caller, PRIVILEGE);
+  yield* requirePrivilege(caller, PRIVILEGE);
   const source = yield* sessionFor(caller, { pid: projectId, sid });
   const place = { projectId, sessionId: source.id };
   const copied = yield* (yield* Saves).copy({ ...place, to }).pipe(Effect.catch(gitFailed));
