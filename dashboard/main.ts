@@ -1,6 +1,6 @@
-/** What `index.html` loads: the frame, and where the pages are that are remade. Each is a script of its own; `pages.js` has their addresses. */
-import { start } from "./app.js";
-import { FOLDERS } from "./later.js";
+/** What `index.html` loads: the frame, and where the pages are that are remade. Each is a script of its own; `frame/pages.js` has their addresses. */
+import { start } from "./frame/app.js";
+import { FOLDERS } from "./frame/later.js";
 
 FOLDERS["automations"] = () => import("./automations/page.tsx");
 FOLDERS["conversation"] = () => import("./conversation/page.tsx");

@@ -1,10 +1,10 @@
 /** Changes of triggers. Each is a change request; who may merge has it merged at once. */
 import type { Answer, Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { ask } from "../dialog.js";
-import { notice, noticeAt } from "../notices.js";
-import { projectLink } from "../parts.js";
-import { lackedRole } from "../roles.js";
+import { ask } from "../frame/dialog.js";
+import { notice, noticeAt } from "../frame/notices.js";
+import { projectLink } from "../elements/parts.js";
+import { lackedRole } from "../frame/roles.js";
 
 export type Wish = Omit<
   Request<"POST /v1/projects/:pid/triggers/proposals">["payload"],

@@ -2,11 +2,11 @@
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { ApiError } from "../api.js";
-import { counted, now, ZONE } from "../format.js";
-import { fireLink, firesLink, projectLink, refusedLink } from "../parts.js";
-import { isArchived, projectHead } from "../project.js";
-import { lackedRole } from "../roles.js";
+import { ApiError } from "../api/api.js";
+import { counted, now, ZONE } from "../elements/format.js";
+import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.js";
+import { isArchived, projectHead } from "../projects/project.js";
+import { lackedRole } from "../frame/roles.js";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, Codes, CopyLine, Empty, Facts, Prose, Tag, Time } from "../ui/parts.tsx";

@@ -1,11 +1,11 @@
 /** The title and the text of a change request, and the form that changes them. */
 import { useState } from "react";
 import { request } from "../api/client.ts";
-import { perform } from "../app.js";
-import { Markdown } from "../conversation/markdown.tsx";
-import { keep, readKept } from "../kept.js";
-import { notice } from "../notices.js";
-import { lackedRole } from "../roles.js";
+import { perform } from "../frame/app.js";
+import { Markdown } from "../conversation/text/markdown.tsx";
+import { keep, readKept } from "../frame/kept.js";
+import { notice } from "../frame/notices.js";
+import { lackedRole } from "../frame/roles.js";
 import { Form, TextField } from "../ui/form.tsx";
 import { Badge } from "../ui/parts.tsx";
 import { type Change, paramsOf } from "./request.ts";

@@ -1,9 +1,9 @@
 /** What the page of a change request reads, and what it writes. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
-import { getText } from "../api.js";
-import { type Source, sourceOf } from "../diff-files.js";
-import { projectPath } from "../project.js";
+import { getText } from "../api/api.js";
+import { type Source, sourceOf } from "../diff/files.js";
+import { projectPath } from "../projects/project.js";
 
 export type Project = Answer<"GET /v1/projects/:pid">;
 export type Change = Answer<"GET /v1/projects/:pid/change-requests/:number">;

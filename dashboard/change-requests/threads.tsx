@@ -2,9 +2,9 @@
 import { useState } from "react";
 import type { PlacedNote } from "../diff/diff.tsx";
 import { type Place, placeWords } from "../diff/place.ts";
-import { Markdown } from "../conversation/markdown.tsx";
-import { notice } from "../notices.js";
-import { lackedRole } from "../roles.js";
+import { Markdown } from "../conversation/text/markdown.tsx";
+import { notice } from "../frame/notices.js";
+import { lackedRole } from "../frame/roles.js";
 import { RoleAct } from "../ui/act.tsx";
 import { Tag, Time } from "../ui/parts.tsx";
 import { addRemark, type Change, editRemark, type Remark, removeRemark } from "./request.ts";

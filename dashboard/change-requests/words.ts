@@ -1,5 +1,5 @@
 /** A change request in words: its verdicts, and what a merge still needs. */
-import { counted } from "../format.js";
+import { counted } from "../elements/format.js";
 import type { Change, Remark } from "./request.ts";
 
 export const VERDICTS: Readonly<Record<Remark["kind"], string>> = {

@@ -1,8 +1,8 @@
 /** A box in which a reader writes. The tab keeps the text until it is sent. */
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
-import { perform } from "../app.js";
+import { perform } from "../frame/app.js";
 import { useFocusKept } from "../conversation/focus.ts";
-import { keep, readKept } from "../kept.js";
+import { keep, readKept } from "../frame/kept.js";
 
 interface Way {
   readonly label: string;

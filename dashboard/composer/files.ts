@@ -1,5 +1,5 @@
 /** Files of a message: which ones the service takes. */
-import { size } from "../format.js";
+import { size } from "../elements/format.js";
 
 /** A file that the service keeps, until a message has it. */
 export interface Attachment {

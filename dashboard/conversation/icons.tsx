@@ -1,6 +1,6 @@
 /** Signs of a conversation. What they stand for is said beside them in words. */
 import type { ReactNode } from "react";
-import type { ToolCall } from "./tool-words.ts";
+import type { ToolCall } from "./items/tool-words.ts";
 
 const Sign = ({ children }: { readonly children: ReactNode }) => (
   <svg className="sign-of-kind" viewBox="0 0 16 16" aria-hidden="true">

@@ -5,12 +5,12 @@
  *  L2 A reader at the end stays there while the conversation grows. For all others, the first entry in view stays where it is.
  *  L3 What a reader opened and typed outlasts the elements.
  */
-import { openRequests, placeOf, shownItems } from "../conversation-model.js";
-import type { Reading } from "../conversation-stream.js";
+import { openRequests, placeOf, shownItems } from "./reading/model.js";
+import type { Reading } from "./reading/stream.js";
 import type { Item } from "../wire.d.ts";
-import type { Foot } from "./foot.ts";
+import type { Foot } from "./foot/foot.ts";
 import type { Opened } from "./parts.tsx";
-import type { Draft } from "./reply.ts";
+import type { Draft } from "./items/reply.ts";
 import { entriesOf, type Entry } from "./turns.ts";
 
 const WINDOW = 120;

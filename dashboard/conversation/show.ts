@@ -2,13 +2,13 @@
  * A session's conversation on its page: reads it, and loads what shows it (page.tsx). It draws itself, because text that grows changes
  * several times a second.
  */
-import { finishedTools, openRequests } from "../conversation-model.js";
-import { followConversation } from "../conversation-stream.js";
-import { h } from "../dom.js";
-import { bring, FOLDERS } from "../later.js";
-import type { Listener } from "../live.js";
-import { lackedRole } from "../roles.js";
-import type { Around } from "./foot.ts";
+import { finishedTools, openRequests } from "./reading/model.js";
+import { followConversation } from "./reading/stream.js";
+import { h } from "../elements/dom.js";
+import { bring, FOLDERS } from "../frame/later.js";
+import type { Listener } from "../live/live.js";
+import { lackedRole } from "../frame/roles.js";
+import type { Around } from "./foot/foot.ts";
 import type { mount, Shown } from "./page.tsx";
 
 const DRAW_MS = 100;

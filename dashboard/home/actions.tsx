@@ -1,6 +1,6 @@
 /** What a person can do with a session without opening it. */
 import type { ReactNode } from "react";
-import { hasEnded, isLive, sessionName } from "../project.js";
+import { hasEnded, isLive, sessionName } from "../projects/project.js";
 import type { Session } from "./sessions.ts";
 
 interface Action {

@@ -1,7 +1,7 @@
 /** The choices of the next session, as a row of small menus. */
 import { useQuery } from "@tanstack/react-query";
 import type { SessionOptions } from "../wire.d.ts";
-import { runtimeWords } from "../new-session.js";
+import { runtimeWords } from "../projects/new-session.js";
 import type { Draft, Project } from "./draft.ts";
 import { optionsQuery } from "./options.ts";
 

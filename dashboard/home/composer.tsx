@@ -1,14 +1,14 @@
 /** Where a person says what an agent should do, in which project, and starts it. */
 import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { ApiError } from "../api.js";
-import { perform } from "../app.js";
+import { ApiError } from "../api/api.js";
+import { perform } from "../frame/app.js";
 import { AttachButton, ComposerForm, FileChips, GrowingArea } from "../composer/area.tsx";
 import { faultOfFiles } from "../composer/files.ts";
-import { size } from "../format.js";
-import { given } from "../forms.js";
-import { startIn, warmSandbox } from "../new-session.js";
-import { projectLink } from "../parts.js";
+import { size } from "../elements/format.js";
+import { given } from "../elements/forms.js";
+import { startIn, warmSandbox } from "../projects/new-session.js";
+import { projectLink } from "../elements/parts.js";
 import { Problem, type Refusal, toRefusal } from "../ui/form.tsx";
 import { Chips } from "./chips.tsx";
 import { type Draft, type Project, useDraft, useFiles } from "./draft.ts";

@@ -3,11 +3,11 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { fireLink, projectLink } from "../parts.js";
+import { fireLink, projectLink } from "../elements/parts.js";
 import { FrameAct } from "../ui/act.tsx";
 import { ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
-import { awaitedIn, forgetAwaited } from "../new-session.js";
+import { awaitedIn, forgetAwaited } from "../projects/new-session.js";
 
 export type Queued = Answer<"GET /v1/queue">["queue"][number];
 

@@ -1,9 +1,9 @@
 /** A session in the list: what it does, where its work stands, and what a person can answer in place. */
 import { useId, useState } from "react";
-import { dollars, grouped } from "../format.js";
-import { projectLink } from "../parts.js";
-import { hasEnded, sessionName } from "../project.js";
-import { isUnsafe, unsavedWords } from "../saved-words.js";
+import { dollars, grouped } from "../elements/format.js";
+import { projectLink } from "../elements/parts.js";
+import { hasEnded, sessionName } from "../projects/project.js";
+import { isUnsafe, unsavedWords } from "../saved/words.js";
 import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
 import { ActionButton, SessionMenu } from "./actions.tsx";

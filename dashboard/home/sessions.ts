@@ -3,7 +3,7 @@ import { infiniteQueryOptions } from "@tanstack/react-query";
 import type { ActivityGroup } from "../../src/domain/session/session-activity.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { projectPath } from "../project.js";
+import { projectPath } from "../projects/project.js";
 import { type Filter, listParameters } from "./filter.ts";
 import { ACTIVITIES } from "../ui/activity.tsx";
 

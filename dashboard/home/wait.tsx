@@ -1,14 +1,19 @@
 /** What a session waits for, opened in its row: a question, a permission, an approval, or work that is not saved. */
 import { useEffect, useMemo, useReducer, useRef, useState } from "react";
-import { getJson } from "../api.js";
-import { perform } from "../app.js";
-import { ApprovalCard, useApprovals } from "../conversation/approval.tsx";
+import { getJson } from "../api/api.js";
+import { perform } from "../frame/app.js";
+import { ApprovalCard, useApprovals } from "../conversation/items/approval.tsx";
 import { useFocusKept } from "../conversation/focus.ts";
-import type { Draft } from "../conversation/reply.ts";
-import { RequestCard } from "../conversation/request.tsx";
-import { Steering } from "../conversation/steering.ts";
-import { applySnapshot, type Conversation, emptyConversation, openRequests } from "../conversation-model.js";
-import { waitView } from "../saved-work.js";
+import type { Draft } from "../conversation/items/reply.ts";
+import { RequestCard } from "../conversation/items/request.tsx";
+import { Steering } from "../conversation/foot/steering.ts";
+import {
+  applySnapshot,
+  type Conversation,
+  emptyConversation,
+  openRequests,
+} from "../conversation/reading/model.js";
+import { waitView } from "../saved/work.js";
 import { Drawn } from "../ui/drawn.tsx";
 import { Prose } from "../ui/parts.tsx";
 import { ActionButton } from "./actions.tsx";

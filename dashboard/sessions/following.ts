@@ -1,9 +1,9 @@
 /** What the page of a session follows beside the project's events: the conversation, the work, the log, the ports, what is saved. */
 import { showConversation } from "../conversation/show.ts";
-import { finishedTools } from "../conversation-model.js";
-import { h } from "../dom.js";
-import { followSaves } from "../saved-panel.js";
-import { canRestore } from "../saved-work.js";
+import { finishedTools } from "../conversation/reading/model.js";
+import { h } from "../elements/dom.js";
+import { followSaves } from "../saved/panel.js";
+import { canRestore } from "../saved/work.js";
 import type { Frame } from "../ui/framed-page.tsx";
 import { followLog } from "./log.ts";
 import { followPorts } from "./ports.ts";

@@ -1,9 +1,9 @@
 /** The head of a session's page: what it is, what it does, and what a person can do with it. */
 import { Fragment, type ReactNode } from "react";
-import { grouped } from "../format.js";
-import { projectLink } from "../parts.js";
-import { hasEnded, isLive, sessionName } from "../project.js";
-import { lackedRole } from "../roles.js";
+import { grouped } from "../elements/format.js";
+import { projectLink } from "../elements/parts.js";
+import { hasEnded, isLive, sessionName } from "../projects/project.js";
+import { lackedRole } from "../frame/roles.js";
 import { FrameAct } from "../ui/act.tsx";
 import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";

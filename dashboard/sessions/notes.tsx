@@ -1,12 +1,12 @@
 /** Above a session's conversation: what is wrong, what waits for a person, what is not saved. */
 import type { ReactNode } from "react";
-import { awaitedView } from "../environment-build.js";
-import { sentence } from "../format.js";
-import { suspendedView } from "../own-credentials.js";
-import { projectLink } from "../parts.js";
-import { isLive } from "../project.js";
-import { canRestore, RESTORE_BOX, waitView } from "../saved-work.js";
-import { isUnsafe, unsavedWords } from "../saved-words.js";
+import { awaitedView } from "../environments/build.js";
+import { sentence } from "../elements/format.js";
+import { suspendedView } from "../account/own-credentials.js";
+import { projectLink } from "../elements/parts.js";
+import { isLive } from "../projects/project.js";
+import { canRestore, RESTORE_BOX, waitView } from "../saved/work.js";
+import { isUnsafe, unsavedWords } from "../saved/words.js";
 import { Drawn } from "../ui/drawn.tsx";
 import { Callout, Prose } from "../ui/parts.tsx";
 import type { Following } from "./following.ts";

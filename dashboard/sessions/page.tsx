@@ -1,8 +1,8 @@
 /** One session: left its conversation, right its changes, files, terminal, previews, log and details. */
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
-import { projectPath, sessionName } from "../project.js";
-import { lackedRole, mayOpenTerminal } from "../roles.js";
+import { projectPath, sessionName } from "../projects/project.js";
+import { lackedRole, mayOpenTerminal } from "../frame/roles.js";
 import { ACTIVITIES } from "../ui/activity.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { BootWait } from "./boot.tsx";
@@ -22,7 +22,7 @@ import { TerminalTab } from "./terminal.tsx";
 import { filesIn, NO_WORK } from "./work.ts";
 
 /** The actions of the panel of saved work. */
-export { actions } from "../saved-panel.js";
+export { actions } from "../saved/panel.js";
 
 const pathOf = ({ project_id: project, id }: Pick<Session, "project_id" | "id">): string =>
   `${projectPath(project)}/sessions/${id}`;

@@ -1,6 +1,6 @@
 /** The tab of the terminal. The terminal itself is loaded when a reader opens one (terminal.js). */
 import { useLayoutEffect, useRef } from "react";
-import { TERMINAL_PLACE } from "../terminal-place.js";
+import { TERMINAL_PLACE } from "../terminal/place.js";
 import { FrameAct } from "../ui/act.tsx";
 import type { Session } from "./session.ts";
 

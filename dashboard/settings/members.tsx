@@ -1,11 +1,11 @@
 /** Who has which role in a project. Its owners give and remove roles. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError } from "../api.js";
+import { ApiError } from "../api/api.js";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { ask } from "../dialog.js";
-import { notice } from "../notices.js";
-import { lackedRole, ROLE_OPTIONS } from "../roles.js";
+import { ask } from "../frame/dialog.js";
+import { notice } from "../frame/notices.js";
+import { lackedRole, ROLE_OPTIONS } from "../frame/roles.js";
 import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { Detail, Row, Tag } from "../ui/parts.tsx";

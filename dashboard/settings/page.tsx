@@ -1,14 +1,14 @@
 /** A project's settings, by section: its name, its people, its repository, its triggers, its saved work, its end. */
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError } from "../api.js";
+import { ApiError } from "../api/api.js";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { notice } from "../notices.js";
-import { projectLink } from "../parts.js";
-import { isArchived, projectHead } from "../project.js";
-import { type Checking, followConnection } from "../repository-check.js";
-import { lackedRole } from "../roles.js";
+import { notice } from "../frame/notices.js";
+import { projectLink } from "../elements/parts.js";
+import { isArchived, projectHead } from "../projects/project.js";
+import { type Checking, followConnection } from "../projects/repository-check.js";
+import { lackedRole } from "../frame/roles.js";
 import { FrameAct } from "../ui/act.tsx";
 import { setFilter, useAddressQuery } from "../ui/address.ts";
 import { Form, TextField } from "../ui/form.tsx";

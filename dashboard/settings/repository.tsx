@@ -2,12 +2,12 @@
 import type { Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { given } from "../forms.js";
-import { appFields } from "../new-project.js";
-import { notice } from "../notices.js";
-import { repositoryName } from "../project.js";
-import { checkAgain, type Checking, checkView } from "../repository-check.js";
-import { lackedRole } from "../roles.js";
+import { given } from "../elements/forms.js";
+import { appFields } from "../projects/new-project.js";
+import { notice } from "../frame/notices.js";
+import { repositoryName } from "../projects/project.js";
+import { checkAgain, type Checking, checkView } from "../projects/repository-check.js";
+import { lackedRole } from "../frame/roles.js";
 import { FrameAct } from "../ui/act.tsx";
 import { Drawn } from "../ui/drawn.tsx";
 import { FieldGroup, Form, TextField } from "../ui/form.tsx";

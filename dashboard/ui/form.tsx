@@ -1,7 +1,7 @@
 /** Forms: their fields, what the service refuses about them, and how they are sent. */
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
-import { ApiError } from "../api.js";
-import { perform } from "../app.js";
+import { ApiError } from "../api/api.js";
+import { perform } from "../frame/app.js";
 import { Callout, Prose } from "./parts.tsx";
 
 /** What the service says about single fields, by their name in the API. */

@@ -8,8 +8,8 @@
  */
 import type { ElementType, Key } from "react";
 import { jsx as make, jsxs as makeAll } from "react/jsx-runtime";
-import { checkLink } from "../dom.js";
-import { visible } from "../text.js";
+import { checkLink } from "../elements/dom.js";
+import { visible } from "../elements/text.js";
 
 export { Fragment } from "react/jsx-runtime";
 export type { JSX } from "react";

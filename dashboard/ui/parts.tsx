@@ -1,9 +1,9 @@
 /** Pieces that several pages show. */
 import { type ReactNode, useEffect, useState } from "react";
-import { perform } from "../app.js";
-import { checkOutside } from "../dom.js";
-import { TYPING_MS } from "../filters.js";
-import { moment, relative, shortId } from "../format.js";
+import { perform } from "../frame/app.js";
+import { checkOutside } from "../elements/dom.js";
+import { TYPING_MS } from "../elements/filters.js";
+import { moment, relative, shortId } from "../elements/format.js";
 import { removeFilters, setFilter } from "./address.ts";
 
 interface Children {

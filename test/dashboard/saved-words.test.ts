@@ -1,8 +1,8 @@
 /** What the page says of saved work, without a page. */
 import { describe, expect, it } from "vitest";
-import { contents, listedPaths, savedSentence, stopOutcome } from "../../dashboard/saved-report.js";
-import { pathCount } from "../../dashboard/format.js";
-import { isUnsafe, unsavedWords } from "../../dashboard/saved-words.js";
+import { contents, listedPaths, savedSentence, stopOutcome } from "../../dashboard/saved/report.js";
+import { pathCount } from "../../dashboard/elements/format.js";
+import { isUnsafe, unsavedWords } from "../../dashboard/saved/words.js";
 import type { Saved, Session } from "../../dashboard/wire.d.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";

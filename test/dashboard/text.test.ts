@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { visible } from "../../dashboard/text.js";
+import { visible } from "../../dashboard/elements/text.js";
 
 describe("text of other authors", () => {
   it("shows the marks that a letter has beyond 16 by their numbers [P09]", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readTerminal } from "../../../dashboard/conversation/ansi.ts";
+import { readTerminal } from "../../../dashboard/conversation/text/ansi.ts";
 
 const ESC = "\u001b";
 

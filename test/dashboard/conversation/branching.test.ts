@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { branchFault } from "../../../dashboard/conversation/branching.ts";
+import { branchFault } from "../../../dashboard/conversation/foot/branching.ts";
 import type { Session } from "../../../dashboard/wire.d.ts";
 
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the fields that it reads

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Item } from "../../../dashboard/conversation-model.js";
+import type { Item } from "../../../dashboard/conversation/reading/model.js";
 import {
   commandOf,
   contentOf,
@@ -9,7 +9,7 @@ import {
   inputText,
   type ToolCall,
   toolTitle,
-} from "../../../dashboard/conversation/tool-words.ts";
+} from "../../../dashboard/conversation/items/tool-words.ts";
 import { sampleItem, sampleTool } from "../sample-conversation.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { emptyConversation } from "../../../dashboard/conversation-model.js";
-import { turnState } from "../../../dashboard/conversation/turn-state.ts";
+import { emptyConversation } from "../../../dashboard/conversation/reading/model.js";
+import { turnState } from "../../../dashboard/conversation/foot/turn-state.ts";
 
 const NOW = 100_000;
 

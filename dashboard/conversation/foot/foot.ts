@@ -1,0 +1,131 @@
+/** What belongs to the end of a conversation: messages on their way, what the reader writes, and how she steers. It uses no document. */
+import { applyEarly, type Conversation, plainQuestion, textOf, waitingMessages } from "../reading/model.js";
+import type { Reading } from "../reading/stream.js";
+import { Outbox, type Sent } from "../../composer/outbox.ts";
+import type { Moment } from "../../composer/rules.ts";
+import { Writing } from "../../composer/writing.ts";
+import { isLive } from "../../projects/project.js";
+import { isRestoreWanted } from "../../saved/work.js";
+import type { Item, Session } from "../../wire.d.ts";
+import { Steering } from "./steering.ts";
+
+/** What the page knows beside the conversation. */
+export interface Around {
+  readonly session: Session;
+  /** The reader's name. */
+  readonly me: string;
+}
+
+/** Messages that the agent does not have yet. */
+export interface Waiting {
+  /** What the agent gets now. */
+  readonly next: readonly Item[];
+  readonly queue: readonly Item[];
+  /** Messages that only this page has, oldest first. */
+  readonly sent: readonly Sent[];
+  /** Whether what this page has needs to wait for nothing. */
+  readonly isNext: boolean;
+}
+
+interface Listener {
+  readonly changed: () => void;
+  /** A message was sent that the agent gets now. */
+  readonly sent: () => void;
+}
+
+export class Foot {
+  readonly outbox: Outbox;
+  readonly steering: Steering;
+  readonly writing: Writing;
+  /** Changed by the page. */
+  around: Around;
+  readonly #reading: Reading;
+  readonly #listener: Listener;
+
+  /** @param path of the session in the API */
+  constructor(path: string, reading: Reading, { around, ...listener }: Listener & { around: Around }) {
+    const { conversation } = reading;
+    const { changed } = listener;
+    this.around = around;
+    this.#reading = reading;
+    this.#listener = listener;
+    this.steering = new Steering(path, conversation, {
+      changed,
+      told: (problem) => this.writing.say(problem),
+    });
+    this.outbox = new Outbox(path, {
+      changed,
+      taken: (item) => applyEarly(conversation, item),
+      refused: (message, error) => this.writing.refused(message, error),
+    });
+    this.writing = new Writing(path, {
+      moment: () => this.moment(),
+      isRestoreWanted,
+      send: (message) => {
+        this.outbox.send(message);
+        if (this.waiting().isNext) listener.sent();
+      },
+      answer: (text) => this.#answer(conversation, text),
+    });
+  }
+
+  waiting(): Waiting {
+    const { conversation, heard } = this.#reading;
+    const { next, queue } = waitingMessages(conversation, isLive(this.around.session.status));
+    return {
+      next,
+      queue,
+      // Until the conversation is known, it may have them.
+      sent: heard ? this.outbox.sent : [],
+      isNext: conversation.turn.state === "idle" && queue.length === 0,
+    };
+  }
+
+  moment(): Moment {
+    const { conversation, heard } = this.#reading;
+    const { status } = this.around.session;
+    return {
+      status,
+      turn: conversation.turn.state,
+      stopping: this.steering.busy.has("stop"),
+      isFirst: heard && !conversation.order.some(({ role }) => role === "agent"),
+      asksInWords: isLive(status) && plainQuestion(conversation) !== null,
+      model: conversation.order.findLast(({ model }) => model !== null)?.model ?? null,
+    };
+  }
+
+  /** The text of the reader's last message. */
+  readonly lastOwn = (): string | null => {
+    const { order } = this.#reading.conversation;
+    const last = order.findLast((item) => item.author?.name === this.around.me);
+    return last === undefined ? null : textOf(last);
+  };
+
+  /** Forgets messages that the conversation has by now. */
+  settle(): void {
+    this.outbox.settle((id) => this.#reading.conversation.items.has(id));
+  }
+
+  /** A message that could not be sent becomes the reader's text again. */
+  readonly takeBack = (id: string): void => {
+    const message = this.outbox.takeBack(id);
+    if (message === null) return;
+    this.writing.putBack(message);
+    this.writing.focus();
+  };
+
+  /** Makes the agent go on after a turn that failed. */
+  readonly tryAgain = (): void => {
+    this.outbox.send({ text: "Try again.", delivery: "queue" });
+    this.#listener.sent();
+  };
+
+  /** Answers the agent's question with the reader's words. The reader may be late. */
+  async #answer(conversation: Conversation, text: string): Promise<boolean> {
+    const id = plainQuestion(conversation);
+    if (id === null) return false;
+    const counts = await this.steering.answer(id, { answers: [[text]] });
+    this.writing.say(this.steering.askedOf(id).problem ?? "");
+    return counts;
+  }
+}

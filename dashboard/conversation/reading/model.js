@@ -1,0 +1,281 @@
+/**
+ * A conversation as far as the page has read it. It uses neither the document nor the network.
+ *
+ *  M1 A version of an item with a lower `seq` than the known one changes nothing. Versions may arrive twice, and late.
+ *  M2 A delta that does not begin where the text ends changes nothing. The next version of the item has the whole text.
+ *  M3 `order` is a gapless end of the conversation from `floor` on, in the order of `place`. An older item comes with its
+ *     page. Messages that wait and open requests are kept wherever they are.
+ *  M4 Only the snapshot and the stream move `seq`. An item that another answer brings is known earlier, and what the
+ *     stream sends before it is still missing.
+ *  M5 An event has the beginning of a long text. The page reads the whole of it once when it begins to be long, and once
+ *     when it has ended. In between, deltas continue it.
+ */
+import { now } from "../../elements/format.js";
+
+/** @typedef {import("../../wire.d.ts").Item} Item */
+/** @typedef {import("../../wire.d.ts").Turn} Turn */
+/** @typedef {import("../../wire.d.ts").Usage} Usage */
+/** @typedef {Omit<import("../../wire.d.ts").Conversation, "state"> & {state: Turn}} ConversationPage */
+/** @typedef {import("../../wire.d.ts").TextDelta} TextDelta */
+
+/**
+ * @typedef {object} Conversation
+ * @property {Map<string, Item>} items by id
+ * @property {Item[]} order by place. A changed item is a new object in both.
+ * @property {Turn} turn
+ * @property {Usage} usage
+ * @property {boolean} held whether the queue waits until somebody resumes it
+ * @property {number} seq everything up to this number was read
+ * @property {number} turnSeq the number of the last version of turn, usage and held
+ * @property {string | null} older cursor of the page before; null: this is the beginning
+ * @property {number} floor the place where the oldest page begins
+ * @property {number} heardMs when the agent said or did something last, ms since the epoch
+ */
+
+/** @type {Usage} */
+const NO_USAGE = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
+const OPEN = new Set(["queued", "sending", "pending", "running"]);
+
+/** Whether the item may still change. @param {Item} item */
+export const isOpen = ({ status }) => OPEN.has(status);
+
+/** Whether the item is a message that the agent does not have yet. @param {Item} item */
+export const isWaiting = ({ status }) => status === "queued" || status === "sending";
+
+/** Whether the agent waits for an answer to it. @param {Item} item */
+const isAsking = (item) => item.kind === "request" && isOpen(item);
+
+/** Whether the tool call asks what a request of its turn asks, too. The request can be answered. @param {Item} item @param {Set<string | null>} asking turns */
+const isToldTwice = ({ kind, tool, status, turn_id: turn }, asking) =>
+  kind === "tool" && tool?.name === "question" && status !== "failed" && asking.has(turn);
+
+/** The items to show in the conversation. @param {Conversation} conversation */
+export const shownItems = ({ order, floor }) => {
+  const start = placeOf(order, floor);
+  const asking = new Set(
+    order.flatMap(({ request, turn_id }) => (request?.kind === "question" ? [turn_id] : [])),
+  );
+  // An old request is shown before the pages between are read, because the agent waits for it.
+  return [
+    ...order.slice(0, start).filter(isAsking),
+    ...order.slice(start).filter((item) => !isWaiting(item) && !isToldTwice(item, asking)),
+  ];
+};
+
+/** @param {Conversation} conversation @returns {Item[]} the requests that wait for an answer, oldest first */
+export const openRequests = ({ order }) => order.filter(isAsking);
+
+/**
+ * The question that a reader can answer in the composer: the only open request, and its only question.
+ *
+ * @param {Conversation} conversation @returns {string | null} the request's id
+ */
+export const plainQuestion = (conversation) => {
+  const [item, ...others] = openRequests(conversation);
+  const isPlain = item?.request?.kind === "question" && item.request.questions.length === 1;
+  return isPlain && others.length === 0 ? item.id : null;
+};
+
+/** @param {NonNullable<Item["request"]>} request @returns {string} in one line */
+export const requestTitle = ({ kind, title, questions }) =>
+  kind === "permission"
+    ? `The agent asks for permission: ${title}`
+    : `The agent asks: ${title || (questions[0]?.text ?? "")}`;
+
+/** How many tools of the known conversation have ended. @param {Conversation} conversation */
+export const finishedTools = ({ order }) =>
+  order.filter((item) => item.kind === "tool" && !isOpen(item)).length;
+
+/**
+ * The messages that the agent does not have yet.
+ *
+ * @param {Conversation} conversation
+ * @param {boolean} isLive whether the session has a sandbox, or gets one
+ * @returns {{next: Item[], queue: Item[]}} next: those that it gets now, because it rests; queue: those that wait
+ */
+export const waitingMessages = ({ order, turn, held }, isLive) => {
+  const waiting = order.filter(isWaiting);
+  const rests = isLive && turn.state === "idle" && !held;
+  const next = waiting.filter((item, index) => item.status === "sending" || (rests && index === 0));
+  return { next, queue: waiting.filter((item) => !next.includes(item)) };
+};
+
+/**
+ * Tokens and cost of the newest turn.
+ *
+ * @param {Conversation} conversation
+ * @returns {Usage | null} null without a turn, and if its beginning was not read
+ */
+export const turnUsage = ({ order, older, floor }) => {
+  const read = order.slice(placeOf(order, floor));
+  const id = read.findLast((item) => typeof item.turn_id === "string")?.turn_id;
+  if (id === undefined) return null;
+  const first = read.findIndex((item) => item.turn_id === id);
+  if (first === 0 && older !== null) return null;
+  const spent = read.slice(first).flatMap((item) => (item.turn_id === id && item.usage ? [item.usage] : []));
+  return spent.length === 0 ? null : spent.reduce(sum);
+};
+
+/** @param {Usage} a @param {Usage} b @returns {Usage} */
+const sum = (a, b) => ({
+  input_tokens: a.input_tokens + b.input_tokens,
+  output_tokens: a.output_tokens + b.output_tokens,
+  cached_tokens: a.cached_tokens + b.cached_tokens,
+  cost_usd: a.cost_usd + b.cost_usd,
+});
+
+/** @param {Item} item @returns {string} the text of its parts */
+export const textOf = ({ content }) =>
+  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+
+/**
+ * Since when the turn waits for its model, which says nothing. A tool that runs is waited for instead.
+ *
+ * @param {Conversation} conversation
+ * @returns {number | null} ms since the epoch
+ */
+export const silentSince = ({ order, turn, heardMs }) => {
+  if (turn.state !== "running" || turn.since === null) return null;
+  if (order.some((item) => item.kind === "tool" && isOpen(item))) return null;
+  return Math.max(heardMs, Date.parse(turn.since));
+};
+
+/** @returns {Conversation} */
+export const emptyConversation = () => ({
+  items: new Map(),
+  order: [],
+  turn: { state: "idle", since: null, waiting_for: null },
+  usage: NO_USAGE,
+  held: false,
+  seq: 0,
+  turnSeq: 0,
+  older: null,
+  floor: -Infinity,
+  heardMs: -Infinity,
+});
+
+/** Begins again with the newest page. @param {Conversation} conversation @param {ConversationPage} page */
+export const applySnapshot = (conversation, page) => {
+  Object.assign(conversation, emptyConversation(), {
+    turn: page.state,
+    usage: page.usage,
+    held: page.queue_held,
+    seq: page.seq,
+    turnSeq: page.seq,
+  });
+  applyOlder(conversation, page);
+  for (const item of [...page.queue, ...page.requests]) put(conversation, item);
+  // When text came that is still growing is not told.
+  conversation.heardMs = Math.max(
+    ...page.items.map((item) =>
+      item.role !== "agent"
+        ? -Infinity
+        : isOpen(item)
+          ? now()
+          : Date.parse(item.completed_at ?? item.created_at),
+    ),
+  );
+};
+
+/** Adds the page before. @param {Conversation} conversation @param {ConversationPage} page */
+export const applyOlder = (conversation, page) => {
+  conversation.older = page.next_cursor;
+  conversation.floor =
+    page.next_cursor === null ? -Infinity : (page.items.at(-1)?.place ?? conversation.floor);
+  for (const item of page.items.toReversed()) put(conversation, item);
+};
+
+/** A new version of an item. @param {Conversation} conversation @param {Item} item */
+export const applyItem = (conversation, item) => {
+  conversation.seq = Math.max(conversation.seq, item.seq);
+  if (item.role === "agent") conversation.heardMs = now();
+  const known = conversation.items.get(item.id);
+  // The page keeps the longer text that it has (M5).
+  const isBeginning = item.truncated && known !== undefined && textOf(known).startsWith(textOf(item));
+  put(conversation, isBeginning ? { ...item, content: known.content } : item);
+};
+
+/** Whether the rest of the item's text must be read (M5). @param {Conversation} conversation @param {Item} item of an event */
+export const lacksText = ({ items }, item) => {
+  const known = items.get(item.id);
+  if (!item.truncated || item.tool !== null || known === undefined) return false;
+  return !isOpen(item) || textOf(known).length <= textOf(item).length;
+};
+
+/** The whole text of an item whose event had its beginning. @param {Conversation} conversation @param {string} id @param {string} text */
+export const applyText = (conversation, id, text) => {
+  const item = conversation.items.get(id);
+  const index = item?.content.findLastIndex((part) => part.type === "text") ?? -1;
+  if (item === undefined || index < 0 || !text.startsWith(textOf(item))) return;
+  const content = item.content.with(index, { type: "text", text });
+  replace(conversation, item, { ...item, content, truncated: false });
+};
+
+/** An item that another answer than the stream brings (M4). @param {Conversation} conversation @param {Item} item */
+export const applyEarly = (conversation, item) => put(conversation, item);
+
+/**
+ * @param {Conversation} conversation
+ * @param {{state: Turn, usage: Usage, queue_held: boolean}} changed the service's event `state`
+ * @param {number} seq
+ */
+export const applyState = (conversation, { state: turn, usage, queue_held: held }, seq) => {
+  if (seq < conversation.turnSeq) return;
+  Object.assign(conversation, { turn, usage, held, turnSeq: seq, seq: Math.max(conversation.seq, seq) });
+};
+
+/** @param {Conversation} conversation @param {TextDelta} delta */
+export const applyDelta = (conversation, { item_id: id, offset, text }) => {
+  const item = conversation.items.get(id);
+  if (item === undefined || !isOpen(item)) return;
+  conversation.heardMs = now();
+  const index = item.content.findLastIndex((part) => part.type === "text");
+  const part = item.content[index];
+  const known = part?.type === "text" ? part.text : "";
+  if (known.length !== offset) return;
+  /** @type {import("../../wire.d.ts").ContentPart} */
+  const longer = { type: "text", text: known + text };
+  const content = index < 0 ? [...item.content, longer] : item.content.with(index, longer);
+  replace(conversation, item, { ...item, content });
+};
+
+/** @param {Conversation} conversation @param {Item} item */
+const drop = ({ items, order }, item) => {
+  items.delete(item.id);
+  order.splice(placeOf(order, item.place), 1);
+};
+
+/** @param {readonly {place: number}[]} order @param {number} place @returns {number} the index of the first one at or after this place */
+export const placeOf = (order, place) => {
+  let [low, high] = [0, order.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((order[middle]?.place ?? Infinity) < place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
+/** @param {Conversation} conversation @param {Item} item */
+const put = (conversation, item) => {
+  const known = conversation.items.get(item.id);
+  if (known !== undefined && known.seq >= item.seq) return;
+  if (item.place < conversation.floor && !isWaiting(item) && !isAsking(item)) {
+    if (known !== undefined) drop(conversation, known);
+    return;
+  }
+  replace(conversation, known, item);
+};
+
+/** @param {Conversation} conversation @param {Item | undefined} known @param {Item} item */
+const replace = ({ items, order }, known, item) => {
+  items.set(item.id, item);
+  const index = placeOf(order, item.place);
+  if (known?.place === item.place) {
+    order[index] = item;
+    return;
+  }
+  order.splice(index, 0, item);
+  // An accepted message moves to the end.
+  if (known !== undefined) order.splice(order.indexOf(known), 1);
+};

@@ -1,0 +1,93 @@
+/** Instants and ids in readable form. */
+
+/** The reader's own time zone. */
+export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const NUMBER = new Intl.NumberFormat(undefined);
+
+/** @returns {number} ms since the epoch */
+// eslint-disable-next-line no-restricted-properties -- the page's one clock
+export const now = () => Date.now();
+
+/** @param {string} at @returns {string} date and time in the reader's zone */
+export const moment = (at) => MOMENT.format(new Date(at));
+
+/** @param {string} at @returns {string} the time of the day in the reader's zone */
+export const clock = (at) => CLOCK.format(new Date(at));
+
+/** @param {number} count @returns {string} "12,345" */
+export const grouped = (count) => NUMBER.format(count);
+
+/** @param {number} cost in US dollars @returns {string} "$1.50", "$0.0012" */
+export const dollars = (cost) => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
+
+/** @param {import("../wire.d.ts").Usage} usage @returns {string} "4,210 tokens in · 318 out · $0.0123" */
+export const usageText = ({ input_tokens, output_tokens, cached_tokens, cost_usd }) =>
+  [
+    `${grouped(input_tokens)} tokens in`,
+    `${grouped(output_tokens)} out`,
+    cached_tokens > 0 && `${grouped(cached_tokens)} cached`,
+    cost_usd > 0 && dollars(cost_usd),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+
+/** @param {number} ms @returns {string} at most two units */
+export const duration = (ms) => {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} days`;
+};
+
+/** @param {number} ms @returns {string} how long something lasts so far, in whole seconds up to an hour */
+export const elapsed = (ms) => {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  return seconds < 3600 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : duration(ms);
+};
+
+/** @param {string} at @returns {string} "3 min ago", "in 2 h" */
+export const relative = (at) => {
+  const distance = Date.parse(at) - now();
+  const size = Math.abs(distance);
+  if (size < 5000) return "just now";
+  // Whole seconds, because tenths would flicker.
+  const text = size < 60_000 ? `${Math.round(size / 1000)} s` : duration(size);
+  return distance < 0 ? `${text} ago` : `in ${text}`;
+};
+
+/** Ids are time-ordered, so their ends distinguish them. @param {string} id */
+export const shortId = (id) => id.slice(-8);
+
+/** @param {number} count @param {string} noun @returns {string} "1 session", "2 sessions" */
+export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+const KIB = 1024;
+
+/** @param {number} bytes */
+export const size = (bytes) => {
+  if (bytes < KIB) return `${bytes} B`;
+  if (bytes < KIB * KIB) return `${Math.round(bytes / KIB)} KiB`;
+  return `${(bytes / KIB / KIB).toFixed(1).replace(/\.0$/, "")} MiB`;
+};
+
+/** How many paths these stand for: one entry may be a whole class. @param {readonly {count?: number}[]} paths */
+export const pathCount = (paths) => paths.reduce((sum, { count = 1 }) => sum + count, 0);
+
+/** @param {number} count */
+export const pathsOf = (count) => `${grouped(count)} ${count === 1 ? "path" : "paths"}`;
+/** @param {number} count */
+export const pathsAre = (count) => `${pathsOf(count)} ${count === 1 ? "is" : "are"}`;
+
+/** With a capital letter and a full stop. @param {string} text */
+export const sentence = (text) =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;

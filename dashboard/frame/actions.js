@@ -1,0 +1,305 @@
+/** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
+import { post, put, remove, signOut } from "../api/api.js";
+import { allowNotifications, stopNotifications } from "../live/attention.js";
+import { ask, askFor, SECRET_LINES } from "./dialog.js";
+import { h } from "../elements/dom.js";
+import { unfoldHeader } from "./header.js";
+import { clearFilters } from "../elements/filters.js";
+import { moment } from "../elements/format.js";
+import { showShortcuts } from "./keys.js";
+import { forgetKept } from "./kept.js";
+import { openPalette } from "./palette.js";
+import { fireLink, projectLink } from "../elements/parts.js";
+import { projectPath } from "../projects/project.js";
+import { isRestoreWanted } from "../saved/work.js";
+import { PROJECT_ACTIONS } from "../projects/project-actions.js";
+import { WORKBENCH_ACTIONS } from "../projects/workbench-actions.js";
+
+/**
+ * @typedef {object} Page what an action may do to the page
+ * @property {(text: string, link?: [string, string]) => void} notice link: its label and its target
+ * @property {() => void} dismiss removes the notice
+ * @property {() => void} refresh reads the page's data again, soon
+ * @property {() => void} draw
+ * @property {(hash: string) => void} go
+ * @property {() => void} more
+ * @property {() => void} signedOut
+ * @property {() => void} entered another person is signed in now
+ */
+
+/** @typedef {(input: DOMStringMap, page: Page) => Promise<void> | void} Action */
+
+/** A line that may be empty. */
+const OPTIONAL = { value: "", lines: 1, required: false };
+
+/** Actions on triggers and their fires. @type {Record<string, Action>} */
+const FIRE_ACTIONS = {
+  fire: async ({ project = "", slug = "", title = "" }, page) => {
+    const typed = await askFor(
+      { title: `Run "${title}" now`, text: "This starts a session.", confirm: "Run now" },
+      {
+        text: {
+          ...OPTIONAL,
+          label: "Message",
+          hint: "Optional. The prompt can use it as message.text.",
+          lines: 3,
+        },
+        source: { ...OPTIONAL, label: "Source", hint: "Optional. The prompt can use it as message.source." },
+      },
+    );
+    if (typed === null) return;
+    const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ""));
+    const { session_id } = await post(
+      `${projectPath(project)}/triggers/${encodeURIComponent(slug)}/fire`,
+      given,
+    );
+    page.notice(`"${title}" started a session.`, [
+      "Open the session",
+      projectLink(project, `/sessions/${session_id}`),
+    ]);
+  },
+
+  replay: async ({ project = "", fire = "", title = "" }, page) => {
+    const sure = await ask({
+      title: `Replay this run of "${title}"?`,
+      text: "The trigger runs again with the stored input and starts a new session.",
+      confirm: "Replay",
+    });
+    if (sure === null) return;
+    const { status, session_id } = await post(`${projectPath(project)}/fires/${fire}/replay`);
+    if (status === "fired") {
+      page.notice("The replay started a session.", [
+        "Open the session",
+        projectLink(project, `/sessions/${session_id}`),
+      ]);
+    } else {
+      page.notice("The replay waits for a free session.", ["Show the queue", "#/queue"]);
+    }
+  },
+
+  "cancel-fire": async ({ project = "", fire = "", title = "", kind }, page) => {
+    const isRun = kind !== "session";
+    const sure = await ask({
+      title: isRun ? `Cancel the waiting run of "${title}"?` : `Cancel the waiting session "${title}"?`,
+      text: isRun
+        ? "The run leaves the queue and does not start a session. It stays in the list of runs."
+        : "It leaves the queue and does not start.",
+      confirm: isRun ? "Cancel the run" : "Cancel the session",
+      decline: "Keep waiting",
+    });
+    if (sure === null) return;
+    await remove(`${projectPath(project)}/fires/${fire}`);
+    if (isRun) page.notice("The run was cancelled.", ["Show the run", fireLink(project, fire)]);
+    else page.notice("The session was cancelled.");
+  },
+};
+
+const HOUR_MS = 3_600_000;
+const PREVIOUS_HOURS_MAX = 168;
+
+/**
+ * Sets a signing secret's new value. During a rotation the previous value may continue to verify webhooks.
+ *
+ * @param {DOMStringMap} input
+ * @param {Page} page
+ */
+const setSecret = async ({ project = "", secret = "", rotates = "", service = "" }, page) => {
+  const typed = await askFor(
+    {
+      title: `${rotates === "" ? "Set" : "Replace"} the secret ${secret}`,
+      text:
+        service === ""
+          ? "Running sessions get the new value after their current turn."
+          : "The service verifies webhooks with it. No agent gets it.",
+      confirm: rotates === "" ? "Set" : "Replace",
+    },
+    {
+      value: { label: "New value", value: "", lines: SECRET_LINES, required: true, hidden: true },
+      ...(rotates !== "" && {
+        hours: {
+          ...OPTIONAL,
+          label: "Hours for which the previous value stays valid",
+          hint: `0 to ${PREVIOUS_HOURS_MAX}. With 0, the previous value becomes invalid at once.`,
+          value: "0",
+        },
+      }),
+    },
+  );
+  if (typed === null) return;
+  const hours = Number(typed["hours"] ?? 0);
+  if (!(hours >= 0 && hours <= PREVIOUS_HOURS_MAX))
+    throw new Error(`Enter a number of hours from 0 to ${PREVIOUS_HOURS_MAX}.`);
+  const { previous_valid_until: until } = await put(
+    `${projectPath(project)}/secrets/${encodeURIComponent(secret)}`,
+    {
+      value: typed["value"],
+      previous_valid_ms: Math.round(hours * HOUR_MS),
+      ...(service !== "" && { service: true }),
+    },
+  );
+  const also = until === null ? "" : ` The previous value stays valid until ${moment(until)}.`;
+  page.notice(`${rotates === "" ? `${secret} is set.` : `The value of ${secret} is replaced.`}${also}`);
+  page.refresh();
+};
+
+/** Browsers have a clipboard for pages over https and on the reader's own machine. Elsewhere, a selection is copied. @param {string} text */
+export const copyText = async (text) => {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const area = h("textarea", { class: "unseen", "aria-hidden": "true" }, text);
+  // While a dialog is open, only it can have the focus.
+  (document.querySelector("dialog[open]") ?? document.body).append(area);
+  const before = document.activeElement;
+  area.focus();
+  /** @type {HTMLTextAreaElement} */ (area).select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+  if (!isCopied) throw new Error("This browser does not copy. Select the text, and copy it by hand.");
+};
+
+/** A sandbox boots, is probed and is removed. */
+const EXAMINE_TIMEOUT_MS = 180_000;
+
+/** @type {Record<string, Action>} */
+export const ACTIONS = {
+  skip: () => document.getElementById("main")?.focus(),
+  retry: (_input, page) => page.refresh(),
+  more: (_input, page) => page.more(),
+  "clear-filters": () => clearFilters(),
+  examine: async (_input, page) => {
+    page.notice("A sandbox is started and examined. This takes a few seconds.");
+    const { usable } = await post("/v1/operator/doctor", {}, EXAMINE_TIMEOUT_MS);
+    page.notice(usable ? "A sandbox started." : "No sandbox can be started on this node.");
+  },
+  "resume-installation": async (_input, page) => {
+    await post("/v1/operator/resume", {});
+    page.notice("The pause has ended.");
+    page.refresh();
+  },
+  palette: () => openPalette(),
+  "unfold-header": () => unfoldHeader(),
+  shortcuts: () => showShortcuts(),
+  "allow-notifications": async (_input, page) => {
+    await allowNotifications();
+    page.draw();
+  },
+  "stop-notifications": (_input, page) => {
+    stopNotifications();
+    page.draw();
+  },
+
+  "sign-out": async (_input, page) => {
+    await signOut();
+    forgetKept();
+    page.signedOut();
+  },
+
+  /** Leaves the page for a provider: to join by an invitation, or to add it to the reader. */
+  "go-to-provider": async ({ provider = "", invitation, link }) => {
+    const { url } = await post(`/dashboard/login/${provider}`, {
+      return: link === undefined ? "/" : "/#/browsers",
+      ...(invitation !== undefined && { invitation }),
+      ...(link !== undefined && { link: true }),
+    });
+    location.assign(url);
+  },
+
+  copy: async ({ text = "" }, page) => {
+    await copyText(text);
+    page.notice("Copied.");
+  },
+
+  dismiss: (_input, page) => page.dismiss(),
+
+  "restart-session": async ({ project = "", session = "" }, page) => {
+    await post(`${projectPath(project)}/sessions/${session}/restart`, { restore_saved: isRestoreWanted() });
+    page.notice("The session is restarting in a new sandbox on the same branch.");
+  },
+
+  /** With a port, or after a question for it. */
+  "open-port": async ({ project = "", session = "", port: known }, page) => {
+    const port =
+      known ??
+      (await ask({
+        title: "Open a port of the sandbox",
+        text: "The server on this port gets its own address. The link to it works once.",
+        field: {
+          label: "Port",
+          hint: "For example 5173, the port of a development server.",
+          value: "",
+          lines: 1,
+          required: true,
+        },
+        confirm: "Create a link",
+      }));
+    if (port === null) return;
+    if (!/^\d{1,5}$/.test(port)) throw new Error("Enter a port from 1 to 65535.");
+    const { url } = await post(`${projectPath(project)}/sessions/${session}/preview`, { port: Number(port) });
+    page.notice(`The link to port ${port} is ready.`, ["Open the port", url]);
+  },
+
+  "open-change-request": async ({ project = "", session = "", title = "" }, page) => {
+    const typed = await askFor(
+      {
+        title: "Open a change request",
+        text: "It proposes to merge the session branch into the default branch.",
+        confirm: "Open",
+      },
+      {
+        title: { label: "Title", value: title, lines: 1, required: true },
+        description: { ...OPTIONAL, label: "Description", hint: "Optional. For the reviewer.", lines: 4 },
+      },
+    );
+    if (typed === null) return;
+    const { number } = await post(`${projectPath(project)}/change-requests`, {
+      session_id: session,
+      title: typed["title"],
+      ...(typed["description"] !== "" && { description: typed["description"] }),
+    });
+    page.notice(`Change request #${number} is open.`, [
+      "Open it",
+      projectLink(project, `/change-requests/${number}`),
+    ]);
+  },
+
+  ...FIRE_ACTIONS,
+  ...PROJECT_ACTIONS,
+  ...WORKBENCH_ACTIONS,
+  "set-secret": setSecret,
+
+  merge: async ({ project = "", number = "", base = "", hidden = "", warned = "", squash = "" }, page) => {
+    const sure = await ask({
+      title: `Merge #${number} into ${base}?`,
+      text: `${squash === "" ? "Its commits become part of that branch." : "That branch gets one commit with all changes."} The service then reads the triggers again.${hidden === "" ? "" : ` ${hidden}`}`,
+      confirm: "Merge",
+    });
+    if (sure === null) return;
+    if (warned !== "") {
+      const still = await ask({
+        title: "Merge it with these mistakes?",
+        text: warned,
+        confirm: "Merge anyway",
+      });
+      if (still === null) return;
+    }
+    try {
+      const wish = squash === "" ? {} : { squash: true };
+      await post(`${projectPath(project)}/change-requests/${number}/merge`, wish);
+    } finally {
+      // Also after a refusal, because the branches have changed since they were shown.
+      page.refresh();
+    }
+    page.notice(`#${number} was merged into ${base}.`);
+  },
+
+  "close-change-request": async ({ project = "", number = "" }, page) => {
+    const sure = await ask({
+      title: `Close #${number} without merging it?`,
+      text: "The branch does not change. You can open another change request for it.",
+      confirm: "Close",
+    });
+    if (sure === null) return;
+    await post(`${projectPath(project)}/change-requests/${number}/close`);
+    page.notice(`#${number} was closed.`);
+  },
+};

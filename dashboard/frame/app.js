@@ -1,0 +1,390 @@
+/**
+ * The page. The address decides which part it shows. It reads its data again whenever the project's events report a
+ * change, and keeps no state that the API does not have.
+ */
+import { ACTIONS } from "./actions.js";
+import { ApiError, getJson, resume, signIn } from "../api/api.js";
+import { countMark, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.js";
+import { seeFinished } from "../live/finished.js";
+import { askingAgain, closeDialog } from "./dialog.js";
+import { h, morph } from "../elements/dom.js";
+import { forgetRefusals, keepForms, sendForm } from "../elements/forms.js";
+import { followFilters } from "../elements/filters.js";
+import { accountView, seeSignedIn, unfoldHeader } from "./header.js";
+import { followPrompts } from "../projects/new-session.js";
+import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.js";
+import { followKeys } from "./keys.js";
+import { follow } from "../live/live.js";
+import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.js";
+import { formOf, pageAt } from "./pages.js";
+import { learnRole } from "./roles.js";
+import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.js";
+import { visible } from "../elements/text.js";
+
+/** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
+const SETTLE_MS = 100;
+/** A slow reading leaves the service to itself for as long, up to this. */
+const REST_MAX_MS = 1000;
+/** Relative times such as "3 min ago" go stale, and the account's own page gets no project events. */
+const REDRAW_MS = 5000;
+/** Polled in addition to a project's events: the account's usage. */
+const POLL_MS = 15_000;
+
+/**
+ * @typedef {object} Extent how much of a page's list is shown
+ * @property {number} pages
+ * @property {URLSearchParams} query what the list is narrowed to
+ */
+
+/** @typedef {{end: () => void, drawn?: (main: HTMLElement, data: any, me: any) => void}} Live drawn: after each drawing */
+
+/**
+ * @typedef {object} Visit one stay at one address
+ * @property {any} page
+ * @property {string[]} params
+ * @property {Extent} extent
+ * @property {string} hash
+ * @property {any} data null until the first answer, if the page was not shown lately
+ * @property {ApiError | null} error of the last reading
+ * @property {boolean} isShown whether its data has been on the screen
+ * @property {Live | null} live what the page follows beside the project's events
+ */
+
+/** @param {string} hash @returns {Visit} */
+const visitOf = (hash) => {
+  const [path = "", query = ""] = hash.split("?", 2);
+  return {
+    ...pageAt(path),
+    extent: { pages: 1, query: new URLSearchParams(query) },
+    hash,
+    data: recentData(hash),
+    error: null,
+    isShown: false,
+    live: null,
+  };
+};
+
+/** @param {string} id @returns {HTMLElement} */
+const region = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+let visit = visitOf(location.hash);
+/** @type {import("../wire.d.ts").Me | null} */
+let me = null;
+/** Sessions of any project that wait for a person. @type {import("../wire.d.ts").Session[]} */
+let waiting = [];
+/** @type {string | null} */
+let refusal = refusedLink();
+let signedIn = false;
+/** @type {boolean | null} */
+let live = null;
+/** @type {{projectId: string, end: () => void} | null} */
+let following = null;
+let loading = false;
+let outdated = false;
+let took = 0; // by the last reading, ms
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let settling;
+let drawing = false;
+
+/** Whether the reader may see the page. An invitation is for readers who are not signed in, too. @param {Visit} at */
+const isSeen = ({ page }) => signedIn || page.isOpen === true;
+
+const draw = () => {
+  const { page, data, error } = visit;
+  morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting.length) : []);
+  seeSignedIn(signedIn);
+  if (!isSeen(visit)) {
+    document.title = "Sign in · Platform";
+    morph(region("main"), signInView(refusal));
+    return;
+  }
+  document.title = `${countMark(waiting.length)}${data === null ? "" : `${visible(page.title(data, visit.live))} · `}Platform`;
+  keepingPlace(() =>
+    morph(region("main"), [
+      me?.paused === true && pausedBanner(me),
+      error !== null && problemView(error, data !== null),
+      ...(data === null
+        ? [error === null && h("p", { class: "loading" }, "Loading…")]
+        : page.view(data, me, visit.live)),
+    ]),
+  );
+  if (data !== null) visit.live?.drawn?.(region("main"), data, me);
+  if (data !== null && !visit.isShown) {
+    visit.isShown = true;
+    // On a narrow screen the tabs scroll.
+    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }
+};
+
+/**
+ * If the focused element disappears, the focus moves to the page's beginning, not outside of it. @param {() => void}
+ * change
+ */
+const keepingPlace = (change) => {
+  const main = region("main");
+  const wasInside = main.contains(document.activeElement);
+  change();
+  if (wasInside && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+};
+
+/** Reads everything that the page shows. A call during a reading causes one more afterwards. */
+const refresh = async () => {
+  clearTimeout(settling);
+  settling = undefined;
+  if (!isSeen(visit)) return;
+  if (loading) {
+    outdated = true;
+    return;
+  }
+  loading = true;
+  const begun = performance.now();
+  const reading = visit;
+  try {
+    const [data, account] = await Promise.all([
+      reading.page.load(reading.params, reading.extent),
+      signedIn ? getJson("/v1/me") : null,
+      attend(),
+    ]);
+    if (account !== null) await learnRole(projectOf(reading), account);
+    reading.data = data;
+    reading.error = null;
+    if (reading.extent.pages === 1) keepRecent(reading.hash, data);
+    me = account;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) leave();
+    else
+      reading.error =
+        error instanceof ApiError ? error : new ApiError(0, { code: "unknown", error: String(error) });
+  }
+  loading = false;
+  took = performance.now() - begun;
+  draw();
+  if (outdated) {
+    outdated = false;
+    void refresh();
+  }
+};
+
+/** Looks which sessions wait for a person. A failure shows nothing: the page itself reports what it cannot read. */
+const attend = async () => {
+  if (!signedIn) return;
+  try {
+    waiting = await readWaiting();
+    seeWaiting(waiting);
+    void seeFinished(me?.user.id);
+  } catch {
+    // The next look comes soon.
+  }
+};
+
+const refreshSoon = () => {
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  settling ??= setTimeout(refresh, Math.max(SETTLE_MS, Math.min(took, REST_MAX_MS)));
+};
+
+const drawSoon = () => {
+  if (drawing) return;
+  drawing = true;
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  setTimeout(() => {
+    drawing = false;
+    draw();
+  }, SETTLE_MS);
+};
+
+/** What hears of the project, for one visit. @returns {import("../live/live.js").Listener} */
+const makeListener = () => ({
+  changed: refreshSoon,
+  connected: (is) => {
+    // The service may be gone: the page says so as soon as it knows.
+    if (live === true && !is) refreshSoon();
+    live = is;
+    draw();
+  },
+});
+
+/** Follows the live data of the page at the address, and of no other page. @param {Visit} former */
+const followPage = (former) => {
+  former.live?.end();
+  former.live = null;
+  const { page, params } = visit;
+  if (signedIn && page.follow !== undefined) visit.live = page.follow(params, drawSoon, makeListener());
+};
+
+/** @param {Visit} at @returns {string | undefined} */
+const projectOf = ({ params }) => params[0];
+
+/** Follows the project of the address, and no other. A page may hear of it by its own stream. */
+const followProject = () => {
+  const asked = signedIn ? (projectOf(visit) ?? null) : null;
+  const projectId = visit.page.hearsProject === true ? null : asked;
+  if (projectId !== null && following?.projectId === projectId) return;
+  following?.end();
+  following = projectId === null ? null : { projectId, end: follow(projectId, makeListener()) };
+  live = asked === null ? null : false;
+};
+
+const leave = () => {
+  signedIn = false;
+  me = null;
+  waiting = [];
+  forgetWaiting();
+  visit.data = null;
+  followPage(visit);
+  // Last: what is shown is not forgotten.
+  forgetRecent();
+  followProject();
+  draw();
+  void learnProviders().then(draw);
+};
+
+const navigate = () => {
+  const former = visit;
+  visit = visitOf(location.hash);
+  dismissNotice();
+  forgetRefusals();
+  closeDialog();
+  unfoldHeader(false);
+  if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
+    // The same page with another filter: it stays as it is until the answer arrives.
+    visit.data ??= former.data;
+    visit.live = former.live;
+    void refresh();
+    return;
+  }
+  followPage(former);
+  followProject();
+  draw();
+  scrollTo(0, 0);
+  region("main").focus({ preventScroll: true });
+  void refresh();
+};
+
+/** @param {() => Promise<void> | void} work */
+const attempt = async (work) => {
+  forgetRecent();
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) leave();
+    const code = error instanceof ApiError ? error.code : undefined;
+    complain(error instanceof Error ? error.message : String(error), code);
+  }
+};
+
+/** Does what a button or a form of a remade page says. @param {() => unknown} work */
+export const perform = (work) =>
+  attempt(async () => {
+    await askingAgain(async () => {
+      await work();
+    });
+    refreshSoon();
+  });
+
+const pageActions = {
+  notice,
+  dismiss: dismissNotice,
+  refresh: refreshSoon,
+  draw: () => draw(),
+  /** @param {string} hash */
+  go: (hash) => {
+    location.hash = hash;
+  },
+  more: () => {
+    visit.extent.pages += 1;
+    void refresh();
+  },
+  signedOut: () => {
+    refusal = null;
+    leave();
+  },
+  entered: () => {
+    forgetKept();
+    leave();
+    enter();
+  },
+};
+
+/** @type {WeakSet<HTMLElement>} */
+const busy = new WeakSet();
+
+document.addEventListener("click", (event) => {
+  const target =
+    event.target instanceof Element ? event.target.closest("button[data-action], a[data-action]") : null;
+  const action = ACTIONS[target?.getAttribute("data-action") ?? ""];
+  if (!(target instanceof HTMLElement) || action === undefined) return;
+  event.preventDefault();
+  // A second press while the first is under way means the same.
+  if (busy.has(target)) return;
+  busy.add(target);
+  void attempt(async () => {
+    try {
+      await askingAgain(() => action(target.dataset, pageActions));
+    } finally {
+      busy.delete(target);
+    }
+    refreshSoon();
+  });
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement)) return;
+  const action = form.dataset["action"] ?? "";
+  const submit = formOf(action);
+  if (action !== "sign-in" && submit === undefined) return;
+  event.preventDefault();
+  if (submit !== undefined) void attempt(() => sendForm(form, submit, pageActions));
+  else void signInWith(String(new FormData(form).get("token") ?? "").trim());
+});
+
+/** @param {string} token */
+const signInWith = async (token) => {
+  try {
+    await signIn(token);
+    enter();
+  } catch (error) {
+    refusal = refusalOf(error);
+    draw();
+  }
+};
+
+const enter = () => {
+  refusal = null;
+  signedIn = true;
+  navigate();
+};
+
+export const start = async () => {
+  try {
+    await resume();
+    enter();
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) {
+      refusal = error instanceof Error ? error.message : String(error);
+    }
+    draw();
+    void refresh();
+    void learnProviders().then(draw);
+  }
+};
+
+followFilters();
+keepForms();
+followPrompts();
+followKeys();
+addEventListener("hashchange", () => {
+  // A change during the sign-in is reported after the page has begun to show the new address.
+  if (location.hash !== visit.hash) navigate();
+});
+/* eslint-disable no-restricted-globals -- the browser's timers */
+setInterval(() => {
+  const isPolled = live === null || visit.page.isPolled === true || visit.error !== null;
+  if (isPolled && document.visibilityState === "visible") void refresh();
+  else draw();
+}, REDRAW_MS);
+setInterval(() => {
+  if (document.visibilityState === "visible") void refresh();
+  // The page is hidden. Its title, its icon and the notifications say that a session waits for a person.
+  else if (signedIn) void attend().then(draw);
+}, POLL_MS);

@@ -1,0 +1,261 @@
+/** One question at a time, in the browser's own modal dialog: it traps focus, closes on Escape and gives focus back. */
+import { ApiError } from "../api/api.js";
+import { h } from "../elements/dom.js";
+
+/**
+ * @typedef {object} Field
+ * @property {string} label
+ * @property {string} [hint] what it is for
+ * @property {string} value
+ * @property {number} lines
+ * @property {boolean} required
+ * @property {boolean} [hidden] a secret: it is not shown until the reader wishes it, and not trimmed
+ */
+
+/** As high as this, the field of a secret is. */
+export const SECRET_LINES = 3;
+
+/**
+ * @typedef {object} Question
+ * @property {string} title
+ * @property {string} text
+ * @property {string} confirm label of the button that agrees
+ * @property {string} [decline] label of the other one, where "Cancel" would be unclear
+ */
+
+/** @typedef {{title: string, typed: Record<string, string>, hash: string}} Answered */
+
+/** The last dialog with fields that was confirmed. @type {Answered | null} */
+let answered = null;
+/** It was refused, and is shown again with what was typed. @type {(Answered & {problem: string}) | null} */
+let refused = null;
+/** How many pieces of work are under way. */
+let underWay = 0;
+
+/**
+ * Runs work that may ask in a dialog with fields. If the service refuses the answer, the work starts again, and the dialog
+ * has the typed text and says why. So no text is lost.
+ *
+ * @param {() => Promise<void> | void} work
+ * @throws what the work throws, if it asked nothing, or if the reader is elsewhere meanwhile
+ */
+export const askingAgain = async (work) => {
+  underWay += 1;
+  try {
+    await untilTaken(work);
+  } finally {
+    underWay -= 1;
+    refused = null;
+    // It may be a secret.
+    if (underWay === 0) answered = null;
+  }
+};
+
+/** @param {() => Promise<void> | void} work @returns {Promise<void>} */
+const untilTaken = async (work) => {
+  answered = null;
+  try {
+    await work();
+  } catch (error) {
+    const typed = /** @type {Answered | null} */ (answered);
+    const isSame = typed?.hash === location.hash && underWay === 1 && !dialogElement().open;
+    const isSignedOut = error instanceof ApiError && error.status === 401;
+    if (!isSame || isSignedOut || !(error instanceof Error)) throw error;
+    refused = { ...typed, problem: error.message };
+    await untilTaken(work);
+  }
+};
+
+const dialogElement = () => /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
+
+/**
+ * Asks one question.
+ *
+ * @param {Question & {field?: Field}} question
+ * @returns {Promise<string | null>} the typed text ("" without a field), or null if the reader declined
+ */
+export const ask = async ({ field, ...question }) => {
+  const typed = await askFor(question, field === undefined ? {} : { answer: field });
+  return typed === null ? null : (typed["answer"] ?? "");
+};
+
+/**
+ * Asks for several values.
+ *
+ * @param {Question} question
+ * @param {Record<string, Field>} fields
+ * @returns {Promise<Record<string, string> | null>} the typed texts by the fields' names, or null if the reader
+ * declined
+ */
+export const askFor = (question, fields) => {
+  const again = refused?.title === question.title ? refused : null;
+  refused = null;
+  const inputs = Object.entries(fields).map(([name, field]) => {
+    const { input, shown } = inputOf(name, { ...field, value: again?.typed[name] ?? field.value });
+    if (input instanceof HTMLTextAreaElement && field.hidden === true) input.value = again?.typed[name] ?? "";
+    return { name, field, input, shown };
+  });
+  const dialog = openDialog(
+    h(
+      "form",
+      { method: "dialog" },
+      h("h2", { id: "dialog-title" }, question.title),
+      h("p", { class: "text" }, question.text),
+      inputs.map(({ name, field, shown }) => labelled(name, field, shown)),
+      again !== null && h("p", { class: "refusal", role: "alert" }, again.problem),
+      h(
+        "p",
+        { class: "actions" },
+        // Not a submit button, because Enter in the field would press it.
+        h("button", { type: "button", class: "decline" }, question.decline ?? "Cancel"),
+        h("button", { type: "submit", value: "confirm", class: "primary" }, question.confirm),
+      ),
+    ),
+  );
+  return new Promise((resolve) => {
+    onClose(dialog, () => {
+      const typed = Object.fromEntries(
+        inputs.map(({ name, field, input }) => [
+          name,
+          field.hidden === true ? input.value : input.value.trim(),
+        ]),
+      );
+      const isConfirmed = dialog.returnValue === "confirm";
+      if (isConfirmed && inputs.length > 0) answered = { title: question.title, typed, hash: location.hash };
+      resolve(isConfirmed ? typed : null);
+    });
+  });
+};
+
+/**
+ * Shows a value that the service does not show again.
+ *
+ * @param {{title: string, text: string, secret: string}} shown
+ */
+export const tell = ({ title, text, secret }) => {
+  openDialog(
+    h(
+      "form",
+      { method: "dialog" },
+      h("h2", { id: "dialog-title" }, title),
+      h("p", { class: "text" }, text),
+      h("p", { class: "copy" }, h("code", { class: "long" }, secret)),
+      h(
+        "p",
+        { class: "actions" },
+        h("button", { type: "button", class: "decline" }, "Done"),
+        h("button", { type: "button", class: "primary", "data-action": "copy", "data-text": secret }, "Copy"),
+      ),
+    ),
+  );
+};
+
+/**
+ * Calls back once the dialog has closed. Browsers tell that late: another question may be open by then, and it is not the
+ * one that has closed.
+ *
+ * @param {HTMLDialogElement} dialog @param {() => void} then
+ */
+export const onClose = (dialog, then) => {
+  const heard = () => {
+    if (dialog.open) return;
+    dialog.removeEventListener("close", heard);
+    then();
+  };
+  dialog.addEventListener("close", heard);
+};
+
+/**
+ * Shows a form as the page's dialog. The form's element of the class "decline" closes it.
+ *
+ * @param {HTMLElement} form its heading has the id "dialog-title"
+ * @param {{wide?: boolean}} [options]
+ */
+export const openDialog = (form, { wide = false } = {}) => {
+  const dialog = dialogElement();
+  // Tells those who wait for the former question, if the browser has not told its close yet.
+  if (!dialog.open) dialog.dispatchEvent(new Event("close"));
+  dialog.replaceChildren(form);
+  dialog.classList.toggle("wide", wide);
+  dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
+  // Some dialogs show or take a secret.
+  onClose(dialog, () => {
+    form.remove();
+    takeKeysAgain();
+  });
+  dialog.returnValue = "";
+  dialog.showModal();
+  return dialog;
+};
+
+/** Chromium gives the focus back to a field that was below the dialog, but the field takes no keys until it gets the focus anew. */
+const takeKeysAgain = () => {
+  const field = document.activeElement;
+  if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return;
+  field.blur();
+  field.focus({ preventScroll: true });
+};
+
+/** For a reader who goes elsewhere by the address or by the back button. It counts as declined. */
+export const closeDialog = () => dialogElement().close("");
+
+/**
+ * A text area whose text is masked until the reader shows it: a secret may have several lines, and a browser's own
+ * field for passwords has one. The style sheet does it, by the state of the box.
+ *
+ * @param {import("../elements/dom.js").Attributes} attributes of the text area
+ */
+export const maskedArea = (attributes) => {
+  const area = /** @type {HTMLTextAreaElement} */ (
+    h("textarea", { ...attributes, autocomplete: "off", spellcheck: "false", class: "mono" })
+  );
+  // A masked text does not show its edges, and a value that is copied often brings a line break.
+  const edges = h("p", { class: "quiet", role: "status", "data-own": "edges", "data-key": "edges" });
+  const look = () => {
+    const isBare = area.value.trim() === "" || area.value.trim() === area.value;
+    edges.textContent = isBare ? "" : EDGES;
+  };
+  area.addEventListener("input", () => {
+    look();
+    // The field is empty after the event, not yet during it.
+    area.form?.addEventListener("reset", () => queueMicrotask(look), { once: true });
+  });
+  return h(
+    "div",
+    { class: "masked" },
+    h("input", { type: "checkbox", id: `${attributes["id"]}-show` }),
+    h("label", { for: `${attributes["id"]}-show` }, "Show"),
+    area,
+    edges,
+  );
+};
+const EDGES =
+  "The value begins or ends with a space or a line break, which is part of it. A sender without it signs differently.";
+
+/** @param {string} name @param {Field} field */
+const inputOf = (name, { value, lines, required, hint, hidden = false }) => {
+  const id = `field-${name}`;
+  const own = { id, required, "aria-describedby": hint === undefined ? null : `${id}-hint` };
+  const type = hidden ? "password" : "text";
+  const autocomplete = hidden ? "new-password" : null;
+  const shown =
+    lines === 1
+      ? h("input", { ...own, type, autocomplete, value })
+      : hidden
+        ? maskedArea({ ...own, rows: lines })
+        : h("textarea", { ...own, rows: lines }, value);
+  const input = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
+    shown.querySelector("textarea") ?? shown
+  );
+  return { input, shown };
+};
+
+/** @param {string} name @param {Field} field @param {HTMLElement} input */
+const labelled = (name, { label, hint }, input) =>
+  h(
+    "div",
+    { class: "field" },
+    h("label", { for: `field-${name}` }, label),
+    hint === undefined ? null : h("p", { id: `field-${name}-hint`, class: "quiet" }, hint),
+    input,
+  );

@@ -1,0 +1,113 @@
+/**
+ * Modules that are loaded when they are first needed, because few readers need them. They are not part of the first
+ * 135 kB (decision 0095).
+ */
+import { ACTIONS } from "./actions.js";
+import { ApiError, getText } from "../api/api.js";
+
+/** The handlers of the forms of loaded modules, by their `data-action`. @type {Record<string, import("../elements/forms.js").Submit>} */
+export const laterForms = {};
+
+/** Why a module did not come: the service does not respond, or it has only a newer version of the page. */
+const missing = async () => {
+  const own = import.meta.url.slice(import.meta.url.lastIndexOf("/") + 1);
+  const newest = await getText("/");
+  return newest.includes(own)
+    ? new ApiError(0, { code: "unreachable", error: "The service does not respond." })
+    : new ApiError(410, {
+        code: "outdated",
+        error: "The service was upgraded since this page was opened. Reload the page.",
+      });
+};
+
+/**
+ * Loads a module, with the actions of its buttons and the handlers of its forms.
+ *
+ * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms}} Module
+ * @param {() => Promise<Module>} read imports the module
+ */
+export const bring = async (read) => {
+  const module = await read().catch(async () => {
+    throw await missing();
+  });
+  Object.assign(laterForms, module.forms);
+  Object.assign(ACTIONS, module.actions);
+  return module;
+};
+
+/**
+ * A page of a module that exports `pages`.
+ *
+ * @param {() => Promise<any>} read imports the module
+ * @param {string} name of the page
+ * @param {object} [known] what the page has before it is loaded, e.g. `follow`
+ */
+export const later = (read, name, known = {}) => {
+  /** @type {any} */
+  let page = null;
+  return {
+    ...known,
+    /** @param {...any} asked */
+    load: async (...asked) => {
+      page = (await bring(read)).pages[name];
+      return page.load(...asked);
+    },
+    /** @param {...any} shown */
+    title: (...shown) => page.title(...shown),
+    /** @param {...any} shown */
+    view: (...shown) => page.view(...shown),
+  };
+};
+
+/** Modules of pages that are remade, by their folder: main.ts has them. @type {Record<string, () => Promise<any>>} */
+export const FOLDERS = {};
+
+/**
+ * A page that is remade (ui/framed-page.tsx). It draws itself in a place of its own.
+ *
+ * @param {string} folder
+ * @param {string} name of the page
+ * @param {object} [known] what the page has before it is loaded, e.g. `hearsProject`
+ */
+export const remade = (folder, name, known = {}) => {
+  /** @type {any} */
+  let page = null;
+  const read = async () => {
+    const module = await FOLDERS[folder]?.();
+    page = module.pages[name];
+    return module;
+  };
+  return {
+    ...later(read, name, known),
+    /** @param {string[]} params @param {() => void} redraw @param {import("../live/live.js").Listener} project */
+    follow: (params, redraw, project) => {
+      let hasEnded = false;
+      const begin = () => {
+        if (!hasEnded) page.begin(params, { redraw, project });
+      };
+      if (page !== null) begin();
+      // If the script does not come, `load` says so.
+      else void read().then(begin, () => {});
+      return {
+        /** @param {HTMLElement} main @param {any} data @param {any} me */
+        drawn: (main, data, me) => page.drawn(main, data, me),
+        end: () => {
+          hasEnded = true;
+          page?.end();
+        },
+      };
+    },
+  };
+};
+
+/** The terminal has the page's largest library. Its module brings the action itself. */
+ACTIONS["open-terminal"] = async (input, page) => {
+  const { actions } = await bring(() => import("../terminal/terminal.js"));
+  await actions["open-terminal"](input, page);
+};
+
+/** Few readers stop sessions. */
+ACTIONS["stop-session"] = async (input, page) => {
+  const { actions } = await bring(() => import("../saved/panel.js"));
+  await actions["stop-session"]?.(input, page);
+};

@@ -1,0 +1,133 @@
+/** Which page an address shows, and what each form does. */
+import { account, accountForms } from "../account/account.js";
+import { h } from "../elements/dom.js";
+import { environment } from "../environments/environment.js";
+import { environmentBuild } from "../environments/build.js";
+import { framed } from "./framed.js";
+import { newProject, newProjectForms } from "../projects/new-project.js";
+import { newSession, newSessionForms } from "../projects/new-session.js";
+import { later, laterForms, remade } from "./later.js";
+import { empty, refusedLink } from "../elements/parts.js";
+import { queue } from "../account/queue.js";
+import { secretForms, secrets } from "../projects/secrets.js";
+import { sessions } from "../projects/session-list.js";
+import { join, joined, joinForms } from "./sign-in.js";
+import { setup, setupForms } from "../projects/setup.js";
+import { usage } from "../projects/usage.js";
+
+const device = later(() => import("../account/device.js"), "device");
+const browsers = later(() => import("../account/browsers.js"), "browsers");
+const home = remade("home", "home");
+const projects = remade("projects", "projects");
+const operator = remade("operator", "operator");
+const [runs, run, triggers, newTrigger, editTrigger] = [
+  "runs",
+  "run",
+  "triggers",
+  "newTrigger",
+  "editTrigger",
+].map((name) => remade("automations", name));
+const [changeRequests, changeRequest] = ["changeRequests", "changeRequest"].map((name) =>
+  remade("change-requests", name),
+);
+const audit = remade("audit", "audit");
+const projectAudit = remade("audit", "projectAudit");
+/** The stream of its conversation has the project's news. */
+const session = remade("sessions", "session", { hearsProject: true });
+const people = remade("people", "people");
+const providers = remade("providers", "providers");
+const connectors = later(() => import("../connectors/connectors.js"), "connectors");
+const connector = later(() => import("../connectors/connectors.js"), "connector");
+const notifications = later(() => import("../account/notifications.js"), "notifications");
+const notification = later(() => import("../account/notifications.js"), "notification");
+/** The state's pages are polled: few events tell of them. @param {string} name */
+const stateOf = (name) => later(() => import("../state/state.js"), name, { isPolled: true });
+const settings = remade("settings", "settings");
+
+/** The list of runs has the refused deliveries, too. Older links lead here. */
+const REFUSED = {
+  /** @param {string[]} params */
+  load: async ([id = ""]) => location.replace(refusedLink(id)),
+  title: () => "Refused deliveries",
+  view: () => [],
+};
+
+const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
+
+/** @type {[RegExp, any][]} */
+const ROUTES = [
+  [/^(?:#\/?)?$/, home],
+  [/^#\/projects$/, projects],
+  [/^#\/new$/, newProject],
+  [/^#\/queue$/, queue],
+  [/^#\/account$/, account],
+  [/^#\/operator$/, operator],
+  [/^#\/people$/, people],
+  [/^#\/models$/, providers],
+  [/^#\/browsers$/, browsers],
+  [/^#\/device$/, device],
+  [/^#\/audit$/, audit],
+  // The code is a secret, and no parameter.
+  [/^#\/join\/[\w-]+$/, join],
+  [/^#\/joined$/, joined],
+  [new RegExp(`^#/projects/${ID}$`), framed(sessions, "")],
+  [new RegExp(`^#/projects/${ID}/setup$`), framed(setup, "")],
+  [new RegExp(`^#/projects/${ID}/new$`), framed(newSession, "")],
+  [new RegExp(`^#/projects/${ID}/triggers$`), framed(triggers, "/triggers")],
+  [new RegExp(`^#/projects/${ID}/triggers/new$`), framed(newTrigger, "/triggers")],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/edit$`), framed(editTrigger, "/triggers")],
+  [new RegExp(`^#/projects/${ID}/fires$`), framed(runs, "/fires")],
+  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(run, "/fires")],
+  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), REFUSED],
+  [new RegExp(`^#/projects/${ID}/change-requests$`), framed(changeRequests, "/change-requests")],
+  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), framed(changeRequest, "/change-requests")],
+  [new RegExp(`^#/projects/${ID}/usage$`), framed(usage, "/usage")],
+  [new RegExp(`^#/projects/${ID}/environment$`), framed(environment, "/environment")],
+  [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), framed(environmentBuild, "/environment")],
+  [new RegExp(`^#/projects/${ID}/secrets$`), framed(secrets, "/secrets")],
+  [new RegExp(`^#/projects/${ID}/settings$`), framed(settings, "/settings")],
+  [new RegExp(`^#/projects/${ID}/audit$`), framed(projectAudit, "/settings")],
+  [new RegExp(`^#/projects/${ID}/connectors$`), framed(connectors, "/settings")],
+  [new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`), framed(connector, "/settings")],
+  [new RegExp(`^#/projects/${ID}/notifications$`), framed(notifications, "/settings")],
+  [new RegExp(`^#/projects/${ID}/notifications/${ID}$`), framed(notification, "/settings")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), framed(session, "")],
+  [/^#\/account\/state$/, stateOf("account")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(stateOf("session"), "")],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(stateOf("trigger"), "/triggers")],
+  [
+    new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`),
+    framed(stateOf("changeRequest"), "/change-requests"),
+  ],
+];
+
+const NOWHERE = {
+  load: async () => ({}),
+  title: () => "Page not found",
+  view: () => [
+    h("h1", { class: "unseen" }, "No such page"),
+    empty("Page not found.", h("a", { href: "#/projects" }, "Show the projects")),
+  ],
+};
+
+/** @param {string} path an address without its query @returns {{page: any, params: string[]}} */
+export const pageAt = (path) => {
+  for (const [pattern, page] of ROUTES) {
+    const match = pattern.exec(path);
+    if (match !== null) return { page, params: match.slice(1) };
+  }
+  return { page: NOWHERE, params: [] };
+};
+
+/** The handlers of the other forms. @type {Record<string, import("../elements/forms.js").Submit>} */
+const FORMS = {
+  ...accountForms,
+  ...joinForms,
+  ...newProjectForms,
+  ...newSessionForms,
+  ...secretForms,
+  ...setupForms,
+};
+
+/** The handler of a form. @param {string} action its `data-action` */
+export const formOf = (action) => FORMS[action] ?? laterForms[action];

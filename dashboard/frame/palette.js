@@ -1,0 +1,305 @@
+/**
+ * The palette: one field that finds projects, sessions, triggers and actions, by keyboard alone. The service searches
+ * the sessions by name. Everything else is few, and read when the palette opens.
+ */
+import { getJson, getJsonOrNull } from "../api/api.js";
+import { onClose, openDialog } from "./dialog.js";
+import { h } from "../elements/dom.js";
+import { projectLink } from "../elements/parts.js";
+import { projectPath, sessionName } from "../projects/project.js";
+
+/** How long the reader rests before the service searches. */
+const TYPING_MS = 150;
+/** How many of each kind are shown. */
+const SHOWN = 8;
+/** Triggers are searched in this many projects: the shown one, and the newest. */
+const TRIGGER_PROJECTS = 20;
+
+/** @typedef {{label: string, kind: string, detail: string, go: string}} Entry go: an address, or the action `!name` */
+
+/** @type {Entry[]} */
+const ACTIONS = [
+  { label: "New project", kind: "Action", detail: "", go: "#/new" },
+  { label: "Home", kind: "Action", detail: "", go: "#/" },
+  { label: "Show the projects", kind: "Action", detail: "", go: "#/projects" },
+  { label: "Show the queue", kind: "Action", detail: "", go: "#/queue" },
+  { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
+  { label: "People", kind: "Action", detail: "", go: "#/people" },
+  { label: "Models", kind: "Action", detail: "", go: "#/models" },
+  { label: "Browsers", kind: "Action", detail: "", go: "#/browsers" },
+  { label: "Sign in a program", kind: "Action", detail: "", go: "#/device" },
+  { label: "Keyboard shortcuts", kind: "Action", detail: "", go: "!shortcuts" },
+  { label: "Sign out", kind: "Action", detail: "", go: "!sign-out" },
+];
+
+/** Actions in the project of the address. @param {string} projectId @param {string} name @returns {Entry[]} */
+const projectActions = (projectId, name) =>
+  [
+    ["New session", "/new"],
+    ["Sessions that wait for a person", "?status=waiting"],
+    ["Failed sessions", "?status=failed"],
+    ["Triggers", "/triggers"],
+    ["Runs and deliveries", "/fires"],
+    ["Change requests", "/change-requests"],
+    ["Usage", "/usage"],
+    ["Environment", "/environment"],
+    ["Secrets", "/secrets"],
+    ["Settings", "/settings"],
+  ].map(([label = "", rest = ""]) => ({
+    label,
+    kind: "Action",
+    detail: name,
+    go: projectLink(projectId, rest),
+  }));
+
+/** Whether all typed words are in the entry. @param {Entry} entry @param {string} typed */
+const fits = ({ label, detail, kind }, typed) => {
+  const text = `${kind} ${label} ${detail}`.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+};
+
+/** The project of the address. @returns {string | undefined} */
+const shownProject = () => /^#\/projects\/([0-9a-f-]{36})/.exec(location.hash)?.[1];
+
+/** Names of projects, by id, newest project first. @returns {Promise<Map<string, string>>} */
+const readNames = async () => {
+  const { projects } = await getJson("/v1/projects?limit=200");
+  return new Map(projects.map((/** @type {{id: string, name: string}} */ { id, name }) => [id, name]));
+};
+
+/** @param {Map<string, string>} names @returns {Promise<Entry[]>} triggers of the shown and of the newest projects */
+const readTriggers = async (names) => {
+  const shown = shownProject();
+  const searched = [...new Set([...(shown === undefined ? [] : [shown]), ...names.keys()])];
+  const listings = await Promise.all(
+    searched.slice(0, TRIGGER_PROJECTS).map(async (id) => ({
+      id,
+      listing: await getJsonOrNull(`${projectPath(id)}/triggers`).catch(() => null),
+    })),
+  );
+  return listings.flatMap(({ id, listing }) =>
+    (listing?.triggers ?? []).map((/** @type {{slug: string, name: string}} */ { slug, name }) => ({
+      label: name,
+      kind: "Trigger",
+      detail: `${slug} · ${names.get(id) ?? ""}`,
+      go: projectLink(id, "/triggers"),
+    })),
+  );
+};
+
+/** @param {Map<string, string>} names @param {Entry[]} triggers @returns {Entry[]} */
+const placesOf = (names, triggers) => {
+  const shown = shownProject();
+  return [
+    ...(shown === undefined ? [] : projectActions(shown, names.get(shown) ?? "")),
+    ...[...names].map(([id, name]) => ({ label: name, kind: "Project", detail: "", go: projectLink(id) })),
+    ...triggers,
+    ...ACTIONS,
+  ];
+};
+
+/** @param {string} typed @param {Map<string, string>} names @returns {Promise<Entry[]>} */
+const readSessions = async (typed, names) => {
+  const query = new URLSearchParams({
+    limit: String(SHOWN),
+    ...(typed !== "" && { search: typed.slice(0, 200) }),
+  });
+  const { sessions } = await getJson(`/v1/sessions?${query}`);
+  return sessions.map((/** @type {import("../wire.d.ts").Session} */ session) => ({
+    label: sessionName(session),
+    kind: "Session",
+    detail: `${session.status} · ${names.get(session.project_id) ?? ""}`,
+    go: projectLink(session.project_id, `/sessions/${session.id}`),
+  }));
+};
+
+/** @param {Entry[]} entries at most SHOWN of each kind */
+const bounded = (entries) => {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  return entries.filter(({ kind }) => {
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    return count <= SHOWN;
+  });
+};
+
+/** @param {Entry} entry @param {number} index @param {boolean} chosen */
+const option = ({ label, kind, detail }, index, chosen) =>
+  h(
+    "li",
+    { id: `found-${index}`, role: "option", "aria-selected": String(chosen), "data-index": index },
+    h("span", { class: "found-kind" }, kind),
+    h("span", { class: "found-label" }, label),
+    h("span", { class: "quiet" }, detail),
+  );
+
+/** @param {string} target an address, or the action `!name` */
+const follow = (target) => {
+  if (!target.startsWith("!")) {
+    location.hash = target;
+    return;
+  }
+  // The page handles a click on an element that names the action.
+  const trigger = h("button", { type: "button", hidden: true, "data-action": target.slice(1) });
+  document.body.append(trigger);
+  trigger.click();
+  trigger.remove();
+};
+
+/** What one open palette shows and knows. */
+class Palette {
+  /** @type {Entry[]} */
+  #places = [];
+  /** @type {Map<string, string>} */
+  #names = new Map();
+  /** @type {Entry[]} */
+  #sessions = [];
+  /** @type {Entry[]} */
+  #found = [];
+  #chosen = 0;
+  /** Counts what was typed, so that a late answer to an earlier text is dropped. */
+  #asked = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #typing;
+
+  constructor() {
+    this.input = /** @type {HTMLInputElement} */ (
+      h("input", {
+        id: "palette-input",
+        type: "text",
+        role: "combobox",
+        "aria-label": "Search projects, sessions, triggers and actions",
+        "aria-controls": "palette-found",
+        "aria-expanded": "true",
+        "aria-autocomplete": "list",
+        autocomplete: "off",
+        spellcheck: "false",
+        maxlength: 200,
+        placeholder: "Search projects, sessions, triggers and actions",
+      })
+    );
+    this.list = h("ul", { id: "palette-found", role: "listbox", "aria-label": "Found" });
+    this.note = h("p", { class: "quiet", role: "status" });
+    this.input.addEventListener("input", () => this.#typed());
+    this.input.addEventListener("keydown", (event) => this.#key(event));
+    this.list.addEventListener("click", (event) => {
+      const row = event.target instanceof Element ? event.target.closest("li") : null;
+      if (row instanceof HTMLElement) this.#go(Number(row.dataset["index"]));
+    });
+  }
+
+  async begin() {
+    this.#show();
+    try {
+      this.#names = await readNames();
+      this.#places = placesOf(this.#names, []);
+      void this.#search();
+      // Triggers take a request for each project. The rest does not wait for them.
+      const triggers = await readTriggers(this.#names);
+      this.#places = placesOf(this.#names, triggers);
+      this.#show();
+    } catch (error) {
+      this.note.textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  end() {
+    clearTimeout(this.#typing);
+    this.#asked += 1;
+  }
+
+  #typed() {
+    // From now on, an answer to the earlier text is late.
+    this.#asked += 1;
+    this.#chosen = 0;
+    this.#sessions = [];
+    this.#show();
+    clearTimeout(this.#typing);
+    // eslint-disable-next-line no-restricted-globals -- the browser's timer
+    this.#typing = setTimeout(() => void this.#search(), TYPING_MS);
+  }
+
+  async #search() {
+    this.#asked += 1;
+    const asked = this.#asked;
+    try {
+      const sessions = await readSessions(this.input.value.trim(), this.#names);
+      if (asked !== this.#asked) return;
+      this.#sessions = sessions;
+      this.#show();
+    } catch (error) {
+      if (asked === this.#asked)
+        this.note.textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  #show() {
+    const typed = this.input.value.trim();
+    const places = this.#places.filter((entry) => typed === "" || fits(entry, typed));
+    const chosen = this.#found[this.#chosen];
+    this.#found = bounded(
+      [...places.filter(({ kind }) => kind !== "Action"), ...this.#sessions].concat(
+        places.filter(({ kind }) => kind === "Action"),
+      ),
+    );
+    // An entry that the reader went to stays chosen, when others arrive before it.
+    const kept = this.#found.findIndex(({ go, label }) => go === chosen?.go && label === chosen.label);
+    this.#chosen = this.#chosen === 0 ? 0 : Math.max(0, kept);
+    this.list.replaceChildren(
+      ...this.#found.map((entry, index) => option(entry, index, index === this.#chosen)),
+    );
+    this.list.hidden = this.#found.length === 0;
+    this.note.textContent =
+      this.#places.length === 0 ? "Loading…" : this.#found.length === 0 ? "Nothing has this name." : "";
+    this.#point();
+  }
+
+  #point() {
+    for (const [index, row] of [...this.list.children].entries())
+      row.setAttribute("aria-selected", String(index === this.#chosen));
+    if (this.#found.length === 0) this.input.removeAttribute("aria-activedescendant");
+    else this.input.setAttribute("aria-activedescendant", `found-${this.#chosen}`);
+    this.list.children[this.#chosen]?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const last = this.#found.length - 1;
+    if (event.key === "ArrowDown") this.#chosen = this.#chosen >= last ? 0 : this.#chosen + 1;
+    else if (event.key === "ArrowUp") this.#chosen = this.#chosen <= 0 ? Math.max(0, last) : this.#chosen - 1;
+    else if (event.key === "Enter") this.#go(this.#chosen);
+    else return;
+    event.preventDefault();
+    this.#point();
+  }
+
+  /** @param {number} index */
+  #go(index) {
+    const entry = this.#found[index];
+    if (entry === undefined) return;
+    const dialog = this.input.closest("dialog");
+    // After the event, because an action may open the same dialog again.
+    if (dialog instanceof HTMLDialogElement) onClose(dialog, () => follow(entry.go));
+    dialog?.close();
+  }
+}
+
+export const openPalette = () => {
+  const palette = new Palette();
+  const form = h(
+    "form",
+    { method: "dialog", class: "palette" },
+    h("h2", { id: "dialog-title", class: "unseen" }, "Search"),
+    palette.input,
+    palette.list,
+    palette.note,
+  );
+  form.addEventListener("submit", (event) => event.preventDefault());
+  onClose(openDialog(form, { wide: true }), () => palette.end());
+  palette.input.focus();
+  void palette.begin();
+};

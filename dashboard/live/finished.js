@@ -1,0 +1,149 @@
+/**
+ * Tells the reader, by a notification of the browser, that the agent has finished or failed in a session that she started, or
+ * wrote to in this browser.
+ *
+ *  F1 A turn is told once in this browser: the page that sees its end first writes that down before it tells.
+ *  F2 No page tells while a visible page shows that session: a visible page holds a lock with the session's id.
+ *  F3 A turn after which the agent goes on with the next message is not told.
+ */
+import { getJson } from "../api/api.js";
+import { notificationState, notify } from "./attention.js";
+import { now } from "../elements/format.js";
+import { projectPath } from "../projects/project.js";
+import { writtenTo } from "./written.js";
+
+/** @typedef {import("../wire.d.ts").Session} Session */
+
+/** How many of the newest sessions are looked at, beside those that the reader wrote to. */
+const LOOKED_AT = 50;
+const TOLD = "told-turns";
+/** How many turns are remembered as told. */
+const TOLD_MAX = 100;
+/** A turn that ended before the page was opened is no news. The clocks of the service and of the browser may differ. */
+const SLACK_MS = 60_000;
+const openedAt = now() - SLACK_MS;
+/** A visible page reads often. */
+const PAUSE_MS = 3_000;
+let lookedAt = 0;
+
+/** @param {Session} session */
+const pathOf = ({ project_id: project, id }) => `${projectPath(project)}/sessions/${id}`;
+
+/** Whether the person started it, and not a trigger or an agent of hers. @param {Session} session @param {string} userId */
+const isStartedBy = ({ created_by: by, trigger_slug: slug, parent_session_id: parent }, userId) =>
+  by === userId && slug === null && parent === null;
+
+/** The reader's sessions. @param {string} userId @returns {Promise<Session[]>} */
+const readOwn = async (userId) => {
+  /** @type {{sessions: Session[]}} */
+  const { sessions } = await getJson(`/v1/sessions?limit=${LOOKED_AT}`);
+  const written = writtenTo();
+  const known = new Set(sessions.map(pathOf));
+  const others = written.filter((path) => !known.has(path));
+  // One that was deleted meanwhile is left out.
+  const found = await Promise.all(others.map((path) => getJson(path).catch(() => null)));
+  const own = sessions.filter((one) => isStartedBy(one, userId) || written.includes(pathOf(one)));
+  return [...own, ...found.filter((one) => one !== null)];
+};
+
+/**
+ * Looks whether an agent of the reader has finished, and tells her. A look that fails is made up for by the next one.
+ *
+ * @param {string | undefined} userId
+ */
+export const seeFinished = async (userId) => {
+  holdShown();
+  if (userId === undefined || notificationState() !== "on" || now() - lookedAt < PAUSE_MS) return;
+  lookedAt = now();
+  try {
+    await look(userId);
+  } catch {
+    // The page itself reports what it cannot read.
+  }
+};
+
+/** @param {string} userId */
+const look = async (userId) => {
+  for (const session of await readOwn(userId)) {
+    if (!isNews(session)) continue;
+    // oxlint-disable-next-line no-await-in-loop -- few of them are news at the same time
+    const isSeen = shownHere() === session.id || (await isShown(session.id));
+    // oxlint-disable-next-line no-await-in-loop -- the same
+    if ((isSeen || (await isAtRest(session))) && claim(session) && !isSeen) tell(session);
+  }
+};
+
+/** @param {Session} session */
+const isNews = ({ id, turn, last_turn: last, pending_approvals: calls }) =>
+  last !== null &&
+  (last.state === "completed" || last.state === "failed") &&
+  turn.state === "idle" &&
+  calls === 0 &&
+  Date.parse(last.at) > openedAt &&
+  told()[id] !== last.at;
+
+/** F3. @param {Session} session */
+const isAtRest = async (session) => {
+  const { state, queue, queue_held: isHeld } = await getJson(`${pathOf(session)}/conversation?limit=1`);
+  return state.state === "idle" && (queue.length === 0 || isHeld);
+};
+
+/** @returns {Record<string, string>} by session, when its last turn that was told ended */
+const told = () => {
+  try {
+    const kept = JSON.parse(localStorage.getItem(TOLD) ?? "{}");
+    return kept !== null && typeof kept === "object" ? kept : {};
+  } catch {
+    return {};
+  }
+};
+
+/** F1. @param {Session} session @returns {boolean} whether this page may tell */
+const claim = ({ id, last_turn: last }) => {
+  const kept = told();
+  if (last === null || kept[id] === last.at) return false;
+  const entries = [...Object.entries(kept).filter(([known]) => known !== id), [id, last.at]];
+  try {
+    localStorage.setItem(TOLD, JSON.stringify(Object.fromEntries(entries.slice(-TOLD_MAX))));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** @param {Session} session */
+const tell = (session) =>
+  notify(session, session.last_turn?.state === "failed" ? "The agent failed" : "The agent has finished");
+
+/** The session that this page shows, while it is visible. @returns {string | null} */
+const shownHere = () =>
+  document.visibilityState === "visible" ? (/\/sessions\/([^/?]+)/.exec(location.hash)?.[1] ?? null) : null;
+
+/** @param {string} id */
+const lockOf = (id) => `shows ${id}`;
+/** @type {{id: string, release: () => void} | null} */
+let held = null;
+
+/** F2: other pages of this browser learn what this one shows. Where the browser has no locks, it has no notifications. */
+const holdShown = () => {
+  const id = shownHere();
+  if (held?.id === id || !("locks" in navigator)) return;
+  held?.release();
+  held = null;
+  if (id === null) return;
+  /** @type {Promise<void>} */
+  const until = new Promise((release) => {
+    held = { id, release };
+  });
+  void navigator.locks.request(lockOf(id), { mode: "shared" }, () => until);
+};
+
+/** @param {string} id */
+const isShown = async (id) => {
+  if (!("locks" in navigator)) return false;
+  const { held: all = [] } = await navigator.locks.query();
+  return all.some(({ name }) => name === lockOf(id));
+};
+
+document.addEventListener("visibilitychange", holdShown);
+addEventListener("hashchange", holdShown);

@@ -1,0 +1,149 @@
+/** Actions on projects, secrets, tokens and sessions, for frame/actions.js. */
+import { showToken } from "../account/account.js";
+import { getJson, patch, post, remove } from "../api/api.js";
+import { ask } from "../frame/dialog.js";
+import { buildLink } from "../environments/build.js";
+import { now } from "../elements/format.js";
+import { projectLink } from "../elements/parts.js";
+import { projectPath } from "./project.js";
+import { checkAgain } from "./repository-check.js";
+
+/** @typedef {import("../frame/actions.js").Action} Action */
+
+/** A token for git lives as long as setting up a computer takes, and a working day. */
+const GIT_TOKEN_MS = 24 * 3_600_000;
+
+/** @type {Record<string, Action>} */
+export const PROJECT_ACTIONS = {
+  "pause-triggers": async ({ project = "" }, page) => {
+    await patch(projectPath(project), { triggers_paused: true });
+    page.notice("All triggers of the project are paused.");
+  },
+
+  "resume-triggers": async ({ project = "" }, page) => {
+    await patch(projectPath(project), { triggers_paused: false });
+    page.notice("The triggers of the project run again.");
+  },
+
+  "archive-project": async ({ project = "", title = "" }, page) => {
+    const sure = await ask({
+      title: `Archive ${title}?`,
+      text: "It starts no more sessions, and its triggers stop. Nothing is deleted, and you can reactivate it.",
+      confirm: "Archive",
+    });
+    if (sure === null) return;
+    await patch(projectPath(project), { status: "archived" });
+    page.notice(`${title} is archived.`);
+  },
+
+  "reactivate-project": async ({ project = "", title = "" }, page) => {
+    await patch(projectPath(project), { status: "active" });
+    page.notice(`${title} is active again.`);
+  },
+
+  "restore-project": async ({ project = "", title = "" }, page) => {
+    await post(`${projectPath(project)}/restore`);
+    page.notice(`${title} is restored.`);
+  },
+
+  "check-again": () => checkAgain(),
+
+  "sync-project": async ({ project = "" }, page) => {
+    const { triggers, errors } = await post(`${projectPath(project)}/sync`);
+    page.notice(
+      errors.length > 0
+        ? "platform.toml was read. It has errors."
+        : `platform.toml was read: ${triggers.length === 1 ? "1 trigger" : `${triggers.length} triggers`}.`,
+      ["Show the triggers", projectLink(project, "/triggers")],
+    );
+  },
+
+  "build-environment": async ({ project = "" }, page) => {
+    const { id } = await post(`${projectPath(project)}/environment/builds`);
+    page.go(buildLink(project, id));
+  },
+
+  "cancel-build": async ({ project = "", build = "" }, page) => {
+    const sure = await ask({
+      title: "Cancel this build?",
+      text: "Sessions that wait for its image fail.",
+      confirm: "Cancel the build",
+      decline: "Keep building",
+    });
+    if (sure === null) return;
+    const { status } = await post(`${projectPath(project)}/environment/builds/${build}/cancel`);
+    page.notice(
+      status === "cancelled" ? "The build was cancelled." : `The build had already ended: ${status}.`,
+    );
+  },
+
+  "delete-secret": async ({ project = "", secret = "" }, page) => {
+    const sure = await ask({
+      title: `Delete ${secret}?`,
+      text: "Its value cannot be restored. Running sessions lose it after their current turn.",
+      confirm: "Delete",
+    });
+    if (sure === null) return;
+    await remove(`${projectPath(project)}/secrets/${encodeURIComponent(secret)}`);
+    page.notice(`${secret} was deleted.`);
+  },
+
+  /** The key is under one of these names. */
+  "try-key": async ({ project = "", secrets = "" }, page) => {
+    const names = secrets.split(" ");
+    const { secrets: set } = await getJson(`${projectPath(project)}/secrets`);
+    const name = names.find((one) => set.some((/** @type {{name: string}} */ secret) => secret.name === one));
+    const { outcome, message, advice } = await post(
+      `${projectPath(project)}/secrets/${encodeURIComponent(name ?? names[0] ?? "")}/try`,
+      {},
+    );
+    // A reason stays on the page until it is dismissed.
+    if (outcome !== "accepted") throw new Error(`${message} ${advice ?? ""}`.trim());
+    page.notice(message);
+  },
+
+  /** The default branch of a new repository takes only a token of the whole account. */
+  "make-git-token": async () => {
+    const expires = new Date(now() + GIT_TOKEN_MS).toISOString();
+    const { token } = await post("/v1/tokens", { name: "git", expires_at: expires });
+    showToken("git, valid for 24 hours", token);
+  },
+
+  "revoke-token": async ({ token = "", title = "", own = "" }, page) => {
+    const sure = await ask({
+      title: `Revoke the token ${title}?`,
+      text:
+        own === ""
+          ? "It stops working within a second, and what it opened ends."
+          : "This browser uses it: you will be signed out.",
+      confirm: "Revoke",
+    });
+    if (sure === null) return;
+    await remove(`/v1/tokens/${token}`);
+    page.notice(`The token ${title} was revoked.`);
+  },
+
+  "rename-session": async ({ project = "", session = "", name: old = "" }, page) => {
+    const name = await ask({
+      title: "Rename the session",
+      text: "The name is shown in lists. The branch keeps its own.",
+      field: { label: "Name", value: old, lines: 1, required: true },
+      confirm: "Rename",
+    });
+    if (name === null) return;
+    await patch(`${projectPath(project)}/sessions/${session}`, { name });
+    page.refresh();
+  },
+
+  "delete-session": async ({ project = "", session = "", title = "", stay = "" }, page) => {
+    const sure = await ask({
+      title: `Delete ${title}?`,
+      text: "The session stops without a save. Its conversation, its log and its saved work are removed. What it pushed stays on its branch.",
+      confirm: "Delete",
+    });
+    if (sure === null) return;
+    await remove(`${projectPath(project)}/sessions/${session}`);
+    if (stay === "") page.go(projectLink(project));
+    else page.notice(`${title} was deleted.`);
+  },
+};

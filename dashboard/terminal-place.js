@@ -1,4 +1,0 @@
-/** Where the terminal is on the page. It is moved, not made again, so that a terminal outlives a look at another page of its session. */
-import { h } from "./dom.js";
-
-export const TERMINAL_PLACE = h("div", { class: "terminal-here" });
