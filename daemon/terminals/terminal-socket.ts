@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import {
+  PIPES_MAX,
   TERMINAL_CLOSE,
   TERMINAL_MESSAGE_MAX,
   TERMINALS_MAX,
@@ -22,7 +23,10 @@ const INVALID = 1008;
 /** The refusals, as a code and a sentence. */
 const REFUSALS: Readonly<Record<NotOpened, readonly [number, string]>> = {
   gone: [TERMINAL_CLOSE.gone, "This terminal has ended."],
-  full: [TERMINAL_CLOSE.full, `At most ${TERMINALS_MAX} terminals run in a session. Close one first.`],
+  full: [
+    TERMINAL_CLOSE.full,
+    `At most ${TERMINALS_MAX} terminals and ${PIPES_MAX} other commands of people run in a session. Close one first.`,
+  ],
   no_program: [TERMINAL_CLOSE.gone, "This sandbox has no terminals. Use pipes: they need none."],
 };
 

@@ -1,7 +1,7 @@
 /**
  * The commands that people run in this sandbox (decision 0084).
  *
- *  R1 At most `TERMINALS_MAX` run at a time. One that waits for its person counts.
+ *  R1 At most `TERMINALS_MAX` terminals and `PIPES_MAX` commands with pipes run at a time. One that waits for its person counts.
  *  R2 A terminal belongs to the person who opened it: other people do not get it by its id.
  *  R3 If its connection is lost, a terminal waits `TERMINAL_KEPT_MS` for its person, then it ends. It ends without a wait if
  *     she closes it, if the service says so (her access ended), and with the daemon.
@@ -10,6 +10,7 @@
 import { existsSync } from "node:fs";
 import * as Effect from "effect/Effect";
 import {
+  PIPES_MAX,
   TERMINAL_KEPT_MS,
   TERMINAL_PROGRAM,
   TERMINALS_MAX,
@@ -71,8 +72,8 @@ interface Entry {
 export class Terminals {
   readonly #options: TerminalsOptions;
   readonly #entries = new Map<string, Entry>();
-  /** Terminals that are about to start. */
-  #starting = 0;
+  /** Those that are about to start: terminals, and commands with pipes. */
+  readonly #starting = { terminal: 0, pipes: 0 };
   #isOver = false;
 
   constructor(options: TerminalsOptions) {
@@ -95,13 +96,18 @@ export class Terminals {
     if (wish.after !== null || this.#isOver) return "gone";
     const program = this.#options.program ?? TERMINAL_PROGRAM;
     if (wish.size !== null && !existsSync(program)) return "no_program";
-    if (this.#entries.size + this.#starting >= TERMINALS_MAX) return "full";
-    this.#starting += 1;
+    const [kind, max] =
+      wish.size === null ? (["pipes", PIPES_MAX] as const) : (["terminal", TERMINALS_MAX] as const);
+    const running = [...this.#entries.values()].filter(
+      ({ terminal }) => terminal.hasSize === (wish.size !== null),
+    );
+    if (running.length + this.#starting[kind] >= max) return "full";
+    this.#starting[kind] += 1;
     try {
       const launch = await this.#options.launch(commandOf(wish, program));
       return this.#use(wish.id, this.#start(wish, userId, launch), { peer, after: 0 });
     } finally {
-      this.#starting -= 1;
+      this.#starting[kind] -= 1;
     }
   }
 

@@ -12,12 +12,14 @@ import { visible } from "./text.js";
 /** Attributes whose value the browser would execute or load, other than by plain navigation. */
 const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
 /**
- * Links lead within the page, to this service, or to a port of a sandbox on the origin that the service names for it.
+ * Links lead within the page, to this service, to a port of a sandbox on the origin that the service names for it, or open a session
+ * in an editor on the reader's computer (docs/use/editors.md).
  */
-const LINK = /^(#|\/(?!\/)|https?:\/\/p\d{1,5}-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.)/;
+const LINK =
+  /^(#|\/(?!\/)|https?:\/\/p\d{1,5}-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.|vscode:\/\/vscode-remote\/ssh-remote\+[\da-f]{8}\.[\da-f]{8}\.platform\/workspace$)/;
 /** @param {string} href */
 export const checkLink = (href) => {
-  if (!LINK.test(href)) throw new Error("the page links to itself and to previews only");
+  if (!LINK.test(href)) throw new Error("the page links to itself, to previews and to editors only");
 };
 
 /** Attributes that are shown or read aloud. */

@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef } from "react";
 import { TERMINAL_PLACE } from "../terminal/place.js";
 import { FrameAct } from "../ui/act.tsx";
+import { OpenInEditor } from "./editor.tsx";
 import type { Session } from "./session.ts";
 
 /** Opening one is a deed: whoever follows a link, or walks through the tabs, has opened none. */
@@ -21,6 +22,7 @@ export const TerminalTab = ({ session }: { readonly session: Session }) => {
                 Open a terminal
               </FrameAct>
             </p>
+            <OpenInEditor session={session} />
           </>
         ) : (
           <p className="quiet">A session has terminals while it runs.</p>

@@ -4,7 +4,7 @@
  *
  *  E1 Text becomes a text node or the value of an attribute. Invisible characters in it are made visible.
  *  E2 No attribute has markup, or an address that the browser loads.
- *  E3 A link leads within the page, to this service, or to a preview.
+ *  E3 A link leads within the page, to this service, to a preview, or to an editor.
  */
 import type { ElementType, Key } from "react";
 import { jsx as make, jsxs as makeAll } from "react/jsx-runtime";

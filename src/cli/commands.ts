@@ -13,6 +13,7 @@ import { peopleCommands } from "./commands/people.ts";
 import { projectCommands } from "./commands/projects.ts";
 import { secretCommands } from "./commands/secrets.ts";
 import { sessionCommands } from "./commands/sessions/sessions.ts";
+import { sshCommands } from "./commands/ssh/commands.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 import { triggerCommands } from "./commands/triggers.ts";
 import { webhookCommands } from "../features/notifications/commands.ts";
@@ -20,6 +21,7 @@ import { webhookCommands } from "../features/notifications/commands.ts";
 export const commands: readonly Command[] = [
   ...changeRequestCommands,
   ...sessionCommands,
+  ...sshCommands,
   ...triggerCommands,
   ...webhookCommands,
   ...secretCommands,

@@ -19,6 +19,8 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     cr: "Review and merge what they propose",
     approvals: "Decide on calls that wait for a person",
     open: "Open the page",
+    "ssh-config": "Work in sandboxes with OpenSSH and editors",
+    "ssh-proxy": "What ssh calls for that",
   },
   Automate: {
     triggers: "What starts sessions, and what it did",

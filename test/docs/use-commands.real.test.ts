@@ -47,6 +47,7 @@ const DOCUMENTS = [
   "people.md",
   "audit.md",
   "terminal.md",
+  "editors.md",
   "delete-project.md",
 ] as const;
 
@@ -77,6 +78,10 @@ const UNTESTED = [
   "terminal.md: platform sessions shell $SESSION",
   "terminal.md: platform sessions shell $SESSION -- git status",
   'terminal.md: echo "ls -la" | platform sessions shell $SESSION',
+  "editors.md: platform sessions ssh $SESSION",
+  "editors.md: platform ssh-config --write",
+  "editors.md: ssh 1a2b3c4d.5e6f7a8b.platform",
+  "editors.md: platform sessions port $SESSION 3000",
 ];
 
 /**

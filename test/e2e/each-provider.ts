@@ -18,6 +18,7 @@ import { npmTarball, sha256 } from "../support/servers/package-files.ts";
 import type { PackageRegistry } from "../support/servers/package-registry.ts";
 import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
 import { LiveSession } from "../support/service/live-session.ts";
+import { SshClient } from "../support/service/ssh.ts";
 import type { Installation, Json, Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 
@@ -68,12 +69,15 @@ export interface Root {
   readonly write: (directory: string) => Promise<string>;
   /** What a session's shell finds there. It fails if that is wrong. */
   readonly check: string;
+  /** It has `/bin/sh`, which OpenSSH starts. */
+  readonly hasShell: boolean;
   /** Looks at this machine after the session. */
   readonly after?: (directory: string) => void;
 }
 
 export const BUSYBOX: Root = {
   name: "busybox:1",
+  hasShell: true,
   lacks: null,
   write: async (directory) => {
     const file = path.join(directory, "busybox.tar");
@@ -85,6 +89,7 @@ export const BUSYBOX: Root = {
 /** Its program is linked to musl dynamically. It fails if a variable or a file of the platform leads it to glibc. */
 export const MUSL: Root = {
   name: "musl:1",
+  hasShell: true,
   lacks: lacksMusl,
   write: async (directory) => {
     const file = await BUSYBOX.write(directory);
@@ -98,6 +103,7 @@ export const MUSL: Root = {
 /** The only shell is the platform's. */
 export const SCRATCH: Root = {
   name: "empty",
+  hasShell: false,
   lacks: null,
   write: async (directory) =>
     writeArchive(directory, "empty.tar", await tarOf([{ name: "README", content: "nothing" }])),
@@ -111,6 +117,7 @@ const CANARY = "canary/file";
 /** Its programs have privileges, its system files lead to a file of this machine, and a directory leads to this machine's. */
 export const HOSTILE: Root = {
   name: "hostile:1",
+  hasShell: true,
   lacks: null,
   write: async (directory) => {
     await mkdir(path.join(directory, path.dirname(CANARY)));
@@ -150,6 +157,19 @@ export const HOSTILE: Root = {
   },
 };
 
+/** OpenSSH's client logs in: the server and what it needs come with the platform. */
+const logsIn = async (session: LiveSession, life: Life): Promise<void> => {
+  const client = await SshClient.make(life.url);
+  try {
+    const host = client.host(session.path);
+    const found = await client.run("ssh", [host, "pwd; cat listing | head -c 1"]);
+    expect(found).toEqual({ code: 0, stdout: "/workspace\n/", stderr: "" });
+    expect(await client.run("scp", [`${host}:listing`, "copy"])).toMatchObject({ code: 0, stderr: "" });
+  } finally {
+    client.line.remove();
+  }
+};
+
 /** `platform` on the service's machine. */
 export type Platform = (...args: readonly string[]) => Promise<Json>;
 
@@ -175,6 +195,7 @@ export const worksOn = async (
     );
     const { files_changed: files } = await session.call("GET", "changes");
     expect((files as readonly Json[]).map((one) => one["path"]).toSorted()).toEqual(["listing", "usr"]);
+    if (root.hasShell) await logsIn(session, life);
   } finally {
     await session.stop();
   }

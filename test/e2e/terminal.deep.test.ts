@@ -203,7 +203,9 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     for (let count = 0; count < 8; count += 1) await open({}, ["sleep", "1000"]);
     const ninth = await open({}, ["sleep", "1000"]);
     expect(await ninth.closes()).toBe(4429);
-    expect(ninth.close?.reason).toMatch(/^At most 8 terminals run in a session\./);
+    expect(ninth.close?.reason).toMatch(
+      /^At most 8 terminals and 64 other commands of people run in a session\./,
+    );
   });
 
   it("is on the audit record, without what was typed", async () => {
@@ -289,7 +291,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       for (let count = 0; count < 8; count += 1) await open({}, ["sleep", "1000"]);
       const one = started(BEGUN);
       expect(await one.ended()).toEqual({ code: EXIT.refused, isRestored: true });
-      expect(one.output).toContain("At most 8 terminals run in a session.");
+      expect(one.output).toContain("At most 8 terminals and 64 other commands of people run in a session.");
     });
 
     it("restores the terminal when it leaves a service that is gone", { timeout: TEST_MS }, async () => {

@@ -27,6 +27,10 @@ export const promtoolProgram = program("promtool");
 const fetchedHelm = path.resolve(import.meta.dirname, "../../node_modules/.cache/helm/helm");
 export const helmProgram = program("helm") ?? (existsSync(fetchedHelm) ? fetchedHelm : undefined);
 
+/** OpenSSH on both ends: the person's client, and the server that runs in her sandbox. */
+export const sshRunsHere =
+  sandboxesStartHere && ["ssh", "ssh-keygen", "scp", "sshd"].every((name) => program(name) !== undefined);
+
 /** What the commands of docs/use need beside the service. */
 export const documentsRunHere =
   sandboxesStartHere && ["bash", "curl", "git", "jq", "openssl"].every((name) => program(name) !== undefined);

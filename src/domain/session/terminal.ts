@@ -5,8 +5,10 @@ import { parseUuid } from "../ids.ts";
 export const TERMINAL_USERS = ["members", "owners", "off"] as const;
 export type TerminalUsers = (typeof TERMINAL_USERS)[number];
 
-/** How many commands of people run in a sandbox at the same time. */
+/** How many terminals of people run in a sandbox at the same time. */
 export const TERMINALS_MAX = 8;
+/** The same of commands with pipes. An editor opens several, and each connection of OpenSSH is one (docs/use/editors.md). */
+export const PIPES_MAX = 64;
 /** How long a terminal waits for a person whose connection was lost. */
 export const TERMINAL_KEPT_MS = 10 * 60 * 1000;
 /** How much of its last output it has for her then. */
@@ -82,6 +84,6 @@ export const TERMINAL_CLOSE = {
   gone: 4404,
   /** The same terminal was opened on another connection. */
   replaced: 4409,
-  /** The sandbox has `TERMINALS_MAX` already. */
+  /** The sandbox has `TERMINALS_MAX`, or `PIPES_MAX` of commands with pipes. */
   full: 4429,
 } as const;

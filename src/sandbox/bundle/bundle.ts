@@ -14,6 +14,7 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import {
   access,
   chmod,
@@ -73,6 +74,11 @@ export const BUNDLED_TOOLS = [
 
 /** Copied if this machine has it: in an ordinary user's sandbox, it starts the agent. */
 const BUBBLEWRAP = "bwrap";
+
+/** Copied if this machine has them: people log in by them (docs/use/editors.md). Newer versions of OpenSSH have the last two. */
+const OPENSSH = ["sshd", "ssh-keygen", "sftp-server", "sshd-session", "sshd-auth"];
+/** Where systems keep those that are on no PATH. */
+const OPENSSH_DIRECTORIES = ["/usr/lib/openssh", "/usr/libexec/openssh", "/usr/lib/ssh"];
 
 /** git's programs besides `git`. The others are parts of it, or scripts that the daemon does not use. */
 const GIT_PROGRAMS = ["git-remote-http"] as const;
@@ -134,19 +140,26 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
+/** A program that sandboxes can do without. */
+const optional = (name: string, path: string | null | undefined): readonly Part[] =>
+  path == null ? [] : [{ place: `tools/${name}`, source: path }];
+
 const programsOf = async ({ nodePath, agentBinaries, find }: BundleOptions): Promise<Part[]> => {
   const located = (name: string): string => {
     const path = find(name);
     if (path === null) throw new Error(`images need the program ${name}, which is not installed`);
     return path;
   };
-  const bubblewrap = find(BUBBLEWRAP);
+  const openSsh = (name: string) =>
+    find(name) ??
+    OPENSSH_DIRECTORIES.map((directory) => join(directory, name)).find((path) => existsSync(path));
   const { stdout } = await execute(located("git"), ["--exec-path"], { timeout: LIST_TIMEOUT_MS });
   const gitDirectory = stdout.trim();
   return [
     { place: "tools/node", source: nodePath },
     ...BUNDLED_TOOLS.map((name) => ({ place: `tools/${name}`, source: located(name) })),
-    ...(bubblewrap === null ? [] : [{ place: `tools/${BUBBLEWRAP}`, source: bubblewrap }]),
+    ...optional(BUBBLEWRAP, find(BUBBLEWRAP)),
+    ...OPENSSH.flatMap((name) => optional(name, openSsh(name))),
     { place: "git-core/git", source: located("git") },
     ...GIT_PROGRAMS.map((name) => ({ place: `git-core/${name}`, source: join(gitDirectory, name) })),
     ...agentBinaries.map((path) => ({ place: `agent/${basename(path)}`, source: path })),

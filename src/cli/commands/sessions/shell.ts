@@ -11,7 +11,7 @@ import { constants } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ReadStream } from "node:tty";
 import type { Client } from "../../client.ts";
-import { command } from "../../command.ts";
+import { command, type Call } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { visible } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
@@ -229,6 +229,50 @@ const raw = (input: ReadStream): (() => void) => {
 
 const SIGNALLED = 128;
 
+/**
+ * Runs a command in a session's sandbox with this program's standard input and output, in a terminal if both are one. Sets the exit code.
+ *
+ * @param words the program and its arguments. None: a shell
+ */
+export const runInSandbox = async (
+  words: readonly string[],
+  { api, input, note }: Pick<Call<unknown, unknown>, "api" | "input" | "note">,
+  params: { readonly pid: string; readonly sid: string },
+): Promise<void> => {
+  const client = api();
+  // A refusal of the WebSocket itself would have no text.
+  const { value } = await client.call("GET /v1/projects/:pid/sessions/:sid/terminal", { params });
+  const stdin = input.raw();
+  const isTerminal = stdin.isTTY && process.stdout.isTTY;
+  const session = new Shell({
+    client,
+    path: `/projects/${params.pid}/sessions/${params.sid}/terminal`,
+    words,
+    input: stdin,
+    isTerminal,
+    keptMs: value.kept_ms,
+    note: (line) => note(`\r\n${visible(line)}\r`),
+  });
+  const restore = isTerminal ? raw(stdin) : () => undefined;
+  const resized = (): void => session.resize();
+  if (isTerminal) process.stdout.on("resize", resized);
+  for (const signal of ["SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => {
+      session.leave();
+      process.exitCode = SIGNALLED + constants.signals[signal];
+    });
+  try {
+    const typing = session.takeInput();
+    // Standard input may end with an error when the program ends.
+    typing.catch(() => undefined);
+    const code = await session.run();
+    if (code !== null) process.exitCode = code;
+  } finally {
+    process.stdout.off("resize", resized);
+    restore();
+  }
+};
+
 export const shell = command({
   name: "sessions shell",
   about: "Open a terminal in a session's sandbox, or run a command there",
@@ -237,41 +281,9 @@ export const shell = command({
   inProject: true,
   notes:
     "Without COMMAND, it is a shell in the workspace, as the agent's user. Write `--` before COMMAND. The exit code is the command's. `~.` at the beginning of a line leaves and ends it. If the connection is lost, the program comes back to the terminal for up to ten minutes. If standard input or output is no terminal, the command gets pipes.",
-  run: async ({ given, rest, json, input, note, api, project }) => {
+  run: async ({ given, rest, json, project, ...call }) => {
     if (json) throw usage("`platform sessions shell` has no --json.");
-    const params = { pid: await project(), sid: sessionId(given.SESSION) };
-    const client = api();
-    // A refusal of the WebSocket itself would have no text.
-    const { value } = await client.call("GET /v1/projects/:pid/sessions/:sid/terminal", { params });
-    const stdin = input.raw();
-    const isTerminal = stdin.isTTY && process.stdout.isTTY;
-    const session = new Shell({
-      client,
-      path: `/projects/${params.pid}/sessions/${params.sid}/terminal`,
-      words: rest,
-      input: stdin,
-      isTerminal,
-      keptMs: value.kept_ms,
-      note: (line) => note(`\r\n${visible(line)}\r`),
-    });
-    const restore = isTerminal ? raw(stdin) : () => undefined;
-    const resized = (): void => session.resize();
-    if (isTerminal) process.stdout.on("resize", resized);
-    for (const signal of ["SIGTERM", "SIGHUP"] as const)
-      process.once(signal, () => {
-        session.leave();
-        process.exitCode = SIGNALLED + constants.signals[signal];
-      });
-    try {
-      const typing = session.takeInput();
-      // Standard input may end with an error when the program ends.
-      typing.catch(() => undefined);
-      const code = await session.run();
-      if (code !== null) process.exitCode = code;
-      return "writes";
-    } finally {
-      process.stdout.off("resize", resized);
-      restore();
-    }
+    await runInSandbox(rest, call, { pid: await project(), sid: sessionId(given.SESSION) });
+    return "writes";
   },
 });

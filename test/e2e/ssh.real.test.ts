@@ -1,0 +1,131 @@
+/** OpenSSH's own client and server with a sandbox between them: the service, the daemon, and the command line are real. */
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { CommandLine } from "../support/service/command-line.ts";
+import { LiveSession, POLL } from "../support/service/live-session.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
+import { SshClient } from "../support/service/ssh.ts";
+import { TEST_MS } from "../support/patience.ts";
+import { sshRunsHere } from "../support/requirements.ts";
+
+/** Larger than what waits anywhere on the way. */
+const FILE_BYTES = 8 * 1024 * 1024;
+/** More than terminals may run in a session. */
+const LOGINS = 12;
+
+describe.skipIf(!sshRunsHere)("OpenSSH into a sandbox", () => {
+  let installation: Installation;
+  let life: Life;
+  let session: LiveSession;
+  let client: SshClient;
+  let line: CommandLine;
+  let host = "";
+  let pid = "";
+  let sid = "";
+  let env: Readonly<Record<string, string>> = {};
+
+  beforeAll(async () => {
+    installation = await Installation.open();
+    life = await installation.start();
+    session = await LiveSession.start(life, installation);
+    client = await SshClient.make(life.url);
+    ({ line, env } = client);
+    [, , , pid = "", , sid = ""] = session.path.split("/");
+    host = client.host(session.path);
+  }, TEST_MS);
+  afterAll(async () => {
+    line?.remove();
+    await session?.stop();
+    await life?.end("SIGTERM");
+    await installation?.close();
+  }, TEST_MS);
+
+  const run: SshClient["run"] = (...asked) => client.run(...asked);
+
+  it(
+    "runs commands as the agent, with its environment, and gives their exit codes",
+    { timeout: TEST_MS },
+    async () => {
+      const asked = "id -un; pwd; env | grep -c ^PLATFORM_SESSION_ID=; cat; exit 7";
+      expect(await run("ssh", [host, asked], { input: "typed\n" })).toEqual({
+        code: 7,
+        stdout: "agent\n/workspace\n1\ntyped\n",
+        stderr: "",
+      });
+      // As editors do: a shell that reads its commands.
+      expect(await run("ssh", ["-T", host, "sh"], { input: "echo $((6 * 7)); tty\n" })).toMatchObject({
+        stdout: "42\nnot a tty\n",
+      });
+      expect((await run("ssh", ["-tt", host, "tty; stty size"])).stdout).toMatch(/^\/dev\/pts\/\d+\r\n/);
+    },
+  );
+
+  it("takes files there and back", { timeout: TEST_MS }, async () => {
+    const bytes = randomBytes(FILE_BYTES);
+    writeFileSync(path.join(line.directory, "sent"), bytes);
+    expect(await run("scp", ["sent", `${host}:`])).toMatchObject({ code: 0, stderr: "" });
+    expect(await run("scp", [`${host}:/workspace/sent`, "back"])).toMatchObject({ code: 0, stderr: "" });
+    expect(readFileSync(path.join(line.directory, "back")).equals(bytes)).toBe(true);
+  });
+
+  it("leads a port of this computer into the sandbox", { timeout: TEST_MS }, async () => {
+    const free = createServer().listen(0, "127.0.0.1");
+    await once(free, "listening");
+    const { port } = free.address() as AddressInfo;
+    free.close();
+    const serves = `require("http").createServer((_, out) => out.end("from inside")).listen(4711, "127.0.0.1")`;
+    const server = client.start("ssh", [host, `node -e '${serves}'`]);
+    const words = ["sessions", "port", sid, "4711", "--local", String(port), "--project", pid];
+    const forward = spawn(process.execPath, [line.bundle, ...words], { env, cwd: line.directory });
+    const read = async () =>
+      await fetch(`http://127.0.0.1:${port}`).then(
+        (answer) => answer.text(),
+        () => null,
+      );
+    await expect.poll(read, POLL).toBe("from inside");
+    for (const child of [forward, server]) {
+      child.kill("SIGTERM");
+      // oxlint-disable-next-line no-await-in-loop -- both have ended then
+      await once(child, "close");
+    }
+  });
+
+  it("carries more logins at once than there are terminals", { timeout: TEST_MS }, async () => {
+    const logins = Array.from({ length: LOGINS }, (_, at) => run("ssh", [host, `echo ${at}`]));
+    expect((await Promise.all(logins)).map(({ stdout }) => stdout)).toEqual(
+      Array.from({ length: LOGINS }, (_, at) => `${at}\n`),
+    );
+  });
+
+  it("leaves nothing in the sandbox", { timeout: TEST_MS }, async () => {
+    const left = "ls -A /tmp; ps -e -o args= | grep -c '[s]shd' || true";
+    await expect
+      .poll(async () => (await line.run(shellWords(left), { env })).stdout, POLL)
+      .toMatch(/(^|\n)0\n$/);
+  });
+
+  it("refuses another key, and a name that is no session's", { timeout: TEST_MS }, async () => {
+    const file = path.join(line.directory, "other");
+    await once(spawn("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", file]), "close");
+    const lines = readFileSync(client.configuration, "utf8").replace(
+      /IdentityFile .*/,
+      `IdentityFile "${file}"`,
+    );
+    writeFileSync(`${client.configuration}.other`, lines);
+    const another = await run("ssh", [host, "true"], { file: `${client.configuration}.other` });
+    expect(another).toMatchObject({ code: 255, stdout: "" });
+    expect(another.stderr).toContain("Permission denied (publickey)");
+    const other = await run("ssh", [`00000000.${host.split(".")[1] ?? ""}.platform`, "true"]);
+    expect(other.code).toBe(255);
+    expect(other.stderr).toContain("No such session");
+  });
+
+  const shellWords = (script: string): readonly string[] => {
+    return ["sessions", "shell", sid, "--project", pid, "--", "sh", "-c", script];
+  };
+});
