@@ -86,8 +86,10 @@ const Content = ({
       return <Plan item={item} />;
     case "request":
       return <RequestCard item={item} asked={asked} steering={context.foot.steering} drafts={drafts} />;
-    default:
+    case "note":
       return <p className="note">{textOf(item)}</p>;
+    default:
+      return item.kind satisfies never;
   }
 };
 

@@ -239,12 +239,14 @@ test("a model may be silent while a tool runs, between its calls, and while the 
 });
 
 test("the arguments of a tool, which the runtime does not report, may take ten minutes", () => {
-  const { seen, turns, part } = turnAt();
+  const { seen, turns, part, idle } = turnAt();
   part("m1", "p1", { type: "tool", state: { status: "pending" } });
   turns.check(10 * MINUTE);
   expect(seen.aborted).toEqual([]);
   turns.check(10 * MINUTE + 1);
   expect(seen.aborted).toEqual(["one"]);
+  idle();
+  expect(seen.ended[0]?.error?.message).toContain("nothing for 600 s");
 });
 
 test("a turn that takes longer than four hours is ended, and says so", () => {

@@ -78,14 +78,19 @@ export class ModelProgress {
     if (this.#heardMs !== null && this.#calls.has(messageId)) this.#heardMs = atMs;
   }
 
-  /** P2. Whether the model has been silent for too long. @param silentMs the limit while the arguments of a tool come */
-  isSilent(atMs: number, limits: { readonly modelSilenceMs: number; readonly silentMs: number }): boolean {
+  /**
+   * P2. The limit that the model's silence has passed, ms. Null: none.
+   *
+   * @param silentMs the limit while the arguments of a tool come
+   */
+  passedSilence(
+    atMs: number,
+    { modelSilenceMs, silentMs }: { readonly modelSilenceMs: number; readonly silentMs: number },
+  ): number | null {
     const states = new Set(this.#tools.values());
-    if (this.#heardMs === null || states.has("running")) return false;
-    const { modelSilenceMs, silentMs } = limits;
-    return (
-      atMs - this.#heardMs > (states.has("pending") ? Math.max(modelSilenceMs, silentMs) : modelSilenceMs)
-    );
+    if (this.#heardMs === null || states.has("running")) return null;
+    const limit = states.has("pending") ? Math.max(modelSilenceMs, silentMs) : modelSilenceMs;
+    return atMs - this.#heardMs > limit ? limit : null;
   }
 
   #end(call: Call): void {

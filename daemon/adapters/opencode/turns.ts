@@ -145,10 +145,10 @@ export class OpencodeTurns {
   /** T4. Called again and again. */
   check(atMs: number): void {
     for (const [id, turn] of this.#turns) {
-      const { turnMs, modelSilenceMs } = this.#limits;
+      const { turnMs } = this.#limits;
+      const silence = turn.whole && !turn.retrying ? turn.progress.passedSilence(atMs, this.#limits) : null;
       if (atMs - turn.sinceMs > turnMs) this.#stop(id, turn, tooLong(turnMs));
-      else if (turn.whole && !turn.retrying && turn.progress.isSilent(atMs, this.#limits))
-        this.#stop(id, turn, silentModel(modelSilenceMs));
+      else if (silence !== null) this.#stop(id, turn, silentModel(silence));
     }
   }
 

@@ -2,9 +2,10 @@
  * Chooses the language model of a session's agent runtime, if it has one at all. The service checks before it creates a
  * session. The daemon checks again each time it starts the runtime, since keys may have changed in between.
  *
- *  M1 The first that applies: the session's own `agent_model`; the managed gateway, if the account's tier has it; the
- *     first provider of the table whose key is among the project's secrets; the first model of the account's first provider.
- *  M2 The repository's own configuration wins over all of these except `agent_model`.
+ *  M1 The first that applies: the session's own `agent_model`; the model of its agent's table in the manifest
+ *     (`startOf` of ../agents/agents.ts); the managed gateway, if the account's tier has it; the first provider of the table below
+ *     whose key is among the project's secrets; the first model of the account's first provider.
+ *  M2 The repository's own configuration of the runtime wins over all of these except the first two.
  *  M3 The runtime's own hosted provider is used only if the session or the repository names it.
  */
 import * as Result from "effect/Result";

@@ -133,7 +133,7 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       success: ChangeRequestSummary,
       error: [BadRequest, NotFound, Conflict, Unprocessable],
     }).annotate(Access, "merge_change_request"),
-    // Also for a session's token, which may do everything that its user may do except merge. Not for a trigger's token:
+    // Also for a session's token, which may propose and change, but neither review, talk, nor merge. Not for a trigger's token:
     // it may open and update its own request (api.md 1), but closing one would take it away from its reviewer.
     HttpApiEndpoint.post("close", "/:number/close", {
       params: numberParams,

@@ -152,7 +152,7 @@ const bodyOf = (item: Item): string => {
       ...(item.request?.questions ?? []).map((question) => quoted(question.text)),
     ].join("\n\n");
   if (item.kind === "message") return `## ${speaker(item)}, ${minute(item.createdAt)}\n\n${quoted(text)}`;
-  return `**${item.kind === "thought" ? "Thought" : "Note"}**\n\n${quoted(text)}`;
+  return `**${{ thought: "Thought", note: "Note" }[item.kind]}**\n\n${quoted(text)}`;
 };
 
 const itemText = (item: Item): string => {
