@@ -27,7 +27,7 @@ it("quotes how it is called for a shell and for OpenSSH", () => {
   expect(options.get("ProxyCommand")).toBe(String.raw`'/opt/no de' '/it'\''s/100%%' ssh-proxy %n`);
 });
 
-it("writes the configuration once, before what is there", async () => {
+it("writes the configuration once, before the person's own", async () => {
   mkdirSync(path.join(home, ".ssh"));
   const main = path.join(home, ".ssh/config");
   writeFileSync(main, "Host mine\n  User me\n");

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CommandLine } from "../support/service/command-line.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
@@ -12,11 +13,15 @@ import { Installation, type Life } from "../support/service/process-service.ts";
 import { SshClient } from "../support/service/ssh.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sshRunsHere } from "../support/requirements.ts";
+import { deepTest, rounds } from "../support/vitest/rings.ts";
 
 /** Larger than what waits anywhere on the way. */
-const FILE_BYTES = 8 * 1024 * 1024;
+const FILE_BYTES = rounds(8, 100) * 1024 * 1024;
 /** More than terminals may run in a session. */
-const LOGINS = 12;
+const LOGINS = rounds(12, 50);
+
+const curl = async (...words: readonly string[]) =>
+  await text(spawn("curl", ["-s", "--max-time", "5", ...words]).stdout);
 
 describe.skipIf(!sshRunsHere)("OpenSSH into a sandbox", () => {
   let installation: Installation;
@@ -95,10 +100,25 @@ describe.skipIf(!sshRunsHere)("OpenSSH into a sandbox", () => {
     }
   });
 
+  deepTest("is a way for SOCKS and for sockets with a path, as editors use them", async () => {
+    const ours = path.join(line.directory, "socket");
+    const answers = `require("http").createServer((_, out) => out.end("inside")).listen`;
+    const socket = client.start("ssh", [host, `exec node -e '${answers}("/tmp/a.sock"); ${answers}(4712)'`]);
+    const forward = client.start("ssh", ["-N", "-D", "127.0.0.1:4713", "-L", `${ours}:/tmp/a.sock`, host]);
+    await expect.poll(() => curl("--unix-socket", ours, "http://x/"), POLL).toBe("inside");
+    expect(await curl("--socks5-hostname", "127.0.0.1:4713", "http://localhost:4712/")).toBe("inside");
+    for (const child of [forward, socket]) {
+      child.kill("SIGTERM");
+      // oxlint-disable-next-line no-await-in-loop -- both have ended then
+      await once(child, "close");
+    }
+    await run("ssh", [host, "pkill -f a.sock; rm /tmp/a.sock"]);
+  });
+
   it("carries more logins at once than there are terminals", { timeout: TEST_MS }, async () => {
     const logins = Array.from({ length: LOGINS }, (_, at) => run("ssh", [host, `echo ${at}`]));
-    expect((await Promise.all(logins)).map(({ stdout }) => stdout)).toEqual(
-      Array.from({ length: LOGINS }, (_, at) => `${at}\n`),
+    expect(await Promise.all(logins)).toEqual(
+      Array.from({ length: LOGINS }, (_, at) => ({ code: 0, stdout: `${at}\n`, stderr: "" })),
     );
   });
 

@@ -24,7 +24,7 @@ const LOOK_AGAIN_MS = 20;
 /** The pause before each attempt to come back. */
 const AGAIN_MS = 1000;
 /** A server that stays silent counts as unreachable after this time. */
-const OPEN_WITHIN_MS = 10_000;
+const OPEN_WITHIN_MS = 30_000;
 const NORMAL = 1000;
 /** The service's own reasons begin here: coming back would not help (docs/use/terminal.md). */
 const FIRST_OWN = 4000;

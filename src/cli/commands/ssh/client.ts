@@ -43,7 +43,7 @@ export const keyOfPerson = (environment: Environment): string => {
   return file;
 };
 
-/** The public half of the key. @throws Failure if there is none yet */
+/** The public half of the key. @throws Failure if it does not exist yet */
 export const publicKey = (environment: Environment): string => {
   const file = `${keyFile(environment)}.pub`;
   if (!existsSync(file))

@@ -47,7 +47,7 @@ type Named = Pick<Call<{ readonly SESSION: string }, unknown>, "given" | "api" |
 /** The session as a host. @throws Failure if it does not exist */
 const hostOf = async ({ given, api, project }: Named): Promise<string> => {
   const params = { pid: await project(), sid: sessionId(given.SESSION) };
-  // What hinders a login is said here in words, and not by `ssh`.
+  // The service says in words why a login is refused. `ssh` would not.
   await api().call("GET /v1/projects/:pid/sessions/:sid/terminal", { params });
   return hostName(params.pid, params.sid);
 };
