@@ -66,7 +66,7 @@ export const WHOLE_IN_DEEP = [
   "test/e2e/preview.real.test.ts",
   "test/e2e/relay.real.test.ts",
   "test/e2e/several-nodes.real.test.ts",
-  "test/e2e/ssh.real.test.ts",
+  "test/e2e/editors.real.test.ts",
   "test/e2e/warm.real.test.ts",
   "test/git/external-faults.real.test.ts",
   "test/git/external-push.real.test.ts",

@@ -6,6 +6,7 @@ import { completion } from "./commands/completion.ts";
 import { changeRequestCommands } from "../features/change-requests/commands.ts";
 import { connectorCommands } from "../features/connectors/commands.ts";
 import { environmentCommands } from "../features/environments/commands.ts";
+import { gitCredential } from "./commands/git-credential.ts";
 import { init } from "./commands/init.ts";
 import { modelCommands } from "../features/model-providers/commands.ts";
 import { open } from "./commands/page.ts";
@@ -36,4 +37,5 @@ export const commands: readonly Command[] = [
   init,
   open,
   completion,
+  gitCredential,
 ];

@@ -21,6 +21,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     open: "Open the page",
     "ssh-config": "Work in sandboxes with OpenSSH and editors",
     "ssh-proxy": "What ssh calls for that",
+    "git-credential": "What git calls in a clone with a session",
   },
   Automate: {
     triggers: "What starts sessions, and what it did",

@@ -1,6 +1,14 @@
 /** The programs of this computer that a command starts: git, and what opens an address. */
 import { execFile, spawn } from "node:child_process";
+import * as path from "node:path";
 import type { Environment } from "./configuration.ts";
+
+/** How another program calls this one, whatever its PATH is. */
+export const thisProgram = (): readonly string[] => [process.execPath, path.resolve(process.argv[1] ?? "")];
+
+/** One word of a line that a shell reads. */
+export const shellWord = (text: string): string =>
+  /^[\w./:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const GIT_TIMEOUT_MS = 5000;
 

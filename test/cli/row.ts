@@ -56,7 +56,7 @@ export const notFound = (what: string): RegExp => new RegExp(`^${what} not found
 
 /**
  * Commands with a separate test: one needs a queue, one a save of an earlier sandbox (saved-work.test.ts), others have no end (watch.test.ts), an agent that asks (chat.test.ts) or
- * works (wait.test.ts), a provider (secrets-try.test.ts), a sandbox (terminal.deep.test.ts), or OpenSSH, too (ssh.real.test.ts).
+ * works (wait.test.ts), a provider (secrets-try.test.ts), a sandbox (terminal.deep.test.ts), or OpenSSH, too (editors.real.test.ts).
  */
 export const APART = [
   "triggers cancel",
@@ -69,6 +69,9 @@ export const APART = [
   "sessions port",
   "ssh-config",
   "ssh-proxy",
+  "sessions checkout",
+  "sessions take",
+  "git-credential",
   "sessions forget-save",
   "secrets try",
   "logout",

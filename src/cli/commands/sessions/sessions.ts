@@ -16,6 +16,7 @@ import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
 import { agents } from "../agents.ts";
 import { saveCommands } from "./saves.ts";
 import { namedSession } from "./session-argument.ts";
+import { checkoutCommands } from "./checkout.ts";
 import { shell } from "./shell.ts";
 import { stop } from "./stop.ts";
 import { sessionsWhy } from "./why.ts";
@@ -330,4 +331,5 @@ export const sessionCommands = [
   ...workspaceCommands,
   open,
   shell,
+  ...checkoutCommands,
 ];

@@ -71,12 +71,14 @@ interface Wish {
   readonly client: Client;
   readonly path: string;
   readonly words: readonly string[];
-  readonly input: NodeJS.ReadStream;
+  readonly input: AsyncIterable<Buffer>;
   /** Both ends are terminals. */
   readonly isTerminal: boolean;
   /** How long the sandbox waits for a lost connection, ms. */
   readonly keptMs: number;
   readonly note: (line: string) => void;
+  /** Takes the command's output. */
+  readonly write: (bytes: Uint8Array) => void;
 }
 
 class Shell {
@@ -125,7 +127,7 @@ class Shell {
     const escapes = new Escapes();
     await this.#opened.promise;
     // Latin-1 keeps each byte as it is.
-    for await (const chunk of input as AsyncIterable<Buffer>) {
+    for await (const chunk of input) {
       const { send, leaves } = isTerminal
         ? escapes.read(chunk.toString("latin1"))
         : { send: chunk.toString("latin1"), leaves: false };
@@ -195,7 +197,7 @@ class Shell {
   #take(data: unknown): End | null {
     if (data instanceof ArrayBuffer) {
       this.#received += data.byteLength;
-      process.stdout.write(new Uint8Array(data));
+      this.#wish.write(new Uint8Array(data));
       return null;
     }
     const said = JSON.parse(String(data)) as Said;
@@ -229,6 +231,38 @@ const raw = (input: ReadStream): (() => void) => {
 
 const SIGNALLED = 128;
 
+interface InSession {
+  readonly pid: string;
+  readonly sid: string;
+}
+
+const terminalPath = ({ pid, sid }: InSession): string => `/projects/${pid}/sessions/${sid}/terminal`;
+
+/** What a command prints that needs no input. @throws Failure that has the command's error output, if it fails */
+export const outputInSandbox = async (
+  words: readonly string[],
+  client: Client,
+  params: InSession,
+): Promise<Buffer> => {
+  await client.call("GET /v1/projects/:pid/sessions/:sid/terminal", { params });
+  const output: Uint8Array[] = [];
+  const session = new Shell({
+    client,
+    path: terminalPath(params),
+    words,
+    input: (async function* () {})(),
+    isTerminal: false,
+    keptMs: 0,
+    note: () => undefined,
+    write: (bytes) => void output.push(bytes),
+  });
+  const [code] = await Promise.all([session.run(), session.takeInput()]);
+  if (code === 0) return Buffer.concat(output);
+  throw new Failure(EXIT.refused, "command_failed", {
+    message: `A command in the sandbox ended with ${code}.`,
+  });
+};
+
 /**
  * Runs a command in a session's sandbox with this program's standard input and output, in a terminal if both are one. Sets the exit code.
  *
@@ -237,7 +271,7 @@ const SIGNALLED = 128;
 export const runInSandbox = async (
   words: readonly string[],
   { api, input, note }: Pick<Call<unknown, unknown>, "api" | "input" | "note">,
-  params: { readonly pid: string; readonly sid: string },
+  params: InSession,
 ): Promise<void> => {
   const client = api();
   // A refusal of the WebSocket itself would have no text.
@@ -246,9 +280,10 @@ export const runInSandbox = async (
   const isTerminal = stdin.isTTY && process.stdout.isTTY;
   const session = new Shell({
     client,
-    path: `/projects/${params.pid}/sessions/${params.sid}/terminal`,
+    path: terminalPath(params),
     words,
     input: stdin,
+    write: (bytes) => void process.stdout.write(bytes),
     isTerminal,
     keptMs: value.kept_ms,
     note: (line) => note(`\r\n${visible(line)}\r`),

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import * as path from "node:path";
 import { configurationFile, type Environment } from "../../configuration.ts";
 import { EXIT, Failure } from "../../failure.ts";
+import { shellWord } from "../../programs.ts";
 import { shortId } from "../../words.ts";
 
 /** All sessions as hosts of OpenSSH. */
@@ -53,9 +54,8 @@ export const publicKey = (environment: Environment): string => {
   return readFileSync(file, "utf8").trim();
 };
 
-/** One word of a line that a shell reads, within a configuration of OpenSSH: there % has a meaning. */
-const word = (text: string): string =>
-  /^[\w./:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`).replaceAll("%", "%%")}'`;
+/** A shell's word in OpenSSH's configuration, where % has a meaning. */
+const word = (text: string): string => shellWord(text).replaceAll("%", "%%");
 
 /**
  * OpenSSH's options for sessions. The host's key is not compared: each connection has a new one, and the service has shown who it is

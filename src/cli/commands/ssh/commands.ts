@@ -6,6 +6,7 @@ import * as path from "node:path";
 import { command, type Call } from "../../command.ts";
 import type { Environment } from "../../configuration.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
+import { thisProgram } from "../../programs.ts";
 import { resolveId } from "../../references.ts";
 import { count, projectId, sessionId } from "../../words.ts";
 import { runInSandbox } from "../sessions/shell.ts";
@@ -14,9 +15,6 @@ import { loginCommand } from "./login-script.ts";
 
 const PORT_MAX = 65_535;
 const SIGNALLED = 128;
-
-/** How this program is called, whatever the PATH of an editor is. */
-const thisProgram = (): readonly string[] => [process.execPath, path.resolve(process.argv[1] ?? "")];
 
 /** Starts `ssh` with our options in the place of this program. Sets its exit code. */
 const becomeSsh = async (words: readonly string[], environment: Environment): Promise<void> => {

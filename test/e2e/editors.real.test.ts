@@ -23,7 +23,7 @@ const LOGINS = rounds(12, 50);
 const curl = async (...words: readonly string[]) =>
   await text(spawn("curl", ["-s", "--max-time", "5", ...words]).stdout);
 
-describe.skipIf(!sshRunsHere)("OpenSSH into a sandbox", () => {
+describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH)", () => {
   let installation: Installation;
   let life: Life;
   let session: LiveSession;
@@ -128,6 +128,64 @@ describe.skipIf(!sshRunsHere)("OpenSSH into a sandbox", () => {
       .poll(async () => (await line.run(shellWords(left), { env })).stdout, POLL)
       .toMatch(/(^|\n)0\n$/);
   });
+
+  it(
+    "brings what the agent has not committed into a clone, and takes commits back",
+    { timeout: TEST_MS },
+    async () => {
+      await session.run(
+        "echo committed > one && git add one && git commit -qm One && echo changed >> one && echo new > two",
+      );
+      const clone = path.join(line.directory, "clone");
+      const options = {
+        env: { ...env, PLATFORM_PROJECT_ID: pid, GIT_CONFIG_GLOBAL: "/dev/null" },
+        cwd: clone,
+      };
+      const git = async (directory: string, ...words: readonly string[]) => {
+        const child = spawn("git", ["-C", directory, ...words], { env: options.env });
+        const [stdout, stderr, [code]] = await Promise.all([
+          text(child.stdout),
+          text(child.stderr),
+          once(child, "close") as Promise<[number | null]>,
+        ]);
+        expect(code, stderr).toBe(0);
+        return stdout.trim();
+      };
+      await git(line.directory, "clone", "-q", installation.sample, clone);
+      const platform = async (...words: readonly string[]) => {
+        const child = spawn(process.execPath, [line.bundle, ...words], options);
+        const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+        return stdout + stderr;
+      };
+      expect(await platform("sessions", "checkout", sid)).toContain("has the session's work");
+      const worktree = `${clone}-${sid.slice(-8)}`;
+      expect(await git(worktree, "log", "-1", "--format=%s")).toBe("One");
+      expect(await git(worktree, "status", "--porcelain")).toBe("M one\n?? two");
+      // The agent's own index and branch are as before.
+      expect((await line.run(shellWords("git status --porcelain"), { env })).stdout).toBe(" M one\n?? two\n");
+      await git(worktree, "-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "-qam", "Mine");
+      await git(worktree, "push", "-q");
+      expect(
+        (
+          await line.run(shellWords("git ls-remote origin $(git branch --show-current) | cut -c1-40"), {
+            env,
+          })
+        ).stdout.trim(),
+      ).toBe(await git(worktree, "rev-parse", "HEAD"));
+      writeFileSync(path.join(clone, "own"), "mine");
+      expect(await platform("sessions", "take", sid)).toContain("This clone has changes.");
+      await git(clone, "worktree", "remove", "--force", worktree);
+      await git(
+        clone,
+        "branch",
+        "-qD",
+        await git(clone, "for-each-ref", "--format=%(refname:short)", "refs/heads/*-*"),
+      );
+      await git(clone, "clean", "-qf");
+      await platform("sessions", "take", sid);
+      expect(await git(clone, "status", "--porcelain")).toBe("M one\n?? two");
+    },
+  );
 
   it("refuses another key, and a name that is no session's", { timeout: TEST_MS }, async () => {
     const file = path.join(line.directory, "other");
