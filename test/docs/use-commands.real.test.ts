@@ -81,6 +81,7 @@ const UNTESTED = [
   "editors.md: platform sessions ssh $SESSION",
   "editors.md: platform ssh-config --write",
   "editors.md: ssh 1a2b3c4d.5e6f7a8b.platform",
+  "editors.md: platform sessions checkout $SESSION",
   "editors.md: platform sessions port $SESSION 3000",
 ];
 

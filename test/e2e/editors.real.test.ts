@@ -76,6 +76,7 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
     expect(await run("scp", ["sent", `${host}:`])).toMatchObject({ code: 0, stderr: "" });
     expect(await run("scp", [`${host}:/workspace/sent`, "back"])).toMatchObject({ code: 0, stderr: "" });
     expect(readFileSync(path.join(line.directory, "back")).equals(bytes)).toBe(true);
+    expect(await run("ssh", [host, "rm sent"])).toMatchObject({ code: 0 });
   });
 
   it("leads a port of this computer into the sandbox", { timeout: TEST_MS }, async () => {
@@ -138,7 +139,7 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
       );
       const clone = path.join(line.directory, "clone");
       const options = {
-        env: { ...env, PLATFORM_PROJECT_ID: pid, GIT_CONFIG_GLOBAL: "/dev/null" },
+        env: { ...env, PLATFORM_PROJECT_ID: pid, GIT_CONFIG_GLOBAL: path.join(line.directory, "gitconfig") },
         cwd: clone,
       };
       const git = async (directory: string, ...words: readonly string[]) => {
@@ -151,6 +152,7 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
         expect(code, stderr).toBe(0);
         return stdout.trim();
       };
+      writeFileSync(options.env.GIT_CONFIG_GLOBAL, "[user]\nname = me\nemail = me@example.com\n");
       await git(line.directory, "clone", "-q", installation.sample, clone);
       const platform = async (...words: readonly string[]) => {
         const child = spawn(process.execPath, [line.bundle, ...words], options);
@@ -163,7 +165,7 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
       expect(await git(worktree, "status", "--porcelain")).toBe("M one\n?? two");
       // The agent's own index and branch are as before.
       expect((await line.run(shellWords("git status --porcelain"), { env })).stdout).toBe(" M one\n?? two\n");
-      await git(worktree, "-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "-qam", "Mine");
+      await git(worktree, "commit", "-qam", "Mine");
       await git(worktree, "push", "-q");
       expect(
         (
@@ -184,6 +186,13 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
       await git(clone, "clean", "-qf");
       await platform("sessions", "take", sid);
       expect(await git(clone, "status", "--porcelain")).toBe("M one\n?? two");
+      const created = await platform("sessions", "create", "--from-here", "--json");
+      const { id, base_ref: base } = JSON.parse(created.split("\n")[0] ?? "") as Record<string, string>;
+      expect(base).toMatch(/^from-here-[0-9a-f]{8}$/);
+      expect(await git(clone, "show", `platform/${base}:one`)).toBe("committed\nchanged");
+      expect(await git(clone, "show", `platform/${base}:two`)).toBe("new");
+      expect(await git(clone, "status", "--porcelain")).toBe("M one\n?? two");
+      await life.call("POST", `/v1/projects/${pid}/sessions/${id}/stop`);
     },
   );
 

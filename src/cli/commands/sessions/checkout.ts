@@ -1,6 +1,6 @@
 /**
- * `platform sessions checkout` and `sessions take`: a session's work in a clone on this computer, also what is not pushed and not
- * committed (docs/use/editors.md).
+ * A clone on this computer and a session: `platform sessions checkout` and `sessions take` bring the session's work here, and
+ * `sessions create --from-here` takes the clone's work there. Both have what is not committed, too (docs/use/editors.md).
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { command, type Call } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { shellWord, thisProgram } from "../../programs.ts";
 import { visible } from "../../terminal.ts";
-import { sessionId, shortId } from "../../words.ts";
+import { sessionId, SHORT_DIGITS, shortId } from "../../words.ts";
 import { outputInSandbox } from "./shell.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
@@ -39,10 +39,24 @@ git update-ref refs/platform/working "$(git commit-tree "$tree" -p HEAD -m "Not 
 git bundle create -q - refs/platform/working "^$1"
 `;
 
+interface Where {
+  readonly cwd?: string;
+  /** Variables beside those of this program. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** git in this directory, or in another one. @throws Failure with git's own words */
-const git = async (words: readonly string[], cwd = process.cwd()): Promise<string> => {
+const git = async (
+  words: readonly string[],
+  { cwd = process.cwd(), env = {} }: Where = {},
+): Promise<string> => {
   try {
-    const options = { cwd, timeout: GIT_TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 };
+    const options = {
+      cwd,
+      env: { ...process.env, ...env },
+      timeout: GIT_TIMEOUT_MS,
+      maxBuffer: 16 * 1024 * 1024,
+    };
     return (await promisify(execFile)("git", words, options)).stdout.trimEnd();
   } catch (error) {
     const { stderr = "", code } = error as { readonly stderr?: string; readonly code?: unknown };
@@ -104,9 +118,9 @@ const broughtHere = async ({ given, api, project, note }: Asked) => {
 
 /** Puts what is not committed into a working tree whose commit is the session's. */
 const fillIn = async (directory: string, work: string | null, branch: string): Promise<void> => {
-  if (work !== null) await git(["restore", `--source=${work}`, "--worktree", "--", ":/"], directory);
-  await git(["config", `branch.${branch}.remote`, REMOTE], directory);
-  await git(["config", `branch.${branch}.merge`, `refs/heads/${branch}`], directory);
+  if (work !== null) await git(["restore", `--source=${work}`, "--worktree", "--", ":/"], { cwd: directory });
+  await git(["config", `branch.${branch}.remote`, REMOTE], { cwd: directory });
+  await git(["config", `branch.${branch}.merge`, `refs/heads/${branch}`], { cwd: directory });
 };
 
 const done = (session: Session, directory: string) => ({
@@ -153,5 +167,34 @@ const take = command({
     return done(session, clone);
   },
 });
+
+/** The clone's working tree as a commit: its own one, or one more that no branch has. Its index stays as it is. */
+const workingTree = async (): Promise<string> => {
+  const clone = await git(["rev-parse", "--show-toplevel"]);
+  if ((await git(["status", "--porcelain"])) === "") return await git(["rev-parse", "HEAD"]);
+  const directory = mkdtempSync(path.join(tmpdir(), "platform-from-here-"));
+  try {
+    const env = { GIT_INDEX_FILE: path.join(directory, "index") };
+    await git(["read-tree", "HEAD"], { env });
+    await git(["add", "--all", "--", clone], { env });
+    const tree = await git(["write-tree"], { env });
+    return await git(["commit-tree", tree, "-p", "HEAD", "-m", "Work in progress"]);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+};
+
+/**
+ * Pushes what this clone has, also what is not committed, to a branch of its own.
+ *
+ * @returns the branch, for a session that begins there
+ */
+export const pushFromHere = async (client: Client, pid: string): Promise<string> => {
+  const commit = await workingTree();
+  await addRemote(client, pid);
+  const branch = `from-here-${commit.slice(0, SHORT_DIGITS)}`;
+  await git(["push", "--quiet", REMOTE, `${commit}:refs/heads/${branch}`]);
+  return branch;
+};
 
 export const checkoutCommands = [checkout, take];

@@ -16,7 +16,7 @@ import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
 import { agents } from "../agents.ts";
 import { saveCommands } from "./saves.ts";
 import { namedSession } from "./session-argument.ts";
-import { checkoutCommands } from "./checkout.ts";
+import { checkoutCommands, pushFromHere } from "./checkout.ts";
 import { shell } from "./shell.ts";
 import { stop } from "./stop.ts";
 import { sessionsWhy } from "./why.ts";
@@ -172,6 +172,10 @@ const create = command({
     prompt: { value: "TEXT", about: "The first message to the agent" },
     "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
     base: { value: "REF", about: "Branch, tag or commit to start from (the default branch)" },
+    "from-here": {
+      about:
+        "Start from this clone as it is, with what is not committed: it is pushed to a branch of its own",
+    },
     agent: { value: "NAME", about: "One of the project's agents (default)" },
     model: {
       value: "MODEL",
@@ -187,10 +191,13 @@ const create = command({
     "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
   run: async (call) => {
     const { options, input, note, json, write, api, project } = call;
-    const { prompt, "prompt-file": file, base, agent, model, name } = options;
+    const { prompt, "prompt-file": file, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
+    if (options["from-here"] && options.base !== undefined)
+      throw usage("Give --base or --from-here, not both.");
     const pid = await project();
+    const base = options["from-here"] ? await pushFromHere(api(), pid) : options.base;
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
       params: { pid },
       query: { queue: options["no-queue"] ? "false" : "true" },
