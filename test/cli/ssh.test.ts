@@ -22,8 +22,8 @@ it("names a session as a host, and knows it again", () => {
     expect(namedByHost(other)).toBeNull();
 });
 
-it("quotes how it is called for a shell and for OpenSSH", () => {
-  const options = new Map(sshOptions(["/opt/no de", "/it's/100%"], { HOME: home }));
+it("quotes how it is called for a shell and for OpenSSH", async () => {
+  const options = new Map(await sshOptions(["/opt/no de", "/it's/100%"], { HOME: home }));
   expect(options.get("ProxyCommand")).toBe(String.raw`'/opt/no de' '/it'\''s/100%%' ssh-proxy %n`);
 });
 

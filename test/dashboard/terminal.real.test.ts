@@ -246,7 +246,9 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       const others = ids.map((id) => new WebSocket(`${url.href}?id=${id}&rows=24&cols=80`, { headers }));
       await Promise.all(others.map((one) => new Promise((resolve) => void one.once("message", resolve))));
       await open().click();
-      await expect.poll(status, POLL).toBe("At most 8 terminals and 64 other commands of people run in a session. Close one first.");
+      await expect
+        .poll(status, POLL)
+        .toBe("At most 8 terminals and 64 other commands of people run in a session. Close one first.");
       for (const one of others) one.close(1000);
       await closed();
     });

@@ -2,24 +2,21 @@
  * A clone on this computer and a session: `platform sessions checkout` and `sessions take` bring the session's work here, and
  * `sessions create --from-here` takes the clone's work there. Both have what is not committed, too (docs/use/editors.md).
  */
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import * as path from "node:path";
-import { promisify } from "node:util";
 import type { Answer } from "../../contract.ts";
 import type { Client } from "../../client.ts";
+import type { Environment } from "../../configuration.ts";
 import { command, type Call } from "../../command.ts";
-import { EXIT, Failure, usage } from "../../failure.ts";
-import { shellWord, thisProgram } from "../../programs.ts";
+import { usage } from "../../failure.ts";
+import { run, shellWord, thisProgram } from "../../programs.ts";
 import { visible } from "../../terminal.ts";
 import { sessionId, SHORT_DIGITS, shortId } from "../../words.ts";
 import { outputInSandbox } from "./shell.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 
-/** A fetch or a checkout of a large repository takes its time. */
-const GIT_TIMEOUT_MS = 600_000;
 const REMOTE = "platform";
 
 /**
@@ -39,33 +36,9 @@ git update-ref refs/platform/working "$(git commit-tree "$tree" -p HEAD -m "Not 
 git bundle create -q - refs/platform/working "^$1"
 `;
 
-interface Where {
-  readonly cwd?: string;
-  /** Variables beside those of this program. */
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-/** git in this directory, or in another one. @throws Failure with git's own words */
-const git = async (
-  words: readonly string[],
-  { cwd = process.cwd(), env = {} }: Where = {},
-): Promise<string> => {
-  try {
-    const options = {
-      cwd,
-      env: { ...process.env, ...env },
-      timeout: GIT_TIMEOUT_MS,
-      maxBuffer: 16 * 1024 * 1024,
-    };
-    return (await promisify(execFile)("git", words, options)).stdout.trimEnd();
-  } catch (error) {
-    const { stderr = "", code } = error as { readonly stderr?: string; readonly code?: unknown };
-    if (code === "ENOENT") throw usage("There is no program `git`.");
-    throw new Failure(EXIT.refused, "git_failed", {
-      message: `git ${words[0] ?? ""} failed: ${visible(stderr.trim().split("\n").at(-1) ?? "")}`,
-    });
-  }
-};
+/** git in this directory, or in another one. */
+const git = (words: readonly string[], where: Parameters<typeof run>[2] = {}): Promise<string> =>
+  run("git", words, where);
 
 /** What came from the session. */
 interface Brought {
@@ -169,12 +142,12 @@ const take = command({
 });
 
 /** The clone's working tree as a commit: its own one, or one more that no branch has. Its index stays as it is. */
-const workingTree = async (): Promise<string> => {
+const workingTree = async (environment: Environment): Promise<string> => {
   const clone = await git(["rev-parse", "--show-toplevel"]);
   if ((await git(["status", "--porcelain"])) === "") return await git(["rev-parse", "HEAD"]);
   const directory = mkdtempSync(path.join(tmpdir(), "platform-from-here-"));
   try {
-    const env = { GIT_INDEX_FILE: path.join(directory, "index") };
+    const env = { ...environment, GIT_INDEX_FILE: path.join(directory, "index") };
     await git(["read-tree", "HEAD"], { env });
     await git(["add", "--all", "--", clone], { env });
     const tree = await git(["write-tree"], { env });
@@ -189,8 +162,11 @@ const workingTree = async (): Promise<string> => {
  *
  * @returns the branch, for a session that begins there
  */
-export const pushFromHere = async (client: Client, pid: string): Promise<string> => {
-  const commit = await workingTree();
+export const pushFromHere = async (
+  client: Client,
+  { pid, environment }: { readonly pid: string; readonly environment: Environment },
+): Promise<string> => {
+  const commit = await workingTree(environment);
   await addRemote(client, pid);
   const branch = `from-here-${commit.slice(0, SHORT_DIGITS)}`;
   await git(["push", "--quiet", REMOTE, `${commit}:refs/heads/${branch}`]);

@@ -197,7 +197,9 @@ const create = command({
     if (options["from-here"] && options.base !== undefined)
       throw usage("Give --base or --from-here, not both.");
     const pid = await project();
-    const base = options["from-here"] ? await pushFromHere(api(), pid) : options.base;
+    const base = options["from-here"]
+      ? await pushFromHere(api(), { pid, environment: call.environment })
+      : options.base;
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
       params: { pid },
       query: { queue: options["no-queue"] ? "false" : "true" },

@@ -1,10 +1,9 @@
 /** The person's side of OpenSSH: her key for sandboxes, and the options with which `ssh` finds a session. */
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import * as path from "node:path";
 import { configurationFile, type Environment } from "../../configuration.ts";
 import { EXIT, Failure } from "../../failure.ts";
-import { shellWord } from "../../programs.ts";
+import { run, shellWord } from "../../programs.ts";
 import { shortId } from "../../words.ts";
 
 /** All sessions as hosts of OpenSSH. */
@@ -12,7 +11,6 @@ export const HOSTS = "*.platform";
 const SUFFIX = "platform";
 /** The user in each sandbox. */
 const USER = "agent";
-const KEYGEN_TIMEOUT_MS = 30_000;
 
 /** A session's name as a host: the last digits of its id and of its project's. */
 export const hostName = (pid: string, sid: string): string => `${shortId(sid)}.${shortId(pid)}.${SUFFIX}`;
@@ -29,18 +27,11 @@ const keyFile = (environment: Environment): string =>
   path.join(path.dirname(configurationFile(environment)), "ssh", "id_ed25519");
 
 /** @returns the file of the key, which is made if it is missing @throws Failure without OpenSSH's client */
-export const keyOfPerson = (environment: Environment): string => {
+const keyOfPerson = async (environment: Environment): Promise<string> => {
   const file = keyFile(environment);
   if (existsSync(file)) return file;
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  try {
-    const made = ["-q", "-t", "ed25519", "-N", "", "-C", "platform", "-f", file];
-    execFileSync("ssh-keygen", made, { timeout: KEYGEN_TIMEOUT_MS, stdio: ["ignore", "ignore", "pipe"] });
-  } catch (error) {
-    throw new Failure(EXIT.refused, "no_openssh", {
-      message: `ssh-keygen made no key (${error instanceof Error ? error.message.split("\n")[0] : ""}). Install OpenSSH's client.`,
-    });
-  }
+  await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "platform", "-f", file]);
   return file;
 };
 
@@ -63,12 +54,12 @@ const word = (text: string): string => shellWord(text).replaceAll("%", "%%");
  *
  * @param program how this program is called
  */
-export const sshOptions = (
+export const sshOptions = async (
   program: readonly string[],
   environment: Environment,
-): readonly (readonly [name: string, value: string])[] => [
+): Promise<readonly (readonly [name: string, value: string])[]> => [
   ["User", USER],
-  ["IdentityFile", `"${keyOfPerson(environment)}"`],
+  ["IdentityFile", `"${await keyOfPerson(environment)}"`],
   ["IdentitiesOnly", "yes"],
   ["ProxyCommand", [...program.map(word), "ssh-proxy", "%n"].join(" ")],
   ["StrictHostKeyChecking", "no"],

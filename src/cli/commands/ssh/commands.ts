@@ -1,12 +1,11 @@
 /** `platform sessions ssh`, `sessions port`, `ssh-config` and `ssh-proxy`: OpenSSH and editors in a session's sandbox (docs/use/editors.md). */
-import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { constants, homedir } from "node:os";
+import { homedir } from "node:os";
 import * as path from "node:path";
 import { command, type Call } from "../../command.ts";
 import type { Environment } from "../../configuration.ts";
-import { EXIT, Failure, usage } from "../../failure.ts";
-import { thisProgram } from "../../programs.ts";
+import { usage } from "../../failure.ts";
+import { become, thisProgram } from "../../programs.ts";
 import { resolveId } from "../../references.ts";
 import { count, projectId, sessionId } from "../../words.ts";
 import { runInSandbox } from "../sessions/shell.ts";
@@ -14,30 +13,14 @@ import { HOSTS, hostName, namedByHost, publicKey, sshOptions } from "./client.ts
 import { loginCommand } from "./login-script.ts";
 
 const PORT_MAX = 65_535;
-const SIGNALLED = 128;
 
 /** Starts `ssh` with our options in the place of this program. Sets its exit code. */
 const becomeSsh = async (words: readonly string[], environment: Environment): Promise<void> => {
-  const options = sshOptions(thisProgram(), environment).flatMap(([name, value]) => [
+  const options = (await sshOptions(thisProgram(), environment)).flatMap(([name, value]) => [
     "-o",
     `${name}=${value}`,
   ]);
-  const child = spawn("ssh", [...options, ...words], { stdio: "inherit" });
-  // The terminal gives them to both: `ssh` decides.
-  for (const signal of ["SIGINT", "SIGQUIT"] as const) process.on(signal, () => undefined);
-  for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => void child.kill(signal));
-  process.exitCode = await new Promise<number>((resolve, reject) => {
-    child.once("error", () =>
-      reject(
-        new Failure(EXIT.refused, "no_openssh", {
-          message: "There is no program `ssh`. Install OpenSSH's client.",
-        }),
-      ),
-    );
-    child.once("exit", (code, signal) =>
-      resolve(code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal])),
-    );
-  });
+  process.exitCode = await become("ssh", [...options, ...words]);
 };
 
 type Named = Pick<Call<{ readonly SESSION: string }, unknown>, "given" | "api" | "project">;
@@ -93,11 +76,11 @@ const forward = command({
 });
 
 /** The lines for `~/.ssh/config`. */
-const configuration = (environment: Environment): string =>
+const configuration = async (environment: Environment): Promise<string> =>
   [
     "# Sessions: their hosts are named SESSION.PROJECT.platform, by the last digits of both ids.",
     `Host ${HOSTS}`,
-    ...sshOptions(thisProgram(), environment).map(([name, value]) => `  ${name} ${value}`),
+    ...(await sshOptions(thisProgram(), environment)).map(([name, value]) => `  ${name} ${value}`),
     "",
   ].join("\n");
 
@@ -123,7 +106,7 @@ const config = command({
   notes:
     "Without --write, it prints what it would write. A host's name is SESSION.PROJECT.platform, with the last eight digits of both ids.",
   run: async ({ options, environment }) => {
-    const text = configuration(environment);
+    const text = await configuration(environment);
     const file = options.write ? writeConfiguration(text, environment) : null;
     return {
       json: JSON.stringify({ configuration: text, file }),
