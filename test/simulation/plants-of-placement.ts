@@ -58,7 +58,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: '    if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);\n',
     put: "",
-    seed: 87,
+    seed: 467,
   },
   {
     name: "thawed-node-carries-out-what-waited",

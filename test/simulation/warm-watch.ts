@@ -106,7 +106,8 @@ export class WarmWatch {
       ),
       ...[...warmSandboxes.values()].flatMap(({ id, claim, recipe }) => {
         if (claim !== null) return [`W3 the row of ${id} remains after the claim of ${claim.sessionId}`];
-        return recipe !== null && !running.has(id) ? [`K1 the row of ${id} has no sandbox`] : [];
+        if (!running.has(id)) return [`K1 the row of ${id} has no sandbox`];
+        return recipe === null ? [`K2 the sandbox ${id} waits and is never ready`] : [];
       }),
     ];
   }
