@@ -3,10 +3,12 @@
  * short texts are in the message, too: a model can read them at once.
  *
  *  P1 The parts follow from the files alone, so a message that is handed over twice has the same parts.
+ *  P2 A picture that providers refuse is not in the message: it would stay in the conversation, and each later message would fail.
  */
 import { readFile } from "node:fs/promises";
 import * as Effect from "effect/Effect";
 import { isImage, textIn } from "../../../src/domain/conversation/attachment.ts";
+import { IMAGE_SIDE_MAX, imageSize } from "../../../src/domain/conversation/image-size.ts";
 import type { AttachedFile } from "../../agent/attachments.ts";
 
 /** The largest file that is in the message, in bytes. Some providers refuse images of more than 5 MiB in base64. */
@@ -32,6 +34,17 @@ const isReadable = ({ media_type: type }: AttachedFile): boolean =>
 const lineOf = ({ path, media_type: type, bytes }: AttachedFile): string =>
   `- ${path} (${type}, ${bytes} bytes)`;
 
+/** P2. Why a picture is not in the message. Null: it may be, or the file is none. */
+const unfit = ({ path, media_type: type }: AttachedFile, content: Buffer): string | null => {
+  if (!isImage(type)) return null;
+  const size = imageSize(type, content);
+  if (size === null) return `You cannot see ${path}: it is not a whole picture.`;
+  const { width, height } = size;
+  return Math.max(width, height) > IMAGE_SIDE_MAX
+    ? `You cannot see ${path}: it has ${width} x ${height} pixels, and models take at most ${IMAGE_SIDE_MAX} on a side. Make a smaller copy to look at it.`
+    : null;
+};
+
 /** The parts beside the message's own text. */
 export const fileParts = (files: readonly AttachedFile[]): Effect.Effect<readonly PromptPart[]> =>
   Effect.promise(async () => {
@@ -42,10 +55,20 @@ export const fileParts = (files: readonly AttachedFile[]): Effect.Effect<readonl
     for (const file of files) {
       const { name, path, media_type: mime, bytes } = file;
       if (isReadable(file) && bytes <= INLINE_MAX && inline + bytes <= INLINE_ALL_MAX) {
-        inline += bytes;
         // oxlint-disable-next-line no-await-in-loop -- one after the other holds one file at a time
-        const url = `data:${mime};base64,${(await readFile(path)).toString("base64")}`;
-        parts.push({ type: "file", mime, filename: name, url });
+        const content = await readFile(path);
+        const reason = unfit(file, content);
+        if (reason !== null) {
+          texts.push(`\n${reason}`);
+          continue;
+        }
+        inline += bytes;
+        parts.push({
+          type: "file",
+          mime,
+          filename: name,
+          url: `data:${mime};base64,${content.toString("base64")}`,
+        });
       } else if (!isReadable(file) && bytes <= TEXT_MAX) {
         // oxlint-disable-next-line no-await-in-loop -- see above
         const text = textIn(await readFile(path));
