@@ -9,8 +9,12 @@ import {
   useRef,
   useState,
 } from "react";
+import { withCopies } from "./pictures.ts";
 
 type OnAdd = (files: Iterable<File>) => void;
+
+/** Files that a reader chose, dropped or pasted. */
+const add = (files: Iterable<File>, onAdd: OnAdd): void => void withCopies(files).then(onAdd);
 
 interface ComposerForm {
   readonly label: string;
@@ -28,7 +32,7 @@ export const ComposerForm = ({ label, className, isFilled, onAdd, onSubmit, chil
     setDropping(false);
     if (event.dataTransfer.files.length === 0) return;
     event.preventDefault();
-    onAdd(event.dataTransfer.files);
+    add(event.dataTransfer.files, onAdd);
   };
   return (
     <form
@@ -72,7 +76,7 @@ export const GrowingArea = ({ area, value, onAdd, ...attributes }: GrowingArea) 
     const pasted = [...event.clipboardData.files];
     if (pasted.length === 0) return;
     event.preventDefault();
-    onAdd(pasted);
+    add(pasted, onAdd);
   };
   return <textarea ref={area} rows={1} value={value} onPaste={paste} {...attributes} />;
 };
@@ -105,7 +109,7 @@ export const AttachButton = ({ onAdd, ref, className = "" }: AttachButton) => {
         tabIndex={-1}
         aria-hidden="true"
         onChange={({ target }) => {
-          onAdd(target.files ?? []);
+          add(target.files ?? [], onAdd);
           target.value = "";
         }}
       />

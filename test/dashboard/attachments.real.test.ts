@@ -1,7 +1,9 @@
 /** Files that a person attaches to a message. The pictures are in node_modules/.cache/screenshots, for people to look at. */
 import * as fs from "node:fs";
 import * as path from "node:path";
+import { crc32, deflateSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { imageSize } from "../../src/domain/conversation/image-size.ts";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
@@ -23,6 +25,26 @@ const PNG = {
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==",
     "base64",
   ),
+};
+
+const chunk = (type: string, data: Buffer): Buffer => {
+  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  sum.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, sum]);
+};
+
+/** A whole picture of this size, in one colour. */
+const blankPng = (width: number, height: number): Buffer<ArrayBuffer> => {
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width);
+  head.writeUInt32BE(height, 4);
+  // Eight bits of grey.
+  head[8] = 8;
+  const rows = deflateSync(Buffer.alloc((width + 1) * height));
+  const chunks = [chunk("IHDR", head), chunk("IDAT", rows), chunk("IEND", Buffer.alloc(0))];
+  return Buffer.concat([PNG.buffer.subarray(0, 8), ...chunks]);
 };
 
 const title = hasChromium ? "attached files" : "attached files (/usr/bin/chromium is missing)";
@@ -87,6 +109,30 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     },
   );
+
+  it("that are too large for models have a smaller copy with them", async () => {
+    const { fake, chips, choose } = await open();
+    await choose({ ...PNG, name: "map.png", buffer: blankPng(9000, 6) });
+    await expect
+      .poll(() => chips.allInnerTexts())
+      .toEqual([expect.stringContaining("map.png"), expect.stringMatching(/map \(smaller\)\.jpg\s+\d/)]);
+    const copy = () =>
+      [...fake.world.conversation.files.values()].find(({ name }) => name === "map (smaller).jpg");
+    await expect
+      .poll(() => copy() !== undefined && imageSize("image/jpeg", copy()?.content ?? Buffer.alloc(0)))
+      .toEqual({
+        width: 2000,
+        height: 1,
+      });
+    // One that would be refused goes out as its copy alone.
+    await choose({
+      ...PNG,
+      name: "photo.png",
+      buffer: Buffer.concat([blankPng(20, 20), Buffer.alloc(11 * 1024 * 1024)]),
+    });
+    await expect.poll(() => chips.allInnerTexts()).toHaveLength(3);
+    expect((await chips.allInnerTexts())[2]).toContain("photo (smaller).jpg");
+  });
 
   deepTest("need no text, can be removed, and survive a reload", async () => {
     const { page, send, chips, choose, posted } = await open();
