@@ -127,6 +127,7 @@ export const runDaemon = ({
     log,
     attachments,
     session: agentSession({ settings, instructions }),
+    restart: Effect.flatMap(Deferred.await(controlled), ({ runtime }) => runtime.restart),
   });
   const parts: Parts = {
     settings,

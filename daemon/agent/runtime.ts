@@ -42,7 +42,7 @@ export interface RuntimeOptions {
   readonly settings: Pick<Settings, "sessionId">;
   readonly report: Report;
   /** Gets the runtime's conversation. */
-  readonly steering: Pick<Steering, "observer" | "runtimeEnded" | "newestTurn" | "turnEnded">;
+  readonly steering: Pick<Steering, "observer" | "runtimeEnded" | "newestTurn" | "turnEnded" | "takeCut">;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
@@ -217,7 +217,8 @@ class Interpreter {
       report.reached("runtime_ready");
       report.setError("runtime", null);
     } else {
-      if (report.turn.active === true) this.#turnEnded(CUT);
+      if (report.turn.active === true)
+        this.#turnEnded({ ...CUT, error: this.#options.steering.takeCut() ?? CUT.error });
       const active = report.turn.active === null ? null : false;
       report.turn = { ...report.turn, active, active_since: null };
     }

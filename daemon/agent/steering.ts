@@ -7,6 +7,7 @@
  *  E3 While a turn is open, the runtime is asked again and again whether it rests. Events only say when to ask at once. So
  *     no lost or late event keeps a turn open, or ends a wrong one.
  *  E4 A call that has begun is completed, even if its caller has left.
+ *  E5 A stopped turn ends, whatever the runtime does: with its process, if need be.
  */
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
@@ -30,13 +31,15 @@ import {
   type MessageHandedOver,
 } from "../../src/domain/conversation/steering.ts";
 import type { ConversationTurn } from "../../src/domain/session/last-turn.ts";
-import type {
-  AdapterSteering,
-  AgentSession,
-  ConversationObserver,
-  Handover,
-  RuntimeAdapter,
+import {
+  TURN_LIMITS,
+  type AdapterSteering,
+  type AgentSession,
+  type ConversationObserver,
+  type Handover,
+  type RuntimeAdapter,
 } from "../adapters/adapter.ts";
+import { NOT_STOPPED } from "../adapters/turn-errors.ts";
 import type { Attachments } from "./attachments.ts";
 import {
   type ControlAnswer,
@@ -61,12 +64,16 @@ export interface SteeringOptions {
   readonly log: Log;
   readonly session: AgentSession;
   readonly attachments: Pick<Attachments, "missing" | "files">;
+  /** Ends the runtime's process, and starts it again. */
+  readonly restart: Effect.Effect<void>;
 }
 
 /** Never rejects. */
 export type SteeringSurface = (name: SteeringName, body: unknown) => Promise<ControlAnswer>;
 
 /** How soon the runtime is asked after a sign of rest. The pause doubles with each answer that it works. */
+/** E5. An adapter that can end its runtime's turn itself (`TurnLimits.stopMs`) comes first. */
+const STOPS_WITHIN_MS = TURN_LIMITS.stopMs + 1000;
 const CHECK_SOON_MS = 100;
 const CHECK_EVERY_MS = 2000;
 /** How many accepted messages are remembered (E2). The service repeats only its newest one. */
@@ -101,6 +108,7 @@ export const makeSteering = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SteeringSurface, never, Scope.Scope> {
   const scope = yield* Effect.scope;
   yield* Effect.forkScoped(steering.watch);
+  yield* Effect.forkScoped(steering.endDeaf);
   return (name, body) =>
     Effect.runPromise(
       Effect.flatMap(Effect.forkIn(steering.handle(name, body), scope), Fiber.join).pipe(
@@ -125,6 +133,10 @@ export class Steering {
   #isEnding = false;
   /** The runtime's silence is logged once. */
   #isSilent = false;
+  /** Open when a person stops a turn. */
+  readonly #stopped = Latch.makeUnsafe(false);
+  /** E5. The process is ended for this reason. */
+  #cut: ItemError | null = null;
 
   constructor(options: SteeringOptions) {
     const { feed } = options;
@@ -188,6 +200,30 @@ export class Steering {
     // The items first: the turn's end is told after them.
     this.#options.feed.runtimeEnded();
     this.#book.runtimeEnded();
+  }
+
+  /** Why the daemon itself ends the runtime's process during a turn. Null: it did not. Asked once a process. */
+  takeCut(): ItemError | null {
+    const cut = this.#cut;
+    this.#cut = null;
+    return cut;
+  }
+
+  /** E5. */
+  get endDeaf(): Effect.Effect<never> {
+    return Effect.forever(
+      Effect.gen({ self: this }, function* () {
+        yield* this.#stopped.await;
+        this.#stopped.closeUnsafe();
+        const { number = null } = this.#book.open ?? {};
+        yield* Effect.sleep(STOPS_WITHIN_MS);
+        const { open } = this.#book;
+        if (open?.isStopping !== true || open.number !== number) return;
+        this.#options.log("the agent runtime does not stop its turn, so its process ends", { turn: number });
+        this.#cut = NOT_STOPPED;
+        yield* this.#options.restart;
+      }),
+    );
   }
 
   handle(name: SteeringName, body: unknown): Effect.Effect<ControlAnswer> {
@@ -324,18 +360,24 @@ export class Steering {
       const { open } = this.#book;
       if (open?.number !== turn) return Effect.succeed({ done: { interrupted: false } });
       // It is stopped once the runtime has it.
-      if (open.isHanding) return Effect.succeed({ done: { interrupted: this.#book.stop(turn) } });
+      if (open.isHanding) return Effect.succeed({ done: { interrupted: this.#stop(turn) } });
       return Effect.map(this.#stopNow(steering, turn), (interrupted) =>
         interrupted === null ? UNREACHABLE : { done: { interrupted } },
       );
     });
   }
 
+  /** Whether the turn is open. */
+  #stop(turn: number): boolean {
+    if (this.#book.open?.isStopping !== true) this.#stopped.openUnsafe();
+    return this.#book.stop(turn);
+  }
+
   /** Whether the turn is open. If it has not begun yet, it is stopped again later. Null: the runtime did not answer. */
   #stopNow(steering: AdapterSteering, turn: number): Effect.Effect<boolean | null> {
     return this.#calls.withPermit(
       Effect.gen({ self: this }, function* () {
-        if (!this.#book.stop(turn)) return false;
+        if (!this.#stop(turn)) return false;
         if (!this.#options.report.serving) return true;
         const done = yield* Effect.exit(steering.interrupt(this.#options.session.sessionId));
         this.#askSoon();

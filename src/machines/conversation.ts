@@ -8,7 +8,7 @@
  *  M2 A message goes out only while the runtime rests: no turn runs, and no message is on its way.
  *  M3 A message that is on its way when its sandbox ends waits again, before all others. The next sandbox gets it under
  *     the same id.
- *  M4 After an interrupt the queue is held. Only a person's next message, or a person who resumes it, lets it go on.
+ *  M4 After an interrupt a queue that has messages is held. Only a person's next message, or a person who resumes it, lets it go on.
  *  M5 An interrupt names its turn, so a repeated one does not end a later turn. An interrupt that comes while a message
  *     is on its way ends the turn that the message begins or meets, and no later one.
  *  M6 A request is answered once.

@@ -1,4 +1,5 @@
 /** Messages, interrupts and answers on their way through the daemon to the real opencode. */
+import { execFileSync } from "node:child_process";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -27,6 +28,7 @@ describe("a runtime that does not answer", () => {
       feed,
       log: (event, fields) => void log.push({ event, ...fields }),
       session,
+      restart: Effect.void,
     });
     steering.prepared();
     const call = (name: SteeringName, body: unknown) => Effect.runPromise(steering.handle(name, body));
@@ -116,6 +118,23 @@ describe.skipIf(!hasOpencode)("the daemon over opencode", () => {
     expect(steered.answersTo("m12")).toMatchObject([{ status: "completed" }]);
   });
 
+  test("ends a stopped turn although the process hangs, and goes on in a new one", async () => {
+    const turn = await steered.deliver("h1", "hold until it hangs");
+    await steered.asked("until it hangs");
+    const port = String(steered.daemon.runtimePort);
+    const [pid = ""] = execFileSync("pgrep", ["-f", "--", `--port ${port}`], { encoding: "utf8" }).split(
+      "\n",
+    );
+    process.kill(Number(pid), "SIGSTOP");
+    await steered.call("interrupt", { turn });
+    await steered.ended(turn);
+    await steered.daemon.logged("the agent runtime does not stop its turn, so its process ends");
+    steered.model.release();
+    const next = await steered.deliver("h2", "go on");
+    await steered.ended(next);
+    expect(steered.answersTo("h2")).toMatchObject([{ status: "completed" }]);
+  });
+
   test("has every turn's end and items although no event arrives, because they are read from opencode", async () => {
     const { feed, read } = startFeed();
     const adapter = opencodeAdapter(steered.daemon.runtimePort);
@@ -128,6 +147,7 @@ describe.skipIf(!hasOpencode)("the daemon over opencode", () => {
       feed,
       log: (event, fields) => void log.push([event, fields]),
       session,
+      restart: Effect.void,
     });
     steering.prepared();
     await Effect.runPromise(

@@ -51,6 +51,7 @@ const supervised = Effect.fnUntraced(function* (
       observer: new ConversationFeed({ redactor, now: () => 0, after: () => () => undefined }),
       runtimeEnded: () => undefined,
       newestTurn: null,
+      takeCut: () => null,
       turnEnded: () => undefined,
     },
     report,
