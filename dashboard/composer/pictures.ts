@@ -6,7 +6,7 @@
  */
 import { FILE_MAX } from "./files.ts";
 
-/** What is shown to models as it is: in bytes, as the sandbox's side has it, and in pixels on the longest side. */
+/** Models get a picture as it is up to these limits: in bytes, the same as in the sandbox, and in pixels on the longest side. */
 const SEEN_BYTES_MAX = 3.5 * 1024 * 1024;
 const SEEN_SIDE_MAX = 8000;
 /** The longest side of a copy, in pixels. Models scale larger ones down anyway. */
