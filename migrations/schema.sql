@@ -103,6 +103,17 @@ CREATE TABLE change_request_remarks (
 CREATE INDEX change_request_remarks_list_idx ON public.change_request_remarks USING btree (change_request_id, created_at, id);
 CREATE INDEX change_request_remarks_reply_idx ON public.change_request_remarks USING btree (reply_to) WHERE (reply_to IS NOT NULL);
 
+CREATE TABLE change_request_reviewers (
+  change_request_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  asked_by uuid NOT NULL,
+  asked_at timestamp with time zone NOT NULL,
+  CONSTRAINT change_request_reviewers_asked_by_fkey FOREIGN KEY (asked_by) REFERENCES users(id),
+  CONSTRAINT change_request_reviewers_pkey PRIMARY KEY (change_request_id, user_id),
+  CONSTRAINT change_request_reviewers_request_fkey FOREIGN KEY (change_request_id) REFERENCES change_requests(id) ON DELETE CASCADE,
+  CONSTRAINT change_request_reviewers_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+
 CREATE TABLE change_requests (
   id uuid NOT NULL,
   project_id uuid NOT NULL,

@@ -6,8 +6,10 @@ import * as ApprovalRows from "./features/approvals/sql/approvals.ts";
 import * as SealedApprovals from "./features/approvals/sql/reseal.ts";
 import type { ChangeRequests } from "./features/change-requests/ports/change-requests.ts";
 import type { Remarks } from "./features/change-requests/ports/remarks.ts";
+import type { Reviewers } from "./features/change-requests/ports/reviewers.ts";
 import * as ChangeRequestRows from "./features/change-requests/sql/change-requests.ts";
 import * as RemarkRows from "./features/change-requests/sql/remarks.ts";
+import * as ReviewerRows from "./features/change-requests/sql/reviewers.ts";
 import type { ModelProviders } from "./features/model-providers/ports/model-providers.ts";
 import type { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
 import * as ProviderRows from "./features/model-providers/sql/model-providers.ts";
@@ -30,6 +32,7 @@ export type Store =
   | ModelProviders
   | ModelUsage
   | Remarks
+  | Reviewers
   | OutboundDeliveries
   | OutboundWebhooks;
 
@@ -39,6 +42,7 @@ export const postgresStore = Layer.mergeAll(
   ApprovalRows.layer,
   ChangeRequestRows.layer,
   RemarkRows.layer,
+  ReviewerRows.layer,
   ProviderRows.layer,
   UsageRows.layer,
   Deliveries.layer,

@@ -37,6 +37,7 @@ const EVENTS = [
   ["session.failed", "A session failed", true],
   ["session.stopped", "A session stopped", false],
   ["change_request.opened", "A change request was opened", true],
+  ["change_request.review_requested", "A person is asked for a review", true],
   ["change_request.merged", "A change request was merged", false],
   ["change_request.closed", "A change request was closed", false],
   ["fire.failed", "A trigger's run could not start", true],

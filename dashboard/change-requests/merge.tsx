@@ -10,7 +10,14 @@ import { lackedRole } from "../frame/roles.js";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { CopyBlock, CopyLine, Prose } from "../ui/parts.tsx";
 import { type Change, type ChangeData, sourceFor } from "./request.ts";
-import { conflictAsk, conflictCommands, lackedApprovals, verdictWords, warningPlace } from "./words.ts";
+import {
+  conflictAsk,
+  conflictCommands,
+  lackedApprovals,
+  verdictWords,
+  waitedFor,
+  warningPlace,
+} from "./words.ts";
 
 /** As many paths as a page shows. The API has them all. */
 const CONFLICTS_SHOWN = 50;
@@ -123,12 +130,14 @@ const Mistakes = ({ change: { warnings, base_ref: base } }: { readonly change: C
 const Approvals = ({ change }: { readonly change: Change }) => {
   const lacked = lackedApprovals(change);
   const said = verdictWords(change);
+  const waits = waitedFor(change);
   const wishes = change.verdicts.some(({ kind }) => kind === "changes_requested");
   return (
     <>
       {said !== null && <Point tone={wishes ? "warn" : "good"}>{said}</Point>}
       {lacked !== null && <Point tone="bad">{lacked}</Point>}
-      {lacked === null && said === null && (
+      {waits !== null && <Point tone="quiet">{waits}</Point>}
+      {lacked === null && said === null && waits === null && (
         <Point tone="quiet">No one has approved it. This project does not demand it.</Point>
       )}
     </>

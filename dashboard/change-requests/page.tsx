@@ -16,6 +16,7 @@ import { Texts } from "./edit.tsx";
 import { Branch, ChangeList } from "./list.tsx";
 import { MergeBox } from "./merge.tsx";
 import { addRemark, type ChangeData, type Project, readChange, sourceFor, type Summary } from "./request.ts";
+import { ReviewerRow } from "./reviewers.tsx";
 import { Talk } from "./talk.tsx";
 import { type Thread, threadNotes, threadsOf } from "./threads.tsx";
 import { verdictWords } from "./words.ts";
@@ -156,6 +157,7 @@ const ChangePage = ({ data, me }: Shown) => {
     <>
       <Texts change={change} />
       <ChangeFacts data={data} />
+      <ReviewerRow data={data} />
       <MergeBox data={data} />
       <Talk data={data} threads={threads} files={pathsIn(data)} reader={reader} />
       <section aria-labelledby="commits">

@@ -30,6 +30,23 @@ export const verdictWords = ({ status, verdicts }: Pick<Change, "status" | "verd
   return said.length === 0 ? null : `${said.join("; ")}.`;
 };
 
+/** What a person who was asked for a review has answered. An approval of an earlier commit says so. */
+export const answerWords = (
+  { status, verdicts }: Pick<Change, "status" | "verdicts">,
+  { id, answer }: Change["reviewers"][number],
+): string => {
+  if (answer === null) return status === "open" ? "is asked" : "did not answer";
+  const isOld =
+    answer === "approval" && status === "open" && !verdicts.some(({ by, counts }) => by.id === id && counts);
+  return `${VERDICTS[answer]}${isOld ? ", which does not count" : ""}`;
+};
+
+/** Whose review is still waited for. Null: nobody's. */
+export const waitedFor = ({ reviewers }: Pick<Change, "reviewers">): string | null => {
+  const names = reviewers.filter(({ answer }) => answer === null).map(({ name }) => name);
+  return names.length === 0 ? null : `Waits for a review by ${names.join(", ")}.`;
+};
+
 type Warning = Change["warnings"][number];
 
 export const warningPlace = ({ file, line }: Warning): string =>

@@ -23,6 +23,7 @@ const EVENTS = [
   // A fire's event is named after its new state.
   ...FIRE_STATUSES.map((status) => `fire.${status}`),
   "change_request.opened",
+  "change_request.review_requested",
   "change_request.updated",
   "change_request.merged",
   "change_request.closed",

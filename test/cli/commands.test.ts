@@ -249,6 +249,7 @@ const world: World = {
   },
   freshBranch,
   openRequest,
+  reader: async () => String(Object(fields(await service.request("GET", "/v1/me"))["user"])["id"]),
   comment: async () => {
     const number = await openRequest();
     const target = `/v1/projects/${pid}/change-requests/${number}/remarks`;

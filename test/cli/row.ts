@@ -22,6 +22,8 @@ export interface World {
   readonly openRequest: () => Promise<string>;
   /** The number of an open change request, and the id of a comment on it. */
   readonly comment: () => Promise<readonly [string, string]>;
+  /** The id of the person whose token is used. */
+  readonly reader: () => Promise<string>;
   /** The id of a session that holds no slot. */
   readonly stoppedSession: () => Promise<string>;
   /** The id of a fire. */

@@ -104,6 +104,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { kind: "changes_requested" },
     refused: [["1"], 2, /^--body is missing\.\n$/],
   },
+  "cr ask": {
+    args: async () => [await world.openRequest(), await world.reader()],
+    human: /^.* is asked to review #\d+\.\n$/,
+    json: { answer: null },
+    refused: [["1", NOWHERE], 4, notFound("Member")],
+  },
   "cr resolve": {
     args: () => world.comment(),
     human: /^[0-9a-f-]{36} .* says \(resolved\)\n {2}Why\?\n$/,

@@ -1,12 +1,15 @@
 /** Conformance: what people say of change requests. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
 import { describe, expect } from "vitest";
 import {
   ChangeRequests,
   type ChangeRequest,
 } from "../../src/features/change-requests/ports/change-requests.ts";
 import { Remarks, type NewRemark } from "../../src/features/change-requests/ports/remarks.ts";
+import { Reviewers, REVIEWERS_MAX } from "../../src/features/change-requests/ports/reviewers.ts";
+import { Events } from "../../src/store/ports/events.ts";
 import type { Check } from "./store-fixture.ts";
 import { addPerson, makeWorld, NOON } from "../support/world/world.ts";
 
@@ -38,6 +41,20 @@ const opened = Effect.fnUntraced(function* () {
     ...fields,
   });
   return { world, request, said };
+});
+
+/** @returns reads what a project tells of reviewers from now on, once it is so many events */
+const toldOf = Effect.fnUntraced(function* (projectId: string) {
+  const { after } = yield* Events;
+  const read = (cursor: string | null) => after({ projectId, sessionId: null, cursor, limit: 100 });
+  const { cursor } = yield* read(null);
+  return (count: number) =>
+    read(cursor).pipe(
+      Effect.map(({ events }) => events.filter(({ type }) => type === "change_request.review_requested")),
+      // A commit becomes visible when no older transaction runs on the server, including other tests'.
+      Effect.repeat({ until: (events) => events.length === count, schedule: Schedule.spaced("10 millis") }),
+      Effect.map((events) => events.map(({ data }) => data)),
+    );
 });
 
 const all = (request: ChangeRequest) =>
@@ -104,6 +121,44 @@ export const checkRemarks = (check: Check): void => {
           },
           { kind: "approval", by: other, name: expect.any(String), at: NOON + 2, commit: "h1" },
         ]);
+      }),
+    );
+
+    check(
+      "has the people who are asked for a review, at most so many, and tells each time",
+      Effect.gen(function* () {
+        const { world, request } = yield* opened();
+        const { ask, list, withdraw } = yield* Reviewers;
+        const told = yield* toldOf(world.projectId);
+        const [ben, other] = [yield* addPerson(world), yield* addPerson(world)];
+        const asked = (userId: string, askedAt: number) => ({ userId, askedBy: world.userId, askedAt });
+        expect(yield* ask(request, asked(ben, NOON + 1))).toEqual({ ...asked(ben, NOON + 1), name: "Ben" });
+        yield* ask(request, asked(other, NOON + 2));
+        yield* ask(request, asked(ben, NOON + 3));
+        const order = Effect.map(list(request.id), (rows) =>
+          rows.map(({ userId, askedAt }) => [userId, askedAt]),
+        );
+        expect(yield* order).toEqual([
+          [other, NOON + 2],
+          [ben, NOON + 3],
+        ]);
+        expect([
+          yield* withdraw(request, other, NOON + 4),
+          yield* withdraw(request, other, NOON + 5),
+        ]).toEqual([true, false]);
+        for (let at = 1; at < REVIEWERS_MAX; at += 1)
+          yield* ask(request, asked(yield* addPerson(world), NOON + 5));
+        expect(yield* ask(request, asked(other, NOON + 6))).toBeNull();
+        expect(yield* ask(request, asked(ben, NOON + 7))).toMatchObject({ askedAt: NOON + 7 });
+        expect(yield* list(request.id)).toHaveLength(REVIEWERS_MAX);
+        // Three before the others, each of those once, and one at the end.
+        expect((yield* told(3 + REVIEWERS_MAX))[0]).toEqual({
+          number: 1,
+          status: "open",
+          reviewer_id: ben,
+          reviewer_name: "Ben",
+          asked_by: world.userId,
+        });
       }),
     );
 

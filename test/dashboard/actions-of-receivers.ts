@@ -17,7 +17,7 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
       await write("Address", "https://other.example.org/hook");
       await press("Add the receiver");
     },
-    writes: `POST ${API} {"url":"https://other.example.org/hook","format":"standard","events":["session.waiting","approval.waiting","session.work_unsaved","session.failed","change_request.opened","fire.failed","queue.full","manifest.stale"]}`,
+    writes: `POST ${API} {"url":"https://other.example.org/hook","format":"standard","events":["session.waiting","approval.waiting","session.work_unsaved","session.failed","change_request.opened","change_request.review_requested","fire.failed","queue.full","manifest.stale"]}`,
     tells: NEW_SECRET,
   },
   {

@@ -314,6 +314,25 @@ const SESSION_ACTIONS: readonly Action[] = [
     tells: "The comment is resolved.",
   },
   {
+    name: "asks a person for a review",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".reviewers .chip",
+    does: async ({ press }) => {
+      await press("Ask for a review");
+      await press("Otto von Langenfeld-Hohenschwangau");
+    },
+    writes: `PUT ${API}/change-requests/7/reviewers/u-otto `,
+    tells: "u-otto is asked for a review.",
+  },
+  {
+    name: "takes back that a person is asked for a review",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".reviewers .chip",
+    does: ({ press }) => press("×: do not ask Karl for a review"),
+    writes: `DELETE ${API}/change-requests/7/reviewers/u-karl `,
+    tells: "Karl is no longer asked for a review.",
+  },
+  {
     name: "edits a change request",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".remarks",

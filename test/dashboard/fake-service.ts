@@ -392,6 +392,8 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
     world.sessions = world.sessions.filter((one) => one["id"] !== sid);
     return null;
   }
+  const reviewer = /^\/change-requests\/\d+\/reviewers\/(.+)$/.exec(rest)?.[1];
+  if (reviewer !== undefined) return method === "DELETE" ? null : { name: reviewer };
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
   if (rest.endsWith("/preview")) return rest.startsWith("/sessions/") ? { url: world.link } : world.preview;
   if (rest.endsWith("/replay")) return world.replay;

@@ -346,6 +346,10 @@ export const makeWorld = (now: number): World => ({
           counts: true,
         },
       ],
+      reviewers: [
+        { id: "v", name: "Ben", asked_by: "u", asked_at: ago(now, 5500), answer: "approval" },
+        { id: "u-karl", name: "Karl", asked_by: "u", asked_at: ago(now, 5400), answer: null },
+      ],
       approvals_required: 0,
       head_commit: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",
       commits_total: 1,

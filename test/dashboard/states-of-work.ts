@@ -399,6 +399,12 @@ export const STATES_OF_WORK: readonly State[] = [
     }),
   },
   {
+    name: "change-request-ask",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".reviewers .chip",
+    act: async (page) => page.locator(".reviewers summary").click(),
+  },
+  {
     name: "change-request-merge",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".diff",

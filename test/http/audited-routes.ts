@@ -116,6 +116,8 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   ),
   "PATCH /v1/projects/:pid/change-requests/:number/remarks/:id": "the change request has its remarks",
   "DELETE /v1/projects/:pid/change-requests/:number/remarks/:id": "the change request has its remarks",
+  "PUT /v1/projects/:pid/change-requests/:number/reviewers/:id": "the change request has its reviewers",
+  "DELETE /v1/projects/:pid/change-requests/:number/reviewers/:id": "the change request has its reviewers",
   "POST /v1/projects/:pid/change-requests/:number/merge": on("change_request.merge"),
   "POST /v1/projects/:pid/change-requests/:number/close": on("change_request.close"),
   "POST /v1/webhooks/projects/:pid/:slug": "the ledger of fires has it",

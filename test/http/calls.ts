@@ -345,6 +345,14 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: project(`/change-requests/1/remarks/${randomUUID()}`),
       answers: [404],
     },
+    "PUT /v1/projects/:pid/change-requests/:number/reviewers/:id": {
+      target: project(`/change-requests/1/reviewers/${randomUUID()}`),
+      answers: [404],
+    },
+    "DELETE /v1/projects/:pid/change-requests/:number/reviewers/:id": {
+      target: project(`/change-requests/1/reviewers/${randomUUID()}`),
+      answers: [404],
+    },
     "POST /v1/projects/:pid/change-requests/:number/merge": {
       target: async (kind) => `/v1/projects/${cast.pid}/change-requests/${await spareRequest(kind)}/merge`,
       body: () => ({}),

@@ -40,6 +40,7 @@ const said = async (body: Fields, token?: string): Promise<Fields> =>
   fields(expectStatus(await say(body, token), 201));
 const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
 const shown = async (): Promise<Fields> => fields(expectStatus(await service.request("GET", at()), 200));
+const reviewer = (id: string): string => at(`/reviewers/${id}`);
 const merge = (): Promise<Answer> => service.request("POST", at("/merge"), { body: {} });
 const push = (text: string): Promise<void> =>
   commitTo(service, pid, { branch: "work", files: { "a.txt": text }, from: "work" });
@@ -99,6 +100,29 @@ describe("a remark", () => {
     const sid = await runSession(service, pid);
     const token = (await sandboxEnvironment(service, sid))["PLATFORM_CLI_TOKEN"] ?? "";
     expect(seen(await say({ kind: "approval" }, token))).toEqual([403, "forbidden"]);
+  });
+});
+
+describe("a reviewer", () => {
+  it("is a member who is asked, answers with a verdict, and is asked again", async () => {
+    const asked = await service.request("PUT", reviewer(ben.id), { body: {} });
+    expect(fields(expectStatus(asked, 200))).toMatchObject({ id: ben.id, name: "Ben", answer: null });
+    await said({ kind: "changes_requested", body: "No." }, ben.token);
+    expect((await shown())["reviewers"]).toMatchObject([{ id: ben.id, answer: "changes_requested" }]);
+    const again = await service.request("PUT", reviewer(ben.id), { body: {} });
+    expect(fields(again)).toMatchObject({ answer: null });
+    expectStatus(await service.request("DELETE", reviewer(ben.id)), 204);
+    expect(seen(await service.request("DELETE", reviewer(ben.id)))).toEqual([404, "not_found"]);
+  });
+
+  it("is no one who only reads, and no one is asked about a request that has ended", async () => {
+    const patched = await service.request("PATCH", `/v1/projects/${pid}`, {
+      body: { default_role: "viewer" },
+    });
+    expectStatus(patched, 200);
+    expect(seen(await service.request("PUT", reviewer(ben.id)))).toEqual([422, "not_a_reviewer"]);
+    expectStatus(await service.request("POST", at("/close")), 200);
+    expect(seen(await service.request("PUT", reviewer(ben.id)))).toEqual([409, "not_open"]);
   });
 });
 

@@ -13,7 +13,7 @@ import {
   text,
   Uuid,
 } from "../../http/api/schemas.ts";
-import { VerdictWire } from "./review-api.ts";
+import { ReviewerWire, VerdictWire } from "./review-api.ts";
 
 const nullable = Schema.NullOr;
 
@@ -62,6 +62,8 @@ export const Detail = Schema.Struct({
   ),
   /** Each person's newest one, the oldest first. */
   verdicts: Schema.Array(VerdictWire),
+  /** Who was asked to review it, in the order in which they were asked. */
+  reviewers: Schema.Array(ReviewerWire),
   /** Of the project. A merge needs so many verdicts that count. */
   approvals_required: Schema.Finite,
   ...comparisonFields,
@@ -140,6 +142,17 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       success: ChangeRequestSummary,
       error: [NotFound, Conflict],
     }).annotate(Access, "close_change_request"),
+    // Again for one who was asked before: she is told once more.
+    HttpApiEndpoint.put("askReviewer", "/:number/reviewers/:id", {
+      params: { ...numberParams, id: Uuid },
+      success: ReviewerWire,
+      error: [NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "review_change_request"),
+    HttpApiEndpoint.delete("withdrawReviewer", "/:number/reviewers/:id", {
+      params: { ...numberParams, id: Uuid },
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "review_change_request"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/change-requests") {}

@@ -43,6 +43,14 @@ const verdictsText = ({ verdicts, approvals_required: required, status }: Detail
   return lines.length === 0 ? null : lines.join("\n");
 };
 
+/** Who was asked for a review. An answer is one of the verdicts. */
+const reviewersText = ({ reviewers }: Detail): string | null =>
+  reviewers.length === 0
+    ? null
+    : reviewers
+        .map(({ name, answer }) => `${name} ${answer === null ? "has not answered" : VERDICTS[answer]}`)
+        .join("\n");
+
 /** One line for each mistake that a merge would bring. */
 const warned = ({ warnings }: Detail): readonly string[] =>
   warnings.map(({ file, line, message }) =>
@@ -58,6 +66,7 @@ const shown = (request: Detail): string => {
       ["session", request.session_id],
       ["opened", time(request.created_at)],
       ["mergeable", mergeable(request)],
+      ["reviewers", reviewersText(request)],
       ["verdicts", verdictsText(request)],
       [
         "merged",
@@ -375,6 +384,29 @@ const requestChanges = verdict(
   "changes_requested",
 );
 
+const ask = command({
+  name: "cr ask",
+  about: "Ask a member of the project to review a change request",
+  takes: [NUMBER, "PERSON"],
+  inProject: true,
+  options: { withdraw: { about: "Take it back" } },
+  notes: "Ask again after a push: the person is told once more.",
+  run: async ({ given, options: { withdraw }, api, project }) => {
+    const params = {
+      pid: await project(),
+      number: count(given.NUMBER, NUMBER),
+      id: anyId(given.PERSON, "PERSON"),
+    };
+    const route = "/v1/projects/:pid/change-requests/:number/reviewers/:id" as const;
+    if (withdraw) {
+      const { text } = await api().call(`DELETE ${route}`, { params });
+      return { json: text, text: `The person is no longer asked to review #${params.number}.` };
+    }
+    const { value, text } = await api().call(`PUT ${route}`, { params });
+    return { json: text, text: visible(`${value.name} is asked to review #${params.number}.`) };
+  },
+});
+
 const resolve = command({
   name: "cr resolve",
   about: "Mark a comment as resolved",
@@ -402,6 +434,7 @@ export const changeRequestCommands = [
   edit,
   comments,
   comment,
+  ask,
   approve,
   requestChanges,
   resolve,

@@ -60,6 +60,8 @@ const remark = {
   resolved_at: null,
 };
 
+const reviewer = { id: USER, name: "Mia", asked_by: USER, asked_at: LATER, answer: null };
+
 export const CHANGE_REQUEST_EXAMPLES: Examples = {
   "triggerWishes.draft": {
     summary: "Write a new trigger as lines of platform.toml, and check it. Nothing changes.",
@@ -116,6 +118,7 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
       verdicts: [
         { kind: "approval", by: { id: USER, name: "Mia" }, at: LATER, commit: COMMIT, counts: false },
       ],
+      reviewers: [reviewer],
       approvals_required: 0,
       commits_total: 1,
       commits: [{ sha: COMMIT, subject: "Refuse an empty cart", author_name: "agent", committed_at: LATER }],
@@ -142,6 +145,11 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
     request: { title: "Fix the checkout of empty carts" },
     response: { ...changeRequest, updated_at: LATER },
   },
+  "changeRequests.askReviewer": {
+    summary: "Ask a member of the project to review a change request, or ask her again.",
+    response: reviewer,
+  },
+  "changeRequests.withdrawReviewer": { summary: "Take back that a person was asked for a review." },
   "reviews.list": {
     summary: "List what people say of a change request, the oldest first.",
     response: { remarks: [remark], next_cursor: null },

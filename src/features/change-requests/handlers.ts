@@ -20,6 +20,7 @@ import { gitFailed, refGone } from "../../http/answers/refusals.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES, pageRequest } from "../../http/steps/wire.ts";
 import { ChangeRequestsGroup } from "./api.ts";
 import { Remarks } from "./ports/remarks.ts";
+import { Reviewers } from "./ports/reviewers.ts";
 import {
   addRemark,
   editRemark,
@@ -28,6 +29,7 @@ import {
   removeRemark,
   verdictWire,
 } from "./review.ts";
+import { askReviewer, reviewerWire, withdrawReviewer } from "./reviewers.ts";
 import { ReviewsGroup } from "./review-api.ts";
 import { changeRequestWire } from "./wire.ts";
 import { Platform } from "../../http/api/platform.ts";
@@ -107,6 +109,7 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
       ? [...(yield* leaks(request)), ...(yield* proposedMistakes(repository, comparison))]
       : [];
   const verdicts = yield* (yield* Remarks).verdicts(request.id);
+  const reviewers = yield* (yield* Reviewers).list(request.id);
   const { approvalsRequired } = yield* projectFor(yield* Caller, path.pid);
   return yield* shownWork(path.pid, {
     ...changeRequestWire(request),
@@ -116,6 +119,7 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
     conflicts: request.status === "open" ? comparison.conflicts : [],
     warnings: warnings.slice(0, MISTAKES_MAX),
     verdicts: verdicts.map((verdict) => verdictWire(verdict, { ...request, head: comparison.head })),
+    reviewers: reviewers.map((reviewer) => reviewerWire(reviewer, verdicts)),
     approvals_required: approvalsRequired,
     ...comparisonWire(comparison),
   });
@@ -187,7 +191,13 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
       )
       .handle("edit", ({ params, payload }) => answering(edit(params, payload)))
       .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
-      .handle("close", ({ params }) => answering(close(params))),
+      .handle("close", ({ params }) => answering(close(params)))
+      .handle("askReviewer", ({ params }) =>
+        answering(Effect.flatMap(found(params), (request) => askReviewer(request, params.id))),
+      )
+      .handle("withdrawReviewer", ({ params }) =>
+        answering(Effect.flatMap(found(params), (request) => withdrawReviewer(request, params.id))),
+      ),
 );
 
 export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), "reviews", (handlers) =>

@@ -9,6 +9,7 @@ import { REMARK_KINDS } from "./rules/verdicts.ts";
 const nullable = Schema.NullOr;
 const BODY_MAX = 16 * 1024;
 const LINES_MAX = 10_000_000;
+const Person = Schema.Struct({ id: Uuid, name: Schema.String });
 const Line = Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: LINES_MAX }));
 
 /** Lines of a file on one side of the comparison. */
@@ -32,7 +33,7 @@ export const RemarkWire = Schema.Struct({
   outdated: Schema.Boolean.annotate({ description: "Whether the head branch has another commit now." }),
   place: nullable(Place).annotate({ description: "Lines, from 1. Null: the whole request." }),
   reply_to: nullable(Uuid).annotate({ description: "The remark that it answers." }),
-  created_by: Schema.Struct({ id: Uuid, name: Schema.String }),
+  created_by: Person,
   created_at: Instant,
   edited_at: nullable(Instant),
   resolved_by: nullable(Uuid),
@@ -41,7 +42,7 @@ export const RemarkWire = Schema.Struct({
 
 export const VerdictWire = Schema.Struct({
   kind: RemarkWire.fields.kind,
-  by: Schema.Struct({ id: Uuid, name: Schema.String }),
+  by: Person,
   at: Instant,
   commit: nullable(Schema.String),
   counts: Schema.Boolean.annotate({
@@ -49,6 +50,15 @@ export const VerdictWire = Schema.Struct({
       "Whether it is an approval of the present head, by another person than the one who opened the request.",
   }),
 });
+
+export const ReviewerWire = Schema.Struct({
+  ...Person.fields,
+  asked_by: Uuid,
+  asked_at: Instant,
+  answer: nullable(Schema.Literals(["approval", "changes_requested"])).annotate({
+    description: "Her newest verdict since she was asked. Null: she has not answered.",
+  }),
+}).annotate({ identifier: "Reviewer" });
 
 const AddRemark = Schema.Struct({
   kind: Schema.optionalKey(RemarkWire.fields.kind),

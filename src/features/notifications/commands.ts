@@ -25,6 +25,7 @@ const EVENTS = Object.keys({
   "session.stopped": true,
   "session.failed": true,
   "change_request.opened": true,
+  "change_request.review_requested": true,
   "change_request.merged": true,
   "change_request.closed": true,
   "fire.failed": true,

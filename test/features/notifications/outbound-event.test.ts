@@ -30,6 +30,19 @@ describe("the message of an event", () => {
     expect(JSON.stringify(message)).not.toContain("canary");
   });
 
+  it("names the person who is asked for a review", () => {
+    const data = { number: 7, status: "open", reviewer_id: "u2", reviewer_name: "Ben", asked_by: "u1" };
+    expect(outboundMessage(event("change_request.review_requested", data), place)?.data).toEqual({
+      project_id: "p1",
+      project_name: "greeter",
+      session_id: "s1",
+      number: 7,
+      reviewer_id: "u2",
+      reviewer_name: "Ben",
+      url: "https://p.example.org/#/projects/p1/change-requests/7",
+    });
+  });
+
   it("leaves out texts where a code is expected", () => {
     const data = { fire_id: "f1", trigger_slug: "t", reason: "x".repeat(201) };
     expect(outboundMessage(event("fire.failed", data, null), place)?.data).toMatchObject({ reason: null });

@@ -34,6 +34,7 @@ import * as ProjectDeletions from "./project-deletions.ts";
 import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
 import * as Remarks from "./remarks.ts";
+import * as Reviewers from "./reviewers.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
@@ -53,6 +54,7 @@ export const overTables = Layer.mergeAll(
   ChangeRequests.layer,
   ModelProviders.layer,
   Remarks.layer,
+  Reviewers.layer,
   CloneCredentials.layer,
   ConnectorGrants.layer,
   Connectors.layer,

@@ -29,6 +29,7 @@ import type { NewPreview } from "../../../src/store/ports/sessions/previews.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
 import type { ModelProvider } from "../../../src/features/model-providers/ports/model-providers.ts";
 import type { Remark } from "../../../src/features/change-requests/ports/remarks.ts";
+import type { Reviewer } from "../../../src/features/change-requests/ports/reviewers.ts";
 import type { EnvironmentBuild, LogPiece } from "../../../src/store/ports/projects/environment-builds.ts";
 import type { Fire, StoredRequest } from "../../../src/store/ports/triggers/fires.ts";
 import { TokenSignIn, type NewToken, type Principal } from "../../../src/store/ports/people/identity.ts";
@@ -281,6 +282,8 @@ export class TableSet {
   readonly events = new EventTable();
   readonly changeRequests = new Map<string, ChangeRequestRow>();
   readonly remarks = new Map<string, Remark>();
+  /** By change request. */
+  readonly reviewers = new Map<string, readonly Reviewer[]>();
   readonly changeRequestOutbox = new Outbox<ChangeRequestCommand>();
   readonly environmentBases = new Map<string, EnvironmentBase>();
   readonly environmentBuilds = new Map<string, EnvironmentBuildRow>();

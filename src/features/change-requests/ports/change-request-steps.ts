@@ -8,6 +8,7 @@ import {
 import type { Change } from "../../../store/ports/journal.ts";
 import type { NewEvent } from "../../../store/ports/events.ts";
 import type { ChangeRequest } from "./change-requests.ts";
+import type { Reviewer } from "./reviewers.ts";
 
 export type ChangeRequestChange = Change<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
 
@@ -72,4 +73,16 @@ export const changeRequestMoved = (
   at,
   type: "change_request.updated",
   data: { number, status, base_commit: tips.base, head_commit: tips.head },
+});
+
+/** The event of a person who is asked to review an open change request. */
+export const reviewRequested = (
+  { projectId, sessionId, number, status }: ChangeRequest,
+  { userId, name, askedBy, askedAt }: Reviewer,
+): NewEvent => ({
+  projectId,
+  sessionId,
+  at: askedAt,
+  type: "change_request.review_requested",
+  data: { number, status, reviewer_id: userId, reviewer_name: name, asked_by: askedBy },
 });

@@ -13,6 +13,7 @@ export const OUTBOUND_EVENTS = [
   "session.stopped",
   "session.failed",
   "change_request.opened",
+  "change_request.review_requested",
   "change_request.merged",
   "change_request.closed",
   "fire.failed",
@@ -71,6 +72,18 @@ const failureCode = (failure: unknown): string | number | null =>
 
 type Fields = Readonly<Record<string, string | number | null>>;
 
+const changeRequestDetail = (
+  type: OutboundEvent,
+  { sessionId, data }: Pick<SourceEvent, "sessionId" | "data">,
+) => {
+  const number = short(data["number"]);
+  const reviewer = { reviewer_id: short(data["reviewer_id"]), reviewer_name: short(data["reviewer_name"]) };
+  return {
+    fields: { session_id: sessionId, number, ...(type === "change_request.review_requested" && reviewer) },
+    page: `/change-requests/${number}`,
+  };
+};
+
 /** The event's own fields, and the page below its project that shows more. */
 const detailOf = (
   type: OutboundEvent,
@@ -119,11 +132,10 @@ const detailOf = (
     case "session.failed":
       return { fields: { session_id: sessionId, code: failureCode(data["failure"]) }, page: inSession };
     case "change_request.opened":
+    case "change_request.review_requested":
     case "change_request.merged":
-    case "change_request.closed": {
-      const number = short(data["number"]);
-      return { fields: { session_id: sessionId, number }, page: `/change-requests/${number}` };
-    }
+    case "change_request.closed":
+      return changeRequestDetail(type, { sessionId, data });
     case "fire.failed":
     case "fire.expired":
       return { fields: { ...fire, reason: short(data["reason"]) }, page: `/fires/${fire.fire_id}` };

@@ -55,6 +55,8 @@ const sentenceOf = (message: OutboundMessage): string => {
       return `a session failed${because("code")}`;
     case "change_request.opened":
       return `change request ${number} is open`;
+    case "change_request.review_requested":
+      return `${plain(data["reviewer_name"])} is asked to review change request ${number}`;
     case "change_request.merged":
       return `change request ${number} is merged`;
     case "change_request.closed":
