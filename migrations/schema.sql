@@ -824,6 +824,7 @@ CREATE TABLE project_sessions (
   restored jsonb,
   unsaved jsonb,
   changes jsonb,
+  first_message jsonb,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),
@@ -1050,6 +1051,26 @@ CREATE TABLE trigger_cursors (
   CONSTRAINT trigger_cursors_pkey PRIMARY KEY (project_id, slug),
   CONSTRAINT trigger_cursors_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
 );
+
+CREATE TABLE uploads (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  created_by uuid NOT NULL,
+  name text NOT NULL,
+  media_type text NOT NULL,
+  sha256 text NOT NULL,
+  content bytea NOT NULL,
+  fire_id uuid,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT uploads_bounded CHECK ((octet_length(content) <= 10485760)),
+  CONSTRAINT uploads_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT uploads_pkey PRIMARY KEY (id),
+  CONSTRAINT uploads_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+CREATE INDEX uploads_expires_idx ON public.uploads USING btree (expires_at);
+CREATE INDEX uploads_fire_idx ON public.uploads USING btree (fire_id) WHERE (fire_id IS NOT NULL);
+CREATE INDEX uploads_project_idx ON public.uploads USING btree (project_id, created_by);
 
 CREATE TABLE users (
   id uuid NOT NULL,

@@ -102,7 +102,7 @@ const usage = ({ account }) =>
 
 /** @param {QueuedFire} fire @param {string | undefined} projectName */
 const row = (fire, projectName) => {
-  const { kind, trigger_slug: slug, title, person } = fire;
+  const { kind, trigger_slug: slug, title, person, files } = fire;
   const name = slug ?? (title?.trim().split("\n", 1)[0] || "Session");
   return h(
     "li",
@@ -118,6 +118,7 @@ const row = (fire, projectName) => {
         projectName ?? ["project ", idTail(fire.project_id)],
       ),
       person !== null && h("span", { class: "quiet" }, person.name),
+      files > 0 && h("span", { class: "quiet" }, `with ${counted(files, "file")}`),
     ),
     h(
       "span",

@@ -68,15 +68,6 @@ const toSent = (message: Message, problem: string | null): Sent => ({
   problem,
 });
 
-/**
- * Keeps a message that another page could not send. The session's page shows it with the problem, and the reader sends it
- * again or takes it back.
- *
- * @param path of the session in the API
- */
-export const keepUnsent = (path: string, message: Message, problem: string): void =>
-  store(path, (all) => [...all, toSent(message, problem)]);
-
 /** The message as the service takes it. */
 export const payloadOf = ({ text, attachments = [], restore = false, ...others }: Message) => ({
   ...(text !== "" && { text }),

@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
+import { counted } from "../elements/format.js";
 import { fireLink, projectLink } from "../elements/parts.js";
 import { FrameAct } from "../ui/act.tsx";
 import { ActivityIcon } from "../ui/activity.tsx";
@@ -59,9 +60,14 @@ interface RowParts {
 }
 
 export const QueuedRow = ({ queued, project }: RowParts) => {
-  const { project_id: pid, fire_id: fire, position, queued_at: since, person } = queued;
+  const { project_id: pid, fire_id: fire, position, files, queued_at: since, person } = queued;
   const name = queuedName(queued);
-  const about = ["Queued", project ?? "Another project", person?.name].filter((part) => part !== undefined);
+  const about = [
+    "Queued",
+    project ?? "Another project",
+    person?.name,
+    files > 0 ? counted(files, "file") : undefined,
+  ].filter((part) => part !== undefined);
   return (
     <li className="session">
       <div className="row">

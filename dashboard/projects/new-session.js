@@ -1,10 +1,9 @@
 /** A new session: what the agent is told, and on which branch, as which agent and with which model it works. */
-import { ApiError, getJson, getJsonOrNull, post, upload } from "../api/api.js";
+import { getJson, getJsonOrNull, post, upload } from "../api/api.js";
 import { faultOfFiles } from "../composer/files.ts";
 import { h } from "../elements/dom.js";
 import { now } from "../elements/format.js";
 import { formView, given } from "../elements/forms.js";
-import { keepUnsent, makeId, payloadOf } from "../composer/outbox.ts";
 import { projectLink } from "../elements/parts.js";
 import { isArchived, projectHead, projectPath } from "./project.js";
 
@@ -116,35 +115,6 @@ export const followPrompts = () =>
 /** Where the tab keeps what is typed for a project's next session. Each page that starts sessions has the same draft. @param {string} project */
 export const draftName = (project) => `session ${project}`;
 
-/** The first line of a text, as a name. @param {string} text */
-const nameOf = (text) => text.trim().split("\n", 1)[0]?.slice(0, NAME_MAX) ?? "";
-const NAME_MAX = 60;
-
-/**
- * Sends the first message of a session that has started. If the service does not take it, the session's page shows it with
- * the reason and the files that arrived. A text with a secret is not kept.
- *
- * @param {string} path of the session in the API @param {string} text @param {File[]} files
- */
-const sendFirst = async (path, text, files) => {
-  /** @type {import("../composer/files.ts").Attachment[]} */
-  const kept = [];
-  try {
-    for (const file of files) {
-      // eslint-disable-next-line no-await-in-loop -- a failure leaves those before it
-      kept.push(await upload(`${path}/attachments?name=${encodeURIComponent(file.name)}`, file));
-    }
-    await post(`${path}/messages`, {
-      id: makeId(),
-      ...payloadOf({ text, attachments: kept, delivery: "queue" }),
-    });
-  } catch (error) {
-    const isSecret = error instanceof ApiError && error.code === "secret_in_message";
-    const problem = error instanceof Error ? error.message : String(error);
-    keepUnsent(path, { text: isSecret ? "" : text, attachments: kept, delivery: "queue" }, problem);
-  }
-};
-
 /** Sessions that this tab asked for and that wait: the project of each, by the id in the queue. @type {Map<string, string>} */
 const awaited = new Map();
 
@@ -152,23 +122,6 @@ export const awaitedIn = () => [...awaited];
 
 /** @param {string} id */
 export const forgetAwaited = (id) => awaited.delete(id);
-
-/**
- * A request with files does not wait: files belong to a session that exists.
- *
- * @param {string} path @param {Record<string, unknown>} wish
- */
-const startNow = async (path, wish) => {
-  try {
-    return await post(path, wish);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== "session_cap_reached") throw error;
-    throw new Error(
-      "All sessions of the account are in use, and files cannot wait in the queue. Start without the files, or try again later.",
-      { cause: error },
-    );
-  }
-};
 
 /**
  * Starts a session.
@@ -179,14 +132,15 @@ const startNow = async (path, wish) => {
 export const startIn = async (project, typed, files) => {
   const fault = faultOfFiles(files);
   if (fault !== null) throw new Error(fault);
-  const { initial_prompt: text = "", ...rest } = typed;
-  const sessions = `${projectPath(project)}/sessions`;
-  if (files.length > 0) {
-    const { id } = await startNow(sessions, given({ ...rest, name: rest["name"] || nameOf(text) }));
-    await sendFirst(`${sessions}/${id}`, text, files);
-    return projectLink(project, `/sessions/${id}`);
+  const path = projectPath(project);
+  const attachments = [];
+  for (const file of files) {
+    // eslint-disable-next-line no-await-in-loop -- one after the other holds one upload at a time
+    const { id } = await upload(`${path}/attachments?name=${encodeURIComponent(file.name)}`, file);
+    attachments.push(id);
   }
-  const made = await post(`${sessions}?queue=true`, given(typed));
+  const wish = { ...given(typed), ...(attachments.length > 0 && { attachments }) };
+  const made = await post(`${path}/sessions?queue=true`, wish);
   if (made.status !== "queued") return projectLink(project, `/sessions/${made.id}`);
   awaited.set(made.queue_id, project);
   return null;

@@ -22,6 +22,7 @@ import { told } from "./delivery.ts";
 import { newUuid } from "../services/entropy.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Keyring } from "../services/keyring.ts";
+import { firstMessagePoster } from "./conversations/first-message.ts";
 import { WarmPool } from "../services/sessions/warm-pool.ts";
 import { givenUp } from "./supervisor.ts";
 import { backoff } from "../ground/backoff.ts";
@@ -61,6 +62,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   const measures = yield* Measures;
   const pool = yield* WarmPool;
   const removeSaves = yield* savesRemover;
+  const postFirst = yield* firstMessagePoster;
   const record = Effect.flatMap(sessions.get(id), (row) =>
     row === null ? Effect.die(new Error(`session ${id} has no row`)) : Effect.succeed(row),
   );
@@ -74,6 +76,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
           const cutting = Effect.retry(places.branch(row.projectId, cutBranch(git, row)), whileUnavailable);
           const cut = yield* Effect.result(whileAway(row, cutting));
           if (cut._tag === "Failure") return branchFailed(cut.failure);
+          yield* postFirst(row);
           const sandboxId = (yield* pool.claim(row)) ?? (yield* newUuid);
           return { type: "branch.created" as const, commit: cut.success, sandboxId };
         }),

@@ -1,6 +1,6 @@
 /**
  * Removes expired rows, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous values of
- * secrets, attachments that no message has, calls of connectors and their results, the audit record, the history of
+ * secrets, attachments that no message has, uploads that no session has, calls of connectors and their results, the audit record, the history of
  * actors, events (api.md 1).
  */
 import * as Clock from "effect/Clock";
@@ -15,6 +15,7 @@ import type { StoreError } from "../store/ports/journal.ts";
 import { Secrets } from "../store/ports/projects/secrets.ts";
 import { Transitions, TRANSITIONS_KEPT, TRANSITIONS_KEPT_MS } from "../store/ports/transitions.ts";
 import { REFUSALS_KEPT_MS, WebhookRefusals } from "../store/ports/triggers/webhook-refusals.ts";
+import { Uploads } from "../store/ports/sessions/uploads.ts";
 import { DUTIES } from "../services/duties.ts";
 import { runDuty } from "../services/duty.ts";
 
@@ -53,6 +54,8 @@ export const prune = Effect.fnUntraced(function* <R>({
   while ((yield* secrets.prunePrevious(now)) > 0) yield* Effect.sleep(BREATH);
   const conversations = yield* Conversations;
   while ((yield* conversations.pruneAttachments(now)) > 0) yield* Effect.sleep(BREATH);
+  const uploads = yield* Uploads;
+  while ((yield* uploads.prune(now)) > 0) yield* Effect.sleep(BREATH);
   const calls = yield* ExecutorCalls;
   yield* calls.abandon(now - ABANDONED_MS, now);
   while ((yield* calls.prune(before)) > 0) yield* Effect.sleep(BREATH);

@@ -64,6 +64,7 @@ export const RAW_ROUTES: readonly Route[] = [
   },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.json", privilege: "read_project" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.md", privilege: "read_project" },
+  { method: "POST", pattern: "/v1/projects/:pid/attachments", privilege: "manage_messages" },
   { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/attachments", privilege: "manage_messages" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/attachments/:id", privilege: "read_project" },
   { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/abort", privilege: "control_runtime" },

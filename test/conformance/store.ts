@@ -40,6 +40,7 @@ import { checkQueue, checkQueuedRequests } from "./store-queue.ts";
 import { checkProjectDeletions } from "./store-project-deletions.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRemarks } from "./store-remarks.ts";
+import { checkUploads } from "./store-uploads.ts";
 import { checkRepeats } from "./store-repeats.ts";
 import { checkRequests } from "./store-requests.ts";
 import { checkSandboxes } from "./store-sandboxes.ts";
@@ -93,6 +94,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkChangeRequests(check);
     checkModelProviders(check);
     checkRemarks(check);
+    checkUploads(check);
     checkConnectorGrants(check);
     checkConnectors(check);
     checkApprovals(check);

@@ -58,7 +58,7 @@ const pageOf = ({ items, turn, usage, held, seq }: FakeConversation, query: URLS
   };
 };
 
-const ATTACHMENT = /\/sessions\/[^/]+\/attachments(?:\/([^/]+))?$/;
+const ATTACHMENT = /\/(?:sessions|projects)\/[^/]+\/attachments(?:\/([^/]+))?$/;
 
 /** Takes or gives an attached file. False: the request is about something else. */
 export const servesFile = (

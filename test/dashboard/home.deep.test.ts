@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => prompt.inputValue()).toBe("");
   });
 
-  it("sends pasted and dropped files with the first message", async () => {
+  it("starts with pasted and dropped files", async () => {
     const { page, prompt, startButton, written } = await open();
     const give = (event: string, carrier: string, name: string) =>
       page.evaluate(`{
@@ -146,15 +146,17 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Remove pasted.log" }).click();
     await prompt.fill("Why?");
     await startButton.click();
-    await expect.poll(() => written("/messages").length).toBe(1);
+    await expect.poll(() => written("/sessions").length).toBe(1);
     expect(written("/attachments").length).toBe(1);
-    expect(written("/messages")[0]).toMatch(/"text":"Why\?".*"attachments":\["/);
+    expect(written("/sessions")[0]).toMatch(/"initial_prompt":"Why\?".*"attachments":\["/);
   });
 
   it("shows sessions that wait with their places, after those that work, and counts the runs beside them", async () => {
     const { page, group } = await open(stateOf("home-waiting"));
     const row = group("Working").locator(".session", { hasText: "Say good day." });
-    expect(await row.innerText()).toMatch(/Waits for a free session, place 2\.\s+Queued · greeter · Mona/);
+    expect(await row.innerText()).toMatch(
+      /Waits for a free session, place 2\.\s+Queued · greeter · Mona · 2 files/,
+    );
     expect((await group("Working").locator(".cover").allInnerTexts()).slice(-2)).toEqual([
       "Say good day.",
       expect.stringMatching(/^Translate every greeting/),
@@ -177,19 +179,6 @@ describe.skipIf(!hasChromium)(title, () => {
     const waiting = fake.world.fires.find(({ id }) => id === REQUEST_ID);
     fake.world.fires = [{ ...waiting, status: "fired", session_id: SESSION_ID }];
     await page.waitForURL(new RegExp(`/sessions/${SESSION_ID}$`));
-  });
-
-  it("does not queue a prompt with files, and keeps it", async () => {
-    const { page, fake, prompt, startButton, written } = await open();
-    fake.world.refused = { status: 429, code: "session_cap_reached", error: "The cap is reached." };
-    await prompt.fill("Why?");
-    await page
-      .locator("input[type=file]")
-      .setInputFiles({ name: "a.log", mimeType: "text/plain", buffer: Buffer.from("it failed") });
-    await startButton.click();
-    await page.getByRole("alert").getByText("files cannot wait in the queue").waitFor();
-    expect(await prompt.inputValue()).toBe("Why?");
-    expect(written("/sessions")).toHaveLength(1);
   });
 
   it("does not start with a file that the service would refuse", async () => {

@@ -377,6 +377,7 @@ export const makeWorld = (now: number): World => ({
       kind: "webhook",
       trigger_slug: "on-push",
       title: null,
+      files: 0,
       person: null,
       position: 1,
       queued_at: ago(now, 30),

@@ -106,10 +106,10 @@ export const withRequests = (world: World): void => {
   withEach(world);
   const [run] = world.queue;
   const person = { id: "01995f10-0000-7000-8000-000000000001", name: "Mona" };
-  const request = { ...run, kind: "session", trigger_slug: null, person };
+  const request = { ...run, kind: "session", trigger_slug: null, files: 0, person };
   world.queue = [
     { ...run },
-    { ...request, fire_id: REQUEST_ID, title: "Say good day.\n\nIn English.", position: 2 },
+    { ...request, fire_id: REQUEST_ID, title: "Say good day.\n\nIn English.", files: 2, position: 2 },
     {
       ...request,
       fire_id: "01995f2c-1e5b-7b0e-8a44-b7d15c2a0f72",

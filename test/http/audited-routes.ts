@@ -59,6 +59,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   ),
   "POST /v1/projects/:pid/sessions/:sid/preview": on("preview.created"),
   "POST /v1/projects/:pid/sessions/:sid/messages": "the conversation has it, with its author",
+  "POST /v1/projects/:pid/attachments": "the session's conversation will have it",
   "POST /v1/projects/:pid/sessions/:sid/attachments": "the conversation has it",
   "DELETE /v1/projects/:pid/sessions/:sid/messages/:id": "the conversation has it",
   "POST /v1/projects/:pid/sessions/:sid/interrupt": "the conversation has it",

@@ -172,6 +172,11 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ id: randomUUID(), text: "Go on." }),
       answers: [201],
     },
+    "POST /v1/projects/:pid/attachments": {
+      target: project("/attachments?name=notes.txt"),
+      body: () => ({ any: "bytes" }),
+      answers: [201],
+    },
     "POST /v1/projects/:pid/sessions/:sid/attachments": {
       target: inSession("/attachments?name=notes.txt"),
       body: () => ({ any: "bytes" }),

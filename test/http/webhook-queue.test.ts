@@ -272,6 +272,48 @@ describe("a person's request with ?queue=true", () => {
     expect([replay.status, fields(replay)["code"]]).toEqual([409, "no_trigger"]);
   });
 
+  it("waits with its files, and its session begins with a message that has them", async () => {
+    const upload = async (name: string): Promise<string> => {
+      const target = `/v1/projects/${pid}/attachments?name=${name}`;
+      const body = `content of ${name}`;
+      return String(fields(expectStatus(await service.request("POST", target, { body }), 201))["id"]);
+    };
+    await fillUp();
+    const attachments = [await upload("a.txt"), await upload("b.txt")];
+    const wish = { initial_prompt: "Read both.\nThen go.", attachments };
+    const id = fields(expectStatus(await askFor(wish), 202))["queue_id"];
+    expect((await queue())[0]).toMatchObject({ fire_id: id, title: "Read both.", files: 2 });
+    expect(await fireNow(id)).toMatchObject({ prompt: "Read both.\nThen go." });
+    await stopSession(service, busyProject, busy[0] ?? "");
+    const sid = await eventually(async () => {
+      const now = await fireNow(id);
+      expect(now).toMatchObject({ status: "fired" });
+      return String(now["session_id"]);
+    });
+    const session = `/v1/projects/${pid}/sessions/${sid}`;
+    const first = await eventually(async () => {
+      const items = listOf(await service.request("GET", `${session}/conversation`), "items");
+      expect(items).toHaveLength(1);
+      return items[0];
+    });
+    expect(first).toMatchObject({
+      author: { kind: "user" },
+      content: [
+        { type: "text", text: "Read both.\nThen go." },
+        { type: "file", name: "a.txt", attachment_id: attachments[0] },
+        { type: "file", name: "b.txt", attachment_id: attachments[1] },
+      ],
+    });
+    expect(fields(await service.request("GET", session))).toMatchObject({
+      name: "Read both.",
+      initial_prompt: null,
+    });
+    const file = await service.request("GET", `${session}/attachments/${attachments[0]}`);
+    expect(file.text).toBe("content of a.txt");
+    // A file starts one session.
+    expect((await askFor(wish)).status).toBe(400);
+  });
+
   it("is cancelled as a fire is, and gets 503 from a full queue", async () => {
     await fillUp();
     const id = String(fields(expectStatus(await askFor(), 202))["queue_id"]);

@@ -5,7 +5,7 @@
 import { EVENT_SKIPS } from "../../domain/trigger/event-skip.ts";
 import { illustrate } from "./examples/illustrate.ts";
 import type { Examples } from "./examples/example.ts";
-import { archive, attach, attachment, conversationEvents } from "./openapi/conversation.ts";
+import { archive, attach, attachment, conversationEvents, upload } from "./openapi/conversation.ts";
 import { beginDeviceLogin, claimDeviceLogin } from "./openapi/device-logins.ts";
 import {
   textAnswer,
@@ -275,6 +275,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   [`${SESSION}/conversation/events`]: { get: conversationEvents },
   [`${SESSION}/conversation.json`]: { get: archive("json") },
   [`${SESSION}/conversation.md`]: { get: archive("markdown") },
+  "/v1/projects/{pid}/attachments": { post: upload },
   [`${SESSION}/attachments`]: { post: attach },
   [`${SESSION}/attachments/{id}`]: { get: attachment },
   [`${SESSION}/refresh`]: {

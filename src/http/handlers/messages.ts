@@ -5,7 +5,6 @@ import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../services/actors.ts";
 import { AGENT_NAME_RULE, isAgentName } from "../../domain/sandbox/agent.ts";
-import { MESSAGE_ATTACHMENTS_MAX } from "../../domain/conversation/attachment.ts";
 import {
   attachmentIds,
   isClosed,
@@ -28,6 +27,7 @@ import { Sessions, type Session } from "../../store/ports/sessions/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
 import { noteSteering } from "../callers/steering.ts";
+import { requireFewBytes, requireKnown } from "../steps/sessions/attached-files.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
 import { takesNoMessages } from "../answers/refusals.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
@@ -91,18 +91,12 @@ const checkWish = Effect.fnUntraced(function* (
 /** The named attachments, as parts of the message. */
 const filesOf = Effect.fnUntraced(function* (sessionId: string, ids: readonly string[]) {
   const heads = yield* (yield* Conversations).attachmentHeads(sessionId, ids);
-  const unknown = ids.findIndex((id) => !heads.some((head) => head.id === id));
-  if (unknown !== -1)
-    return yield* badRequest(
-      `attachments.${unknown}`,
-      "must be an attachment of this session; one that no message has is removed after 6 hours",
-    );
-  const bytes = heads.reduce((sum, head) => sum + head.bytes, 0);
-  if (bytes > MESSAGE_ATTACHMENTS_MAX)
-    return yield* badRequest(
-      "attachments",
-      `must have at most ${MESSAGE_ATTACHMENTS_MAX} bytes together, but have ${bytes}`,
-    );
+  yield* requireKnown(
+    ids,
+    heads,
+    "must be an attachment of this session; one that no message has is removed after 6 hours",
+  );
+  yield* requireFewBytes(heads);
   return heads.map(({ id, name, media_type }): FilePart => ({
     type: "file",
     name,

@@ -46,6 +46,7 @@ import { terminalOffer } from "../relay/terminal.ts";
 import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, projectSaves } from "../steps/sessions/saves.ts";
+import { claimUploads, firstMessage, nameOfPrompt } from "../steps/sessions/first-message.ts";
 import { forgetWork, workFrom } from "../steps/sessions/session-from.ts";
 import { stopped } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
@@ -66,6 +67,7 @@ interface Typed {
   readonly agent_name?: string;
   readonly agent_model?: string;
   readonly initial_prompt?: string;
+  readonly attachments?: readonly string[];
   readonly name?: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -91,6 +93,11 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
   const agentModel = wish.agent_model ?? null;
   if (agentModel !== null) yield* checkModelName(agent, "agent_model", agentModel);
   yield* requireModel(project, { commit, agent, agentModel });
+  const { attachments = [], initial_prompt: text = null } = wish;
+  const first =
+    attachments.length === 0
+      ? null
+      : yield* firstMessage(project, { text: text ?? "", attachments, agentName });
   const caller = yield* Caller;
   const { bootTimeoutMs } = yield* Limits;
   const now = yield* Clock.currentTimeMillis;
@@ -100,10 +107,11 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
     accountId: project.accountId,
     baseRef,
     baseCommit: commit,
-    name: wish.name ?? null,
+    name: wish.name ?? (first && nameOfPrompt(first.text)),
     agentName,
     agentModel,
-    initialPrompt: wish.initial_prompt ?? null,
+    initialPrompt: first === null ? text : null,
+    firstMessage: first,
     metadata: wish.metadata ?? {},
     triggerSlug: null,
     createdBy: caller.user.id,
@@ -162,6 +170,7 @@ const begun = Effect.fnUntraced(function* (
     mayWait && session.parentSessionId === undefined
       ? yield* requestFor(session, now)
       : { kind: "session", session, fire: null, projectVersion: null, now };
+  yield* claimUploads(wanted);
   const admission = yield* (yield* Admitter)
     .admit(project.accountId, wanted)
     .pipe(askedFor(row, ({ outcome }: { readonly outcome: string }) => NOT_ADMITTED[outcome] ?? null));

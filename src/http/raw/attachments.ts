@@ -1,5 +1,5 @@
 /**
- * Files that people attach to a session's messages (api.md 3, messages). Raw routes, because a body is any bytes.
+ * Files that people attach to a session's messages, also before the session exists (api.md 3, messages). Raw routes, because a body is any bytes.
  *
  *  F1 A file is only ever served as what it cannot do harm with: a known kind of image is shown, everything else is a
  *     download. No script in it runs.
@@ -22,12 +22,14 @@ import {
   CONVERSATION_KEPT_MAX,
   type Attachment,
 } from "../../store/ports/sessions/conversations.ts";
+import { Uploads, UPLOADS_KEPT_MAX } from "../../store/ports/sessions/uploads.ts";
+import type { Arrived } from "../api/access.ts";
 import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
 import { awaitBody, BodyTime } from "../reading/body.ts";
-import { opened, sessionFor } from "../steps/answers.ts";
+import { opened, projectFor, sessionFor } from "../steps/answers.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
 import { answered, calledWith, endOfAccess } from "./raw-route.ts";
-import { takesNoMessages } from "../answers/refusals.ts";
+import { projectInactive, takesNoMessages } from "../answers/refusals.ts";
 
 /** How long a file may take to arrive. 10 MiB need a line of 0.7 Mbit/s. */
 const ARRIVES_WITHIN = "2 minutes";
@@ -50,34 +52,59 @@ const headOf = ({ id, name, mediaType, sha256, content }: Attachment): Attachmen
   sha256,
 });
 
-/** `POST attachments?name=`: keeps the body. 201 with its record. */
+/** The file in the body. */
+const arrived = Effect.fnUntraced(function* (caller: Arrived, pid: string) {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const name = new URL(request.url, "http://service").searchParams.get("name");
+  if (name === null || name === "") return yield* badRequest("name", "must be the file's name");
+  const end = yield* endOfAccess(caller, pid, "member");
+  yield* Effect.raceFirst(
+    Effect.provideService(awaitBody(request, ATTACHMENT_MAX), BodyTime, ARRIVES_WITHIN),
+    Effect.andThen(end, tokenEnded()),
+  );
+  const content = Buffer.from(yield* Effect.orDie(request.arrayBuffer));
+  if (content.length === 0) return yield* badRequest("", "must have the file's content, but is empty");
+  yield* refuseSecrets(pid, "The file", (value) => content.includes(value));
+  const attachment: Attachment = {
+    id: randomUUID(),
+    name: attachmentName(name),
+    mediaType: mediaTypeOf(request.headers["content-type"] ?? null, content),
+    sha256: createHash("sha256").update(content).digest("hex"),
+    content,
+  };
+  return { attachment, now: yield* Clock.currentTimeMillis };
+});
+
+/** `POST attachments?name=` of a session: keeps the body. 201 with its record. */
 const attach = calledWith("manage_messages", (caller, { pid, sid }) =>
   Effect.gen(function* () {
     const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
     if (!(yield* takesMessages(session.projectId, session.agentName))) return yield* takesNoMessages();
-    const request = yield* HttpServerRequest.HttpServerRequest;
-    const name = new URL(request.url, "http://service").searchParams.get("name");
-    if (name === null || name === "") return yield* badRequest("name", "must be the file's name");
-    const end = yield* endOfAccess(caller, pid, "member");
-    yield* Effect.raceFirst(
-      Effect.provideService(awaitBody(request, ATTACHMENT_MAX), BodyTime, ARRIVES_WITHIN),
-      Effect.andThen(end, tokenEnded()),
-    );
-    const content = Buffer.from(yield* Effect.orDie(request.arrayBuffer));
-    if (content.length === 0) return yield* badRequest("", "must have the file's content, but is empty");
-    yield* refuseSecrets(session.projectId, "The file", (value) => content.includes(value));
+    const { attachment, now } = yield* arrived(caller, pid);
     yield* opened(session.id);
-    const attachment: Attachment = {
-      id: randomUUID(),
-      name: attachmentName(name),
-      mediaType: mediaTypeOf(request.headers["content-type"] ?? null, content),
-      sha256: createHash("sha256").update(content).digest("hex"),
-      content,
-    };
-    const now = yield* Clock.currentTimeMillis;
     const kept = yield* (yield* Conversations).keepAttachment(session.id, { ...attachment, now });
     if (kept === null) return yield* notFound("session");
     if (kept === "full") return yield* conversationFull();
+    return HttpServerResponse.jsonUnsafe(headOf(attachment), { status: 201 });
+  }),
+);
+
+const projectFull = () =>
+  new TooLarge({
+    error: `Files for new sessions may have at most ${UPLOADS_KEPT_MAX} bytes in a project. Wait until those sessions have started.`,
+    code: "uploads_full",
+    details: { limit: UPLOADS_KEPT_MAX },
+  });
+
+/** `POST attachments?name=` of a project: keeps the body for a session that does not exist yet. */
+const upload = calledWith("manage_messages", (caller, { pid }) =>
+  Effect.gen(function* () {
+    const project = yield* projectFor(caller, pid);
+    if (project.status !== "active") return yield* projectInactive(project);
+    const { attachment, now } = yield* arrived(caller, pid);
+    const owner = { projectId: pid, createdBy: caller.user.id };
+    if ((yield* (yield* Uploads).keep({ ...attachment, ...owner, now })) === "full")
+      return yield* projectFull();
     return HttpServerResponse.jsonUnsafe(headOf(attachment), { status: 201 });
   }),
 );
@@ -119,6 +146,7 @@ const read = calledWith("read_project", (caller, { pid, sid }) =>
 const ATTACHMENTS = "/v1/projects/:pid/sessions/:sid/attachments";
 
 export const attachmentRoutes = HttpRouter.addAll([
+  HttpRouter.route("POST", "/v1/projects/:pid/attachments", answered(upload)),
   HttpRouter.route("POST", ATTACHMENTS, answered(attach)),
   HttpRouter.route("GET", `${ATTACHMENTS}/:id`, answered(read)),
 ]);

@@ -143,6 +143,7 @@ export const queuedFireWire = (fire: QueuedFire) => ({
   kind: fire.kind,
   trigger_slug: fire.triggerSlug,
   title: fire.title,
+  files: fire.files,
   person: fire.person,
   position: fire.position,
   queued_at: instant(fire.queuedAt),

@@ -31,6 +31,7 @@ import type { Secrets } from "./projects/secrets.ts";
 import type { SessionLogs } from "./sessions/session-logs.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import type { Transitions } from "./transitions.ts";
+import type { Uploads } from "./sessions/uploads.ts";
 import type { WarmSandboxes } from "./sessions/warm-sandboxes.ts";
 import type { WebhookRefusals } from "./triggers/webhook-refusals.ts";
 
@@ -67,5 +68,6 @@ export type CoreStore =
   | Sessions
   | StoreHealth
   | Transitions
+  | Uploads
   | WarmSandboxes
   | WebhookRefusals;

@@ -37,6 +37,7 @@ import * as Secrets from "./projects/secrets.ts";
 import * as SessionLogs from "./sessions/session-logs.ts";
 import * as Sessions from "./sessions/sessions.ts";
 import * as Transitions from "./events/transitions.ts";
+import * as Uploads from "./sessions/uploads.ts";
 import * as WarmSandboxes from "./sessions/warm-sandboxes.ts";
 import * as WebhookRefusals from "./triggers/webhook-refusals.ts";
 import { DatabasePulse } from "./connection/pulse.ts";
@@ -83,6 +84,7 @@ export const coreStore = Layer.mergeAll(
   SessionLogs.layer,
   Sessions.layer,
   Transitions.layer,
+  Uploads.layer,
   WarmSandboxes.layer,
   WebhookRefusals.layer,
   healthLayer,

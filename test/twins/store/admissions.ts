@@ -33,6 +33,7 @@ const START = sessionMachine.start({});
 const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSession): void => {
   const record: Session = {
     ...session,
+    firstMessage: session.firstMessage ?? null,
     parentSessionId: session.parentSessionId ?? null,
     status: START.snapshot.state,
     fireId,

@@ -12,7 +12,12 @@ const newestFirst = (a: Fire, b: Fire): number => b.receivedAt - a.receivedAt ||
 const promptOf = (tables: TableSet, id: string): string | null => {
   const session = [...tables.sessions.values()].find(({ record }) => record.fireId === id);
   const waiting = tables.queue.find(({ fireId }) => fireId === id);
-  return session?.record.initialPrompt ?? waiting?.session.initialPrompt ?? null;
+  return (
+    session?.record.initialPrompt ??
+    waiting?.session.initialPrompt ??
+    waiting?.session.firstMessage?.text ??
+    null
+  );
 };
 
 const removeRequest = (tables: TableSet, fireId: string): void => {
@@ -116,6 +121,7 @@ export const layer = Layer.effect(
               triggerSlug,
               kind,
               title: session.name ?? session.initialPrompt?.slice(0, TITLE_LENGTH) ?? null,
+              files: session.firstMessage?.attachments.length ?? 0,
               person: kind === "session" ? personOf(tables, session.createdBy) : null,
               queuedAt,
               expiresAt,

@@ -41,6 +41,7 @@ import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import * as Transitions from "./transitions.ts";
 import * as WarmSandboxes from "./warm-sandboxes.ts";
+import * as Uploads from "./uploads.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
 import { Tables } from "./tables.ts";
 
@@ -85,6 +86,7 @@ export const overTables = Layer.mergeAll(
   Sessions.layer,
   Transitions.layer,
   WarmSandboxes.layer,
+  Uploads.layer,
   WebhookRefusals.layer,
   Layer.succeed(StoreHealth)({ ping: Effect.void, state: Effect.succeed({ writes: true, notifies: true }) }),
 );

@@ -86,6 +86,7 @@ const removeAll = (tables: TableSet, projectId: string): void => {
   for (const id of requests) tables.changeRequestOutbox.forget(id);
   drop(tables.remarks, ({ requestId }) => requests.includes(requestId));
   for (const id of requests) tables.reviewers.delete(id);
+  drop(tables.uploads, isOwn);
   const actors = [...dropSessions(tables, projectId), ...requests];
   const builds = drop(tables.environmentBuilds, ({ record }) => isOwn(record));
   for (const id of builds) tables.environmentBuildOutbox.forget(id);

@@ -90,6 +90,14 @@ export interface TokenRow extends Omit<NewToken, "now"> {
   readonly lastUsedAt: number | null;
   readonly revokedAt: number | null;
 }
+export interface UploadRow {
+  readonly projectId: string;
+  readonly createdBy: string;
+  readonly attachment: Attachment;
+  readonly fireId: string | null;
+  readonly expiresAt: number;
+}
+
 export interface ProjectRow {
   readonly record: Project;
   readonly nodeId: string | null;
@@ -281,6 +289,7 @@ export class TableSet {
   refusals: readonly WebhookRefusal[] = [];
   readonly events = new EventTable();
   readonly changeRequests = new Map<string, ChangeRequestRow>();
+  readonly uploads = new Map<string, UploadRow>();
   readonly remarks = new Map<string, Remark>();
   /** By change request. */
   readonly reviewers = new Map<string, readonly Reviewer[]>();

@@ -2,6 +2,7 @@
 import { ACTIVITIES, ACTIVITY_WORDS } from "../../../domain/session/session-activity.ts";
 import type { Answer } from "../../contract.ts";
 import { command } from "../../command.ts";
+import { attached } from "./attached.ts";
 import { eventsOf } from "./event-stream.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
@@ -171,6 +172,7 @@ const create = command({
   options: {
     prompt: { value: "TEXT", about: "The first message to the agent" },
     "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
+    attach: { value: "FILE", many: true, about: "Give the agent a file. May be given up to 10 times" },
     base: { value: "REF", about: "Branch, tag or commit to start from (the default branch)" },
     "from-here": {
       about:
@@ -191,7 +193,7 @@ const create = command({
     "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
   run: async (call) => {
     const { options, input, note, json, write, api, project } = call;
-    const { prompt, "prompt-file": file, agent, model, name } = options;
+    const { prompt, "prompt-file": file, attach, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
     if (options["from-here"] && options.base !== undefined)
@@ -200,11 +202,13 @@ const create = command({
     const base = options["from-here"]
       ? await pushFromHere(api(), { pid, environment: call.environment })
       : options.base;
+    const attachments = await attached({ client: api(), input, option: "--attach" }, { pid }, attach);
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
       params: { pid },
       query: { queue: options["no-queue"] ? "false" : "true" },
       payload: {
         ...(told !== undefined && { initial_prompt: told }),
+        ...(attachments.length > 0 && { attachments }),
         ...(base !== undefined && { base_ref: base }),
         ...(agent !== undefined && { agent_name: agent }),
         ...(model !== undefined && { agent_model: model }),

@@ -352,6 +352,7 @@ export const OPERATION_EXAMPLES: Examples = {
           kind: "webhook",
           trigger_slug: "on-push",
           title: "Review the push",
+          files: 0,
           person: null,
           position: 1,
           queued_at: BEGAN,

@@ -53,6 +53,17 @@ export const attach: RawOperation = {
   },
 };
 
+export const upload: RawOperation = {
+  ...attach,
+  id: "live.upload",
+  summary: "Upload a file for the first message of a session that is started later.",
+  responses: {
+    ...attach.responses,
+    409: refusal("The project is archived or deleted."),
+    413: refusal("The file is larger than 10 MiB, or the project has no room for it."),
+  },
+};
+
 export const attachment: RawOperation = {
   tag: "live",
   id: "live.attachment",

@@ -202,6 +202,12 @@ const CreateSession = Schema.Struct({
   agent_name: Schema.optionalKey(Schema.String),
   agent_model: Schema.optionalKey(Schema.String),
   initial_prompt: Schema.optionalKey(textOfBytes(PROMPT_LIMIT_BYTES)),
+  attachments: Schema.optionalKey(
+    Schema.Array(Uuid).annotate({
+      description:
+        "Files for the agent, at most 10 and 25 MiB together: ids of your uploads to this project. The prompt and the files are then the conversation's first message, which waits with the session at the cap. `initial_prompt` of the session is null. Without a name, the session has the first line of the prompt as its name.",
+    }),
+  ),
   name: Schema.optionalKey(text(200)),
   metadata: Schema.optionalKey(Metadata),
 });

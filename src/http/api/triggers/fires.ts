@@ -67,6 +67,7 @@ const QueueWire = Schema.Struct({
     description:
       "The name of the session to be, else the first 200 characters of its prompt. Null: it has neither yet.",
   }),
+  files: Schema.Finite.annotate({ description: "How many files wait with its prompt." }),
   person: nullable(Schema.Struct({ id: Uuid, name: Schema.String })).annotate({
     description: "Who asked for the session. Null: a trigger fired.",
   }),

@@ -23,6 +23,15 @@ export interface NotedTurn extends LastTurn {
   readonly conversation?: ConversationTurn | null;
 }
 
+/** A first message with files. Its text is no `initialPrompt`. */
+export interface FirstMessage {
+  readonly text: string;
+  /** Ids of uploads. */
+  readonly attachments: readonly string[];
+  /** The name of the person. */
+  readonly author: string;
+}
+
 export interface Session {
   readonly id: string;
   readonly projectId: string;
@@ -34,6 +43,8 @@ export interface Session {
   readonly agentName: string;
   readonly agentModel: string | null;
   readonly initialPrompt: string | null;
+  /** Until its conversation has it. Null or absent: none. */
+  readonly firstMessage?: FirstMessage | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly triggerSlug: string | null;
   readonly fireId: string | null;
@@ -102,6 +113,7 @@ export type NewSession = Pick<
   | "agentName"
   | "agentModel"
   | "initialPrompt"
+  | "firstMessage"
   | "metadata"
   | "triggerSlug"
   | "createdBy"

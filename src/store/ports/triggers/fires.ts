@@ -109,6 +109,8 @@ export interface QueuedFire {
   readonly kind: FireKind;
   /** The name of its session, if it has one, else the beginning of its prompt. Null: it has neither yet. */
   readonly title: string | null;
+  /** How many files wait with it. */
+  readonly files: number;
   /** Who asked for the session. Null: a trigger fired. */
   readonly person: { readonly id: string; readonly name: string } | null;
   readonly position: number;

@@ -12,7 +12,7 @@ export type SessionRow = Omit<Session, "failure"> & {
 export const SESSION_COLUMNS = `
   id, project_id AS "projectId", account_id AS "accountId", status, base_ref AS "baseRef",
   base_commit AS "baseCommit", name, agent_name AS "agentName", agent_model AS "agentModel",
-  initial_prompt AS "initialPrompt", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
+  initial_prompt AS "initialPrompt", first_message AS "firstMessage", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
   parent_session_id AS "parentSessionId", created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved, unsaved,
   restore_saved AS "restoreSaved", restored, last_turn AS "lastTurn", changes,
   state_context ->> 'sandboxId' AS "sandboxId", state_context ->> 'ending' AS ending, boot_deadline_at AS "bootDeadlineAt",

@@ -35,6 +35,7 @@ const sessionRow = ({ session, fireId, now }: PlannedSession) => ({
   agent_name: session.agentName,
   agent_model: session.agentModel,
   initial_prompt: session.initialPrompt,
+  first_message: session.firstMessage ?? null,
   metadata: session.metadata,
   trigger_slug: session.triggerSlug,
   fire_id: fireId,
@@ -48,15 +49,16 @@ const sessionRow = ({ session, fireId, now }: PlannedSession) => ({
 
 const sessionRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession[]) => sql`
   INSERT INTO project_sessions (id, project_id, account_id, status, state_context, base_ref, base_commit, name,
-    agent_name, agent_model, initial_prompt, metadata, trigger_slug, fire_id, created_by, parent_session_id, origin,
+    agent_name, agent_model, initial_prompt, first_message, metadata, trigger_slug, fire_id, created_by, parent_session_id, origin,
     saved, restore_saved, provisioned_at, boot_deadline_at, created_at, updated_at)
   SELECT id, project_id, account_id, ${START.snapshot.state}, ${json(START.snapshot.context)}::jsonb, base_ref,
-    base_commit, name, agent_name, agent_model, initial_prompt, metadata, trigger_slug, fire_id, created_by, parent, origin,
+    base_commit, name, agent_name, agent_model, initial_prompt, first_message, metadata, trigger_slug, fire_id, created_by, parent,
+    origin,
     saved, saved IS NOT NULL, to_timestamp(now / 1000.0), to_timestamp(boot_deadline / 1000.0), to_timestamp(now / 1000.0),
     to_timestamp(now / 1000.0)
   FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(sessions.map(sessionRow))}::jsonb) AS s(
     id uuid, project_id uuid, account_id uuid, base_ref text, base_commit text, name text, agent_name text,
-    agent_model text, initial_prompt text, metadata jsonb, trigger_slug text, fire_id uuid, created_by uuid,
+    agent_model text, initial_prompt text, first_message jsonb, metadata jsonb, trigger_slug text, fire_id uuid, created_by uuid,
     parent uuid, origin text, saved jsonb, boot_deadline bigint, now bigint)`;
 
 /** A session has one first command. */

@@ -171,6 +171,7 @@ const queueOf = (sql: SqlClient.SqlClient): Pick<Fires["Service"], "queue" | "po
       SELECT fire_id AS "fireId", project_id AS "projectId", trigger_slug AS "triggerSlug", kind,
         queued_at AS "queuedAt", expires_at AS "expiresAt", position,
         coalesce(session ->> 'name', left(session ->> 'initialPrompt', ${TITLE_LENGTH}::integer)) AS title,
+        coalesce(jsonb_array_length(session -> 'firstMessage' -> 'attachments'), 0) AS files,
         CASE WHEN kind = 'session' THEN (
           SELECT jsonb_build_object('id', id, 'name', name) FROM users
           WHERE id = (waiting.session ->> 'createdBy')::uuid
@@ -206,7 +207,7 @@ export const layer = Layer.effect(
         sql<{ readonly prompt: string | null }>`
           SELECT initial_prompt AS prompt FROM project_sessions WHERE fire_id = ${id}
           UNION ALL
-          SELECT session ->> 'initialPrompt' FROM fire_queue WHERE fire_id = ${id}`.pipe(
+          SELECT coalesce(session ->> 'initialPrompt', session -> 'firstMessage' ->> 'text') FROM fire_queue WHERE fire_id = ${id}`.pipe(
           Effect.map(([row]) => row?.prompt ?? null),
           stored("fires.prompt"),
         ),
