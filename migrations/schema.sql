@@ -825,6 +825,8 @@ CREATE TABLE project_sessions (
   unsaved jsonb,
   changes jsonb,
   first_message jsonb,
+  archived_at timestamp with time zone,
+  seen_before timestamp with time zone,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),
@@ -922,6 +924,15 @@ CREATE TABLE session_logs (
   CONSTRAINT session_logs_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
 );
 CREATE INDEX session_logs_session_idx ON public.session_logs USING btree (session_id);
+
+CREATE TABLE session_reads (
+  session_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  seen_at timestamp with time zone NOT NULL,
+  CONSTRAINT session_reads_pkey PRIMARY KEY (session_id, user_id),
+  CONSTRAINT session_reads_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
+  CONSTRAINT session_reads_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
 
 CREATE TABLE session_sandboxes (
   id uuid NOT NULL,

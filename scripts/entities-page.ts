@@ -53,6 +53,7 @@ const ABOUT: Readonly<Record<string, string>> = {
     "A session in which its person's own credentials do not work, since another person steered it.",
   previews: "A preview link, then the cookie that it became, as a hash.",
   change_requests: "A change request, its pull request if it has one, and the commits of its merge.",
+  session_reads: "Until when a person has seen a session.",
   uploads: "A file for the first message of a session that does not exist yet.",
   change_request_reviewers: "A person who was asked to review a change request.",
   change_request_remarks:

@@ -20,7 +20,7 @@ export const ROLE_OPTIONS = [
 const NEEDED = {
   viewer: "",
   member:
-    "send-message answer-request start-session start-first-session stop-session restart-session delete-save give-credentials ask-agent rename-session delete-session open-port " +
+    "send-message answer-request start-session start-first-session stop-session restart-session delete-save give-credentials ask-agent rename-session archive-session unarchive-session delete-session open-port " +
     "open-change-request close-change-request review-request edit-request fire replay cancel-fire preview propose-trigger " +
     "sync-project approve-call deny-call build-environment cancel-build",
   owner:

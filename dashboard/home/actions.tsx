@@ -1,6 +1,7 @@
 /** What a person can do with a session without opening it. */
 import type { ReactNode } from "react";
 import { hasEnded, isLive, sessionName } from "../projects/project.js";
+import { ACTIVITIES } from "../ui/activity.tsx";
 import type { Session } from "./sessions.ts";
 
 interface Action {
@@ -29,6 +30,10 @@ export const ActionButton = ({ session, entry, label, className, save }: Action)
   </button>
 );
 
+/** What works or waits for a person cannot be put away. */
+const isAtRest = ({ activity }: Session): boolean =>
+  activity !== "needs_you" && ACTIVITIES[activity].group !== "working";
+
 export const SessionMenu = ({ session }: { readonly session: Session }): ReactNode => {
   const name = sessionName(session);
   return (
@@ -40,6 +45,13 @@ export const SessionMenu = ({ session }: { readonly session: Session }): ReactNo
         {isLive(session.status) && <ActionButton session={session} entry="stop-session" label="Stop" />}
         {hasEnded(session.status) && (
           <ActionButton session={session} entry="restart-session" label="Restart" />
+        )}
+        {isAtRest(session) && (
+          <ActionButton
+            session={session}
+            entry={session.archived ? "unarchive-session" : "archive-session"}
+            label={session.archived ? "Bring back" : "Archive"}
+          />
         )}
         <ActionButton session={session} entry="rename-session" label="Rename" />
         <ActionButton session={session} entry="delete-session" label="Delete" className="danger" />

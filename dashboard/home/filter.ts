@@ -7,6 +7,8 @@ export interface Filter {
   readonly by: string;
   /** A part of the name. */
   readonly search: string;
+  /** "yes": only archived sessions. "": only others. */
+  readonly archived: string;
 }
 
 export const TRIGGERS = "trigger";
@@ -15,12 +17,15 @@ export const readFilter = (query: URLSearchParams): Filter => ({
   project: query.get("project") ?? "",
   by: query.get("by") ?? "",
   search: query.get("search") ?? "",
+  archived: query.get("archived") === "yes" ? "yes" : "",
 });
 
-export const isNarrowed = ({ project, by, search }: Filter): boolean => project + by + search !== "";
+export const isNarrowed = ({ project, by, search, archived }: Filter): boolean =>
+  project + by + search + archived !== "";
 
 /** The parameters of a list that it becomes, besides the project. */
-export const listParameters = ({ by, search }: Filter) => ({
+export const listParameters = ({ by, search, archived }: Filter) => ({
+  archived: archived === "" ? ("false" as const) : ("true" as const),
   ...(by === TRIGGERS && { started_by: "trigger" as const }),
   ...(by !== "" && by !== TRIGGERS && { started_by: "person" as const, created_by: by }),
   ...(search !== "" && { search }),
@@ -28,9 +33,10 @@ export const listParameters = ({ by, search }: Filter) => ({
 
 /** Whether a request that waits for a free session is in the list. */
 export const hasQueued = (
-  { project, by, search }: Filter,
+  { project, by, search, archived }: Filter,
   queued: { readonly project_id: string; readonly title: string | null },
 ): boolean =>
+  archived === "" &&
   by !== TRIGGERS &&
   (project === "" || queued.project_id === project) &&
   (queued.title ?? "").toLowerCase().includes(search.toLowerCase());

@@ -29,6 +29,13 @@ const Fields = ({ filter, projects, reader }: Narrowing) => (
       value={filter.by}
       options={[...(reader === null ? [] : [[reader, "Me"] as const]), [TRIGGERS, "Triggers"]]}
     />
+    <Pick
+      name="archived"
+      label="Show"
+      all="Current sessions"
+      value={filter.archived}
+      options={[["yes", "Archived sessions"]]}
+    />
     <label className="pick">
       Name
       <input

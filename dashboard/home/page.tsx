@@ -19,7 +19,7 @@ import { useNarrowing } from "./narrowing.tsx";
 import { useStartable } from "./rights.ts";
 import { type Queued, QueuedRow, queueQuery, useQueued } from "./queued.tsx";
 import { SessionRow } from "./row.tsx";
-import { byUrgency, GROUPS, groupQuery, type Session } from "./sessions.ts";
+import { byUrgency, groupQuery, groupsIn, type Session } from "./sessions.ts";
 
 type Me = Answer<"GET /v1/me">;
 type Project = Answer<"GET /v1/projects">["projects"][number];
@@ -57,6 +57,8 @@ const QueuedRuns = ({ account, requests }: Pick<Me, "account"> & { readonly requ
 interface Group {
   readonly group: ActivityGroup;
   readonly sessions: readonly Session[];
+  /** Whether it has archived sessions, of all groups. */
+  readonly isArchive: boolean;
   readonly list: Parameters<typeof More>[0]["list"];
   readonly projects: readonly Project[];
   /** Sessions that wait for a free one, in the order in which they start. */
@@ -70,10 +72,10 @@ interface Group {
 const nameIn = (projects: readonly Project[], { project_id: of }: { readonly project_id: string }) =>
   projects.find(({ id }) => id === of)?.name;
 
-const GroupSection = ({ group, sessions, queued, list, projects, aside, children }: Group) => (
+const GroupSection = ({ group, isArchive, sessions, queued, list, projects, aside, children }: Group) => (
   <section className="group-of-sessions" aria-labelledby={`group-${group}`}>
     <header>
-      <h2 id={`group-${group}`}>{ACTIVITIES[group].word}</h2>
+      <h2 id={`group-${group}`}>{isArchive ? "Archived" : ACTIVITIES[group].word}</h2>
       {aside}
     </header>
     {sessions.length + queued.length > 0 && (
@@ -98,7 +100,7 @@ const useGroups = (filter: Filter) => {
     ready_for_review: useInfiniteQuery(groupQuery("ready_for_review", filter)),
     done: useInfiniteQuery(groupQuery("done", filter)),
   };
-  return GROUPS.map((group) => ({
+  return groupsIn(filter).map((group) => ({
     group,
     list: lists[group],
     sessions: lists[group].data?.pages.flatMap((page) => page.sessions) ?? [],
@@ -141,6 +143,7 @@ const Sessions = ({ projects, me, canStart }: SessionsParts) => {
         <GroupSection
           key={group}
           group={group}
+          isArchive={filter.archived !== ""}
           sessions={sessions}
           list={list}
           projects={projects}
@@ -187,7 +190,7 @@ export const pages = {
       await Promise.all([
         queries.query(projectsQuery),
         queries.query(queueQuery),
-        ...GROUPS.map((group) => queries.infiniteQuery(groupQuery(group, filter))),
+        ...groupsIn(filter).map((group) => queries.infiniteQuery(groupQuery(group, filter))),
       ]);
     },
     title: () => "Home",

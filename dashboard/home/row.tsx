@@ -132,6 +132,11 @@ export const SessionRow = ({ session, project }: RowParts) => {
         <ActivityIcon activity={session.activity} />
         <span className="row-main">
           <a className="cover" href={projectLink(session.project_id, `/sessions/${session.id}`)} title={name}>
+            {session.unread && (
+              <span className="unread">
+                <span className="unseen">New: </span>
+              </span>
+            )}
             {name}
           </a>
           <Line session={session} />

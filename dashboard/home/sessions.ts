@@ -28,13 +28,18 @@ const FIRST_SHOWN: Readonly<Record<ActivityGroup, number>> = {
 };
 const MORE_SHOWN = 25;
 
+/** Archived sessions are one list, in the place of the last group. */
+export const groupsIn = ({ archived }: Pick<Filter, "archived">): readonly ActivityGroup[] =>
+  archived === "" ? GROUPS : ["done"];
+
 /** A group's sessions, newest first. */
 export const groupQuery = (group: ActivityGroup, filter: Filter) =>
   infiniteQueryOptions({
+    enabled: groupsIn(filter).includes(group),
     queryKey: ["sessions", group, filter],
     queryFn: ({ pageParam: cursor }) => {
       const query = {
-        activity: activitiesIn(group),
+        ...(filter.archived === "" && { activity: activitiesIn(group) }),
         limit: cursor === null ? FIRST_SHOWN[group] : MORE_SHOWN,
         ...listParameters(filter),
         ...(cursor !== null && { cursor }),

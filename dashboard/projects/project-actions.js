@@ -135,6 +135,16 @@ export const PROJECT_ACTIONS = {
     page.refresh();
   },
 
+  "archive-session": async ({ project = "", session = "", title = "" }, page) => {
+    await patch(`${projectPath(project)}/sessions/${session}`, { archived: true });
+    page.notice(`${title} was archived. Its next turn brings it back.`);
+  },
+
+  "unarchive-session": async ({ project = "", session = "", title = "" }, page) => {
+    await patch(`${projectPath(project)}/sessions/${session}`, { archived: false });
+    page.notice(`${title} is among the current sessions again.`);
+  },
+
   "delete-session": async ({ project = "", session = "", title = "", stay = "" }, page) => {
     const sure = await ask({
       title: `Delete ${title}?`,

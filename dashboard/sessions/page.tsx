@@ -1,6 +1,7 @@
 /** One session: left its conversation, right its changes, files, terminal, previews, log and details. */
-import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
+import { request } from "../api/client.ts";
 import { projectPath, sessionName } from "../projects/project.js";
 import { lackedRole, mayOpenTerminal } from "../frame/roles.js";
 import { ACTIVITIES } from "../ui/activity.tsx";
@@ -88,6 +89,21 @@ const countOf = (tab: Tab, following: Following): number => {
   return tab === "preview" ? following.ports.now().length : 0;
 };
 
+/** What an open page shows is seen, also what happens meanwhile. A hidden page shows nothing. */
+const useSeen = ({ project_id: pid, id: sid, last_turn: last, failure, waits_for: wait }: Session): void => {
+  const news = `${last?.at} ${failure?.at} ${wait?.kind}`;
+  useEffect(() => {
+    const see = (): void => {
+      if (document.visibilityState === "hidden") return;
+      // Without it, the list says that there is news.
+      request("POST /v1/projects/:pid/sessions/:sid/seen", { params: { pid, sid } }).catch(() => undefined);
+    };
+    see();
+    document.addEventListener("visibilitychange", see);
+    return () => document.removeEventListener("visibilitychange", see);
+  }, [pid, sid, news]);
+};
+
 interface Shown {
   readonly data: SessionData;
   readonly me: { readonly user: { readonly id: string; readonly name: string } } | null;
@@ -106,6 +122,7 @@ const SessionPage = ({ data, me, following }: Shown) => {
     // The boot is shown as it happens, and its steps are in the log.
     following.log.want(place.tab === "log" || place.tab === "details" || isStarting(session));
   });
+  useSeen(session);
   const parts: readonly Part[] =
     following === null
       ? []

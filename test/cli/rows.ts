@@ -151,6 +151,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: ([sid = ""]) => `/sessions/${sid}/machine?limit=2`,
     refused: [[NOWHERE], 4, notFound("Session")],
   },
+  "sessions archive": {
+    args: async () => [await world.stoppedSession()],
+    human: new RegExp(`^${ID} archived\n$`),
+    json: { archived: true },
+    refused: [[NOWHERE], 4, notFound("Session")],
+  },
   "sessions create": {
     args: () => ["--prompt", "Begin", "--name", "by the table", "--base", "main"],
     human: new RegExp(`^${ID} provisioning\n$`),

@@ -20,7 +20,7 @@ import { type Check } from "./store-fixture.ts";
 import { asked } from "../support/world/approvals.ts";
 import { converse, report } from "../support/world/conversations.ts";
 import { admitOne, tellSession, wish } from "../support/world/sessions.ts";
-import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
+import { addPerson, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 /** A session that is made so many seconds after noon. */
 const made = Effect.fnUntraced(function* (world: World, second: number, fields: Partial<NewSession>) {
@@ -68,6 +68,45 @@ const turn = (state: "requires_action" | "running") => ({ turn: { state, waiting
 
 export const checkSessionLists = (check: Check): void => {
   describe("a list of sessions", () => {
+    check(
+      "have archived sessions or others, and one that failed since is not archived",
+      Effect.gen(function* () {
+        const { world, find } = yield* fiveSessions;
+        const { list, rename } = yield* Sessions;
+        const { items } = yield* list(world.projectId, whole);
+        const away = (label: string, archivedAt: number | null) =>
+          rename(items.find(({ name, triggerSlug }) => label === (name ?? triggerSlug))?.id ?? "", {
+            archivedAt,
+            now: NOON,
+          });
+        yield* away("old_name", NOON + 60_000);
+        yield* away("nightly", NOON - 60_000);
+        // It starts, and cannot be put away.
+        yield* away("on-push", NOON + 60_000);
+        expect(yield* find({ archived: true })).toEqual(["old_name"]);
+        expect(yield* find({ archived: false })).toHaveLength(4);
+        yield* away("old_name", null);
+        expect(yield* find({ archived: true })).toEqual([]);
+      }),
+    );
+
+    check(
+      "say until when their reader has seen each session",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const id = yield* made(world, 1, { name: "one" });
+        const { list, see } = yield* Sessions;
+        const seen = (reader?: string) =>
+          Effect.map(list(world.projectId, { ...whole, reader }), (page) => page.items[0]?.seenAt);
+        // Before she came, nothing is news to her.
+        expect([yield* seen(), yield* seen(world.userId)]).toEqual([null, NOON]);
+        yield* see(id, { userId: world.userId, at: NOON + 5000 });
+        yield* see(id, { userId: world.userId, at: NOON + 2000 });
+        expect(yield* seen(world.userId)).toBe(NOON + 5000);
+        expect(yield* seen(yield* addPerson(world))).toBe(NOON);
+      }),
+    );
+
     check(
       "is narrowed by status, by the trigger, and by who started them",
       Effect.gen(function* () {

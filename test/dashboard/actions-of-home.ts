@@ -48,6 +48,17 @@ const CALL = `POST ${API}/approvals/01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11`;
 export const HOME_ACTIONS: readonly Action[] = [
   {
     ...at,
+    name: "archives a session",
+    change: withFirst(() => ({ name: "Greet", status: "stopped", activity: "asleep" })),
+    does: async ({ press }) => {
+      await press("Actions for Greet");
+      await press("Archive");
+    },
+    writes: `PATCH ${API}/sessions/${SESSION_ID} {"archived":true}`,
+    tells: "Greet was archived. Its next turn brings it back.",
+  },
+  {
+    ...at,
     name: "starts a session",
     does: async ({ write, press }) => {
       await write("What should the agent do?", "Fix the tests.");

@@ -26,6 +26,8 @@ export const withRow = (session: Json, changes: readonly Json[]): Json => {
     change_request: change,
     changes: null,
     last_sentence: null,
+    archived: false,
+    unread: false,
     person: session["trigger_slug"] === null ? { id: session["created_by"], name: "Mona" } : null,
     ...session,
   };

@@ -5,10 +5,11 @@ import { hasQueued, isNarrowed, listParameters, readFilter } from "../../dashboa
 const of = (query: string) => readFilter(new URLSearchParams(query));
 
 test.each([
-  ["", false, {}],
-  ["project=p", true, {}],
-  ["by=trigger", true, { started_by: "trigger" }],
-  ["by=u&search=greet", true, { started_by: "person", created_by: "u", search: "greet" }],
+  ["", false, { archived: "false" }],
+  ["archived=yes", true, { archived: "true" }],
+  ["project=p", true, { archived: "false" }],
+  ["by=trigger", true, { archived: "false", started_by: "trigger" }],
+  ["by=u&search=greet", true, { archived: "false", started_by: "person", created_by: "u", search: "greet" }],
 ])("the address's query %j", (query, narrowed, parameters) => {
   expect(isNarrowed(of(query))).toBe(narrowed);
   expect(listParameters(of(query))).toEqual(parameters);
@@ -21,6 +22,7 @@ describe("a request that waits for a free session", () => {
     ["project=p&search=german", true],
     ["project=q", false],
     ["search=french", false],
+    ["archived=yes", false],
     ["by=trigger", false],
   ])("is in the list with %j: %j", (query, isThere) => {
     expect(hasQueued(of(query), waiting)).toBe(isThere);

@@ -51,6 +51,7 @@ const withEach = (world: World): void => {
     { name: long, pending_approvals: 1, trigger_slug: "triage-of-issues" },
     {
       name: "Fix the nightly build",
+      unread: true,
       status: "failed",
       failure: {
         code: "model_key",
@@ -201,6 +202,14 @@ export const STATES_OF_HOME: readonly State[] = [
       await page.getByLabel("What should the agent do?").fill("Say good day.");
       await page.keyboard.press("Control+Enter");
       await page.getByRole("alert").getByText("All 50 sessions").waitFor();
+    },
+  },
+  {
+    name: "home-put-away",
+    hash: "#/?archived=yes",
+    shows: ".session",
+    change: (world) => {
+      world.sessions = world.sessions.map((one) => ({ ...one, archived: true }));
     },
   },
   { name: "home-archived", hash: "#/", shows: ".session", change: withProject({ status: "archived" }) },

@@ -167,6 +167,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: inSession("/conversation.md"),
       answers: [200],
     },
+    "POST /v1/projects/:pid/sessions/:sid/seen": { target: inSession("/seen"), answers: [204] },
     "POST /v1/projects/:pid/sessions/:sid/messages": {
       target: inSession("/messages"),
       body: () => ({ id: randomUUID(), text: "Go on." }),

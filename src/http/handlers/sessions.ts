@@ -16,6 +16,7 @@ import { AGENT_NAME_RULE, DEFAULT_AGENT, isAgentName } from "../../domain/sandbo
 import type { Saved } from "../../domain/save/saved.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation/conversation.ts";
+import { isArchived, isUnread, newsAt } from "../../domain/session/session-news.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
 import type { SessionStatus } from "../../domain/session/session.ts";
 import type { RequestWish, SessionWish } from "../../store/ports/triggers/admissions.ts";
@@ -191,6 +192,8 @@ const shownWire = (session: ShownSession) => ({
   last_sentence: session.conversation?.lastSentence ?? null,
   changes: changesWire(session),
   change_request: changeRequestWire(session),
+  archived: isArchived(session),
+  unread: isUnread(session, session.seenAt ?? null),
   // A trigger acts for the person who manages it, who did not begin the session.
   person: session.triggerSlug === null ? { id: session.createdBy, name: session.creatorName } : null,
 });
@@ -234,17 +237,43 @@ export const remove = Effect.fnUntraced(function* (params: SessionPath) {
   );
 });
 
+/** The clock of a sandbox may be ahead. What a person has seen is no news to her all the same. */
+const seenUntil = Effect.fnUntraced(function* ({ id }: Session | ShownSession) {
+  const now = yield* Clock.currentTimeMillis;
+  const shown = yield* (yield* Sessions).shown(id);
+  return shown === null ? now : Math.max(now, newsAt(shown));
+});
+
+/** Whoever reads the list for a person, such as her agent, has not seen the session for her. */
+const see = Effect.fnUntraced(function* (params: SessionPath) {
+  const caller = yield* Caller;
+  const session = yield* sessionFor(caller, params);
+  if (caller.origin !== "user") return;
+  const seen = { userId: caller.user.id, at: yield* seenUntil(session) };
+  yield* (yield* Sessions).see(session.id, seen);
+});
+
 export const update = Effect.fnUntraced(function* (
   params: SessionPath,
-  change: { readonly name?: string; readonly metadata?: Readonly<Record<string, unknown>> },
+  change: {
+    readonly name?: string;
+    readonly metadata?: Readonly<Record<string, unknown>>;
+    readonly archived?: boolean;
+  },
 ) {
   const session = yield* sessionFor(yield* Caller, params);
   const now = yield* Clock.currentTimeMillis;
   const sessions = yield* Sessions;
-  const renamed = sessions.rename(session.id, { ...change, now }).pipe(
+  const { archived, ...texts } = change;
+  const archivedAt = archived === true ? yield* seenUntil(session) : null;
+  const wish = { ...texts, ...(archived !== undefined && { archivedAt }), now };
+  const renamed = sessions.rename(session.id, wish).pipe(
     auditedChange({
       target: session.id,
-      read: Effect.map(sessions.get(session.id), (found) => found && { name: found.name }),
+      read: Effect.map(
+        sessions.get(session.id),
+        (found) => found && { name: found.name, archived: (found.archivedAt ?? null) !== null },
+      ),
       say: (changes) => {
         const row = { action: "session.updated", target: session.id, changes } as const;
         // Metadata are a program's own texts, and not on record.
@@ -265,12 +294,17 @@ interface ListQuery {
   readonly started_by?: "person" | "trigger";
   readonly created_by?: string;
   readonly parent_session_id?: string;
+  readonly archived?: "true" | "false";
   readonly search?: string;
 }
 
 /** @param mayApprove whether the caller may approve calls: see SessionFilter */
-const listRequest = ({ activity, ...query }: ListQuery, mayApprove: boolean): SessionRequest => ({
+const listRequest = (
+  { activity, ...query }: ListQuery,
+  { mayApprove, reader }: { readonly mayApprove: boolean; readonly reader: string },
+): SessionRequest => ({
   ...pageRequest(query),
+  reader,
   status: query.status ?? null,
   ...(activity !== undefined && {
     activities: ACTIVITIES.filter((each) => activity.split(",").includes(each)),
@@ -281,6 +315,7 @@ const listRequest = ({ activity, ...query }: ListQuery, mayApprove: boolean): Se
   startedBy: query.started_by,
   createdBy: query.created_by,
   parentSessionId: query.parent_session_id,
+  ...(query.archived !== undefined && { archived: query.archived === "true" }),
   search: query.search,
 });
 
@@ -296,6 +331,21 @@ const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
     next_cursor: nextCursor,
   });
 
+const listAll = Effect.fnUntraced(function* (query: ListQuery) {
+  const caller = yield* Caller;
+  const { accountId, projectId } = caller;
+  const sessions = yield* Sessions;
+  const request = listRequest(query, {
+    mayApprove: lackOf(caller, "approve_call") === null,
+    reader: caller.user.id,
+  });
+  const page =
+    projectId === null
+      ? sessions.listOf({ accountId, userId: listReader(caller) }, request)
+      : sessions.list(projectId, request);
+  return pageAnswer(yield* page);
+});
+
 export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup), "sessions", (handlers) =>
   handlers
     .handle("create", ({ params, payload, query }) =>
@@ -310,26 +360,15 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
         Effect.gen(function* () {
           const caller = yield* Caller;
           yield* requireProject(caller, params.pid);
-          const request = listRequest(query, mayHere(caller, "approve_call"));
+          const request = listRequest(query, {
+            mayApprove: mayHere(caller, "approve_call"),
+            reader: caller.user.id,
+          });
           return pageAnswer(yield* (yield* Sessions).list(params.pid, request));
         }),
       ),
     )
-    .handle("listAll", ({ query }) =>
-      answering(
-        Effect.gen(function* () {
-          const caller = yield* Caller;
-          const { accountId, projectId } = caller;
-          const sessions = yield* Sessions;
-          const request = listRequest(query, lackOf(caller, "approve_call") === null);
-          const page =
-            projectId === null
-              ? sessions.listOf({ accountId, userId: listReader(caller) }, request)
-              : sessions.list(projectId, request);
-          return pageAnswer(yield* page);
-        }),
-      ),
-    )
+    .handle("listAll", ({ query }) => answering(listAll(query)))
     .handle("get", ({ params }) =>
       answering(
         Effect.gen(function* () {
@@ -339,6 +378,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
       ),
     )
     .handle("update", ({ params, payload }) => answering(update(params, payload)))
+    .handle("see", ({ params }) => answering(see(params)))
     .handle("stop", ({ params, payload }) =>
       answering(Effect.flatMap(stopped(params, payload ?? {}), ({ id }) => reread(id))),
     )

@@ -4,6 +4,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isSafe } from "../../../src/domain/save/saved.ts";
+import { isArchived } from "../../../src/domain/session/session-news.ts";
 import { sessionActivity } from "../../../src/domain/session/session-activity.ts";
 import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
 import { isLive } from "../../../src/domain/session/session.ts";
@@ -127,7 +128,8 @@ const isApprovable = (tables: TableSet, { id, projectId }: Session, filter: List
 
 /** Whether the filter wants the session. */
 const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean => {
-  const { status, turn, activities, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
+  const { status, turn, activities, archived, triggerSlug, startedBy, createdBy, parentSessionId, search } =
+    filter;
   const state = tables.conversations.get(record.id)?.conversation.turn.state ?? "idle";
   return (
     (status === null || record.status === status) &&
@@ -135,6 +137,7 @@ const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean =>
       (state === turn && isLive(record.status)) ||
       (turn === "requires_action" && (record.unsaved !== null || isApprovable(tables, record, filter)))) &&
     (activities === undefined || activities.includes(sessionActivity(shownIn(tables, record)))) &&
+    (archived === undefined || archived === isArchived(shownIn(tables, record))) &&
     (triggerSlug === undefined || record.triggerSlug === triggerSlug) &&
     (startedBy === undefined || (record.triggerSlug === null) === (startedBy === "person")) &&
     (createdBy === undefined || record.createdBy === createdBy) &&
@@ -212,12 +215,17 @@ interface Scope {
   readonly approves: (projectId: string) => boolean;
 }
 
+const seenBy = (tables: TableSet, id: string, reader: string | undefined): number | null =>
+  reader === undefined
+    ? null
+    : Math.max(tables.reads.get(`${id} ${reader}`) ?? 0, tables.users.get(reader)?.createdAt ?? 0);
+
 const list = Effect.fnUntraced(function* (
   tables: TableSet,
   { isInScope, approves }: Scope,
   request: SessionRequest,
 ) {
-  const { limit, cursor, lookedAt = SESSIONS_LOOKED_AT } = request;
+  const { limit, cursor, reader, lookedAt = SESSIONS_LOOKED_AT } = request;
   const reach = filterReach(request);
   const all = [...tables.sessions.values()]
     .map(({ record }) => record)
@@ -230,7 +238,9 @@ const list = Effect.fnUntraced(function* (
   const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
   const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));
   const page = cutPage(
-    found.map((record) => shownIn(tables, record)),
+    found.map((record) =>
+      Object.assign(shownIn(tables, record), { seenAt: seenBy(tables, record.id, reader) }),
+    ),
     limit,
     positionIn,
   );
@@ -241,10 +251,12 @@ const list = Effect.fnUntraced(function* (
 });
 
 const isUnfiltered = (filter: SessionFilter): boolean => {
-  const { status, turn, activities, triggerSlug, startedBy, createdBy, search } = filter;
+  const { status, turn, activities, archived, triggerSlug, startedBy, createdBy, search } = filter;
   return (
     status === null &&
-    [turn, activities, triggerSlug, startedBy, createdBy, search].every((wanted) => wanted === undefined)
+    [turn, activities, archived, triggerSlug, startedBy, createdBy, search].every(
+      (wanted) => wanted === undefined,
+    )
   );
 };
 
@@ -275,13 +287,19 @@ export const layer = Layer.effect(
     liveChildren: (id) => Effect.sync(() => liveChildrenOf(tables, id)),
     anyIn: (projectId) =>
       Effect.sync(() => [...tables.sessions.values()].some(({ record }) => record.projectId === projectId)),
-    rename: (id, { name, metadata, now }) =>
+    see: (id, { userId, at }) =>
+      Effect.sync(() => {
+        const key = `${id} ${userId}`;
+        tables.reads.set(key, Math.max(tables.reads.get(key) ?? 0, at));
+      }),
+    rename: (id, { name, metadata, archivedAt, now }) =>
       Effect.sync(() => {
         if (tables.sessions.get(id)?.record.deletedAt !== null) return null;
         return edit(tables, id, (record) => ({
           ...record,
           name: name ?? record.name,
           metadata: metadata ?? record.metadata,
+          archivedAt: archivedAt === undefined ? (record.archivedAt ?? null) : archivedAt,
           updatedAt: now,
         }));
       }),

@@ -289,6 +289,8 @@ export class TableSet {
   refusals: readonly WebhookRefusal[] = [];
   readonly events = new EventTable();
   readonly changeRequests = new Map<string, ChangeRequestRow>();
+  /** Until when a person has seen a session, by `<session> <person>`. */
+  readonly reads = new Map<string, number>();
   readonly uploads = new Map<string, UploadRow>();
   readonly remarks = new Map<string, Remark>();
   /** By change request. */

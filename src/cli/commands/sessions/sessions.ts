@@ -114,6 +114,7 @@ const list = command({
       about: `Only those with one of these, between commas: ${ACTIVITIES.join(", ")}`,
     },
     waiting: { about: "Only those that need you: the same as --activity needs_you" },
+    archived: { about: "Only archived ones" },
     parent: { value: "SESSION", about: "Only those that the agent of this session started" },
     ...pageOptions,
   },
@@ -126,6 +127,7 @@ const list = command({
         ...page(options),
         ...(status !== undefined && { status }),
         ...(activity !== undefined && { activity }),
+        ...(options.archived && { archived: "true" as const }),
         ...(options.parent !== undefined && { parent_session_id: sessionId(options.parent) }),
       },
     });
@@ -225,6 +227,24 @@ const create = command({
     const sid = isQueued(value) ? await untilStarted(api(), { pid, queued: value }, note) : value.id;
     if (isQueued(value)) tellPage(sid);
     return await follow(call, { pid, sid });
+  },
+});
+
+const archive = command({
+  name: "sessions archive",
+  about: "Put a session away. Its next turn brings it back",
+  takes: ["SESSION"],
+  inProject: true,
+  options: { undo: { about: "Bring it back" } },
+  notes:
+    "`sessions list --archived` has archived sessions. One that works or waits for a person is not put away.",
+  run: async ({ given, options, api, project }) => {
+    const { value, text } = await api().call("PATCH /v1/projects/:pid/sessions/:sid", {
+      params: { pid: await project(), sid: sessionId(given.SESSION) },
+      payload: { archived: !options.undo },
+    });
+    const words = value.archived ? "archived" : `not archived: ${activityWord(value)}`;
+    return { json: text, text: `${value.id} ${options.undo ? "is not archived" : words}` };
   },
 });
 
@@ -333,6 +353,7 @@ export const sessionCommands = [
   giveCredentials,
   answer,
   stop,
+  archive,
   restart,
   agents,
   ...saveCommands,

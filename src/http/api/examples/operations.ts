@@ -207,6 +207,7 @@ export const OPERATION_EXAMPLES: Examples = {
       default_model: "anthropic/claude-sonnet-4-5",
     },
   },
+  "sessions.see": { summary: "Say that you have seen what the session has to say." },
   "sessions.update": {
     summary: "Change a session's name or metadata.",
     request: { name: "Fix the checkout", metadata: { ticket: "SHOP-12" } },

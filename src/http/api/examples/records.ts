@@ -127,6 +127,8 @@ export const session = {
   changes: null,
   change_request: null,
   person: { id: USER, name: "admin" },
+  archived: false,
+  unread: false,
   last_turn: null,
   turn: { state: "idle", since: BEGAN, waiting_for: null },
   usage: NO_USAGE,

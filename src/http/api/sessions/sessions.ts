@@ -125,6 +125,14 @@ export const SessionWire = Schema.Struct({
   person: nullable(Schema.Struct({ id: Uuid, name: Schema.String })).annotate({
     description: "Who began it. Null: a trigger did.",
   }),
+  archived: Schema.Boolean.annotate({
+    description:
+      "A person put it away. It comes back with its next turn. Never while it works or waits for a person.",
+  }),
+  unread: Schema.Boolean.annotate({
+    description:
+      "In a list: whether a turn has ended, it failed, or it began to wait for a person since the caller last looked at it.",
+  }),
   created_at: Instant,
   updated_at: Instant,
   running_at: nullable(Instant),
@@ -254,6 +262,7 @@ const RestartSession = Schema.Struct({ restore_saved: restoreSaved });
 const PatchSession = Schema.Struct({
   name: Schema.optionalKey(text(200)),
   metadata: Schema.optionalKey(Metadata),
+  archived: Schema.optionalKey(Schema.Boolean),
 });
 
 /** The activities of a list, as names between commas. */
@@ -283,6 +292,9 @@ const listQuery = {
   trigger: Schema.optionalKey(text(64).annotate({ description: "The slug of the trigger that started it." })),
   started_by: Schema.optionalKey(Schema.Literals(["person", "trigger"])),
   created_by: Schema.optionalKey(Uuid),
+  archived: Schema.optionalKey(Schema.Literals(["true", "false"])).annotate({
+    description: "Only archived sessions, or only others. Absent: both.",
+  }),
   parent_session_id: Schema.optionalKey(
     Uuid.annotate({ description: "Sessions that the agent of this session started." }),
   ),
@@ -370,6 +382,11 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: SessionWire,
       error: NotFound,
     }).annotate(Access, "name_session"),
+    HttpApiEndpoint.post("see", "/:sid/seen", {
+      params: sessionParams,
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("stop", "/:sid/stop", {
       params: sessionParams,
       // Without a body, nothing is wished.

@@ -78,6 +78,8 @@ export interface Session {
   readonly updatedAt: number;
   readonly runningAt: number | null;
   readonly stoppedAt: number | null;
+  /** When a person put it away (session-news.ts B2). Null or absent: never, or it was brought back. */
+  readonly archivedAt?: number | null;
   /** Deleted sessions appear in no list and answer as unknown (api.md 3 DELETE). Their branch stays. */
   readonly deletedAt: number | null;
 }
@@ -98,6 +100,8 @@ export interface ShownSession extends Session {
     | null;
   /** The name of `createdBy`. */
   readonly creatorName: string;
+  /** Until when the reader of a list has seen it. Null or absent: no reader is known. */
+  readonly seenAt?: number | null;
 }
 
 /** The fields that admission inserts. Status, version and first command come from the session machine's start. */
@@ -174,6 +178,8 @@ export interface SessionFilter {
   /** Whether a person or a trigger started it. */
   readonly startedBy?: "person" | "trigger" | undefined;
   readonly createdBy?: string | undefined;
+  /** Whether it is archived. Absent: either. */
+  readonly archived?: boolean | undefined;
   /** Those that the agent of this session started. */
   readonly parentSessionId?: string | undefined;
   /**
@@ -187,7 +193,12 @@ export interface SessionFilter {
  * @property lookedAt how many sessions are looked at, or SESSIONS_LOOKED_AT. A page that ends there has a cursor, and may
  * have fewer items than its limit.
  */
-export type SessionRequest = PageRequest & SessionFilter & { readonly lookedAt?: number };
+export type SessionRequest = PageRequest &
+  SessionFilter & {
+    readonly lookedAt?: number;
+    /** The id of the person who reads, for `seenAt`. */
+    readonly reader?: string | undefined;
+  };
 
 export class Sessions extends Context.Service<
   Sessions,
@@ -211,9 +222,13 @@ export class Sessions extends Context.Service<
       change: {
         readonly name?: string;
         readonly metadata?: Readonly<Record<string, unknown>>;
+        /** When it was put away. Null: it is brought back. Absent: as it is. */
+        readonly archivedAt?: number | null;
         readonly now: number;
       },
     ) => Stored<Session | null>;
+    /** Notes that a person has seen the session up to an instant. An earlier one changes nothing. */
+    readonly see: (id: string, by: { readonly userId: string; readonly at: number }) => Stored<void>;
     /** Records that the agent runtime accepted the initial prompt (api.md 7: exactly once per session). Idempotent. */
     readonly acceptBootstrap: (id: string, now: number) => Stored<void>;
     /** Records what a sandbox brought back, if it is still the session's. Idempotent. */

@@ -1,6 +1,7 @@
 /** Rows of project_sessions as records, alone and with the state of their conversation. */
 import type { Failure } from "../../../domain/session/failure.ts";
 import type { Activity } from "../../../domain/session/session-activity.ts";
+import { AT_REST } from "../../../domain/session/session-news.ts";
 import type { Conversation, ConversationRowState } from "../../ports/sessions/conversations.ts";
 import type { Session, ShownSession } from "../../ports/sessions/sessions.ts";
 
@@ -17,7 +18,7 @@ export const SESSION_COLUMNS = `
   restore_saved AS "restoreSaved", restored, last_turn AS "lastTurn", changes,
   state_context ->> 'sandboxId' AS "sandboxId", state_context ->> 'ending' AS ending, boot_deadline_at AS "bootDeadlineAt",
   bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
-  running_at AS "runningAt", stopped_at AS "stoppedAt", deleted_at AS "deletedAt"`;
+  running_at AS "runningAt", stopped_at AS "stoppedAt", archived_at AS "archivedAt", deleted_at AS "deletedAt"`;
 
 const failureOf = ({ failure, failedAt }: Pick<SessionRow, "failure" | "failedAt">): Session["failure"] =>
   failure === null || failedAt === null ? null : { ...failure, at: failedAt };
@@ -49,7 +50,7 @@ interface WaitingCalls {
 
 export type ShownRow = SessionRow &
   StateRow &
-  Pick<ShownSession, "changeRequest" | "creatorName"> & { readonly waitingCalls: WaitingCalls };
+  Pick<ShownSession, "changeRequest" | "creatorName" | "seenAt"> & { readonly waitingCalls: WaitingCalls };
 
 /** The calls of a session that wait for a person. */
 export const pendingCalls = (session: string): string => `
@@ -113,6 +114,13 @@ export const hasActivity = (session: string, activities: readonly Activity[]): s
     .map(([activity, holds]) => `WHEN ${holds} THEN ${activities.includes(activity)}`);
   return cases.length === 0 ? "false" : `CASE ${cases.join(" ")} ELSE false END`;
 };
+
+/** Whether a row of project_sessions is archived: the rule of `isArchived`. */
+export const archivedRow = (session: string): string => `(${session}.archived_at IS NOT NULL
+  AND ${session}.archived_at >= coalesce(${session}.failed_at, '-infinity')
+  AND coalesce(${session}.last_turn ->> 'at', '') COLLATE "C"
+    <= to_char(${session}.archived_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C"
+  AND ${hasActivity(session, AT_REST)})`;
 
 /** The columns of a session that is shown. `sessions` names its row, which `withConversations` has joined. */
 export const shownColumns = (sessions: string): string => `${SESSION_COLUMNS},

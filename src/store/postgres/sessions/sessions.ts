@@ -32,6 +32,7 @@ import { Endings } from "../connection/endings.ts";
 import { EventLog } from "../events/event-log.ts";
 import { noteFailure } from "../triggers/fires.ts";
 import {
+  archivedRow,
   firstSession,
   hasActivity,
   pendingCalls,
@@ -154,7 +155,8 @@ const conditionsOf = (
   filter: SessionFilter,
   approver: Fragment,
 ): readonly Fragment[] => {
-  const { status, turn, activities, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
+  const { status, turn, activities, archived, triggerSlug, startedBy, createdBy, parentSessionId, search } =
+    filter;
   const turns = (states: Fragment) =>
     sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
   const approvable = sql`EXISTS (SELECT FROM ${sql.literal(pendingCalls("looked.id"))} AND ${approver})`;
@@ -165,6 +167,7 @@ const conditionsOf = (
     turn === "requires_action" &&
       sql`(${turns(sql`${turn}`)} AND status IN ('provisioning', 'running') OR unsaved IS NOT NULL OR ${approvable})`,
     activities !== undefined && sql.literal(hasActivity("looked", activities)),
+    archived !== undefined && sql`${sql.literal(archivedRow("looked"))} = ${archived}`,
     triggerSlug !== undefined && sql`trigger_slug = ${triggerSlug}`,
     startedBy === "person" && sql`trigger_slug IS NULL`,
     startedBy === "trigger" && sql`trigger_slug IS NOT NULL`,
@@ -183,10 +186,17 @@ interface Scope {
   readonly approver: Fragment;
 }
 
+/** Until when a person has seen a row of `page`. What happened before she came is no news to her. */
+const seenBy = (sql: SqlClient.SqlClient, reader: string | undefined): Fragment =>
+  reader === undefined
+    ? sql`NULL::timestamptz`
+    : sql`(SELECT greatest(max(seen_at), page.seen_before, (SELECT created_at FROM users WHERE id = ${reader}))
+        FROM session_reads WHERE session_id = page.id AND user_id = ${reader})`;
+
 /** A page of the sessions in a project or an account, out of the newest ones that the filter may look at. */
 const listIn = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* ({ scope, approver }: Scope, request: SessionRequest) {
-    const { cursor, limit, lookedAt = SESSIONS_LOOKED_AT } = request;
+    const { cursor, limit, reader, lookedAt = SESSIONS_LOOKED_AT } = request;
     const position = yield* readCursor(cursor);
     const wanted = conditionsOf(sql, request, request.mayApprove === true ? approver : sql`false`);
     // Few sessions are live, and an index has them: an old one among them is found too.
@@ -208,7 +218,7 @@ const listIn = (sql: SqlClient.SqlClient) =>
     // conversations are joined: else the planner may join all sessions that are looked at.
     const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
     const rows = yield* sql<ShownRow>`
-      SELECT ${sql.literal(shownColumns("page"))} FROM (
+      SELECT ${sql.literal(shownColumns("page"))}, ${seenBy(sql, reader)} AS "seenAt" FROM (
         SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
         ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
@@ -306,6 +316,29 @@ const noteChangesIn =
       stored("sessions.noteChanges"),
     );
 
+/** What people do with a session in lists. */
+const byPeople = (sql: SqlClient.SqlClient): Pick<Service, "rename" | "see"> => ({
+  rename: (id, { name, metadata, archivedAt, now }) =>
+    sql<SessionRow>`
+      UPDATE project_sessions SET updated_at = ${at(now)},
+        name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
+        metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata),
+        archived_at = CASE WHEN ${archivedAt === undefined} THEN archived_at
+          ELSE ${archivedAt === undefined || archivedAt === null ? null : at(archivedAt)}::timestamptz END
+      WHERE id = ${id} AND deleted_at IS NULL RETURNING ${sql.literal(SESSION_COLUMNS)}`.pipe(
+      Effect.map(firstSession),
+      stored("sessions.rename"),
+    ),
+  see: (id, { userId, at: seenAt }) =>
+    sql`
+      INSERT INTO session_reads (session_id, user_id, seen_at) VALUES (${id}, ${userId}, ${at(seenAt)})
+      ON CONFLICT ON CONSTRAINT session_reads_pkey
+        DO UPDATE SET seen_at = greatest(session_reads.seen_at, excluded.seen_at)`.pipe(
+      Effect.asVoid,
+      stored("sessions.see"),
+    ),
+});
+
 export const layer = Layer.effect(
   Sessions,
   Effect.gen(function* () {
@@ -343,15 +376,7 @@ export const layer = Layer.effect(
           Effect.map(([row]) => row?.any === true),
           stored("sessions.anyIn"),
         ),
-      rename: (id, { name, metadata, now }) =>
-        sql<SessionRow>`
-          UPDATE project_sessions SET updated_at = ${at(now)},
-            name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
-            metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata)
-          WHERE id = ${id} AND deleted_at IS NULL RETURNING ${columns}`.pipe(
-          Effect.map(firstSession),
-          stored("sessions.rename"),
-        ),
+      ...byPeople(sql),
       acceptBootstrap: (id, now) =>
         sql`UPDATE project_sessions SET bootstrap_accepted_at = ${at(now)}
           WHERE id = ${id} AND bootstrap_accepted_at IS NULL`.pipe(
