@@ -411,6 +411,28 @@ describe("a secret that is rotated", () => {
   });
 });
 
+describe("a session", () => {
+  it("starts from the saved work of another one", async () => {
+    const sid = await runSession(service, pid);
+    const from = (...more: string[]) => run(["sessions", "create", "--from", sid, ...more, "--json"]);
+    expect((await from()).code).toBe(5);
+    service.saves.of(sid).last = { sandboxId: sid, at: 1, files: new Map([["a.txt", "1"]]) };
+    expect(JSON.parse((await from()).stdout)).toMatchObject({ saved: { files: 1 } });
+    expect((await from("--base", "main")).stderr).toContain("Give one of --base, --from-here and --from.");
+  });
+
+  it("starts with files", async () => {
+    const file = import.meta.filename;
+    const made = await run(["sessions", "create", "--prompt", "Read it.", "--attach", file, "--json"]);
+    const { id, name } = JSON.parse(made.stdout) as { readonly id: string; readonly name: string };
+    expect(name).toBe("Read it.");
+    await eventually(async () => {
+      const read = await run(["sessions", "transcript", id, "--json"]);
+      expect(read.stdout).toContain("commands.test.ts");
+    });
+  });
+});
+
 describe("at the account's cap", () => {
   it("a session waits as a fire does, is listed, and can be cancelled; with --no-queue it is refused with 6", async () => {
     await runSession(service, pid);

@@ -180,6 +180,10 @@ const create = command({
       about:
         "Start from this clone as it is, with what is not committed: it is pushed to a branch of its own",
     },
+    from: {
+      value: "SESSION",
+      about: "Start from the saved work of another session, also what it has not pushed",
+    },
     agent: { value: "NAME", about: "One of the project's agents (default)" },
     model: {
       value: "MODEL",
@@ -198,8 +202,9 @@ const create = command({
     const { prompt, "prompt-file": file, attach, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
-    if (options["from-here"] && options.base !== undefined)
-      throw usage("Give --base or --from-here, not both.");
+    const begins = [options.base, options["from-here"] || undefined, options.from];
+    if (begins.filter((one) => one !== undefined).length > 1)
+      throw usage("Give one of --base, --from-here and --from.");
     const pid = await project();
     const base = options["from-here"]
       ? await pushFromHere(api(), { pid, environment: call.environment })
@@ -212,6 +217,7 @@ const create = command({
         ...(told !== undefined && { initial_prompt: told }),
         ...(attachments.length > 0 && { attachments }),
         ...(base !== undefined && { base_ref: base }),
+        ...(options.from !== undefined && { from: { session_id: sessionId(options.from) } }),
         ...(agent !== undefined && { agent_name: agent }),
         ...(model !== undefined && { agent_model: model }),
         ...(name !== undefined && { name }),
