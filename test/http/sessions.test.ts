@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { GitBackend } from "../../src/git/port.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   eventually,
@@ -79,6 +80,8 @@ describe("creating a session", () => {
       changes: null,
       change_request: null,
       person: { id: session["created_by"], name: expect.any(String) },
+      archived: false,
+      unread: false,
       last_turn: null,
       turn: { state: "idle", since: expect.any(String), waiting_for: null },
       usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },
@@ -387,5 +390,35 @@ describe("creates that race for one slot", () => {
     const listed = await service.request("GET", `/v1/projects/${project}/sessions?limit=200`);
     expect(listOf(listed, "sessions")).toHaveLength(CAP - 1 + times);
     await Promise.all(held.map((sid) => stopSession(service, project, sid)));
+  });
+});
+
+describe("a list of sessions", () => {
+  it("says what its reader has not seen, and leaves out what is archived until its next turn", async () => {
+    const sid = await runSession(service, pid);
+    // The clock of a sandbox may be ahead.
+    const endTurn = (number: number): Promise<unknown> =>
+      service.inside(
+        Effect.gen(function* () {
+          const { get, noteTurn } = yield* Sessions;
+          const sandboxId = (yield* get(sid))?.sandboxId ?? "";
+          const at = `2099-01-0${number}T00:00:00.000Z`;
+          return yield* noteTurn(sid, { state: "completed", error: null, at, sandboxId, number, now: 0 });
+        }),
+      );
+    const shown = async (): Promise<unknown> => {
+      const rows = listOf(await service.request("GET", sessions("?archived=false&limit=200")), "sessions");
+      return rows.find(({ id }) => id === sid)?.["unread"];
+    };
+    await endTurn(1);
+    expect(await shown()).toBe(true);
+    expectStatus(await service.request("POST", sessions(`/${sid}/seen`)), 204);
+    expect(await shown()).toBe(false);
+    const archived = await service.request("PATCH", sessions(`/${sid}`), { body: { archived: true } });
+    expect(fields(archived)).toMatchObject({ archived: true });
+    expect(await shown()).toBeUndefined();
+    await endTurn(2);
+    expect(await shown()).toBe(true);
+    await stopSession(service, pid, sid);
   });
 });
