@@ -11,7 +11,7 @@ export type Session = Answer<"GET /v1/sessions">["sessions"][number];
 type Activity = Session["activity"];
 
 /** In the order of the page. */
-export const GROUPS = ["needs_you", "working", "ready_for_review", "done"] as const satisfies ActivityGroup[];
+const GROUPS = ["needs_you", "working", "ready_for_review", "done"] as const satisfies ActivityGroup[];
 
 const activitiesIn = (group: ActivityGroup): string =>
   Object.entries(ACTIVITIES)
