@@ -38,7 +38,7 @@ import { startMcpServer, type McpServer } from "../support/servers/mcp-server.ts
 import { startTestService, type TestService } from "../support/service/service.ts";
 
 /** Two for each row that proposes something. */
-const BRANCHES = 24;
+const BRANCHES = 28;
 const connectorEntry = (url: string): string =>
   `[[connectors]]\nslug = "wiki"\nkind = "mcp"\nurl = "${url}"\nauth = "bearer"\n`;
 
