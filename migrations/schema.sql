@@ -614,6 +614,7 @@ CREATE TABLE model_providers (
   tried_at timestamp with time zone,
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
+  prices jsonb NOT NULL DEFAULT '{}'::jsonb,
   CONSTRAINT model_providers_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT model_providers_kind_known CHECK ((kind = ANY (ARRAY['anthropic'::text, 'openai'::text, 'openai-compatible'::text, 'gemini'::text]))),
   CONSTRAINT model_providers_pkey PRIMARY KEY (id)
@@ -630,6 +631,8 @@ CREATE TABLE model_usage (
   input_tokens bigint NOT NULL,
   cached_tokens bigint NOT NULL,
   output_tokens bigint NOT NULL,
+  estimated_tokens bigint NOT NULL DEFAULT 0,
+  cost bigint NOT NULL DEFAULT 0,
   CONSTRAINT model_usage_pkey PRIMARY KEY (session_id, day, model),
   CONSTRAINT model_usage_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT model_usage_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
@@ -980,6 +983,51 @@ CREATE TABLE sign_in_links (
   CONSTRAINT sign_in_links_token_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE
 );
 CREATE INDEX sign_in_links_token_idx ON public.sign_in_links USING btree (token_id, created_at DESC, hash);
+
+CREATE TABLE spend (
+  account_id uuid NOT NULL,
+  scope text NOT NULL,
+  subject text NOT NULL,
+  period text NOT NULL,
+  tokens bigint NOT NULL,
+  cost bigint NOT NULL,
+  noted_amount bigint,
+  CONSTRAINT spend_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT spend_pkey PRIMARY KEY (account_id, period, scope, subject),
+  CONSTRAINT spend_scope_known CHECK ((scope = ANY (ARRAY['session'::text, 'trigger'::text, 'person'::text, 'project'::text, 'account'::text])))
+);
+
+CREATE TABLE spend_limits (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  project_id uuid,
+  scope text NOT NULL,
+  subject text NOT NULL,
+  unit text NOT NULL,
+  amount bigint NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT spend_limits_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT spend_limits_amount_positive CHECK ((amount > 0)),
+  CONSTRAINT spend_limits_pkey PRIMARY KEY (id),
+  CONSTRAINT spend_limits_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT spend_limits_scope_known CHECK ((scope = ANY (ARRAY['session'::text, 'each_session'::text, 'trigger'::text, 'person'::text, 'project'::text, 'account'::text]))),
+  CONSTRAINT spend_limits_unit_known CHECK ((unit = ANY (ARRAY['usd'::text, 'tokens'::text])))
+);
+CREATE INDEX spend_limits_project_idx ON public.spend_limits USING btree (project_id);
+CREATE UNIQUE INDEX spend_limits_subject_key ON public.spend_limits USING btree (account_id, scope, subject);
+
+CREATE TABLE spend_reservations (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  counts text[] NOT NULL,
+  tokens bigint NOT NULL,
+  cost bigint NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT spend_reservations_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT spend_reservations_pkey PRIMARY KEY (id)
+);
+CREATE INDEX spend_reservations_account_idx ON public.spend_reservations USING btree (account_id, expires_at);
 
 CREATE TABLE suspended_credentials (
   session_id uuid NOT NULL,

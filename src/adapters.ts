@@ -68,7 +68,8 @@ import type { ModelDoor } from "./sandbox/model-door.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./features/notifications/sender.ts";
 import { modelCalls } from "./features/model-providers/calls.ts";
-import { ModelServers } from "./features/model-providers/ports/model-servers.ts";
+import { GatewayServer, ModelServers } from "./features/model-providers/ports/model-servers.ts";
+import { accountSpendLayer } from "./features/spend/account-spend.ts";
 import { makeModelServers } from "./features/model-providers/sender.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
 import { makeDescriptions } from "./connectors/descriptions.ts";
@@ -220,6 +221,9 @@ export const outboundSender = ({ webhookAllowHosts }: Config) =>
 /** The way to the account's providers of models. */
 export const modelServers = ({ connectorAllowHosts }: Config) =>
   Layer.effect(ModelServers, makeModelServers(connectorAllowHosts));
+/** The way to the managed gateway, whatever its address is. */
+const gatewayServer = ({ llm }: Config) =>
+  Layer.effect(GatewayServer, makeModelServers(llm === null ? [] : [new URL(llm.baseUrl).hostname]));
 /** The way to the servers of connectors, and to their sign-in. */
 export const connectorServers = ({ connectorAllowHosts }: Config) =>
   Layer.merge(
@@ -243,7 +247,12 @@ export const waysOut = ({ config, modelDoor }: Place) => {
     connectorServers(config),
     signInProviders(config),
     servers,
-    modelDoor === undefined ? Layer.empty : Layer.provide(modelCalls(modelDoor), servers),
+    modelDoor === undefined
+      ? Layer.empty
+      : Layer.provide(
+          modelCalls(modelDoor),
+          Layer.mergeAll(servers, gatewayServer(config), accountSpendLayer),
+        ),
   );
 };
 

@@ -20,6 +20,8 @@ import type { OutboundWebhooks } from "./features/notifications/ports/outbound-w
 import * as Deliveries from "./features/notifications/sql/outbound-deliveries.ts";
 import * as Webhooks from "./features/notifications/sql/outbound-webhooks.ts";
 import * as Receivers from "./features/notifications/sql/reseal.ts";
+import type { Spend } from "./features/spend/ports/spend.ts";
+import * as SpendRows from "./features/spend/sql/spend.ts";
 import type { CoreStore } from "./store/ports/store.ts";
 import { coreStore, storeParts } from "./store/postgres/layer.ts";
 import { resealAll, type Resealing, SEALED_COLUMNS as CORE_COLUMNS } from "./store/postgres/reseal.ts";
@@ -34,7 +36,8 @@ export type Store =
   | Remarks
   | Reviewers
   | OutboundDeliveries
-  | OutboundWebhooks;
+  | OutboundWebhooks
+  | Spend;
 
 /** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(
@@ -45,6 +48,7 @@ export const postgresStore = Layer.mergeAll(
   ReviewerRows.layer,
   ProviderRows.layer,
   UsageRows.layer,
+  SpendRows.layer,
   Deliveries.layer,
   Webhooks.layer,
 ).pipe(Layer.provide(storeParts));

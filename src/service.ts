@@ -39,6 +39,7 @@ import { Runtimes } from "./services/projects/runtimes.ts";
 import { AccountModels, PassedUsages } from "./services/projects/account-models.ts";
 import { ModelProviders } from "./features/model-providers/ports/model-providers.ts";
 import { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
+import { accountSpendLayer } from "./features/spend/account-spend.ts";
 import { ModelPolicy } from "./services/projects/models.ts";
 import { manifestsLayer } from "./services/projects/manifests.ts";
 import { reconcileLayer } from "./duties/manifests.ts";
@@ -271,7 +272,7 @@ export const actorLayers = <E>({
         bootPlacesLayer(config.bootsAtOnce),
         warmPoolLayer({ nodeId, ...config }),
         conversationHubLayer,
-        Layer.merge(modelPolicy(config), accountModels),
+        Layer.mergeAll(modelPolicy(config), accountModels, accountSpendLayer),
       ),
     ),
     Layer.provideMerge(Layer.merge(Doubts.layer, RoomWishes.layer)),

@@ -18,6 +18,14 @@ const RUN_REASONS: ReadonlyMap<string, string> = new Map([
   ["project_archived", "The project was archived."],
   ["project_deleted", "The project was deleted."],
   ["prompt_too_large", "The rendered prompt was too large."],
+  [
+    "spend_limit",
+    "A limit of spend was reached: of the trigger that day, or of the project or the account that month.",
+  ],
+  [
+    "limit_needs_provider",
+    "A limit of spend applied, but calls of models could not be counted: the project has a key of its own, or the agent uses no model provider of the account.",
+  ],
 ]);
 
 const REFUSAL_REASONS: ReadonlyMap<string, string> = new Map([

@@ -1,8 +1,8 @@
-/** The egress proxy's part of a call to an account's own provider of models: it asks the door, and streams what that answers. */
+/** The egress proxy's part of a call of a model: it asks the door, and streams what that answers. */
 import { once } from "node:events";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { endToEndHeaders, HOP_BY_HOP, Refusal } from "./egress-messages.ts";
-import type { ModelAnswer, ServeModel } from "./model-door.ts";
+import type { ModelAnswer, ModelRequest, ServeModel } from "./model-door.ts";
 
 /** The length is left out: by it, a caller would see the end of an answer before the call is settled. */
 const answerHeaders = ({ headers }: ModelAnswer): OutgoingHttpHeaders =>
@@ -17,9 +17,13 @@ export const passModel = async (
   serve: ServeModel,
   {
     path,
+    gateway,
     incoming,
     outgoing,
-  }: { readonly path: string; readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
+  }: Pick<ModelRequest, "path" | "gateway"> & {
+    readonly incoming: IncomingMessage;
+    readonly outgoing: ServerResponse;
+  },
 ): Promise<boolean> => {
   const left = new AbortController();
   outgoing.on("close", () => left.abort());
@@ -27,6 +31,7 @@ export const passModel = async (
   const reply = await serve({
     method,
     path,
+    gateway,
     headers: endToEndHeaders(incoming) as Record<string, string[]>,
     body: method === "GET" ? null : incoming,
     left: left.signal,

@@ -122,21 +122,33 @@ const connectTo = async ({ host, port, allowances }: Target, options: EgressOpti
   }
 };
 
-/** Connects to an allowed host. @param plain null: a tunnel @throws Refusal */
-const reach = async (options: EgressOptions, { host, port }: Destination, plain: PlainRequest | null) => {
+/** @param plain null: a tunnel @throws Refusal */
+const admitted = (policy: EgressPolicy, { host, port }: Destination, plain: PlainRequest | null): Target => {
+  const target = allowedTarget(policy, host, port);
+  if (plain === null && target.tunnel !== "open")
+    throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
+  const refused = plain === null ? null : (target.rule?.(plain.method, plain.path) ?? null);
+  if (refused !== null) throw new Refusal(403, refused);
+  return target;
+};
+
+/** Says which host is refused. @throws Refusal */
+const reporting = async <A>({ refused }: EgressOptions, host: string, work: () => Promise<A>): Promise<A> => {
   try {
-    const target = allowedTarget(options.policy, host, port);
-    if (plain === null && target.tunnel !== "open")
-      throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
-    const refused = plain === null ? null : (target.rule?.(plain.method, plain.path) ?? null);
-    if (refused !== null) throw new Refusal(403, refused);
-    return { target, socket: await connectTo(target, options) };
+    return await work();
   } catch (error) {
     const refusal = refusalFor(error);
-    if (refusal.status === 403) options.refused?.(host, refusal.message);
+    if (refusal.status === 403) refused?.(host, refusal.message);
     throw refusal;
   }
 };
+
+/** Connects to an allowed host. @param plain null: a tunnel @throws Refusal */
+const reach = (options: EgressOptions, to: Destination, plain: PlainRequest | null) =>
+  reporting(options, to.host, async () => {
+    const target = admitted(options.policy, to, plain);
+    return { target, socket: await connectTo(target, options) };
+  });
 
 /** The server name for TLS. Addresses are not sent as names (RFC 6066, 3). */
 const serverName = ({ name }: Target): { readonly servername?: string } => {
@@ -151,6 +163,22 @@ const rawPath = (written: string, url: URL): string => {
 };
 
 const isModelHost = ({ host, port }: Destination): boolean => host === MODEL_HOST && port === 80;
+
+/** A call of a model goes through the door: to a provider of the account, or else to the managed gateway, if the policy has one. */
+const forwardToModel = async (
+  options: EgressOptions & { readonly models: ServeModel },
+  plain: PlainRequest,
+  messages: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
+): Promise<void> => {
+  const { policy, models } = options;
+  const call = { ...messages, path: plain.path };
+  if (await passModel(models, { ...call, gateway: null })) return;
+  const gateway = await reporting(options, MODEL_HOST, async () => {
+    admitted(policy, { host: MODEL_HOST, port: 80 }, plain);
+    return new URL(policy.llmUpstream ?? "");
+  });
+  if (!(await passModel(models, { ...call, gateway }))) throw new Refusal(403, "the sandbox has ended");
+};
 
 /** @param written the URL in absolute form */
 const forward = async (
@@ -172,8 +200,8 @@ const forward = async (
   }
   const to = { host: url.hostname, port: url.port === "" ? 80 : Number(url.port) };
   const { models } = options;
-  if (models !== undefined && isModelHost(to) && (await passModel(models, { path, incoming, outgoing })))
-    return;
+  if (models !== undefined && isModelHost(to))
+    return forwardToModel({ ...options, models }, plain, { incoming, outgoing });
   const { target, socket } = await reach(options, to, plain);
   const headers = endToEndHeaders(incoming);
   // A body of unknown length stays framed for every method. Unframed, it would be read as another request.

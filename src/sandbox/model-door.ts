@@ -1,5 +1,5 @@
 /**
- * What answers the calls of sandboxes to the account's own providers of models. The egress proxy knows from its socket which sandbox
+ * What answers the calls of sandboxes to the account's own providers of models and to the managed gateway. The egress proxy knows from its socket which sandbox
  * calls, so no token decides, and none has to be in a sandbox. Who answers needs the store, and sandboxes start beside it, so it comes
  * later.
  */
@@ -13,6 +13,8 @@ export interface ModelRequest {
   readonly path: string;
   /** Names in lower case, without those of the proxy itself. */
   readonly headers: Headers;
+  /** Null: one of the account's own providers, by the path. Otherwise the managed gateway's base URL: the policy allows the request. */
+  readonly gateway: URL | null;
   /** Null: it has none. */
   readonly body: Readable | null;
   /** Aborts when the caller leaves. */
@@ -32,7 +34,7 @@ export interface ModelRefusal {
   readonly reason: string;
 }
 
-/** Null: the path names no provider of the account. */
+/** Null: the path names no provider of the account, or the sandbox has ended. */
 export type ServeModel = (request: ModelRequest) => Promise<ModelAnswer | ModelRefusal | null>;
 
 export class ModelDoor {

@@ -28,6 +28,7 @@ const provider = (
   baseUrl: "https://models.example.org/v1",
   models: ["b", "a"],
   hasKey: true,
+  prices: {},
   sealed: { version: 1, envelope: Buffer.from("sealed") },
   triedAt: null,
   now: NOON,
@@ -42,6 +43,8 @@ const row = (model: string, calls: number, untoldCalls = 0) => ({
   input: 10 * calls,
   cached: 4 * calls,
   output: 2 * calls,
+  estimated: 7 * untoldCalls,
+  cost: 30 * calls,
 });
 
 /** Another account with a project. */
@@ -88,6 +91,7 @@ export const checkModelProviders = (check: Check): void => {
           baseUrl: "http://127.0.0.1:1/v1",
           models: ["c"],
           hasKey: false,
+          prices: { c: { input: 1.5, cached: 0.1, output: 2 } },
           sealed: { version: 2, envelope: Buffer.from("other") },
           triedAt: NOON,
         };
@@ -137,7 +141,15 @@ export const checkModelProviders = (check: Check): void => {
         const { add, days, ofSession } = yield* ModelUsage;
         const [one, other] = [yield* admitSession(world), yield* admitSession(world)];
         const call = (sessionId: string, model: string, now = NOON) =>
-          add({ sessionId, projectId, model, tokens: { input: 10, cached: 4, output: 2 }, now });
+          add({
+            sessionId,
+            projectId,
+            model,
+            tokens: { input: 10, cached: 4, output: 2 },
+            estimated: 0,
+            cost: 30,
+            now,
+          });
         yield* Effect.all(
           Array.from({ length: 8 }, () => call(one, "acme/b")),
           { concurrency: 8 },
@@ -145,7 +157,15 @@ export const checkModelProviders = (check: Check): void => {
         yield* call(one, "acme/a");
         yield* call(other, "acme/b");
         yield* call(one, "acme/b", NOON + DAY_MS);
-        yield* add({ sessionId: one, projectId, model: "acme/b", tokens: null, now: NOON });
+        yield* add({
+          sessionId: one,
+          projectId,
+          model: "acme/b",
+          tokens: null,
+          estimated: 7,
+          cost: 0,
+          now: NOON,
+        });
         expect(yield* days(projectId, always)).toEqual([
           { day: "2026-11-21", ...row("acme/b", 1) },
           { day: "2026-11-20", ...row("acme/a", 1) },
@@ -164,10 +184,10 @@ export const checkModelProviders = (check: Check): void => {
         const { projectId } = world;
         const { add, ofSession } = yield* ModelUsage;
         const sessionId = yield* admitSession(world);
-        const tokens = { input: 1, cached: 0, output: 1 };
+        const call = { tokens: { input: 1, cached: 0, output: 1 }, estimated: 0, cost: 0, now: NOON };
         for (let count = 0; count < COUNTED_MODELS_MAX + 5; count += 1)
-          yield* add({ sessionId, projectId, model: `m/${count}`, tokens, now: NOON });
-        yield* add({ sessionId, projectId, model: "m/0", tokens, now: NOON });
+          yield* add({ sessionId, projectId, model: `m/${count}`, ...call });
+        yield* add({ sessionId, projectId, model: "m/0", ...call });
         const rows = yield* ofSession(sessionId);
         expect(rows).toHaveLength(COUNTED_MODELS_MAX + 1);
         expect(rows.find(({ model }) => model === "other")).toMatchObject({ calls: 5 });

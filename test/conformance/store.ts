@@ -30,6 +30,7 @@ import { checkNodes } from "./store-nodes.ts";
 import { checkIdentities } from "./store-identities.ts";
 import { checkLogs } from "./store-logs.ts";
 import { checkOutcomes } from "./store-outcomes.ts";
+import { checkSpend } from "./store-spend.ts";
 import { checkModelProviders } from "./store-model-providers.ts";
 import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
 import { checkOutboundEvents } from "./store-outbound-events.ts";
@@ -93,6 +94,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkGivenSecrets(check);
     checkChangeRequests(check);
     checkModelProviders(check);
+    checkSpend(check);
     checkRemarks(check);
     checkUploads(check);
     checkConnectorGrants(check);

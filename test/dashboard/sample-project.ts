@@ -196,6 +196,7 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
     // The account's own provider is counted as its calls pass.
     counted: model.startsWith("acme/"),
     untold_calls: 0,
+    estimated_tokens: 0,
   }));
   const sum = (name: "input_tokens" | "output_tokens" | "cost_usd") =>
     days.reduce((all, day) => all + day[name], 0);
@@ -434,6 +435,7 @@ export const makeWorld = (now: number): World => ({
       model: "acme/large-2",
       calls: 12,
       untold_calls: 1,
+      estimated_tokens: 1_200,
       input_tokens: 184_220,
       cached_tokens: 120_000,
       output_tokens: 9_310,

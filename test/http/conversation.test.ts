@@ -148,6 +148,7 @@ describe("a session's conversation", () => {
           ...tokens(12, 0.25),
           counted: false,
           untold_calls: 0,
+          estimated_tokens: 0,
         },
       ],
       total: tokens(12, 0.25),

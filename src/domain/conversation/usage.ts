@@ -32,7 +32,7 @@ export interface DayOfModel {
 
 /**
  * One list of both, without counting a call twice: where calls of a model passed the service on a day, these are the tokens. The runtime's
- * report of that model adds the cost alone. A runtime names its model as `provider/model`, or without the provider.
+ * report of that model adds the cost alone, where the service knows no price. A runtime names its model as `provider/model`, or without the provider.
  */
 export const oneCount = <P extends DayOfModel>(
   reported: readonly DayOfModel[],
@@ -42,7 +42,7 @@ export const oneCount = <P extends DayOfModel>(
     own.day === row.day && (own.model === row.model || own.model.endsWith(`/${row.model}`));
   const counted = passed.map((own) => {
     const cost = reported.filter((row) => isOf(own, row)).reduce((sum, { usage }) => sum + usage.cost_usd, 0);
-    const usage = addUsage(own.usage, { ...NO_USAGE, cost_usd: cost });
+    const usage = own.usage.cost_usd > 0 ? own.usage : addUsage(own.usage, { ...NO_USAGE, cost_usd: cost });
     return { day: own.day, model: own.model, usage, passed: own };
   });
   const others = reported

@@ -38,4 +38,8 @@ export interface PassedUsage {
   readonly calls: number;
   /** How many of the calls named no tokens, as if they broke off before. */
   readonly untoldCalls: number;
+  /** Tokens of calls that broke off or named none, beside the others. */
+  readonly estimated: number;
+  /** Billionths of a dollar. 0: no price was known. */
+  readonly cost: number;
 }

@@ -4,7 +4,13 @@ import { PROVIDER_KINDS } from "../../domain/sandbox/account-provider.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import { Instant, optionalText, sessionParams, text, Uuid } from "../../http/api/schemas.ts";
+import { Price } from "./rules/prices.ts";
 import { KEY_MAX, MODELS_MAX } from "./rules/provider.ts";
+
+const prices = Schema.Record(Schema.String, Price).annotate({
+  description:
+    "Own prices by a model's id, in dollars for a million tokens. Other models have the service's price, if it knows one.",
+});
 
 const ModelProviderWire = Schema.Struct({
   id: Uuid,
@@ -13,6 +19,7 @@ const ModelProviderWire = Schema.Struct({
   base_url: Schema.String,
   has_key: Schema.Boolean,
   models: Schema.Array(Schema.String).annotate({ description: "The first one is the provider's default." }),
+  prices,
   tried_at: Schema.NullOr(Instant).annotate({
     description: "When the provider last accepted this address and key. Null: they were saved without a try.",
   }),
@@ -27,6 +34,10 @@ const UsageWire = Schema.Struct({
   input_tokens: Schema.Finite.annotate({ description: "With the cached ones." }),
   cached_tokens: Schema.Finite,
   output_tokens: Schema.Finite,
+  estimated_tokens: Schema.Finite.annotate({
+    description: "Beside the others: of calls whose answer broke off, or named none.",
+  }),
+  cost_usd: Schema.Finite.annotate({ description: "By the prices that held. 0: none was known." }),
 }).annotate({ identifier: "CountedModel" });
 
 const key = optionalText(KEY_MAX).annotate({
@@ -47,12 +58,14 @@ const Wish = Schema.Struct({
   }),
   key: Schema.optionalKey(key),
   models: Schema.optionalKey(models),
+  prices: Schema.optionalKey(prices.check(Schema.isMaxProperties(MODELS_MAX))),
   try: tries,
 });
 const Change = Schema.Struct({
   base_url: Schema.optionalKey(text(2048)),
   key: Schema.optionalKey(key),
   models: Schema.optionalKey(models),
+  prices: Schema.optionalKey(prices.check(Schema.isMaxProperties(MODELS_MAX))),
   try: tries,
 });
 

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
+import { NANO } from "../../domain/sandbox/spend.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
@@ -17,6 +18,7 @@ import { openKey, sealKey } from "./keys.ts";
 import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
 import { defaultBaseUrl } from "./rules/kinds.ts";
+import type { Prices } from "./rules/prices.ts";
 import { keyFault, MODELS_MAX, modelsFault, nameFault, parseBaseUrl } from "./rules/provider.ts";
 import { type Trial, tryProvider } from "./trial.ts";
 
@@ -27,6 +29,7 @@ const wireOf = (provider: ModelProvider) => ({
   base_url: provider.baseUrl,
   has_key: provider.hasKey,
   models: provider.models,
+  prices: provider.prices,
   tried_at: instantOrNull(provider.triedAt),
   created_at: instant(provider.createdAt),
   updated_at: instant(provider.updatedAt),
@@ -75,6 +78,7 @@ interface Wish {
   readonly base_url?: string;
   readonly key?: string;
   readonly models?: readonly string[];
+  readonly prices?: Prices;
   readonly try?: boolean;
 }
 
@@ -91,7 +95,9 @@ const create = Effect.fnUntraced(function* ({ name, kind, key = "", ...wish }: W
     isTried: wish.try ?? true,
   });
   const id = yield* newUuid;
-  const row = { id, accountId, name, kind, baseUrl, models, hasKey: key !== "", triedAt };
+  const prices = wish.prices ?? {};
+  yield* sound("prices", modelsFault(Object.keys(prices)));
+  const row = { id, accountId, name, kind, baseUrl, models, prices, hasKey: key !== "", triedAt };
   return yield* (yield* ModelProviders)
     .create({ ...row, sealed: yield* sealKey(row, key, 1), now: yield* Clock.currentTimeMillis })
     .pipe(
@@ -137,9 +143,15 @@ const storedKey = Effect.fnUntraced(function* (provider: ModelProvider, baseUrl:
   return opened.success;
 });
 
+/** A price is no matter of the provider's, so it is not asked. */
+const isOnlyPrices = (wish: Omit<Wish, "name" | "kind">): boolean =>
+  wish.prices !== undefined && Object.keys(wish).length === 1;
+
 const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" | "kind">) {
   const provider = yield* providerFor(id);
   const { accountId, kind } = provider;
+  const prices = wish.prices ?? provider.prices;
+  yield* sound("prices", modelsFault(Object.keys(prices)));
   yield* sound("key", keyFault(wish.key ?? ""));
   const baseUrl = yield* baseUrlOf(kind, wish.base_url ?? provider.baseUrl);
   const key = wish.key ?? (yield* storedKey(provider, baseUrl));
@@ -148,9 +160,15 @@ const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" 
     baseUrl,
     key,
     models: wish.models ?? provider.models,
-    isTried: wish.try ?? true,
+    isTried: wish.try ?? !isOnlyPrices(wish),
   });
-  const row = { baseUrl, models, hasKey: key !== "", triedAt };
+  const row = {
+    baseUrl,
+    models,
+    prices,
+    hasKey: key !== "",
+    triedAt: isOnlyPrices(wish) ? provider.triedAt : triedAt,
+  };
   const sealed = yield* sealKey(provider, key, provider.sealed.version + 1);
   const changed = yield* (yield* ModelProviders)
     .change(accountId, id, { ...row, sealed, now: yield* Clock.currentTimeMillis })
@@ -161,7 +179,12 @@ const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" 
           : {
               action: "model_provider.updated",
               target: id,
-              changes: { name: made.name, base_url: baseUrl, new_key: wish.key !== undefined },
+              changes: {
+                name: made.name,
+                base_url: baseUrl,
+                new_key: wish.key !== undefined,
+                ...(wish.prices !== undefined && { prices: JSON.stringify(wish.prices) }),
+              },
             },
       ),
       Effect.catchTag("Fenced", () =>
@@ -189,13 +212,15 @@ const usageOf = Effect.fnUntraced(function* (params: { readonly pid: string; rea
   const session = yield* sessionFor(yield* Caller, params);
   const rows = yield* (yield* ModelUsage).ofSession(session.id);
   return {
-    models: rows.map(({ model, calls, untoldCalls, input, cached, output }) => ({
+    models: rows.map(({ model, calls, untoldCalls, input, cached, output, estimated, cost }) => ({
       model,
       calls,
       untold_calls: untoldCalls,
       input_tokens: input,
       cached_tokens: cached,
       output_tokens: output,
+      estimated_tokens: estimated,
+      cost_usd: cost / NANO,
     })),
   };
 });

@@ -79,6 +79,24 @@ export const promptTooLarge = (): Internal =>
     details: { limit_bytes: PROMPT_LIMIT_BYTES },
   });
 
+/** A limit of spend applies to a session whose calls could not be counted. */
+export const limitNeedsProvider = (message: string): Unprocessable =>
+  new Unprocessable({ error: message, code: "limit_needs_provider" });
+
+/** A limit of spend is reached, so that a fire starts nothing. */
+export const spendLimitReached = (): Unprocessable =>
+  new Unprocessable({
+    error:
+      "A limit of spend is reached: of the trigger today, or of the project or the account this month. Raise it first. `platform limits` shows them.",
+    code: "spend_limit",
+  });
+
 /** The answer to a fire that left a failed row. */
-export const fireFailed = (reason: PromptFailure): Internal | Unprocessable =>
-  reason === "no_model" ? new Unprocessable({ error: NO_MODEL, code: "no_model" }) : promptTooLarge();
+export const fireFailed = (reason: PromptFailure): Internal | Unprocessable => {
+  if (reason === "no_model") return new Unprocessable({ error: NO_MODEL, code: "no_model" });
+  return reason === "limit_needs_provider"
+    ? limitNeedsProvider(
+        "A limit of spend applies to this trigger, but its calls of models could not be counted: the project has a key of its own, or the agent uses no model provider of the account.",
+      )
+    : promptTooLarge();
+};

@@ -184,14 +184,14 @@ const webhook: RawOperation = {
         type: "object",
         properties: {
           status: { type: "string", enum: ["pong", "skipped"] },
-          reason: { type: "string", enum: ["filtered", ...EVENT_SKIPS] },
+          reason: { type: "string", enum: ["filtered", ...EVENT_SKIPS, "spend_limit"] },
           duplicate: { type: "boolean" },
           duplicate_of: { type: "string", format: "uuid" },
           replay: { type: "string" },
         },
         required: ["status"],
       },
-      "The signature is valid. No session started: the delivery is a ping, does not match the trigger's filter, tells of a deleted ref, or of an act of the service itself.",
+      "The signature is valid. No session started: the delivery is a ping, does not match the trigger's filter, tells of a deleted ref or of an act of the service itself, or a limit of spend is reached.",
     ),
     202: json(
       {

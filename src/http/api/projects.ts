@@ -88,6 +88,9 @@ const DayOfModel = Schema.Struct({
   untold_calls: Schema.Finite.annotate({
     description: "Calls that were counted whose answer named no tokens, such as one that broke off.",
   }),
+  estimated_tokens: Schema.Finite.annotate({
+    description: "Beside the others: of counted calls whose answer broke off, or named none.",
+  }),
 });
 
 const UsageWire = Schema.Struct({

@@ -10,6 +10,7 @@ import { Actors } from "../../services/actors.ts";
 import { Directory } from "../../services/directory.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { requireModel } from "../../services/projects/models.ts";
+import { requireCounted } from "../../services/projects/counted-models.ts";
 import { logMissingSecrets } from "../../services/projects/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/projects/repository.ts";
 import { AGENT_NAME_RULE, DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
@@ -37,7 +38,13 @@ import { Caller, type Arrived } from "../api/access.ts";
 import type { SessionPage, SessionWire } from "../api/sessions/sessions.ts";
 import { SessionsGroup } from "../api/sessions/sessions.ts";
 import { badRequest, notFound, Unprocessable } from "../api/errors.ts";
-import { capReached, childrenFull, gitFailed, projectInactive } from "../answers/refusals.ts";
+import {
+  capReached,
+  childrenFull,
+  gitFailed,
+  limitNeedsProvider,
+  projectInactive,
+} from "../answers/refusals.ts";
 import { giveOwnCredentials, shownOwnCredentials } from "../steps/own-credentials.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";
@@ -100,6 +107,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
       ? null
       : yield* firstMessage(project, { text: text ?? "", attachments, agentName });
   const caller = yield* Caller;
+  const parent = yield* parentSession(caller);
   const { bootTimeoutMs } = yield* Limits;
   const now = yield* Clock.currentTimeMillis;
   const session: NewSession = {
@@ -118,10 +126,12 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
     createdBy: caller.user.id,
     // A child acts as its parent does. Today only a session that acts for a person may start one (access.ts).
     origin: caller.origin === "trigger" ? "trigger" : "session",
-    ...(yield* parentSession(caller)),
+    ...parent,
     bootDeadlineAt: now + bootTimeoutMs,
     ...(work !== null && { saved: work.saved }),
   };
+  const limited = { ...session, parentSessionId: session.parentSessionId ?? null };
+  yield* requireCounted(limited, { commit, agent, agentModel });
   return session;
 });
 
@@ -157,6 +167,7 @@ const begun = Effect.fnUntraced(function* (
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
       UnknownAgent: ({ message }) => new Unprocessable({ error: message, code: "unknown_agent" }),
       BrokenAgent: ({ message }) => new Unprocessable({ error: message, code: "invalid_agent" }),
+      LimitNeedsProvider: ({ message }) => limitNeedsProvider(message),
       NoModel: ({ message }) => new Unprocessable({ error: message, code: "no_model" }),
       GitError: (error) => gitFailed(error),
     }),

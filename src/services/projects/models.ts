@@ -105,7 +105,7 @@ const hasGateway = Effect.fnUntraced(function* (project: Project, gatewayTiers: 
 });
 
 /** Whether the configuration directory that the manifest names, or the root, provides a model at the commit. */
-const configuresModel = Effect.fnUntraced(function* (repository: Repository, commit: string) {
+export const configuresModel = Effect.fnUntraced(function* (repository: Repository, commit: string) {
   const manifest = parseManifest((yield* manifestText(repository, commit)) ?? new Uint8Array());
   return yield* repositoryBringsModel(repository, commit, manifest.configDir);
 });

@@ -23,11 +23,15 @@ import type {
 import type { Project } from "../../store/ports/projects/projects.ts";
 import type { NewSession } from "../../store/ports/sessions/sessions.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
-import { Directory } from "../directory.ts";
+import { Directory, type KnownProject } from "../directory.ts";
 import { Entropy, UUID_BYTES } from "../entropy.ts";
 import { Runtimes } from "../projects/runtimes.ts";
 import { logMissingSecrets } from "../projects/required-secrets.ts";
 import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
+import { agentNamed } from "../../domain/agents/agents.ts";
+import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
+import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
+import { AccountSpend, type LimitedSession } from "../projects/account-spend.ts";
 import { AccountModels } from "../projects/account-models.ts";
 import { missingModel, ModelPolicy } from "../projects/models.ts";
 
@@ -79,6 +83,42 @@ export const firePrompt = (template: string, variables: JsonObject): FirePrompt 
   return Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" };
 };
 
+/** Decides whether a fire has a prompt: whether its session would have a model, and what limits of spend say. */
+const makePrompting = Effect.gen(function* () {
+  const directory = yield* Directory;
+  const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
+  const accountModels = yield* AccountModels;
+  const spend = yield* AccountSpend;
+  const lacksModel = (request: FireRequest, providers: readonly AccountProvider[] = []): boolean =>
+    request.prompt.is !== "skipped" &&
+    missingModel(directory.known(request.project.id), request.trigger.agent, { ...rules, providers }) !==
+      null;
+  /** Whether the request is admitted as it is, by what is in memory. */
+  const isPlain = (request: FireRequest): boolean =>
+    !lacksModel(request) && (request.prompt.is === "skipped" || !spend.mayLimit(request.project.accountId));
+  /** The prompt with the account's providers and limits, which are not in memory. */
+  const limited = Effect.fnUntraced(function* (request: FireRequest) {
+    const providers = yield* accountModels(request.project.accountId);
+    if (lacksModel(request, providers)) return { is: "no_model" } as const;
+    const { applies, reached } = yield* spend.standing(limitedSession(request));
+    if (reached !== null) return { is: "skipped", reason: "spend_limit" } as const;
+    const known = directory.known(request.project.id);
+    return applies && rules.required && isUncounted(request, { known, providers, offered: rules.offered })
+      ? ({ is: "limit_needs_provider" } as const)
+      : request.prompt;
+  });
+  /** The request as it is admitted. */
+  const prompted = (request: FireRequest): Effect.Effect<FireRequest> =>
+    isPlain(request)
+      ? Effect.succeed(request)
+      : limited(request).pipe(
+          Effect.map((prompt): FireRequest => ({ ...request, prompt })),
+          // Unknown counts as present: the daemon checks again, and reports it. A limit holds where calls of models pass.
+          Effect.orElseSucceed(() => request),
+        );
+  return { isPlain, prompted };
+});
+
 export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter | Directory> =>
   Layer.effect(
     Firing,
@@ -87,24 +127,8 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
       const clock = yield* Clock.Clock;
       const entropy = yield* Entropy;
       const directory = yield* Directory;
-      const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
       const run = Effect.runForkWith(yield* Effect.context());
-      const accountModels = yield* AccountModels;
-      const lacksModel = (request: FireRequest, providers: readonly AccountProvider[] = []): boolean =>
-        request.prompt.is !== "skipped" &&
-        missingModel(directory.known(request.project.id), request.trigger.agent, { ...rules, providers }) !==
-          null;
-      /** The request as it is admitted. The account's own providers are read only where nothing else provides a model. */
-      const prompted = (request: FireRequest): Effect.Effect<FireRequest> =>
-        lacksModel(request)
-          ? accountModels(request.project.accountId).pipe(
-              Effect.map((providers): FireRequest =>
-                lacksModel(request, providers) ? { ...request, prompt: { is: "no_model" } } : request,
-              ),
-              // Unknown counts as present: the daemon checks again, and reports it.
-              Effect.orElseSucceed(() => request),
-            )
-          : Effect.succeed(request);
+      const { isPlain, prompted } = yield* makePrompting;
       const wish = <By extends FireWish["kind"]>(
         request: FireRequest & { readonly by: By },
       ): FireWish & { readonly kind: By } => {
@@ -140,12 +164,45 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
               if (Exit.isSuccess(exit)) run(logged(request, exit.value));
             });
           // One fiber for each request would double its cost.
-          if (!lacksModel(request)) return offered(request);
+          if (isPlain(request)) return offered(request);
           run(Effect.map(prompted(request), offered));
         },
       });
     }),
   );
+
+/** For the limits of spend, the session of a fire. A new one has spent nothing, so its id is of no effect. */
+const limitedSession = ({ project, trigger, userId, parentSessionId = "" }: FireRequest): LimitedSession => ({
+  id: "",
+  accountId: project.accountId,
+  projectId: project.id,
+  triggerSlug: trigger.slug,
+  createdBy: userId,
+  parentSessionId: parentSessionId === "" ? null : parentSessionId,
+});
+
+interface Uncounting {
+  readonly known: KnownProject | null;
+  readonly providers: readonly AccountProvider[];
+  readonly offered: OfferedRuntimes;
+}
+
+/** Whether calls of the trigger's agent could pass uncounted, by what is in memory. Unknown counts as no. */
+const isUncounted = ({ trigger }: FireRequest, { known, providers, offered }: Uncounting): boolean => {
+  if (known === null) return false;
+  const agent = Result.getOrNull(agentNamed(known.manifest.agents, trigger.agent, offered));
+  const { deliveredNames: secretNames, bringsModel } = known;
+  return (
+    agent !== null &&
+    uncountedReason({
+      agent,
+      agentModel: null,
+      secretNames,
+      providers,
+      bringsModel: bringsModel === true,
+    }) !== null
+  );
+};
 
 const newSession = (
   { project, trigger, kind, userId, parentSessionId }: FireRequest,

@@ -141,7 +141,7 @@ export const promptedSession = (
   lastFiredAt: number | null,
 ): Result.Result<NewSession, PromptFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
-  if (prompt.is === "no_model") return Result.fail("no_model");
+  if (prompt.is === "no_model" || prompt.is === "limit_needs_provider") return Result.fail(prompt.is);
   if (prompt.is === "own") return Result.succeed(session);
   const rendered =
     prompt.is === "rendered"

@@ -16,11 +16,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Store } from "../../../src/database.ts";
 import { modelCalls } from "../../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../../src/features/model-providers/keys.ts";
+import type { Prices } from "../../../src/features/model-providers/rules/prices.ts";
 import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";
 import { ModelUsage } from "../../../src/features/model-providers/ports/model-usage.ts";
-import { ModelServers } from "../../../src/features/model-providers/ports/model-servers.ts";
+import { GatewayServer, ModelServers } from "../../../src/features/model-providers/ports/model-servers.ts";
 import { makeModelServers } from "../../../src/features/model-providers/sender.ts";
 import type { ProviderKind } from "../../../src/domain/sandbox/account-provider.ts";
+import { accountSpendLayer } from "../../../src/features/spend/account-spend.ts";
+import { Spend } from "../../../src/features/spend/ports/spend.ts";
+import { NANO, spendRefusalIn } from "../../../src/domain/sandbox/spend.ts";
 import { type Egress, openEgress } from "../../../src/sandbox/egress.ts";
 import { ModelDoor } from "../../../src/sandbox/model-door.ts";
 import { type Keyring, keyringLayer } from "../../../src/services/keyring.ts";
@@ -65,10 +69,10 @@ const egresses: Egress[] = [];
 const inside = <A, E>(use: Effect.Effect<A, E, Store | Keyring>): Promise<A> =>
   Effect.runPromise(Effect.provideContext(use, context));
 
-/** The way out of a sandbox. @returns its socket */
-const wayOut = async (id: string): Promise<string> => {
+/** The way out of a sandbox. @param llmUpstream of the managed gateway @returns its socket */
+const wayOut = async (id: string, llmUpstream: string | null = null): Promise<string> => {
   const socket = path.join(directory, `${egresses.length}.sock`);
-  const policy = { allow: [], secretNames: [], serviceUrl: null, llmUpstream: null };
+  const policy = { allow: [], secretNames: [], serviceUrl: null, llmUpstream };
   egresses.push(await openEgress(socket, { policy, models: door.of(id) }));
   return socket;
 };
@@ -80,7 +84,9 @@ beforeEach(async () => {
   scope = await Effect.runPromise(Scope.make());
   const stores = Layer.merge(memoryStore, keys);
   const servers = Layer.effect(ModelServers, makeModelServers(["127.0.0.1"]));
-  const whole = Layer.provideMerge(Layer.provide(modelCalls(door), servers), stores);
+  const gateway = Layer.effect(GatewayServer, makeModelServers(["127.0.0.1"]));
+  const asks = Layer.mergeAll(servers, gateway, accountSpendLayer);
+  const whole = Layer.provideMerge(Layer.provide(modelCalls(door), asks), stores);
   context = await Effect.runPromise(Layer.buildWithScope(whole, scope));
   await inside(
     Effect.gen(function* () {
@@ -96,7 +102,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const addProvider = (name: string, kind: ProviderKind, below = "") =>
+const addProvider = (name: string, kind: ProviderKind, below = "", prices: Prices = {}) =>
   inside(
     Effect.gen(function* () {
       const place = { id: randomUUID(), accountId: world.accountId };
@@ -107,6 +113,7 @@ const addProvider = (name: string, kind: ProviderKind, below = "") =>
         baseUrl: `http://127.0.0.1:${port}${below}`,
         models: ["large"],
         hasKey: true,
+        prices,
         sealed: yield* sealKey(place, KEY, 1),
         triedAt: null,
         now: NOON,
@@ -138,7 +145,131 @@ const STREAM =
   }) +
   event({ type: "content_block_delta", delta: { text: "Grüße" } }) +
   event({ type: "message_delta", usage: { output_tokens: 100 } });
-const whole = { model: "acme/large", calls: 1, untoldCalls: 0, input: 1000, cached: 400, output: 100 };
+const whole = {
+  model: "acme/large",
+  calls: 1,
+  untoldCalls: 0,
+  input: 1000,
+  cached: 400,
+  output: 100,
+  estimated: 0,
+  cost: 0,
+};
+
+describe("a call to the managed gateway", () => {
+  it("has the sandbox's own key, is open below the gateway's path only, and is counted", async () => {
+    answer = (response) => {
+      response.end('{"model":"large-1","usage":{"prompt_tokens":1000,"completion_tokens":100}}');
+    };
+    const out = await wayOut(sandboxId, `http://127.0.0.1:${port}/v1`);
+    expect((await answered(call(out, "/v1/chat/completions"))).status).toBe(200);
+    expect((await answered(call(out, "/v2/chat/completions"))).status).toBe(403);
+    const { incoming } = asked[0] ?? {};
+    expect([incoming?.url, incoming?.headers.authorization]).toEqual([
+      "/v1/chat/completions",
+      "Bearer placeholder",
+    ]);
+    expect(await counted()).toEqual([{ ...whole, model: "managed/large", cached: 0 }]);
+  });
+});
+
+const limit = (unit: "usd" | "tokens", amount: number) =>
+  inside(
+    Effect.flatMap(Spend, ({ set }) =>
+      set({
+        id: randomUUID(),
+        accountId: world.accountId,
+        scope: "session",
+        subject: sessionId,
+        projectId: world.projectId,
+        unit,
+        amount,
+        now: NOON,
+      }),
+    ),
+  );
+
+describe("a call under a limit of spend", () => {
+  const price = { large: { input: 2, cached: 1, output: 10 } };
+  /** 600 tokens at 2, 400 at 1 and 100 at 10 dollars a million. */
+  const cost = 0.0026 * NANO;
+
+  it("passes until the limit is reached, and is then refused as its API says it, with words", async () => {
+    await addProvider("acme", "anthropic", "", price);
+    await limit("usd", 0.005 * NANO);
+    answer = (response) => void response.writeHead(200).end(STREAM);
+    const out = await wayOut(sandboxId);
+    expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(200);
+    expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(200);
+    const refused = await answered(call(out, "/acme/v1/messages"));
+    expect(refused.status).toBe(402);
+    const sentence =
+      "The limit of $0.005 for this session is reached: $0.0052. Raise it, then send a message.";
+    expect(JSON.parse(refused.text)).toEqual({
+      type: "error",
+      error: { type: "spend_limit", code: "spend_limit", message: sentence },
+    });
+    expect(spendRefusalIn(`API Error: 402 ${refused.text}`)).toBe(sentence);
+    expect(asked).toHaveLength(2);
+    expect(await counted()).toEqual([
+      { ...whole, calls: 2, input: 2000, cached: 800, output: 200, cost: 2 * cost },
+    ]);
+    await limit("usd", 0.05 * NANO);
+    expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(200);
+  });
+
+  it("waits for no other: those that begin together pass by what they reserve", async () => {
+    await addProvider("acme", "anthropic");
+    // A call reserves 8 tokens of its prompt, and 8,192 of its answer.
+    await limit("tokens", 20_000);
+    const hold = Promise.withResolvers<void>();
+    answer = async (response) => {
+      await hold.promise;
+      response.end(STREAM);
+    };
+    const out = await wayOut(sandboxId);
+    const calls = Array.from({ length: 6 }, () => answered(call(out, "/acme/v1/messages")));
+    await vi.waitFor(() => expect(asked).toHaveLength(3));
+    const first = await Promise.race(calls);
+    expect(first.status).toBe(402);
+    expect(first.text).toContain("0 tokens, and 24,600 tokens reserved for calls under way.");
+    hold.resolve();
+    const statuses = (await Promise.all(calls)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 200, 200, 402, 402, 402]);
+    expect(await counted()).toEqual([{ ...whole, calls: 3, input: 3000, cached: 1200, output: 300 }]);
+  });
+
+  it("of a model without a price is refused by name where dollars are limited", async () => {
+    await addProvider("acme", "gemini");
+    await limit("usd", NANO);
+    const out = await wayOut(sandboxId);
+    const refused = await answered(call(out, "/acme/v1beta/models/large:generateContent", {}));
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([
+      402,
+      {
+        error: {
+          code: 402,
+          status: "SPEND_LIMIT",
+          message:
+            "The model acme/large has no known price, and a limit of $1 applies for this session. Set its price, or a limit in tokens.",
+        },
+      },
+    ]);
+    expect(asked).toEqual([]);
+  });
+
+  it("that costs nothing reserves nothing any longer, whether it was refused or not answered", async () => {
+    await addProvider("acme", "anthropic");
+    await limit("tokens", 9000);
+    answer = (response) => void response.writeHead(429).end();
+    const out = await wayOut(sandboxId);
+    for (let count = 0; count < 3; count += 1)
+      expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(429);
+    answer = (response) => void response.destroy();
+    for (let count = 0; count < 3; count += 1)
+      expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(502);
+  });
+});
 
 describe("a call of a sandbox", () => {
   it("reaches its account's provider with the kept key, unchanged both ways, and is counted when it ends", async () => {
@@ -214,31 +345,34 @@ describe("a call of a sandbox", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("that is left ends at the provider too, and counts what was named before", async () => {
+  it("that is left ends at the provider too, and counts what was named before, and an estimate of the rest", async () => {
     await addProvider("acme", "anthropic");
     const ended = Promise.withResolvers<void>();
     answer = (response) => {
       response.on("close", () => ended.resolve());
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write(STREAM.slice(0, STREAM.indexOf("data:", 9)));
+      response.write(STREAM.slice(0, STREAM.lastIndexOf("data:")));
     };
     const outgoing = call(await wayOut(sandboxId), "/acme/v1/messages");
     const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
     await once(incoming, "data");
     outgoing.destroy();
     await ended.promise;
-    await vi.waitFor(async () => expect(await counted()).toEqual([{ ...whole, output: 1 }]));
+    await vi.waitFor(async () => expect(await counted()).toEqual([{ ...whole, output: 1, estimated: 1 }]));
   });
 
-  it("whose answer breaks off breaks off for its caller, and counts without tokens if none were named", async () => {
+  it("whose answer breaks off breaks off for its caller, and counts an estimate if none were named", async () => {
     await addProvider("acme", "openai-compatible", "/v1");
     answer = (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write(event({ choices: [] }), () => response.destroy());
+      response.write(event({ choices: [{ delta: { content: "Hello, you" } }] }), () => response.destroy());
     };
     const outgoing = call(await wayOut(sandboxId), "/acme/chat/completions");
     await expect(answered(outgoing)).rejects.toThrow();
-    expect(await counted()).toEqual([{ ...whole, untoldCalls: 1, input: 0, cached: 0, output: 0 }]);
+    expect(await counted()).toEqual([
+      // 31 bytes of the request, and 10 characters of the answer.
+      { ...whole, untoldCalls: 1, input: 0, cached: 0, output: 0, estimated: 8 + 3 },
+    ]);
   });
 
   it("that the provider refuses has the provider's own answer, and costs nothing", async () => {

@@ -39,6 +39,7 @@ import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
+import * as Spend from "./spend.ts";
 import * as Transitions from "./transitions.ts";
 import * as WarmSandboxes from "./warm-sandboxes.ts";
 import * as Uploads from "./uploads.ts";
@@ -84,6 +85,7 @@ export const overTables = Layer.mergeAll(
   Secrets.layer,
   SessionLogs.layer,
   Sessions.layer,
+  Spend.layer,
   Transitions.layer,
   WarmSandboxes.layer,
   Uploads.layer,

@@ -58,6 +58,14 @@ const providers = Layer.effect(
       }),
     remove: (accountId, id) =>
       Effect.sync(() => rowOf(tables, accountId, id) !== null && tables.modelProviders.delete(id)),
+    sessionOf: (sandboxId) =>
+      Effect.sync(() => {
+        const sandbox = tables.sandboxes.get(sandboxId)?.record;
+        const session = tables.sessions.get(sandbox?.sessionId ?? "")?.record;
+        return sandbox === undefined || session === undefined || sandbox.endedAt !== null
+          ? null
+          : { sessionId: session.id, projectId: session.projectId };
+      }),
     ofSandbox: (sandboxId, name) =>
       Effect.sync(() => {
         const sandbox = tables.sandboxes.get(sandboxId)?.record;
@@ -86,6 +94,8 @@ const summed = (rows: readonly ModelUsageRow[], key: (row: ModelUsageRow) => str
       input: row.input + (sum?.input ?? 0),
       cached: row.cached + (sum?.cached ?? 0),
       output: row.output + (sum?.output ?? 0),
+      estimated: row.estimated + (sum?.estimated ?? 0),
+      cost: row.cost + (sum?.cost ?? 0),
     });
   }
   return [...sums.values()];
@@ -94,7 +104,7 @@ const summed = (rows: readonly ModelUsageRow[], key: (row: ModelUsageRow) => str
 const usage = Layer.effect(
   ModelUsage,
   Effect.map(Tables, (tables) => ({
-    add: ({ sessionId, projectId, model, tokens, now }) =>
+    add: ({ sessionId, projectId, model, tokens, estimated, cost, now }) =>
       Effect.sync(() => {
         const day = utcDay(now);
         const known = [...tables.modelUsage.values()].filter(
@@ -109,6 +119,8 @@ const usage = Layer.effect(
           calls: 1,
           untoldCalls: tokens === null ? 1 : 0,
           ...(tokens ?? { input: 0, cached: 0, output: 0 }),
+          estimated,
+          cost,
         };
         const before = tables.modelUsage.get(keyOf(call));
         const [sum = call] = summed(before === undefined ? [call] : [before, call], keyOf);

@@ -42,6 +42,7 @@ import type {
 } from "../../../src/store/ports/projects/projects.ts";
 import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.ts";
 import type { ModelUsageRow } from "./model-providers.ts";
+import type { ReservationRow, SpendLimitRow, SpendRow } from "./spend.ts";
 import type { OutboundDeliveryRow, OutboundWebhookRow } from "./outbound-rows.ts";
 import type { GivenSecrets, Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../../../src/store/ports/projects/secrets.ts";
@@ -306,6 +307,10 @@ export class TableSet {
   readonly modelProviders = new Map<string, ModelProvider>();
   /** By session, day and model. */
   readonly modelUsage = new Map<string, ModelUsageRow>();
+  readonly spendLimits = new Map<string, SpendLimitRow>();
+  /** By account, scope, subject and period. */
+  readonly spend = new Map<string, SpendRow>();
+  readonly spendReservations = new Map<string, ReservationRow>();
   readonly settings = new Map<string, string>();
   /** By project and slug. */
   readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();

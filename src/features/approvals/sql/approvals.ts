@@ -2,9 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { askedNote, decidedNote, type ApprovalNote } from "../ports/approval-notes.ts";
+import { askedNote, decidedNote } from "../ports/approval-notes.ts";
 import { approvalWaitingEvent, movedBy, moveEvents } from "../ports/approval-steps.ts";
-import { ConversationDraft } from "../../../store/conversations/draft.ts";
 import { cutPage, readCursor } from "../../../store/cursor.ts";
 import {
   Approvals,
@@ -17,11 +16,7 @@ import {
 import type { CallLimits, ExecutorCall } from "../../../store/ports/connectors/executor-calls.ts";
 import { shared } from "../../../store/postgres/connection/prepared.ts";
 import { after, at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
-import {
-  locked as lockedConversation,
-  makeRoom,
-  write as writeDraft,
-} from "../../../store/postgres/conversations/rows.ts";
+import { putNote } from "../../../store/postgres/conversations/rows.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { insertCall, readRoom } from "../../../store/postgres/connectors/executor-calls.ts";
 
@@ -68,16 +63,6 @@ const makeReading = Effect.gen(function* () {
   };
 });
 
-/** Says it in the session's conversation, if it has one. */
-const tell = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, note: ApprovalNote) {
-  const before = yield* lockedConversation(sql, note.sessionId);
-  if (before === null) return;
-  const draft = new ConversationDraft(before);
-  draft.putNote(note);
-  yield* makeRoom(sql, draft);
-  yield* writeDraft(sql, draft);
-});
-
 /** Each of these runs in a transaction of its caller. */
 const makeWriting = Effect.gen(function* () {
   const { sql, locked } = yield* makeReading;
@@ -104,7 +89,7 @@ const makeWriting = Effect.gen(function* () {
       INSERT INTO approvals (id, project_id, status, arguments_envelope, asked_at, expires_at, moved_at, attended_until)
       VALUES (${call.id}, ${call.projectId}, 'pending', ${buffer(sealedArguments)}, ${at(call.at)}, ${at(expiresAt)},
         ${at(call.at)}, ${at(attendedUntil)})`;
-    yield* tell(sql, askedNote(call));
+    yield* putNote(sql, askedNote(call));
     yield* events.append([approvalWaitingEvent(call)]);
     return { id: call.id, isNew: true };
   });
@@ -131,7 +116,7 @@ const makeWriting = Effect.gen(function* () {
     yield* write(next);
     const [decider] = next.decidedBy === null ? [] : yield* namesOf(next.decidedBy);
     const note = decidedNote(next, moved, () => decider?.name ?? "A person");
-    if (note !== null) yield* tell(sql, note);
+    if (note !== null) yield* putNote(sql, note);
     yield* events.append(moveEvents(before, next));
     return next;
   });

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context";
 import * as Schema from "effect/Schema";
 import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
+import type { Prices } from "../rules/prices.ts";
 import type { Fenced, Stored, StoreError } from "../../../store/ports/journal.ts";
 import type * as Effect from "effect/Effect";
 
@@ -17,6 +18,8 @@ export interface ModelProvider extends AccountProvider {
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly hasKey: boolean;
+  /** Own prices of its models. */
+  readonly prices: Prices;
   readonly sealed: SealedKey;
   /** When the provider last accepted what the row has. Null: it was saved without. */
   readonly triedAt: number | null;
@@ -25,13 +28,19 @@ export interface ModelProvider extends AccountProvider {
 }
 
 /** What may change. The name is part of sessions' choices of models, so it stays. */
-export type ProviderChange = Pick<ModelProvider, "baseUrl" | "models" | "hasKey" | "sealed" | "triedAt">;
+export type ProviderChange = Pick<
+  ModelProvider,
+  "baseUrl" | "models" | "hasKey" | "prices" | "sealed" | "triedAt"
+>;
 
-/** A provider as one sandbox uses it. */
-export interface ProviderOfSandbox {
-  readonly provider: ModelProvider;
+export interface SessionOfSandbox {
   readonly sessionId: string;
   readonly projectId: string;
+}
+
+/** A provider as one sandbox uses it. */
+export interface ProviderOfSandbox extends SessionOfSandbox {
+  readonly provider: ModelProvider;
 }
 
 /** The account has a provider of this name. */
@@ -59,5 +68,7 @@ export class ModelProviders extends Context.Service<
     readonly remove: (accountId: string, id: string) => Stored<boolean>;
     /** The provider of this name in the account of a sandbox's session. Null: none, or the sandbox has ended. */
     readonly ofSandbox: (sandboxId: string, name: string) => Stored<ProviderOfSandbox | null>;
+    /** Null: the sandbox has ended. */
+    readonly sessionOf: (sandboxId: string) => Stored<SessionOfSandbox | null>;
   }
 >()("platform/model-providers/ModelProviders") {}

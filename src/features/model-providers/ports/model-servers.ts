@@ -46,3 +46,8 @@ const none = Effect.fail({ why: "is not asked by this service", isLate: false })
 export const ModelServers = Context.Reference<ModelServersPort>("platform/model-providers/ModelServers", {
   defaultValue: () => ({ call: () => none, read: () => none }),
 });
+
+/** The way to the managed gateway, which the operator chose: its address may be private. */
+export const GatewayServer = Context.Reference<ModelServersPort>("platform/model-providers/GatewayServer", {
+  defaultValue: () => ({ call: () => none, read: () => none }),
+});

@@ -14,6 +14,10 @@ export interface SettledCall {
   readonly model: string;
   /** Null: the answer named none, as if it broke off before. */
   readonly tokens: CountedTokens | null;
+  /** Tokens that the answer did not name. */
+  readonly estimated: number;
+  /** Billionths of a dollar. 0: the model has no known price. */
+  readonly cost: number;
   readonly now: number;
 }
 

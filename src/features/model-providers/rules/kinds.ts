@@ -125,3 +125,11 @@ export const listedModels = (text: string): readonly string[] | null => {
 
 /** The model that a path names, as Gemini's do. */
 export const modelInPath = (path: string): string | null => /\/models\/([^/:?]+):/.exec(path)?.[1] ?? null;
+
+/** An error in the form that a kind's clients read. @param kind null: a form that most clients read */
+export const errorBody = (kind: ProviderKind | null, message: string): string =>
+  JSON.stringify(
+    kind === "gemini"
+      ? { error: { code: 402, message, status: "SPEND_LIMIT" } }
+      : { type: "error", error: { type: "spend_limit", code: "spend_limit", message } },
+  );

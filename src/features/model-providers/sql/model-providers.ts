@@ -5,17 +5,18 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import { Fenced } from "../../../store/ports/journal.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
-import { at, stored } from "../../../store/postgres/connection/statement.ts";
+import { at, json, stored } from "../../../store/postgres/connection/statement.ts";
 import {
   ModelProviders,
   NameTaken,
   ProvidersFull,
   type ModelProvider,
   type ProviderOfSandbox,
+  type SessionOfSandbox,
 } from "../ports/model-providers.ts";
 import { PROVIDERS_MAX } from "../rules/provider.ts";
 
-const COLUMNS = `id, account_id AS "accountId", name, kind, base_url AS "baseUrl", models, has_key AS "hasKey",
+const COLUMNS = `id, account_id AS "accountId", name, kind, base_url AS "baseUrl", models, prices, has_key AS "hasKey",
   sealed_version AS "sealedVersion", envelope, tried_at AS "triedAt", created_at AS "createdAt", updated_at AS "updatedAt"`;
 
 interface Row extends Omit<ModelProvider, "sealed"> {
@@ -50,10 +51,10 @@ const makeWrites = Effect.gen(function* () {
     if ((held?.count ?? 0) >= PROVIDERS_MAX) return yield* new ProvidersFull({ limit: PROVIDERS_MAX });
     const made = first(
       yield* sql<Row>`
-        INSERT INTO model_providers (id, account_id, name, kind, base_url, models, sealed_version, envelope, has_key, tried_at,
+        INSERT INTO model_providers (id, account_id, name, kind, base_url, models, prices, sealed_version, envelope, has_key, tried_at,
           created_at, updated_at)
         VALUES (${id}, ${accountId}, ${provider.name}, ${provider.kind}, ${provider.baseUrl}, ${[...provider.models]},
-          ${sealed.version}, ${Buffer.from(sealed.envelope)}, ${provider.hasKey}, ${at(provider.triedAt)}, ${at(now)}, ${at(now)})
+          ${json(provider.prices)}, ${sealed.version}, ${Buffer.from(sealed.envelope)}, ${provider.hasKey}, ${at(provider.triedAt)}, ${at(now)}, ${at(now)})
         RETURNING ${columns}`,
     );
     return made ?? (yield* Effect.die(new Error("an inserted row was not returned")));
@@ -63,7 +64,7 @@ const makeWrites = Effect.gen(function* () {
     const { sealed, now } = wanted;
     const changed = first(
       yield* sql<Row>`
-        UPDATE model_providers SET base_url = ${wanted.baseUrl}, models = ${[...wanted.models]}, has_key = ${wanted.hasKey},
+        UPDATE model_providers SET base_url = ${wanted.baseUrl}, models = ${[...wanted.models]}, prices = ${json(wanted.prices)}, has_key = ${wanted.hasKey},
           sealed_version = ${sealed.version}, envelope = ${Buffer.from(sealed.envelope)}, tried_at = ${at(wanted.triedAt)},
           updated_at = ${at(now)}
         WHERE account_id = ${accountId} AND id = ${id} AND sealed_version = ${sealed.version - 1} RETURNING ${columns}`,
@@ -115,6 +116,14 @@ export const layer = Layer.effect(
             return { provider: providerOf(provider), sessionId, projectId };
           }),
           stored("modelProviders.ofSandbox"),
+        ),
+      sessionOf: (sandboxId) =>
+        sql<SessionOfSandbox>`
+          SELECT session.id AS "sessionId", session.project_id AS "projectId"
+          FROM session_sandboxes AS sandbox JOIN project_sessions AS session ON session.id = sandbox.session_id
+          WHERE sandbox.id = ${sandboxId} AND sandbox.status IN ('provisioning', 'active')`.pipe(
+          Effect.map(([row = null]) => row),
+          stored("modelProviders.sessionOf"),
         ),
     };
   }),

@@ -316,7 +316,16 @@ const spent = { input_tokens: 184_220, output_tokens: 9_310, cached_tokens: 120_
 export const projectUsage = {
   from: "2026-10-22",
   to: "2026-11-20",
-  days: [{ day: "2026-11-20", model: "anthropic/claude-sonnet-5", ...spent, counted: true, untold_calls: 0 }],
+  days: [
+    {
+      day: "2026-11-20",
+      model: "anthropic/claude-sonnet-5",
+      ...spent,
+      counted: true,
+      untold_calls: 0,
+      estimated_tokens: 0,
+    },
+  ],
   total: spent,
 };
 

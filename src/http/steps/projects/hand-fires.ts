@@ -9,7 +9,13 @@ import { Caller } from "../../api/access.ts";
 import { notFound, Unavailable } from "../../api/errors.ts";
 import type * as api from "../../api/triggers/triggers.ts";
 import { parentSession } from "../../callers/agent-rules.ts";
-import { capReached, childrenFull, fireFailed, projectInactive } from "../../answers/refusals.ts";
+import {
+  capReached,
+  childrenFull,
+  fireFailed,
+  projectInactive,
+  spendLimitReached,
+} from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
 
 export type TriggerPath = { readonly pid: string; readonly slug: string };
@@ -59,6 +65,7 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
       return { status: "fired" as const, session_id: admission.sessionId };
     if (admission.outcome === "refused") return yield* capReached(admission);
     if (admission.outcome === "children_full") return yield* childrenFull(admission);
+    if (admission.outcome === "skipped") return yield* spendLimitReached();
     if (admission.outcome === "failed") return yield* fireFailed(admission.reason);
     if (admission.outcome === "inactive") return yield* projectInactive(project);
   }

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { NO_USAGE } from "../../../domain/conversation/conversation.ts";
 import { addUsage, utcDay, oneCount } from "../../../domain/conversation/usage.ts";
+import { NANO } from "../../../domain/sandbox/spend.ts";
 import { ProjectUsage } from "../../../store/ports/projects/project-usage.ts";
 import { PassedUsages } from "../../../services/projects/account-models.ts";
 import { Caller } from "../../api/access.ts";
@@ -29,11 +30,17 @@ export const projectUsage = Effect.fnUntraced(function* (
     return yield* badRequest("from", `must be less than ${USAGE_DAYS_MAX} days before \`to\``);
   const reported = yield* (yield* ProjectUsage).days(pid, { from, to });
   const passed = (yield* (yield* PassedUsages)(pid, { from, to })).map(
-    ({ day, model, input, cached, output, untoldCalls }) => ({
+    ({ day, model, input, cached, output, untoldCalls, estimated, cost }) => ({
       day,
       model,
       untoldCalls,
-      usage: { input_tokens: input, cached_tokens: cached, output_tokens: output, cost_usd: 0 },
+      estimated,
+      usage: {
+        input_tokens: input,
+        cached_tokens: cached,
+        output_tokens: output,
+        cost_usd: cost / NANO,
+      },
     }),
   );
   const days = oneCount(reported, passed);
@@ -46,6 +53,7 @@ export const projectUsage = Effect.fnUntraced(function* (
       ...usage,
       counted: own !== null,
       untold_calls: own?.untoldCalls ?? 0,
+      estimated_tokens: own?.estimated ?? 0,
     })),
     total: days.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE),
   };

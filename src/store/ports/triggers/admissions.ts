@@ -61,7 +61,7 @@ export type Admission =
   | { readonly outcome: "duplicate"; readonly fire: Fire }
   /** The instant has its row: another node wrote it, or a former schedule had the same instant. */
   | { readonly outcome: "accounted" }
-  /** The delivery starts nothing, for this reason. The fire has its row. */
+  /** The fire starts nothing, for this reason. It has its row. */
   | { readonly outcome: "skipped"; readonly fireId: string; readonly reason: DeliverySkip }
   /** The fire has its row, with this reason (api.md 4 "Ledger"). */
   | { readonly outcome: "failed"; readonly fireId: string; readonly reason: PromptFailure }
@@ -70,8 +70,11 @@ export type Admission =
   /** The project was archived or deleted meanwhile. */
   | { readonly outcome: "inactive" };
 
-/** Why a fire has no prompt: it is over the limit, or the project has no model for the agent. */
-export type PromptFailure = "prompt_too_large" | "no_model";
+/**
+ * Why a fire has no prompt: it is over the limit, the project has no model for the agent, or a limit of spend applies and the agent's calls
+ * could not be counted.
+ */
+export type PromptFailure = "prompt_too_large" | "no_model" | "limit_needs_provider";
 
 /** The reason of a failed fire. */
 export type FireFailure = PromptFailure | "queue_full";
@@ -80,9 +83,9 @@ export type FireFailure = PromptFailure | "queue_full";
 const OUTCOMES = {
   session: ["admitted", "refused", "children_full", "inactive"],
   request: ["admitted", "queued", "queue_full", "inactive"],
-  hand: ["admitted", "refused", "children_full", "failed", "stale", "inactive"],
+  hand: ["admitted", "refused", "children_full", "skipped", "failed", "stale", "inactive"],
   delivery: ["admitted", "queued", "queue_full", "duplicate", "skipped", "failed", "stale", "inactive"],
-  instant: ["admitted", "queued", "dropped", "accounted", "failed", "stale", "inactive"],
+  instant: ["admitted", "queued", "dropped", "accounted", "skipped", "failed", "stale", "inactive"],
 } as const satisfies Readonly<Record<AdmissionRequest["kind"], readonly Admission["outcome"][]>>;
 
 export type WishKind = keyof typeof OUTCOMES;

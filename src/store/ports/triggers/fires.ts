@@ -65,8 +65,8 @@ export interface StoredRequest {
   } | null;
 }
 
-/** Why an authentic delivery starts nothing. */
-export type DeliverySkip = "filtered" | EventSkip;
+/** Why an authentic delivery starts nothing. `spend_limit`: a limit of spend is reached, which also holds for other fires. */
+export type DeliverySkip = "filtered" | EventSkip | "spend_limit";
 
 /** A fire's prompt as admission gets it. */
 export type FirePrompt =
@@ -79,6 +79,8 @@ export type FirePrompt =
   | { readonly is: "skipped"; readonly reason: DeliverySkip }
   /** The session would have no model: the fire fails. */
   | { readonly is: "no_model" }
+  /** The session's calls could not be counted, and a limit of spend applies: the fire fails. */
+  | { readonly is: "limit_needs_provider" }
   /** The session has its prompt, or begins without one. */
   | { readonly is: "own" };
 

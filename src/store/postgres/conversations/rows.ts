@@ -6,7 +6,13 @@ import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { attachedTo } from "../../conversations/attached.ts";
-import { itemBytes, itemRecord, STRIPPED_MAX, type ConversationDraft } from "../../conversations/draft.ts";
+import {
+  ConversationDraft,
+  itemBytes,
+  itemRecord,
+  STRIPPED_MAX,
+  type Note,
+} from "../../conversations/draft.ts";
 import { MOVED_MAX, type Conversation, type Item } from "../../ports/sessions/conversations.ts";
 import { at, json } from "../connection/statement.ts";
 
@@ -208,3 +214,16 @@ export const makeRoom = Effect.fnUntraced(function* (sql: SqlClient, draft: Conv
 /** Closed items whose content may be removed. Messages that people sent stay. */
 const stripable = (sql: SqlClient) =>
   sql`status IN ('completed', 'failed', 'interrupted', 'lost') AND bytes > ${STRIPPED_MAX}`;
+
+/** Adds a note of the service to a session's conversation, in the caller's transaction. Does nothing if the session has none yet. */
+export const putNote = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  note: Note & { readonly sessionId: string },
+) {
+  const before = yield* locked(sql, note.sessionId);
+  if (before === null) return;
+  const draft = new ConversationDraft(before);
+  draft.putNote(note);
+  yield* makeRoom(sql, draft);
+  yield* write(sql, draft);
+});

@@ -1,0 +1,143 @@
+/**
+ * Limits of what models may cost or use: what they count, and their words. The service refuses a call in these words, and the daemon finds
+ * them in what a runtime says of it, whatever the runtime puts around them.
+ */
+import { utcDay } from "../conversation/usage.ts";
+
+/** What a sum is of, in the order in which a refusal names limits. */
+export const SPEND_SCOPES = ["session", "trigger", "person", "project", "account"] as const;
+export type SpendScope = (typeof SPEND_SCOPES)[number];
+
+/** `each_session`: every session of the account that has no limit of its own. */
+export type LimitScope = SpendScope | "each_session";
+
+/** A sum of what was spent: of a session, of a trigger's day, or of a month. */
+export interface SpendCount {
+  readonly scope: SpendScope;
+  /** The id of a session, a person or a project, or `project/slug`. Empty for the account. */
+  readonly subject: string;
+  /** `YYYY-MM-DD` or `YYYY-MM`, in UTC. Empty: all of a session's time. */
+  readonly period: string;
+}
+
+export interface LimitAmount {
+  readonly unit: "usd" | "tokens";
+  /** Billionths of a dollar, or tokens. */
+  readonly amount: number;
+}
+
+export interface SpendSums {
+  readonly tokens: number;
+  /** Billionths of a dollar. */
+  readonly cost: number;
+}
+
+/** A dollar has so many units of cost. */
+export const NANO = 1_000_000_000;
+
+/** What decides for what a call of a session counts. */
+export interface SpendingSession {
+  readonly id: string;
+  readonly projectId: string;
+  readonly triggerSlug: string | null;
+  readonly createdBy: string;
+}
+
+export const monthOf = (now: number): string => utcDay(now).slice(0, 7);
+
+export const triggerSubject = (projectId: string, slug: string): string => `${projectId}/${slug}`;
+
+/**
+ * The sums for which a call counts. A trigger's session counts for its trigger, and for no person.
+ *
+ * @param chain the session, then the session whose agent started it, and so on
+ */
+export const spendCounts = (chain: readonly SpendingSession[], now: number): readonly SpendCount[] => {
+  const [session] = chain;
+  if (session === undefined) return [];
+  const { projectId, createdBy } = session;
+  const month = monthOf(now);
+  const slug = chain.find(({ triggerSlug }) => triggerSlug !== null)?.triggerSlug ?? null;
+  return [
+    ...chain.map(({ id }) => ({ scope: "session", subject: id, period: "" }) as const),
+    slug === null
+      ? { scope: "person", subject: createdBy, period: month }
+      : { scope: "trigger", subject: triggerSubject(projectId, slug), period: utcDay(now) },
+    { scope: "project", subject: projectId, period: month },
+    { scope: "account", subject: "", period: month },
+  ];
+};
+
+const dollars = (cost: number): string => {
+  const amount = cost / NANO;
+  if (Number.isInteger(amount)) return `$${amount}`;
+  // Fractions of a cent count where there is less than a cent.
+  return amount < 0.01 ? `$${Number(amount.toPrecision(2))}` : `$${amount.toFixed(2)}`;
+};
+
+const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
+
+/** `$5.02`, or `200,000 tokens`. */
+export const amountWords = ({ unit, amount }: LimitAmount): string =>
+  unit === "usd" ? dollars(amount) : `${grouped(amount)} tokens`;
+
+/** How much of a limit's unit is in sums. */
+export const sumIn = ({ unit }: Pick<LimitAmount, "unit">, { cost, tokens }: SpendSums): number =>
+  unit === "usd" ? cost : tokens;
+
+/** What a limit is for, in a sentence. @param name of the trigger, the person or the project */
+export const limitFor = (scope: SpendScope, name: string): string => {
+  switch (scope) {
+    case "session":
+      return "this session";
+    case "trigger":
+      return `the trigger ${name} today`;
+    case "person":
+      return `${name} this month`;
+    case "project":
+      return `the project ${name} this month`;
+    case "account":
+      return "the account this month";
+  }
+};
+
+/** A limit that applies, with what was spent and what is reserved for calls under way, both in its unit. */
+export interface LimitState extends LimitAmount {
+  readonly scope: SpendScope;
+  readonly name: string;
+  readonly spent: number;
+  readonly reserved: number;
+}
+
+const words = (unit: LimitAmount["unit"], amount: number): string => amountWords({ unit, amount });
+
+const ADVICE = "Raise it, then send a message.";
+
+/** Why a call is refused, or why a fire is skipped. */
+export const limitReached = ({ unit, amount, scope, name, spent, reserved }: LimitState): string => {
+  const underWay = spent < amount ? `, and ${words(unit, reserved)} reserved for calls under way` : "";
+  return `The limit of ${words(unit, amount)} for ${limitFor(scope, name)} is reached: ${words(unit, spent)}${underWay}. ${ADVICE}`;
+};
+
+const UNPRICED_ADVICE = "Set its price, or a limit in tokens.";
+
+/** A limit in dollars cannot be held for a model without a price. */
+export const limitNeedsPrice = (model: string, { unit, amount, scope, name }: LimitState): string =>
+  `The model ${model} has no known price, and a limit of ${words(unit, amount)} applies for ${limitFor(scope, name)}. ${UNPRICED_ADVICE}`;
+
+/** What the conversation says when four fifths of a limit are spent. */
+export const limitNears = ({ unit, amount, scope, name, spent }: LimitState): string =>
+  `${Math.floor((spent * 100) / amount)} % of the limit of ${words(unit, amount)} for ${limitFor(scope, name)} is spent: ${words(unit, spent)}.`;
+
+/** How much of a limit is spent when the conversation is told. */
+export const isNear = (spent: number, amount: number): boolean => spent * 5 >= amount * 4;
+
+const REFUSAL = new RegExp(
+  `(?:The limit of [^"]{1,400}?${ADVICE}|The model [^"]{1,600}?${UNPRICED_ADVICE})`.replaceAll(
+    ".",
+    String.raw`\.`,
+  ),
+);
+
+/** The service's refusal in what a runtime says of a failed call. Null: it has none. */
+export const spendRefusalIn = (said: string): string | null => REFUSAL.exec(said)?.[0] ?? null;

@@ -1,0 +1,88 @@
+/**
+ * Limits of spend, what was spent, and what is reserved for calls under way. Adapters keep these invariants, also where several nodes call
+ * at the same time:
+ *
+ *  S1 A call passes if, for each limit that applies, what is spent and what is reserved is less than the limit. So a limit is passed by at
+ *     most the calls under way.
+ *  S2 A call is counted and its reservation ends in one transaction. A reservation ends by itself after `RESERVED_MS`.
+ *  S3 The session's conversation has one note for a limit's amount and period, in the transaction that spends four fifths of it.
+ *  S4 A session's own limit comes before the one for each session.
+ */
+import * as Context from "effect/Context";
+import type {
+  LimitAmount,
+  LimitScope,
+  LimitState,
+  SpendScope,
+  SpendSums,
+} from "../../../domain/sandbox/spend.ts";
+import type { CallEstimate, EndedCall, LimitedSession } from "../../../services/projects/account-spend.ts";
+import type { Stored } from "../../../store/ports/journal.ts";
+
+/** How long a reservation lasts at most, ms. Few calls take longer; one that does is counted all the same. */
+export const RESERVED_MS = 600_000;
+/** How many limits an account may have. */
+export const LIMITS_MAX = 2_000;
+
+export interface SpendLimit extends LimitAmount {
+  readonly id: string;
+  readonly scope: LimitScope;
+  /** As in `SpendCount`. Empty for each session. */
+  readonly subject: string;
+  readonly projectId: string | null;
+}
+
+/** A limit as lists show it. */
+export interface ShownLimit extends SpendLimit {
+  /** Of the session, the trigger, the person or the project. Empty for the others. */
+  readonly name: string;
+  /** In the present period. Null for each session. */
+  readonly spent: SpendSums | null;
+}
+
+/** What was spent for one subject in a period. */
+export interface SpentFor extends SpendSums {
+  readonly scope: SpendScope;
+  readonly subject: string;
+  readonly name: string;
+  readonly period: string;
+}
+
+export interface LimitWish extends LimitAmount {
+  /** Used if the limit is new. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly scope: LimitScope;
+  readonly subject: string;
+  readonly projectId: string | null;
+  readonly now: number;
+}
+
+export type LimitPlace = Pick<LimitWish, "accountId" | "scope" | "subject">;
+
+export class Spend extends Context.Service<
+  Spend,
+  {
+    /** Replaces the one of the same scope and subject. Null: the account has `LIMITS_MAX`. */
+    readonly set: (wish: LimitWish) => Stored<SpendLimit | null>;
+    /** Whether there was one. */
+    readonly remove: (place: LimitPlace) => Stored<boolean>;
+    /** All of an account, by scope and name. Those of sessions that were deleted are left out. */
+    readonly list: (accountId: string, now: number) => Stored<readonly ShownLimit[]>;
+    readonly hasLimits: (accountId: string) => Stored<boolean>;
+    /** The limits that apply to a session, which may not exist yet (S4), with what is spent and reserved. */
+    readonly ofSession: (session: LimitedSession, now: number) => Stored<readonly LimitState[]>;
+    /** What was spent in a session's whole time. */
+    readonly spentBySession: (sessionId: string) => Stored<SpendSums>;
+    /** The account's sums of a month: of the account, its persons, its projects, and each of its days. */
+    readonly month: (accountId: string, month: string) => Stored<readonly SpentFor[]>;
+    /**
+     * S1. @returns null: the call passes. Otherwise the limit that it does not pass, and whether only a price is missing.
+     */
+    readonly reserve: (
+      call: CallEstimate & { readonly now: number },
+    ) => Stored<{ readonly limit: LimitState; readonly lacksPrice: boolean } | null>;
+    /** S2, S3. */
+    readonly settle: (call: EndedCall & { readonly now: number }) => Stored<void>;
+  }
+>()("platform/spend/Spend") {}

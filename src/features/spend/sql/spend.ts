@@ -1,0 +1,301 @@
+/** Limits of spend and what was spent: the tables spend_limits, spend and spend_reservations. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import {
+  isNear,
+  type LimitState,
+  monthOf,
+  type SpendCount,
+  spendCounts,
+  type SpendingSession,
+  type SpendSums,
+  sumIn,
+} from "../../../domain/sandbox/spend.ts";
+import { utcDay } from "../../../domain/conversation/usage.ts";
+import { at, stored } from "../../../store/postgres/connection/statement.ts";
+import { putNote } from "../../../store/postgres/conversations/rows.ts";
+import {
+  LIMITS_MAX,
+  RESERVED_MS,
+  type ShownLimit,
+  Spend,
+  type SpendLimit,
+  type SpentFor,
+} from "../ports/spend.ts";
+import {
+  accountDay,
+  type CountSums,
+  countKey,
+  limitedCounts,
+  limitStates,
+  NO_SPEND,
+  refusingLimit,
+} from "../rules/limits.ts";
+import { nearNote } from "../rules/near-note.ts";
+
+type Service = (typeof Spend)["Service"];
+
+const LIMIT = `id, scope, subject, project_id AS "projectId", unit, amount::float8 AS amount`;
+
+/** The name of a row's subject. Its columns are `scope` and `subject`. */
+const nameIn = (row: string): string => `
+  CASE ${row}.scope
+    WHEN 'project' THEN (SELECT name FROM projects WHERE id = (CASE ${row}.scope WHEN 'project' THEN ${row}.subject END)::uuid)
+    WHEN 'person' THEN (SELECT name FROM users WHERE id = (CASE ${row}.scope WHEN 'person' THEN ${row}.subject END)::uuid)
+    WHEN 'session' THEN (SELECT coalesce(name, '') FROM project_sessions
+      WHERE id = (CASE ${row}.scope WHEN 'session' THEN ${row}.subject END)::uuid)
+    WHEN 'trigger' THEN split_part(${row}.subject, '/', 2)
+    ELSE '' END`;
+
+interface ChainRow extends SpendingSession {
+  readonly accountId: string;
+}
+
+interface SumRow extends SpendCount {
+  readonly tokens: number;
+  readonly cost: number;
+  readonly reservedTokens: number;
+  readonly reservedCost: number;
+  readonly name: string | null;
+}
+
+const columnsOf = (counts: readonly SpendCount[]) => ({
+  scopes: counts.map(({ scope }) => scope),
+  subjects: counts.map(({ subject }) => subject),
+  periods: counts.map(({ period }) => period),
+});
+
+const makeReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  /** The session, and those whose agents started it, the nearest first. */
+  const chain = (sessionId: string) => sql<ChainRow>`
+    WITH RECURSIVE chain AS (
+      SELECT id, project_id, account_id, trigger_slug, created_by, parent_session_id, 0 AS depth
+      FROM project_sessions WHERE id = ${sessionId}
+      UNION ALL
+      SELECT above.id, above.project_id, above.account_id, above.trigger_slug, above.created_by, above.parent_session_id,
+        chain.depth + 1
+      FROM project_sessions AS above JOIN chain ON above.id = chain.parent_session_id WHERE chain.depth < 10)
+    SELECT id, project_id AS "projectId", account_id AS "accountId", trigger_slug AS "triggerSlug", created_by AS "createdBy"
+    FROM chain ORDER BY depth`;
+  /** Those that may apply. @param locks until the transaction ends, so that calls of two nodes are decided one after the other */
+  const limits = (accountId: string, counts: readonly SpendCount[], locks: boolean) => {
+    const { scopes, subjects } = columnsOf(counts);
+    return sql<SpendLimit>`
+      SELECT ${sql.literal(LIMIT)} FROM spend_limits
+      WHERE account_id = ${accountId} AND (scope = 'each_session'
+        OR (scope, subject) IN (SELECT * FROM unnest(${scopes}::text[], ${subjects}::text[])))
+      ORDER BY id ${sql.literal(locks ? "FOR NO KEY UPDATE" : "")}`;
+  };
+  const sums = Effect.fnUntraced(function* (accountId: string, counts: readonly SpendCount[], now: number) {
+    const { scopes, subjects, periods } = columnsOf(counts);
+    const rows = yield* sql<SumRow>`
+      SELECT wanted.scope, wanted.subject, wanted.period, coalesce(spend.tokens, 0)::float8 AS tokens,
+        coalesce(spend.cost, 0)::float8 AS cost, coalesce(reserved.tokens, 0)::float8 AS "reservedTokens",
+        coalesce(reserved.cost, 0)::float8 AS "reservedCost", ${sql.literal(nameIn("wanted"))} AS name
+      FROM unnest(${scopes}::text[], ${subjects}::text[], ${periods}::text[]) AS wanted(scope, subject, period)
+        LEFT JOIN spend ON spend.account_id = ${accountId} AND spend.period = wanted.period AND spend.scope = wanted.scope
+          AND spend.subject = wanted.subject
+        LEFT JOIN LATERAL (
+          SELECT sum(tokens) AS tokens, sum(cost) AS cost FROM spend_reservations
+          WHERE account_id = ${accountId} AND expires_at > ${at(now)}
+            AND counts @> ARRAY[concat_ws('/', wanted.scope, wanted.subject, wanted.period)]) AS reserved ON true`;
+    return new Map(
+      rows.map((row): readonly [string, CountSums] => [
+        countKey(row),
+        {
+          spent: { tokens: row.tokens, cost: row.cost },
+          reserved: { tokens: row.reservedTokens, cost: row.reservedCost },
+          name: row.name ?? "",
+        },
+      ]),
+    );
+  });
+  const states = Effect.fnUntraced(function* (
+    accountId: string,
+    counts: readonly SpendCount[],
+    { now, locks }: { readonly now: number; readonly locks: boolean },
+  ) {
+    const limited = limitedCounts(counts, yield* limits(accountId, counts, locks));
+    if (limited.length === 0) return [];
+    return limitStates(
+      limited,
+      yield* sums(
+        accountId,
+        limited.map(({ count }) => count),
+        now,
+      ),
+    );
+  });
+  return { sql, chain, limits, states };
+});
+
+const makeCalls = Effect.gen(function* () {
+  const { sql, chain, limits, states } = yield* makeReads;
+
+  const reserve = Effect.fnUntraced(function* (call: Parameters<Service["reserve"]>[0]) {
+    const { now, tokens, cost } = call;
+    const sessions = yield* chain(call.sessionId);
+    const [session] = sessions;
+    if (session === undefined) return null;
+    const { accountId } = session;
+    const counts = spendCounts(sessions, now);
+    const found = yield* states(accountId, counts, { now, locks: true });
+    if (found.length === 0) return null;
+    const refusal = refusingLimit(found, cost);
+    if (refusal !== null) return refusal;
+    yield* sql`DELETE FROM spend_reservations WHERE account_id = ${accountId} AND expires_at <= ${at(now)}`;
+    yield* sql`
+      INSERT INTO spend_reservations (id, account_id, counts, tokens, cost, expires_at)
+      VALUES (${call.id}, ${accountId}, ${counts.map(countKey)}, ${tokens}, ${cost ?? 0}, ${at(now + RESERVED_MS)})`;
+    return null;
+  });
+
+  /** @returns the sums after it, in the order of their keys: two calls that settle at the same time wait for each other in it */
+  const add = (accountId: string, counts: readonly SpendCount[], { tokens, cost }: SpendSums) => {
+    const inOrder = counts.toSorted((one, other) => (countKey(one) < countKey(other) ? -1 : 1));
+    const { scopes, subjects, periods } = columnsOf(inOrder);
+    return sql<SpendCount & SpendSums & { readonly name: string | null }>`
+      INSERT INTO spend (account_id, scope, subject, period, tokens, cost)
+      SELECT ${accountId}::uuid, scope, subject, period, ${tokens}::bigint, ${cost}::bigint
+      FROM unnest(${scopes}::text[], ${subjects}::text[], ${periods}::text[]) AS counted(scope, subject, period)
+      ON CONFLICT (account_id, period, scope, subject) DO UPDATE SET
+        tokens = spend.tokens + excluded.tokens, cost = spend.cost + excluded.cost
+      RETURNING scope, subject, period, tokens::float8 AS tokens, cost::float8 AS cost, ${sql.literal(nameIn("spend"))} AS name`;
+  };
+
+  /** Whether this is the first time that the sum is near the limit's amount (S3). */
+  const mark = (accountId: string, { scope, subject, period }: SpendCount, amount: number) =>
+    Effect.map(
+      sql<{ readonly scope: string }>`
+        UPDATE spend SET noted_amount = ${amount}
+        WHERE account_id = ${accountId} AND period = ${period} AND scope = ${scope} AND subject = ${subject}
+          AND noted_amount IS DISTINCT FROM ${amount}::bigint
+        RETURNING scope`,
+      (rows) => rows.length > 0,
+    );
+
+  const settle = Effect.fnUntraced(function* ({
+    id,
+    sessionId,
+    spent,
+    now,
+  }: Parameters<Service["settle"]>[0]) {
+    yield* sql`DELETE FROM spend_reservations WHERE id = ${id}`;
+    const sessions = spent === null ? [] : yield* chain(sessionId);
+    const [session] = sessions;
+    if (spent === null || session === undefined) return;
+    const { accountId } = session;
+    const counts = spendCounts(sessions, now);
+    const after = yield* add(accountId, [...counts, accountDay(utcDay(now))], spent);
+    const limited = limitedCounts(counts, yield* limits(accountId, counts, false));
+    for (const { count, limit } of limited) {
+      const sum = after.find((row) => countKey(row) === countKey(count));
+      if (sum === undefined || !isNear(sumIn(limit, sum), limit.amount)) continue;
+      if (!(yield* mark(accountId, count, limit.amount))) continue;
+      const state: LimitState = {
+        scope: count.scope,
+        unit: limit.unit,
+        amount: limit.amount,
+        name: sum.name ?? "",
+        spent: sumIn(limit, sum),
+        reserved: 0,
+      };
+      yield* putNote(sql, nearNote({ sessionId, count, limit: state, now }));
+    }
+  });
+  return { reserve, settle };
+});
+
+const makeLimits = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const set = Effect.fnUntraced(function* (wish: Parameters<Service["set"]>[0]) {
+    const { id, accountId, scope, subject, projectId, unit, amount, now } = wish;
+    // Two requests for one account wait for each other, and the second one counts the first one's row.
+    yield* sql`SELECT id FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`;
+    const [held] = yield* sql<{ readonly count: number }>`
+      SELECT count(*)::integer AS count FROM spend_limits
+      WHERE account_id = ${accountId} AND (scope, subject) <> (${scope}, ${subject})`;
+    if ((held?.count ?? 0) >= LIMITS_MAX) return null;
+    const [row = null] = yield* sql<SpendLimit>`
+      INSERT INTO spend_limits (id, account_id, project_id, scope, subject, unit, amount, created_at, updated_at)
+      VALUES (${id}, ${accountId}, ${projectId}, ${scope}, ${subject}, ${unit}, ${amount}, ${at(now)}, ${at(now)})
+      ON CONFLICT (account_id, scope, subject) DO UPDATE SET
+        unit = excluded.unit, amount = excluded.amount, updated_at = excluded.updated_at
+      RETURNING ${sql.literal(LIMIT)}`;
+    return row;
+  });
+  const list = (accountId: string, now: number) =>
+    Effect.map(
+      sql<SpendLimit & { readonly name: string | null; readonly tokens: number; readonly cost: number }>`
+        SELECT limits.id, limits.scope, limits.subject, limits.project_id AS "projectId", limits.unit,
+          limits.amount::float8 AS amount, ${sql.literal(nameIn("limits"))} COLLATE "C" AS name,
+          coalesce(spend.tokens, 0)::float8 AS tokens, coalesce(spend.cost, 0)::float8 AS cost
+        FROM spend_limits AS limits
+          LEFT JOIN spend ON spend.account_id = limits.account_id AND spend.scope = limits.scope
+            AND spend.subject = limits.subject AND spend.period = CASE limits.scope
+              WHEN 'session' THEN '' WHEN 'trigger' THEN ${utcDay(now)} ELSE ${monthOf(now)} END
+        WHERE limits.account_id = ${accountId} AND NOT (limits.scope = 'session' AND EXISTS (
+          SELECT FROM project_sessions WHERE deleted_at IS NOT NULL
+            AND id = (CASE limits.scope WHEN 'session' THEN limits.subject END)::uuid))
+        ORDER BY array_position(ARRAY['account', 'project', 'person', 'each_session', 'trigger', 'session'], limits.scope),
+          7, limits.id`,
+      (rows) =>
+        rows.map(({ name, tokens, cost, ...limit }): ShownLimit => ({
+          ...limit,
+          name: name ?? "",
+          spent: limit.scope === "each_session" ? null : { tokens, cost },
+        })),
+    );
+  return { set, list };
+});
+
+export const layer = Layer.effect(
+  Spend,
+  Effect.gen(function* () {
+    const { sql, chain, states } = yield* makeReads;
+    const { reserve, settle } = yield* makeCalls;
+    const { set, list } = yield* makeLimits;
+    return {
+      set: (wish) => sql.withTransaction(set(wish)).pipe(stored("spend.set")),
+      remove: ({ accountId, scope, subject }) =>
+        sql`
+          DELETE FROM spend_limits WHERE account_id = ${accountId} AND scope = ${scope} AND subject = ${subject}
+          RETURNING id`.pipe(
+          Effect.map((rows) => rows.length > 0),
+          stored("spend.remove"),
+        ),
+      list: (accountId, now) => list(accountId, now).pipe(stored("spend.list")),
+      hasLimits: (accountId) =>
+        sql`SELECT id FROM spend_limits WHERE account_id = ${accountId} LIMIT 1`.pipe(
+          Effect.map((rows) => rows.length > 0),
+          stored("spend.hasLimits"),
+        ),
+      ofSession: ({ accountId, parentSessionId, ...session }, now) =>
+        Effect.gen(function* () {
+          const above = parentSessionId === null ? [] : yield* chain(parentSessionId);
+          return yield* states(accountId, spendCounts([session, ...above], now), { now, locks: false });
+        }).pipe(stored("spend.ofSession")),
+      spentBySession: (sessionId) =>
+        sql<SpendSums>`
+          SELECT spend.tokens::float8 AS tokens, spend.cost::float8 AS cost
+          FROM project_sessions AS session JOIN spend ON spend.account_id = session.account_id
+          WHERE session.id = ${sessionId} AND spend.period = '' AND spend.scope = 'session'
+            AND spend.subject = session.id::text`.pipe(
+          Effect.map(([row = NO_SPEND]) => row),
+          stored("spend.spentBySession"),
+        ),
+      month: (accountId, month) =>
+        sql<SpentFor>`
+          SELECT scope, subject, period, tokens::float8 AS tokens, cost::float8 AS cost,
+            coalesce(${sql.literal(nameIn("spend"))}, '') AS name
+          FROM spend
+          WHERE account_id = ${accountId} AND left(period, 7) = ${month}
+            AND scope IN ('account', 'person', 'project')
+          ORDER BY cost DESC, tokens DESC, period DESC, subject`.pipe(stored("spend.month")),
+      reserve: (call) => sql.withTransaction(reserve(call)).pipe(stored("spend.reserve")),
+      settle: (call) => sql.withTransaction(settle(call)).pipe(stored("spend.settle")),
+    };
+  }),
+);

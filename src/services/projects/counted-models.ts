@@ -1,0 +1,47 @@
+/** Refuses sessions to which a limit of spend applies, but whose calls of models could not be counted (domain/sandbox/uncounted.ts). */
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type { Agent } from "../../domain/agents/agents.ts";
+import { deliveredNames } from "../../domain/manifest/required-secrets.ts";
+import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
+import { Secrets } from "../../store/ports/projects/secrets.ts";
+import { AccountModels } from "./account-models.ts";
+import { AccountSpend, type LimitedSession } from "./account-spend.ts";
+import { configuresModel, ModelPolicy } from "./models.ts";
+
+/** api.md 3: 422 `limit_needs_provider`. The message says what to do. */
+export class LimitNeedsProvider extends Schema.TaggedError<LimitNeedsProvider>()("LimitNeedsProvider", {
+  message: Schema.String,
+}) {}
+
+interface Calling {
+  readonly agent: Agent;
+  /** The session's own choice. */
+  readonly agentModel: string | null;
+  /** Where the repository's configuration is read. Null: it has no commit. */
+  readonly commit: string | null;
+}
+
+/** Fails if the session's calls could not be counted, whether a limit applies to it or not. */
+export const requireCountable = Effect.fnUntraced(function* (
+  { accountId, projectId }: Pick<LimitedSession, "accountId" | "projectId">,
+  { agent, agentModel, commit }: Calling,
+) {
+  // Simulated sandboxes run no model.
+  if (!(yield* ModelPolicy).required) return;
+  const { secrets } = yield* (yield* Secrets).list(projectId);
+  const reason = uncountedReason({
+    agent,
+    agentModel,
+    secretNames: deliveredNames(secrets),
+    providers: yield* (yield* AccountModels)(accountId),
+    bringsModel: commit !== null && (yield* configuresModel({ projectId }, commit)),
+  });
+  if (reason !== null) return yield* new LimitNeedsProvider({ message: reason });
+});
+
+/** The same, if a limit applies. */
+export const requireCounted = Effect.fnUntraced(function* (session: LimitedSession, calling: Calling) {
+  const { standing } = yield* AccountSpend;
+  if ((yield* standing(session)).applies) yield* requireCountable(session, calling);
+});
