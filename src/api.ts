@@ -27,6 +27,8 @@ import { PeopleGroup } from "./http/api/people.ts";
 import { OutboundWebhooksGroup } from "./features/notifications/api.ts";
 import { ModelProvidersGroup } from "./features/model-providers/api.ts";
 import { MODEL_PROVIDER_EXAMPLES } from "./features/model-providers/examples.ts";
+import { SpendGroup } from "./features/spend/api.ts";
+import { SPEND_EXAMPLES } from "./features/spend/examples.ts";
 import { ProjectsGroup } from "./http/api/projects.ts";
 import { SandboxGroup } from "./http/api/sessions/sandbox.ts";
 import { SecretsGroup } from "./http/api/secrets.ts";
@@ -47,6 +49,7 @@ export const EXAMPLES: Examples = {
   ...ENVIRONMENT_EXAMPLES,
   ...OUTBOUND_EXAMPLES,
   ...MODEL_PROVIDER_EXAMPLES,
+  ...SPEND_EXAMPLES,
 };
 
 /** The platform's own tools for agents. */
@@ -56,6 +59,7 @@ export class Api extends Platform.add(IdentityGroup)
   .add(DeviceLoginsGroup)
   .add(PeopleGroup)
   .add(ModelProvidersGroup)
+  .add(SpendGroup)
   .add(AuditGroup)
   .add(ProjectsGroup)
   .add(SessionsGroup)

@@ -39,6 +39,7 @@ import { Runtimes } from "./services/projects/runtimes.ts";
 import { AccountModels, PassedUsages } from "./services/projects/account-models.ts";
 import { ModelProviders } from "./features/model-providers/ports/model-providers.ts";
 import { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
+import { spendHandlers } from "./features/spend/handlers.ts";
 import { accountSpendLayer } from "./features/spend/account-spend.ts";
 import { ModelPolicy } from "./services/projects/models.ts";
 import { manifestsLayer } from "./services/projects/manifests.ts";
@@ -353,6 +354,7 @@ const handlers = Layer.mergeAll(
   operatorHandlers,
   peopleHandlers,
   modelProvidersHandlers,
+  spendHandlers,
 );
 
 const routes = Layer.mergeAll(

@@ -4,6 +4,7 @@
  */
 import * as Schema from "effect/Schema";
 import { NO_MODEL } from "../../src/domain/sandbox/model.ts";
+import { spendRefusalIn } from "../../src/domain/sandbox/spend.ts";
 import type { TurnError } from "../../src/domain/session/last-turn.ts";
 import { ANSWER_CUT_OFF } from "./adapter.ts";
 
@@ -125,8 +126,14 @@ const sentence = (code: Code, words: string): TurnError => ({
   message: `${ADVICE[code]} It said: ${words}`,
 });
 
-export const turnError = (error: RuntimeError): TurnError =>
-  error.name === LENGTH_REACHED.name ? ANSWER_CUT_OFF : sentence(codeOf(error), providerWords(error));
+export const turnError = (error: RuntimeError): TurnError => {
+  if (error.name === LENGTH_REACHED.name) return ANSWER_CUT_OFF;
+  const refusal = spendRefusalIn(error.data?.message ?? "");
+  // The service's own words, and no provider's.
+  return refusal === null
+    ? sentence(codeOf(error), providerWords(error))
+    : { code: "spend_limit", message: refusal };
+};
 
 /** All attempts at a call of the model failed. `words` is its provider's last message. */
 export const triedInVain = (words: string): TurnError =>

@@ -56,6 +56,8 @@ export const ACTION_WORDS: Readonly<Record<AuditEvent["action"], string>> = {
   "preview.created": "made a preview link",
   "terminal.opened": "opened a terminal",
   "terminal.closed": "left a terminal",
+  "spend_limit.set": "set a limit of spend",
+  "spend_limit.removed": "removed a limit of spend",
   "model_provider.created": "added a model provider",
   "model_provider.updated": "changed a model provider",
   "model_provider.deleted": "removed a model provider",

@@ -31,6 +31,13 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   let kept: Promise<string> | null = null;
   const keptProvider = () => (kept ??= addProvider());
 
+  /** The path of a limit of the account that is there. */
+  const keptLimit = async (): Promise<string> => {
+    const body = { scope: "each_session", usd: 1_000_000 };
+    const made = await cast.service.request("PUT", "/v1/spend-limits", { body });
+    return `/v1/spend-limits/${String(fields(expectStatus(made, 200))["id"])}`;
+  };
+
   // Not a code by its form: guesses of codes are counted, and all tokens here are of few people.
   const noCode = { answers: [400], body: () => ({ code: "none" }) };
 
@@ -70,6 +77,12 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [204],
       fates: { foreign: 404 },
     },
+    "GET /v1/spend": at("/v1/spend", 200),
+    "PUT /v1/spend-limits": {
+      ...at("/v1/spend-limits", 200),
+      body: () => ({ scope: "account", usd: 1_000_000 }),
+    },
+    "DELETE /v1/spend-limits/:id": { target: keptLimit, answers: [204], fates: { foreign: 404 } },
     "GET /v1/audit": at("/v1/audit", 200),
     "GET /v1/projects/:pid/audit": { target: project("/audit"), answers: [200] },
     "GET /v1/invitations": at("/v1/invitations", 200),

@@ -49,6 +49,12 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   };
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
+  /** A path in the project at which a limit of spend is set. */
+  const limited = async (rest: string): Promise<string> => {
+    const target = `/v1/projects/${cast.pid}${rest}`;
+    expectStatus(await cast.service.request("PUT", target, { body: { usd: 1_000_000 } }), 200);
+    return target;
+  };
   /** Nothing answers in a simulated sandbox. */
   const inside = (rest: string): Call => ({ target: inSession(rest), answers: [502] });
 
@@ -95,6 +101,26 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "POST /v1/repository-checks": {
       ...at("/v1/repository-checks", 200),
       body: () => ({ repository: { kind: "hosted" } }),
+    },
+    "GET /v1/projects/:pid/spend": { target: project("/spend"), answers: [200] },
+    "GET /v1/projects/:pid/sessions/:sid/spend": { target: inSession("/spend"), answers: [200] },
+    "PUT /v1/projects/:pid/sessions/:sid/spend-limit": {
+      target: inSession("/spend-limit"),
+      body: () => ({ usd: 1_000_000 }),
+      answers: [200],
+    },
+    "DELETE /v1/projects/:pid/sessions/:sid/spend-limit": {
+      target: () => limited(`/sessions/${cast.sid}/spend-limit`),
+      answers: [204],
+    },
+    "PUT /v1/projects/:pid/triggers/:slug/spend-limit": {
+      target: project("/triggers/push/spend-limit"),
+      body: () => ({ usd: 1_000_000 }),
+      answers: [200],
+    },
+    "DELETE /v1/projects/:pid/triggers/:slug/spend-limit": {
+      target: () => limited("/triggers/push/spend-limit"),
+      answers: [204],
     },
     "GET /v1/projects/:pid/usage": { target: project("/usage"), answers: [200] },
     "GET /v1/projects/:pid/setup": { target: project("/setup"), answers: [200] },

@@ -83,6 +83,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
     "manage_messages",
     "interrupt_agent",
     "settle_request",
+    "limit_session",
     "approve_call",
     "use_runtime",
     "control_runtime",

@@ -71,6 +71,8 @@ export const AUDIT_ACTIONS = [
   "sign_in",
   "sign_in.link_created",
   "sign_out",
+  "spend_limit.removed",
+  "spend_limit.set",
   "terminal.closed",
   "terminal.opened",
   "token.created",

@@ -123,6 +123,8 @@ export const PRIVILEGES = {
   manage_messages: { power: "converse" },
   interrupt_agent: { power: "converse" },
   settle_request: { power: "converse", act: "answer" },
+  /** Set what a session may spend on models. An agent's token never raises a limit. */
+  limit_session: { power: "converse" },
   approve_call: { power: "converse" },
   /** The agent runtime itself. Who reaches it makes the agent act. */
   use_runtime: { power: "converse", agents: ["own"], act: "runtime" },

@@ -71,8 +71,8 @@ export const spendCounts = (chain: readonly SpendingSession[], now: number): rea
 const dollars = (cost: number): string => {
   const amount = cost / NANO;
   if (Number.isInteger(amount)) return `$${amount}`;
-  // Fractions of a cent count where there is less than a cent.
-  return amount < 0.01 ? `$${Number(amount.toPrecision(2))}` : `$${amount.toFixed(2)}`;
+  // Two digits that count, where there is less than ten cents.
+  return amount < 0.1 && amount >= 0.000_001 ? `$${Number(amount.toPrecision(2))}` : `$${amount.toFixed(2)}`;
 };
 
 const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");

@@ -35,6 +35,7 @@ export const accountSpendLayer = Layer.effect(
           ),
       settle: (call) => spend.settle({ ...call, now: clock.currentTimeMillisUnsafe() }),
       mayLimit: (accountId) => (unlimited.get(accountId) ?? 0) <= clock.currentTimeMillisUnsafe(),
+      limitSet: (accountId) => void unlimited.delete(accountId),
       standing: Effect.fnUntraced(function* (session) {
         const now = clock.currentTimeMillisUnsafe();
         const { accountId } = session;

@@ -38,6 +38,8 @@ export interface AccountSpendPort {
   readonly settle: (call: EndedCall) => Stored<void>;
   /** False: no limit is set in the account, as far as this process knows. It may be some seconds late. */
   readonly mayLimit: (accountId: string) => boolean;
+  /** A limit was set in the account. */
+  readonly limitSet: (accountId: string) => void;
   /** Whether a limit applies to the session, and the sentence of one that is reached. */
   readonly standing: (
     session: LimitedSession,
@@ -50,6 +52,7 @@ export const AccountSpend = Context.Reference<AccountSpendPort>("platform/servic
     reserve: () => Effect.succeed(null),
     settle: () => Effect.void,
     mayLimit: () => false,
+    limitSet: () => undefined,
     standing: () => Effect.succeed({ applies: false, reached: null }),
   }),
 });

@@ -175,6 +175,7 @@ export const layer = Layer.effect(
       }),
     list: (accountId, now) => Effect.sync(() => shownLimits(tables, accountId, now)),
     hasLimits: (accountId) => Effect.sync(() => limitsOf(tables, accountId).length > 0),
+    hasPerson: (accountId, userId) => Effect.sync(() => tables.users.get(userId)?.accountId === accountId),
     ofSession: ({ accountId, parentSessionId, ...session }, now) =>
       Effect.sync(() => {
         const counts = spendCounts([session, ...chainOf(tables, parentSessionId)], now);

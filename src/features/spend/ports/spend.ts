@@ -70,6 +70,8 @@ export class Spend extends Context.Service<
     /** All of an account, by scope and name. Those of sessions that were deleted are left out. */
     readonly list: (accountId: string, now: number) => Stored<readonly ShownLimit[]>;
     readonly hasLimits: (accountId: string) => Stored<boolean>;
+    /** Whether the person belongs to the account. */
+    readonly hasPerson: (accountId: string, userId: string) => Stored<boolean>;
     /** The limits that apply to a session, which may not exist yet (S4), with what is spent and reserved. */
     readonly ofSession: (session: LimitedSession, now: number) => Stored<readonly LimitState[]>;
     /** What was spent in a session's whole time. */

@@ -44,7 +44,7 @@ const nameIn = (row: string): string => `
     WHEN 'project' THEN (SELECT name FROM projects WHERE id = (CASE ${row}.scope WHEN 'project' THEN ${row}.subject END)::uuid)
     WHEN 'person' THEN (SELECT name FROM users WHERE id = (CASE ${row}.scope WHEN 'person' THEN ${row}.subject END)::uuid)
     WHEN 'session' THEN (SELECT coalesce(name, '') FROM project_sessions
-      WHERE id = (CASE ${row}.scope WHEN 'session' THEN ${row}.subject END)::uuid)
+      WHERE id = (CASE ${row}.scope WHEN 'session' THEN nullif(${row}.subject, '') END)::uuid)
     WHEN 'trigger' THEN split_part(${row}.subject, '/', 2)
     ELSE '' END`;
 
@@ -271,6 +271,11 @@ export const layer = Layer.effect(
         sql`SELECT id FROM spend_limits WHERE account_id = ${accountId} LIMIT 1`.pipe(
           Effect.map((rows) => rows.length > 0),
           stored("spend.hasLimits"),
+        ),
+      hasPerson: (accountId, userId) =>
+        sql`SELECT id FROM users WHERE account_id = ${accountId} AND id = ${userId}`.pipe(
+          Effect.map((rows) => rows.length > 0),
+          stored("spend.hasPerson"),
         ),
       ofSession: ({ accountId, parentSessionId, ...session }, now) =>
         Effect.gen(function* () {

@@ -8,6 +8,7 @@ export const TOKEN = "019a7c42-0c4d-7e3b-8a6f-1b2c3d4e5f06";
 export const FIRE = "019a7c43-27f1-7d9c-b3e8-0f1e2d3c4b07";
 export const BUILD = "019a7c45-31d8-7a60-8c1b-4e5f6a7b8c09";
 export const MODEL_PROVIDER = "019a7c46-1a2b-7c3d-8e4f-5a6b7c8d9e12";
+export const SPEND_LIMIT = "019a7c46-1a2b-7c3d-8e4f-5a6b7c8d9e13";
 export const WEBHOOK = "019a7c47-05e2-7c14-8f3d-6a7b8c9d0e10";
 export const DELIVERY = "019a7c48-19f3-7d25-9a4e-7b8c9d0e1f11";
 export const COMMIT = "3f2c9a7d1e5b8064c2d7f9e0a1b3c4d5e6f70819";

@@ -1,0 +1,254 @@
+/** Handlers of api.ts. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import {
+  type LimitAmount,
+  type LimitScope,
+  type LimitState,
+  monthOf,
+  NANO,
+  type SpendScope,
+  type SpendSums,
+  triggerSubject,
+} from "../../domain/sandbox/spend.ts";
+import { gitFailed, limitNeedsProvider } from "../../http/answers/refusals.ts";
+import { Caller } from "../../http/api/access.ts";
+import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
+import { Platform } from "../../http/api/platform.ts";
+import { answering, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
+import { triggerFor } from "../../http/steps/projects/hand-fires.ts";
+import { audited } from "../../services/audit.ts";
+import { newUuid } from "../../services/entropy.ts";
+import { AccountSpend } from "../../services/projects/account-spend.ts";
+import { knownAgent } from "../../services/projects/agents.ts";
+import { requireCountable } from "../../services/projects/counted-models.ts";
+import { SpendGroup } from "./api.ts";
+import { LIMITS_MAX, type LimitPlace, type ShownLimit, Spend, type SpentFor } from "./ports/spend.ts";
+
+interface TypedAmount {
+  readonly usd?: number;
+  readonly tokens?: number;
+}
+
+/** A limit's amount as the API has it: dollars, or tokens. */
+const shownAmount = ({ unit, amount }: LimitAmount): number => (unit === "usd" ? amount / NANO : amount);
+
+const sumsWire = ({ cost, tokens }: SpendSums) => ({ usd: cost / NANO, tokens });
+
+const limitWire = ({ spent, projectId, ...limit }: ShownLimit) => ({
+  id: limit.id,
+  scope: limit.scope,
+  subject: limit.subject,
+  project_id: projectId,
+  name: limit.name,
+  unit: limit.unit,
+  amount: shownAmount(limit),
+  spent: spent && sumsWire(spent),
+});
+
+const appliedWire = ({ scope, name, unit, amount, spent, reserved }: LimitState) => ({
+  scope,
+  name,
+  unit,
+  amount: shownAmount({ unit, amount }),
+  spent: shownAmount({ unit, amount: spent }),
+  reserved: shownAmount({ unit, amount: reserved }),
+});
+
+const amountIn = ({ usd, tokens }: TypedAmount) => {
+  if (usd !== undefined && tokens === undefined)
+    return Effect.succeed({ unit: "usd", amount: Math.round(usd * NANO) } as const);
+  if (tokens !== undefined && usd === undefined)
+    return Effect.succeed({ unit: "tokens", amount: tokens } as const);
+  return Effect.fail(badRequest("usd", "or tokens must be given, and not both"));
+};
+
+type Place = Omit<LimitPlace, "accountId"> & { readonly projectId: string | null };
+
+/** The target of an audit record. */
+const targetOf = ({ scope, subject }: Place): string => (subject === "" ? scope : `${scope} ${subject}`);
+
+/** Sets a limit, with its row of the audit record. @returns it as lists show it */
+const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
+  const { accountId } = yield* Caller;
+  const spend = yield* Spend;
+  const amount = yield* amountIn(typed);
+  const now = yield* Clock.currentTimeMillis;
+  const made = yield* spend.set({ ...place, ...amount, id: yield* newUuid, accountId, now }).pipe(
+    audited((limit) =>
+      limit === null
+        ? null
+        : {
+            action: "spend_limit.set",
+            target: targetOf(place),
+            ...(place.projectId !== null && { projectId: place.projectId }),
+            changes: { [limit.unit]: shownAmount(limit) },
+          },
+    ),
+  );
+  if (made === null)
+    return yield* new Conflict({
+      error: `An account has at most ${LIMITS_MAX} limits of spend. Remove one first.`,
+      code: "too_many_limits",
+      details: { limit: LIMITS_MAX },
+    });
+  (yield* AccountSpend).limitSet(accountId);
+  const limits = yield* spend.list(accountId, now);
+  const shown = limits.find(({ id }) => id === made.id);
+  return shown === undefined ? yield* notFound("limit of spend") : limitWire(shown);
+});
+
+const remove = Effect.fnUntraced(function* (place: Place) {
+  const { accountId } = yield* Caller;
+  const { scope, subject, projectId } = place;
+  const row = {
+    action: "spend_limit.removed",
+    target: targetOf(place),
+    ...(projectId !== null && { projectId }),
+  } as const;
+  const removing = (yield* Spend).remove({ accountId, scope, subject });
+  if (!(yield* removing.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+    return yield* notFound("limit of spend");
+});
+
+interface AccountWish extends TypedAmount {
+  readonly scope: Extract<LimitScope, "account" | "project" | "person" | "each_session">;
+  readonly subject?: string;
+}
+
+/** A limit of the account, which its owners set. */
+const setForAccount = Effect.fnUntraced(function* ({ scope, subject = "", ...typed }: AccountWish) {
+  const caller = yield* Caller;
+  const hasSubject = scope === "project" || scope === "person";
+  if (hasSubject !== (subject !== ""))
+    return yield* badRequest("subject", hasSubject ? `must be the id of the ${scope}` : "must be absent");
+  if (scope === "project") yield* projectFor(caller, subject);
+  if (scope === "person" && !(yield* (yield* Spend).hasPerson(caller.accountId, subject)))
+    return yield* notFound("person");
+  return yield* set({ scope, subject, projectId: scope === "project" ? subject : null }, typed);
+});
+
+const removeById = Effect.fnUntraced(function* (id: string) {
+  const { accountId } = yield* Caller;
+  const limits = yield* (yield* Spend).list(accountId, yield* Clock.currentTimeMillis);
+  const limit = limits.find((one) => one.id === id);
+  if (limit === undefined) return yield* notFound("limit of spend");
+  yield* remove(limit);
+});
+
+const NOTHING: SpendSums = { tokens: 0, cost: 0 };
+
+const ofScope = (sums: readonly SpentFor[], scope: SpendScope, month: string) =>
+  sums
+    .filter((sum) => sum.scope === scope && sum.period === month)
+    .map((sum) => ({ id: sum.subject, name: sum.name, spent: sumsWire(sum) }));
+
+const ofAccount = Effect.gen(function* () {
+  const { accountId } = yield* Caller;
+  const spend = yield* Spend;
+  const now = yield* Clock.currentTimeMillis;
+  const month = monthOf(now);
+  const sums = yield* spend.month(accountId, month);
+  const whole = sums.find(({ scope, period }) => scope === "account" && period === month) ?? NOTHING;
+  return {
+    month,
+    spent: sumsWire(whole),
+    people: ofScope(sums, "person", month),
+    projects: ofScope(sums, "project", month),
+    days: sums
+      .filter(({ scope, period }) => scope === "account" && period !== month)
+      .map((sum) => ({ day: sum.period, spent: sumsWire(sum) }))
+      .toSorted((one, other) => (one.day < other.day ? 1 : -1)),
+    limits: (yield* spend.list(accountId, now)).map(limitWire),
+  };
+});
+
+const ofProject = Effect.fnUntraced(function* (pid: string) {
+  const caller = yield* Caller;
+  yield* requireProject(caller, pid);
+  const spend = yield* Spend;
+  const now = yield* Clock.currentTimeMillis;
+  const month = monthOf(now);
+  const sums = yield* spend.month(caller.accountId, month);
+  const own = sums.find(({ scope, subject }) => scope === "project" && subject === pid) ?? NOTHING;
+  const limits = yield* spend.list(caller.accountId, now);
+  return {
+    month,
+    spent: sumsWire(own),
+    limits: limits.filter(({ projectId }) => projectId === pid).map(limitWire),
+  };
+});
+
+type SessionPath = { readonly pid: string; readonly sid: string };
+
+const ofSession = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const spend = yield* Spend;
+  const limits = yield* spend.ofSession(session, yield* Clock.currentTimeMillis);
+  return {
+    spent: sumsWire(yield* spend.spentBySession(session.id)),
+    limits: limits.map(appliedWire),
+  };
+});
+
+const sessionPlace = ({ pid, sid }: SessionPath) =>
+  ({ scope: "session", subject: sid, projectId: pid }) as const;
+
+/** A limit is set only where it holds. */
+const limitSession = Effect.fnUntraced(function* (params: SessionPath, typed: TypedAmount) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
+  if (agent._tag === "Some")
+    yield* requireCountable(session, {
+      agent: agent.value,
+      agentModel: session.agentModel,
+      commit: session.baseCommit,
+    }).pipe(
+      Effect.catchTags({
+        LimitNeedsProvider: ({ message }) => limitNeedsProvider(message),
+        GitError: (error) => gitFailed(error),
+      }),
+    );
+  yield* set(sessionPlace(params), typed);
+  return yield* ofSession(params);
+});
+
+type TriggerPath = { readonly pid: string; readonly slug: string };
+
+const triggerPlace = ({ pid, slug }: TriggerPath) =>
+  ({ scope: "trigger", subject: triggerSubject(pid, slug), projectId: pid }) as const;
+
+export const spendHandlers = HttpApiBuilder.group(Platform.add(SpendGroup), "spend", (handlers) =>
+  handlers
+    .handle("account", () => answering(ofAccount))
+    .handle("setLimit", ({ payload }) => answering(setForAccount(payload)))
+    .handle("removeLimit", ({ params }) => answering(removeById(params.id)))
+    .handle("project", ({ params }) => answering(ofProject(params.pid)))
+    .handle("session", ({ params }) => answering(ofSession(params)))
+    .handle("limitSession", ({ params, payload }) => answering(limitSession(params, payload)))
+    .handle("unlimitSession", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          yield* sessionFor(yield* Caller, params);
+          yield* remove(sessionPlace(params));
+        }),
+      ),
+    )
+    .handle("limitTrigger", ({ params, payload }) =>
+      answering(
+        Effect.gen(function* () {
+          yield* triggerFor(params);
+          return yield* set(triggerPlace(params), payload);
+        }),
+      ),
+    )
+    .handle("unlimitTrigger", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          yield* requireProject(yield* Caller, params.pid);
+          yield* remove(triggerPlace(params));
+        }),
+      ),
+    ),
+);
