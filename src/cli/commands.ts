@@ -8,6 +8,7 @@ import { connectorCommands } from "../features/connectors/commands.ts";
 import { environmentCommands } from "../features/environments/commands.ts";
 import { gitCredential } from "./commands/git-credential.ts";
 import { init } from "./commands/init.ts";
+import { spendCommands } from "../features/spend/commands.ts";
 import { modelCommands } from "../features/model-providers/commands.ts";
 import { open } from "./commands/page.ts";
 import { peopleCommands } from "./commands/people.ts";
@@ -31,6 +32,7 @@ export const commands: readonly Command[] = [
   ...environmentCommands,
   ...projectCommands,
   ...modelCommands,
+  ...spendCommands,
   ...peopleCommands,
   ...auditCommands,
   ...tokenCommands,

@@ -21,6 +21,11 @@ const KINDS = Object.keys({
   gemini: true,
 } satisfies Readonly<Record<ProviderKind, true>>) as readonly ProviderKind[];
 
+const priceWords = ([model, { input, cached, output }]: readonly [
+  string,
+  Provider["prices"][string],
+]): string => `${model} $${input}, cached $${cached}, output $${output}`;
+
 const shown = (provider: Provider): string =>
   fields([
     ["provider", provider.name],
@@ -28,6 +33,7 @@ const shown = (provider: Provider): string =>
     ["address", visible(provider.base_url)],
     ["key", provider.has_key ? "kept by the service" : "none"],
     ["models", visible(provider.models.map((model) => `${provider.name}/${model}`).join(", "))],
+    ["own prices", visible(Object.entries(provider.prices).map(priceWords).join("; ")) || null],
     ["tried", provider.tried_at === null ? "no" : timeOrDash(provider.tried_at)],
   ]);
 
@@ -103,12 +109,12 @@ const add = command({
 
 type Api = Parameters<Parameters<typeof command>[0]["run"]>[0]["api"];
 
-const idOf = async (api: Api, name: string): Promise<string> => {
+const providerOf = async (api: Api, name: string): Promise<Provider> => {
   const { value } = await api().call("GET /v1/model-providers", {});
   const provider = value.model_providers.find((one) => one.name === name || one.id === name);
   if (provider === undefined)
     throw new Failure(EXIT.notFound, "not_found", { message: "Model provider not found." });
-  return provider.id;
+  return provider;
 };
 
 const change = command({
@@ -133,7 +139,7 @@ const change = command({
     if (options.url === undefined && chosen === undefined && key === undefined)
       throw usage("Give --url, --models, --key-file or --no-key.");
     const { value, text } = await api().call("PATCH /v1/model-providers/:id", {
-      params: { id: await idOf(api, given.NAME) },
+      params: { id: (await providerOf(api, given.NAME)).id },
       payload: {
         ...(options.url !== undefined && { base_url: options.url }),
         ...(chosen !== undefined && { models: chosen }),
@@ -152,10 +158,49 @@ const remove = command({
   takes: [NAME],
   run: async ({ given, api }) => {
     const { text } = await api().call("DELETE /v1/model-providers/:id", {
-      params: { id: await idOf(api, given.NAME) },
+      params: { id: (await providerOf(api, given.NAME)).id },
     });
     return { json: text, text: visible(`${given.NAME} deleted`) };
   },
 });
 
-export const modelCommands = [list, add, change, remove];
+const number = (text: string | undefined, what: string): number => {
+  if (text === undefined || !/^\d{1,5}(?:\.\d{1,6})?$/.test(text))
+    throw usage(`Give ${what}: dollars for a million tokens, such as 3 or 0.30.`);
+  return Number(text);
+};
+
+const price = command({
+  name: "models price",
+  about: "Set your own price of a model, in dollars for a million tokens",
+  takes: ["MODEL"],
+  options: {
+    input: { value: "DOLLARS", about: "Of the prompt" },
+    cached: {
+      value: "DOLLARS",
+      about: "Of the part of the prompt that the provider had cached (as --input)",
+    },
+    output: { value: "DOLLARS", about: "Of the answer" },
+    remove: { about: "Use the service's price again, if it knows one" },
+  },
+  run: async ({ given: { MODEL }, options: { input, cached, output, remove: isRemoved }, api }) => {
+    const [, name = "", model = ""] = /^([^/]+)\/(.+)$/.exec(MODEL) ?? [];
+    if (model === "") throw usage("MODEL must have the form provider/model.");
+    const provider = await providerOf(api, name);
+    const { [model]: _former, ...others } = provider.prices;
+    const own = isRemoved
+      ? null
+      : {
+          input: number(input, "--input"),
+          cached: number(cached ?? input, "--cached"),
+          output: number(output, "--output"),
+        };
+    const { value: changed, text } = await api().call("PATCH /v1/model-providers/:id", {
+      params: { id: provider.id },
+      payload: { prices: { ...others, ...(own !== null && { [model]: own }) } },
+    });
+    return { json: text, text: shown(changed) };
+  },
+});
+
+export const modelCommands = [list, add, change, price, remove];

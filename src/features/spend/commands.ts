@@ -1,0 +1,193 @@
+/** `platform limits`: limits of what models may cost or use, one command for each kind of subject. */
+import type { Answer, Request } from "../../cli/contract.ts";
+import type { Client } from "../../cli/client.ts";
+import { command } from "../../cli/command.ts";
+import { EXIT, Failure, usage } from "../../cli/failure.ts";
+import { fields, table, visible } from "../../cli/terminal.ts";
+import { anyId, projectId, segment, sessionId } from "../../cli/words.ts";
+
+type Limit = Answer<"GET /v1/spend">["limits"][number];
+type Sums = Answer<"GET /v1/spend">["spent"];
+type Amount = Request<"PUT /v1/projects/:pid/sessions/:sid/spend-limit">["payload"];
+
+const dollars = (usd: number): string => `$${usd.toFixed(usd > 0 && usd < 1 ? 4 : 2)}`;
+
+const spentWords = ({ usd, tokens }: Sums): string => `${dollars(usd)}, ${tokens} tokens`;
+
+const amountOf = ({ unit, amount }: Pick<Limit, "unit" | "amount">): string =>
+  unit === "usd" ? dollars(amount) : `${amount} tokens`;
+
+const options = {
+  usd: { value: "DOLLARS", about: "The limit in dollars, such as 5 or 0.50" },
+  tokens: { value: "TOKENS", about: "The limit in tokens of prompts and answers" },
+  remove: { about: "Remove the limit" },
+} as const;
+
+interface Given {
+  readonly usd: string | undefined;
+  readonly tokens: string | undefined;
+  readonly remove: boolean;
+}
+
+/** The amount of the options. Null: the limit is to be removed. */
+const amountIn = ({ usd, tokens, remove }: Given): Amount | null => {
+  if ([usd !== undefined, tokens !== undefined, remove].filter(Boolean).length !== 1)
+    throw usage("Give one of --usd, --tokens and --remove.");
+  if (remove) return null;
+  if (usd !== undefined && !/^\d{1,7}(?:\.\d{1,6})?$/.test(usd))
+    throw usage("--usd must be a number such as 5 or 0.50.");
+  if (tokens !== undefined && !/^[1-9]\d{0,12}$/.test(tokens))
+    throw usage("--tokens must be a number of 1 or more.");
+  return usd === undefined ? { tokens: Number(tokens) } : { usd: Number(usd) };
+};
+
+const PERIODS = {
+  account: "month",
+  project: "month",
+  person: "month",
+  each_session: "-",
+  trigger: "day",
+  session: "session",
+} as const satisfies Readonly<Record<Limit["scope"], string>>;
+
+const list = command({
+  name: "limits list",
+  about: "List the account's limits of spend, and what is spent of each",
+  run: async ({ api }) => {
+    const { value, text } = await api().call("GET /v1/spend", {});
+    const rows = value.limits.map((limit) => [
+      limit.scope.replace("_", "-"),
+      limit.name === "" ? limit.subject : limit.name,
+      amountOf(limit),
+      PERIODS[limit.scope],
+      limit.spent === null ? "-" : spentWords(limit.spent),
+    ]);
+    const head = `${value.month}: ${spentWords(value.spent)}\n`;
+    return {
+      json: text,
+      text: `${head}${table(["LIMIT", "OF", "AMOUNT", "EACH", "SPENT"], rows, "No limits.")}`,
+    };
+  },
+});
+
+type AccountScope = Request<"PUT /v1/spend-limits">["payload"]["scope"];
+
+/** Sets or removes a limit that owners of the account set. */
+const ofAccount = async (
+  api: () => Client,
+  { scope, subject = "" }: { readonly scope: AccountScope; readonly subject?: string },
+  given: Given,
+) => {
+  const amount = amountIn(given);
+  if (amount !== null) {
+    const named = { scope, ...(subject !== "" && { subject }) };
+    const { value, text } = await api().call("PUT /v1/spend-limits", { payload: { ...named, ...amount } });
+    return {
+      json: text,
+      text: fields([
+        ["limit", scope.replace("_", "-")],
+        ["of", value.name === "" ? null : visible(value.name)],
+        ["amount", amountOf(value)],
+        ["spent", value.spent && spentWords(value.spent)],
+      ]),
+    };
+  }
+  const { value } = await api().call("GET /v1/spend", {});
+  const limit = value.limits.find((one) => one.scope === scope && one.subject === subject);
+  if (limit === undefined)
+    throw new Failure(EXIT.notFound, "not_found", { message: "Limit of spend not found." });
+  const { text } = await api().call("DELETE /v1/spend-limits/:id", { params: { id: limit.id } });
+  return { json: text, text: "The limit is removed.\n" };
+};
+
+const account = command({
+  name: "limits account",
+  about: "Limit what the account spends on models in a month",
+  options,
+  run: ({ options: given, api }) => ofAccount(api, { scope: "account" }, given),
+});
+
+const eachSession = command({
+  name: "limits each-session",
+  about: "Limit what each session of the account spends, unless it has a limit of its own",
+  options,
+  run: ({ options: given, api }) => ofAccount(api, { scope: "each_session" }, given),
+});
+
+const person = command({
+  name: "limits person",
+  about: "Limit what a person's sessions spend in a month",
+  takes: ["PERSON"],
+  options,
+  run: ({ given, options: amount, api }) =>
+    ofAccount(api, { scope: "person", subject: anyId(given.PERSON, "PERSON") }, amount),
+});
+
+const project = command({
+  name: "limits project",
+  about: "Limit what a project spends in a month",
+  takes: ["[PROJECT]"],
+  options,
+  inProject: true,
+  run: async ({ given, options: amount, api, project: here }) => {
+    const subject = given.PROJECT === undefined ? await here() : projectId(given.PROJECT);
+    return ofAccount(api, { scope: "project", subject }, amount);
+  },
+});
+
+const session = command({
+  name: "limits session",
+  about: "Limit what a session spends. After a raise, a message lets its agent go on",
+  takes: ["SESSION"],
+  options,
+  inProject: true,
+  run: async ({ given, options: typed, api, project: here }) => {
+    const params = { pid: await here(), sid: sessionId(given.SESSION) };
+    const payload = amountIn(typed);
+    if (payload === null) {
+      const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid/spend-limit", { params });
+      return { json: text, text: "The limit is removed.\n" };
+    }
+    const { value, text } = await api().call("PUT /v1/projects/:pid/sessions/:sid/spend-limit", {
+      params,
+      payload,
+    });
+    const rows = value.limits.map((limit) => [
+      limit.scope,
+      limit.name,
+      amountOf(limit),
+      amountOf({ unit: limit.unit, amount: limit.spent }),
+    ]);
+    return { json: text, text: table(["LIMIT", "OF", "AMOUNT", "SPENT"], rows, "No limits.") };
+  },
+});
+
+const trigger = command({
+  name: "limits trigger",
+  about: "Limit what a trigger's sessions spend in a day",
+  takes: ["SLUG"],
+  options,
+  inProject: true,
+  run: async ({ given, options: typed, api, project: here }) => {
+    const params = { pid: await here(), slug: segment(given.SLUG, "SLUG") };
+    const payload = amountIn(typed);
+    if (payload === null) {
+      const { text } = await api().call("DELETE /v1/projects/:pid/triggers/:slug/spend-limit", { params });
+      return { json: text, text: "The limit is removed.\n" };
+    }
+    const { value, text } = await api().call("PUT /v1/projects/:pid/triggers/:slug/spend-limit", {
+      params,
+      payload,
+    });
+    return {
+      json: text,
+      text: fields([
+        ["trigger", visible(value.name)],
+        ["amount", `${amountOf(value)} a day`],
+        ["spent", value.spent && spentWords(value.spent)],
+      ]),
+    };
+  },
+});
+
+export const spendCommands = [list, account, eachSession, project, person, trigger, session];
