@@ -2,13 +2,15 @@
 import * as Effect from "effect/Effect";
 import { Actors } from "../../../services/actors.ts";
 import { askedFor } from "../../../services/audit.ts";
+import { knownAgent } from "../../../services/projects/agents.ts";
+import { requireCounted } from "../../../services/projects/counted-models.ts";
 import { sandboxToGoOn } from "../../../services/sessions/warm-pool.ts";
 import { CHILDREN_MAX, isLive } from "../../../domain/session/session.ts";
 import { GitBackend } from "../../../git/port.ts";
 import type { CapReached } from "../../../store/ports/journal.ts";
 import { People } from "../../../store/ports/people/people.ts";
 import { Saves } from "../../../saves/port.ts";
-import { Sessions } from "../../../store/ports/sessions/sessions.ts";
+import { type Session, Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict, notFound } from "../../api/errors.ts";
 import { capReached, childrenFull, gitFailed, projectInactive, savesAway } from "../../answers/refusals.ts";
@@ -25,6 +27,19 @@ export interface RestartWish {
   /** Whether the new sandbox brings saved work back. Absent: only after a stop for an outdated daemon. */
   readonly restore_saved?: boolean;
 }
+
+/** A session to which a limit of spend applies does not boot again if its calls could not be counted. */
+const requireLimitsHold = Effect.fnUntraced(function* (session: Session) {
+  const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
+  if (agent._tag === "None") return;
+  const calling = { agent: agent.value, agentModel: session.agentModel, commit: session.baseCommit };
+  yield* requireCounted(session, calling).pipe(
+    Effect.catchTags({
+      LimitNeedsProvider: ({ message }) => new Conflict({ error: message, code: "limit_needs_provider" }),
+      GitError: (error) => gitFailed(error),
+    }),
+  );
+});
 
 /** @returns the session as it was before. It begins to boot, after its stop if one is under way. */
 export const restarted = Effect.fnUntraced(function* (
@@ -52,6 +67,7 @@ export const restarted = Effect.fnUntraced(function* (
   if (restoreSaved && session.saved !== null)
     yield* (yield* Saves).check({ projectId, sessionId }).pipe(Effect.catch(savesAway));
   const isWorking = isLive(session.status) && session.ending === null;
+  if (!isWorking) yield* requireLimitsHold(session);
   // Against an agent that stops its sessions to start others, and then starts the first ones again.
   const { parentSessionId: parent } = session;
   if (caller.sessionId !== null && parent !== null && !isLive(session.status))
