@@ -14,11 +14,11 @@ import { projectHead, projectPath } from "./project.js";
 const tokensOf = ({ input_tokens, output_tokens }) => input_tokens + output_tokens;
 
 /** Who counted, where the service did. @param {ProjectUsage["days"][number]} row */
-const countText = ({ counted, untold_calls: untold }) => {
+const countText = ({ counted, estimated_tokens: estimated }) => {
   if (!counted) return "";
-  return untold === 0
+  return estimated === 0
     ? " · counted by the service"
-    : ` · counted by the service, ${untold} ${untold === 1 ? "call" : "calls"} without tokens`;
+    : ` · counted by the service, and about ${grouped(estimated)} tokens of calls that broke off`;
 };
 
 /** The rows by day, newest first. @param {ProjectUsage["days"]} rows @returns {Day[]} */

@@ -9,6 +9,7 @@ import { notice } from "../frame/notices.js";
 import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
+import { Limits, spendQuery } from "./limits.tsx";
 import { Codes, Detail, Empty, Row, Tag, Time } from "../ui/parts.tsx";
 
 type Provider = Answer<"GET /v1/model-providers">["model_providers"][number];
@@ -209,6 +210,7 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
         </ul>
       )}
       {governs && <AddForm />}
+      {governs && <Limits />}
     </>
   );
 };
@@ -216,7 +218,8 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
 export const pages = {
   providers: framedPage<void>({
     load: async () => {
-      await queries.query(providersQuery);
+      // Only owners may read what the account spent.
+      await Promise.all([queries.query(providersQuery), queries.query(spendQuery).catch(() => undefined)]);
     },
     title: () => "Models",
     Body: Models,

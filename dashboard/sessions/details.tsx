@@ -15,6 +15,7 @@ import { Drawn } from "../ui/drawn.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
 import { BootSteps } from "./boot.tsx";
 import type { Following } from "./following.ts";
+import { Spending } from "./spending.tsx";
 import type { Sandbox, Session, SessionData } from "./session.ts";
 
 /** Why it was stopped. The service's other reasons are words. */
@@ -69,8 +70,14 @@ const Timeline = ({ session, sandbox }: Pick<SessionData, "session" | "sandbox">
 type Counted = Answer<"GET /v1/projects/:pid/sessions/:sid/model-usage">["models"][number];
 
 /** What passed the service to a provider of the account. */
-const countedWords = ({ model, calls, untold_calls: untold, ...tokens }: Counted): string =>
-  `${model}: ${grouped(tokens.input_tokens)} tokens in, ${grouped(tokens.output_tokens)} out, ${calls} ${calls === 1 ? "call" : "calls"}${untold > 0 ? `, ${untold} of them without tokens` : ""}`;
+const countedWords = ({
+  model,
+  calls,
+  estimated_tokens: estimated,
+  cost_usd: cost,
+  ...tokens
+}: Counted): string =>
+  `${model}: ${grouped(tokens.input_tokens)} tokens in, ${grouped(tokens.output_tokens)} out, ${calls} ${calls === 1 ? "call" : "calls"}${estimated > 0 ? `, about ${grouped(estimated)} tokens more of calls that broke off` : ""}${cost > 0 ? `, ${dollars(cost)}` : ""}`;
 
 /** It is read again with each change of the session. */
 const countedQuery = ({ project_id: pid, id: sid, updated_at: at, usage }: Session) =>
@@ -208,13 +215,18 @@ interface DetailsParts {
 
 export const Details = ({ data, following }: DetailsParts) => {
   const { session, sandbox, changes } = data;
+  // Whoever comes to raise the limit finds it first.
+  const isStopped = session.last_turn?.error?.code === "spend_limit";
+  const spending = <Spending session={session} />;
   return (
     <>
+      {isStopped && spending}
       <Saved session={session} following={following} />
       <section>
         <h2>Details</h2>
         <SessionFacts {...data} />
       </section>
+      {!isStopped && spending}
       <section>
         <h2>Timeline</h2>
         <Timeline session={session} sandbox={sandbox} />

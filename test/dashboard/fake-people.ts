@@ -1,6 +1,7 @@
 /** The fake's people: their roles in the account and in its project, and invitations. */
 import { sampleAudit } from "./fake-audit.ts";
 import { randomUUID } from "node:crypto";
+import { SPEND } from "./sample-spend.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -8,6 +9,8 @@ type Json = Readonly<Record<string, unknown>>;
 export interface FakePeople {
   people: Json[];
   modelProviders: Json[];
+  /** What the account spent, and its limits. */
+  spend: Json;
   audit: Json[];
   invitations: Json[];
   /** Of every project. */
@@ -112,6 +115,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     world.browsers = world.browsers.filter((one) => part !== undefined && one["id"] !== part);
     return null;
   }
+  if (route === "GET /v1/spend") return world.spend;
   if (collection === "model-providers") return providersAnswer(world, { method, id, body });
   if (collection === "device-logins") return deviceAnswer(id, body);
   if (collection === "audit" || part === "audit") return { events: world.audit, next_cursor: null };
@@ -197,6 +201,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
     ],
     audit: sampleAudit(now, projectId),
     people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
+    spend: SPEND,
     modelProviders: [
       {
         id: "mp-1",
@@ -205,6 +210,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
         base_url: "https://api.anthropic.com",
         has_key: true,
         models: ["claude-sonnet-4-6", "claude-opus-4-6", "claude-haiku-4-5"],
+        prices: {},
         tried_at: at(1),
         created_at: at(2),
         updated_at: at(1),
@@ -216,6 +222,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
         base_url: "http://gpu.internal:11434/v1",
         has_key: false,
         models: ["qwen3-coder:30b"],
+        prices: {},
         tried_at: null,
         created_at: at(1),
         updated_at: at(1),

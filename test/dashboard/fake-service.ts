@@ -1,4 +1,5 @@
 /** The API as the contract words it, over plain objects that a test can change, and the page's files under the service's policy. */
+import { SESSION_SPEND } from "./sample-spend.ts";
 import { once } from "node:events";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -304,6 +305,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session && withRow(session, world.changes);
   if (group === "sessions" && part === "model-usage") return { models: world.counted };
+  if (group === "sessions" && (part === "spend" || part === "spend-limit")) return SESSION_SPEND;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "sessions" && part === "ports") return { ports: world.ports };
   if (group === "sessions" && part === "workspace") return workspaceAnswer(world, rest, query);

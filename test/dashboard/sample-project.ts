@@ -439,6 +439,7 @@ export const makeWorld = (now: number): World => ({
       input_tokens: 184_220,
       cached_tokens: 120_000,
       output_tokens: 9_310,
+      cost_usd: 0.38,
     },
   ],
   usage: usageOf([

@@ -179,6 +179,20 @@ export const STATES_OF_WORK: readonly State[] = [
     },
   },
   {
+    name: "session-spend-limit",
+    hash: SESSION,
+    shows: ".callout",
+    change: (world) => {
+      const error = {
+        code: "spend_limit",
+        message: "The limit of $5 for this session is reached: $5.02. Raise it, then send a message.",
+      };
+      withFirst({ last_turn: { state: "failed", error, at: new Date(now() - 30_000).toISOString() } })(world);
+      world.conversation.turn = { state: "idle", since: null, waiting_for: null };
+    },
+    act: pressed("Raise the limit"),
+  },
+  {
     name: "session-silent-model",
     hash: SESSION,
     shows: ".silence",

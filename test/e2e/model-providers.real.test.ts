@@ -135,6 +135,8 @@ describe.runIf(sandboxesStartHere)("a provider of models of the account", () => 
             input_tokens: stub.calls.length,
             cached_tokens: 0,
             output_tokens: 2 * stub.calls.length,
+            estimated_tokens: 0,
+            cost_usd: 0,
           },
         ]);
     } finally {

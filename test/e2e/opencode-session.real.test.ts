@@ -49,8 +49,8 @@ describe.runIf(sandboxesStartHere)("a session of the real opencode", () => {
 
   it("shows the prompt, the tool and the answer once each in the conversation", async () => {
     const page = () => session.call("GET", "conversation");
-    await expect.poll(async () => (await page())["state"], POLL).toMatchObject({ state: "idle" });
     await expect.poll(async () => JSON.stringify(await page()), POLL).toContain("Done.");
+    await expect.poll(async () => (await page())["state"], POLL).toMatchObject({ state: "idle" });
     const { items, queue } = (await page()) as unknown as { items: readonly Json[]; queue: readonly Json[] };
     expect(queue).toEqual([]);
     expect(items.toReversed().filter(({ kind }) => kind !== "thought")).toMatchObject([

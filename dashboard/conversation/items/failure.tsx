@@ -3,6 +3,7 @@ import { useRef } from "react";
 import type { Conversation } from "../reading/model.js";
 import { projectLink } from "../../elements/parts.js";
 import { isLive } from "../../projects/project.js";
+import { setFilter } from "../../ui/address.ts";
 import { Callout, Prose } from "../../ui/parts.tsx";
 import type { Around } from "../foot/foot.ts";
 
@@ -11,7 +12,7 @@ type LastTurn = NonNullable<Around["session"]["last_turn"]>;
 /** What a person can do: an address of the project, a message, or another model. */
 type Remedy =
   | { readonly label: string; readonly link: "/secrets" | "/new" }
-  | { readonly label: string; readonly does: "again" | "model" };
+  | { readonly label: string; readonly does: "again" | "model" | "limit" };
 
 interface Cause {
   /** Who or what failed. */
@@ -30,6 +31,10 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   unknown_model: {
     actor: "The model's provider does not have the model",
     remedy: { label: "Choose another model", does: "model" },
+  },
+  spend_limit: {
+    actor: "A limit of spend is reached",
+    remedy: { label: "Raise the limit", does: "limit" },
   },
   model_unavailable: { actor: "The model's provider did not respond", remedy: AGAIN },
   model_refused: { actor: "The model's provider refused the request", remedy: AGAIN },
@@ -50,6 +55,9 @@ export interface Remedies {
   readonly again: () => void;
   readonly chooseModel: () => void;
 }
+
+/** The details of the session have its limit. */
+const showLimit = (): void => setFilter("tab", "details");
 
 /** The last turn, if it failed and no other one has followed. The page reads a moment later how that one ended. */
 export const useFailure = ({ session }: Around, { turn }: Conversation): LastTurn | null => {
@@ -80,7 +88,7 @@ export const FailedTurn = ({
               {remedy.label}
             </a>
           ) : (
-            <button type="button" onClick={remedy.does === "again" ? again : chooseModel}>
+            <button type="button" onClick={{ again, model: chooseModel, limit: showLimit }[remedy.does]}>
               {remedy.label}
             </button>
           )}

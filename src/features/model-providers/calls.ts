@@ -323,8 +323,11 @@ const makeCounting = Effect.gen(function* () {
       return run(
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis;
-          yield* kept(usage.add({ ...call, estimated, cost, now }));
-          yield* kept(spend.settle({ id, sessionId, spent }));
+          const counts = [
+            kept(usage.add({ ...call, estimated, cost, now })),
+            kept(spend.settle({ id, sessionId, spent })),
+          ];
+          yield* Effect.all(counts, { concurrency: 2, discard: true });
         }),
       );
     },

@@ -1,0 +1,196 @@
+/** The account's limits of spend, and what was spent this month. Owners read and change them. */
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Answer, Request } from "../../src/cli/contract.ts";
+import { request } from "../api/client.ts";
+import { dollars, grouped } from "../elements/format.js";
+import { ask } from "../frame/dialog.js";
+import { notice } from "../frame/notices.js";
+import { Act } from "../ui/act.tsx";
+import { Form, SelectField } from "../ui/form.tsx";
+import { Detail, Row, Table } from "../ui/parts.tsx";
+import { AmountFields, amountIn, amountWords } from "./amount.tsx";
+
+type Spend = Answer<"GET /v1/spend">;
+type Limit = Spend["limits"][number];
+type Scope = Request<"PUT /v1/spend-limits">["payload"]["scope"];
+type Typed = Readonly<Record<string, string>>;
+
+export const spendQuery = queryOptions({
+  queryKey: ["spend"],
+  queryFn: () => request("GET /v1/spend", {}),
+});
+
+/** Those that a limit may be set for. */
+const subjectsQuery = queryOptions({
+  queryKey: ["spend-subjects"],
+  queryFn: async () => {
+    const [{ projects }, { people }] = await Promise.all([
+      request("GET /v1/projects", { query: { limit: 200 } }),
+      request("GET /v1/people", { query: { limit: 200 } }),
+    ]);
+    return { projects, people };
+  },
+});
+
+/** Without a known price, only tokens are known. */
+const sumWords = ({ usd, tokens }: Spend["spent"]): string =>
+  `${usd > 0 ? `${dollars(usd)} · ` : ""}${grouped(tokens)} tokens`;
+
+const TITLES: Readonly<Record<Limit["scope"], (name: string) => string>> = {
+  account: () => "The account, each month",
+  each_session: () => "Each session without a limit of its own",
+  project: (name) => `Project ${name}, each month`,
+  person: (name) => `${name}, each month`,
+  trigger: (name) => `Trigger ${name}, each day`,
+  session: (name) => `Session ${name}`,
+};
+
+const titleOf = ({ scope, name, subject }: Limit): string =>
+  TITLES[scope](name === "" ? subject.slice(-8) : name).trim();
+
+const set = async (limit: Limit, typed: Typed): Promise<void> => {
+  const payload = amountIn(typed);
+  const { scope, subject, project_id: pid } = limit;
+  if (scope === "session" && pid !== null)
+    await request("PUT /v1/projects/:pid/sessions/:sid/spend-limit", {
+      params: { pid, sid: subject },
+      payload,
+    });
+  else if (scope === "trigger" && pid !== null)
+    await request("PUT /v1/projects/:pid/triggers/:slug/spend-limit", {
+      params: { pid, slug: limit.name },
+      payload,
+    });
+  else await setNew({ scope: scope as Scope, subject }, payload);
+  notice("The limit is changed.");
+};
+
+const setNew = (
+  { scope, subject }: { readonly scope: Scope; readonly subject: string },
+  amount: ReturnType<typeof amountIn>,
+) => request("PUT /v1/spend-limits", { payload: { scope, ...(subject !== "" && { subject }), ...amount } });
+
+const remove = async (limit: Limit): Promise<void> => {
+  const sure = await ask({
+    title: "Remove this limit?",
+    text: `${titleOf(limit)}: ${amountWords(limit)}. Agents then spend without it.`,
+    confirm: "Remove",
+  });
+  if (sure === null) return;
+  await request("DELETE /v1/spend-limits/:id", { params: { id: limit.id } });
+  notice("The limit is removed.");
+};
+
+const LimitRow = ({ limit }: { readonly limit: Limit }) => {
+  const [isOpen, setOpen] = useState(false);
+  const { unit, amount, spent } = limit;
+  const title = titleOf(limit);
+  const used = spent === null ? null : unit === "usd" ? spent.usd : spent.tokens;
+  return (
+    <>
+      <Row
+        states={<span>{amountWords(limit)}</span>}
+        actions={
+          <>
+            <Act label={isOpen ? "Close" : "Change"} about={title} does={async () => setOpen(!isOpen)} />
+            <Act label="Remove" about={title} does={() => remove(limit)} />
+          </>
+        }
+      >
+        <strong>{title}</strong>
+        {used !== null && (
+          <Detail>
+            <progress max={amount} value={Math.min(used, amount)} aria-label={`Spent of ${title}`} />{" "}
+            {`${amountWords({ unit, amount: used })} spent`}
+          </Detail>
+        )}
+      </Row>
+      {isOpen && (
+        <li>
+          <Form
+            submit="Change the limit"
+            sending="Changing…"
+            onSend={async (typed) => {
+              await set(limit, typed);
+              setOpen(false);
+            }}
+          >
+            <AmountFields initial={limit} />
+          </Form>
+        </li>
+      )}
+    </>
+  );
+};
+
+const AddLimit = () => {
+  const { data } = useQuery(subjectsQuery);
+  const options: (readonly [string, string])[] = [
+    ["account ", "The account, each month"],
+    ["each_session ", "Each session"],
+    ...(data?.projects ?? []).map(
+      ({ id, name }) => [`project ${id}`, `Project ${name}, each month`] as const,
+    ),
+    ...(data?.people ?? []).map(({ id, name }) => [`person ${id}`, `${name}, each month`] as const),
+  ];
+  return (
+    <section>
+      <h2>Set a limit</h2>
+      <Form
+        submit="Set the limit"
+        sending="Setting…"
+        onSend={async ({ subject: chosen = "", ...typed }) => {
+          const [scope = "", subject = ""] = chosen.split(" ");
+          await setNew({ scope: scope as Scope, subject }, amountIn(typed));
+          notice("The limit is set.");
+        }}
+      >
+        <SelectField
+          name="subject"
+          label="For"
+          hint="Limits of triggers and of single sessions are set with platform limits, and in the details of a session."
+          options={options}
+        />
+        <AmountFields />
+      </Form>
+    </section>
+  );
+};
+
+const SpentTables = ({ people, projects, days }: Spend) => {
+  const rowsOf = (list: Spend["people"]) => list.map(({ name, spent }) => [name, sumWords(spent)]);
+  return (
+    <section>
+      <h2>Spent this month</h2>
+      {projects.length > 0 && <Table heads={["Project", "Spent"]} rows={rowsOf(projects)} />}
+      {people.length > 0 && <Table heads={["Person", "Spent"]} rows={rowsOf(people)} />}
+      <Table heads={["Day (UTC)", "Spent"]} rows={days.map(({ day, spent }) => [day, sumWords(spent)])} />
+    </section>
+  );
+};
+
+export const Limits = () => {
+  const { data } = useQuery(spendQuery);
+  if (data === undefined) return null;
+  const { month, spent, days, limits } = data;
+  return (
+    <>
+      <section>
+        <h2>Limits of spend</h2>
+        <p className="quiet">
+          {`Spent in ${month}: ${sumWords(spent)}. Money by the prices of models; a model without a price counts tokens only. At 80\u00a0% a session says so, at 100\u00a0% its turn ends.`}
+        </p>
+        {limits.length > 0 && (
+          <ul className="rows">
+            {limits.map((limit) => (
+              <LimitRow key={limit.id} limit={limit} />
+            ))}
+          </ul>
+        )}
+      </section>
+      <AddLimit />
+      {days.length > 0 && <SpentTables {...data} />}
+    </>
+  );
+};

@@ -1,0 +1,69 @@
+/** What an account and a session spent on models, with limits of spend. */
+/** As in sample-project.ts, which needs this file. */
+const PROJECT_ID = "01995f10-77aa-7c31-9f21-3d0c64b2a910";
+
+const sums = (usd: number, tokens: number) => ({ usd, tokens });
+
+const limit = (id: string, fields: object) => ({
+  id,
+  subject: "",
+  project_id: null,
+  name: "",
+  unit: "usd",
+  spent: null,
+  ...fields,
+});
+
+export const SPEND = {
+  month: "2026-11",
+  spent: sums(212.4, 41_200_000),
+  people: [
+    { id: "u", name: "Mona", spent: sums(150.1, 30_000_000) },
+    {
+      id: "u-otto",
+      name: "Otto with a rather long name that must not push the table aside",
+      spent: sums(0, 90),
+    },
+  ],
+  projects: [{ id: PROJECT_ID, name: "website", spent: sums(212.4, 41_200_000) }],
+  days: [
+    { day: "2026-11-21", spent: sums(12.25, 2_300_000) },
+    { day: "2026-11-20", spent: sums(0.0042, 9_000) },
+  ],
+  limits: [
+    limit("l-1", { scope: "account", amount: 500, spent: sums(212.4, 41_200_000) }),
+    limit("l-2", {
+      scope: "project",
+      subject: PROJECT_ID,
+      project_id: PROJECT_ID,
+      name: "website",
+      amount: 250,
+      spent: sums(212.4, 41_200_000),
+    }),
+    limit("l-3", {
+      scope: "person",
+      subject: "u-otto",
+      name: "Otto",
+      unit: "tokens",
+      amount: 5_000_000,
+      spent: sums(0, 90),
+    }),
+    limit("l-4", { scope: "each_session", amount: 5 }),
+    limit("l-5", {
+      scope: "trigger",
+      subject: `${PROJECT_ID}/nightly`,
+      project_id: PROJECT_ID,
+      name: "nightly",
+      amount: 3,
+      spent: sums(3.1, 400_000),
+    }),
+  ],
+};
+
+export const SESSION_SPEND = {
+  spent: sums(4.02, 510_000),
+  limits: [
+    { scope: "session", name: "", unit: "usd", amount: 5, spent: 4.02, reserved: 0.42 },
+    { scope: "project", name: "website", unit: "usd", amount: 250, spent: 212.4, reserved: 0.42 },
+  ],
+};
