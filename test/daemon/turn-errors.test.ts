@@ -49,3 +49,16 @@ test("of opencode are named by their status, and numbers in other words are none
   expect(codeFor("quota", 401)).toBe("model_unauthorized");
   expect(codeFor("The file has 402 lines")).toBe("model_unavailable");
 });
+
+test("of the service's own limit of spend has its words, whatever stands around them", () => {
+  const message = "The limit of $5 for this session is reached: $5.02. Raise it, then send a message.";
+  expect(
+    turnError({ name: "APIError", data: { message: `Error: ${message} (402)`, statusCode: 402 } }),
+  ).toEqual({
+    code: "spend_limit",
+    message,
+  });
+  expect(
+    refused({ message: `API Error: 402 {"error":{"message":"${message}"}}`, name: "billing_error" }),
+  ).toBe("spend_limit");
+});
