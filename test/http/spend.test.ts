@@ -79,9 +79,9 @@ describe("a limit of spend", () => {
     expectStatus(await put(key, { value: "k" }), 201);
     expectStatus(await start(), 201);
     expectStatus(await put("/v1/spend-limits", { scope: "each_session", usd: 5 }), 200);
-    const refused = expectStatus(await start(), 422).json;
+    const refused = fields(expectStatus(await start(), 422));
     expect(refused).toMatchObject({ code: "limit_needs_provider" });
-    expect(String(fields({ json: refused })["error"])).toContain(
+    expect(String(refused["error"])).toContain(
       "the project's secret ANTHROPIC_API_KEY is a key of a model provider. An owner can add the provider to the account, and then delete the secret.",
     );
     expectStatus(await service.request("DELETE", key), 204);

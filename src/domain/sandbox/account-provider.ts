@@ -43,3 +43,6 @@ export interface PassedUsage {
   /** Billionths of a dollar. 0: no price was known. */
   readonly cost: number;
 }
+
+/** The tokens of calls. `input` is with the cached ones. */
+export type CountedTokens = Pick<PassedUsage, "input" | "cached" | "output">;

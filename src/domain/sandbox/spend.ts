@@ -43,6 +43,33 @@ export interface SpendingSession {
   readonly createdBy: string;
 }
 
+/** A call of a model, before it passes. */
+export interface CallEstimate {
+  /** Of the reservation. */
+  readonly id: string;
+  readonly sessionId: string;
+  /** For the words of a refusal. */
+  readonly model: string;
+  readonly tokens: number;
+  /** Billionths of a dollar. Null: the model has no known price. */
+  readonly cost: number | null;
+}
+
+/** A call that ended. */
+export interface EndedCall {
+  readonly id: string;
+  readonly sessionId: string;
+  /** Null: it cost nothing. */
+  readonly spent: SpendSums | null;
+}
+
+/** A session to which limits may apply. It may not exist yet. */
+export interface LimitedSession extends SpendingSession {
+  readonly accountId: string;
+  /** The session whose agent starts it. Null: a person or a trigger does. */
+  readonly parentSessionId: string | null;
+}
+
 export const monthOf = (now: number): string => utcDay(now).slice(0, 7);
 
 export const triggerSubject = (projectId: string, slug: string): string => `${projectId}/${slug}`;

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
-import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
+import type { CountedTokens, ProviderKind } from "../../domain/sandbox/account-provider.ts";
 import { GATEWAY_PROVIDER } from "../../domain/sandbox/model.ts";
 import { isNothing, TokensReader, usageIn } from "../../domain/sandbox/model-tokens.ts";
 import type { ModelAnswer, ModelDoor, ModelRefusal, ModelRequest } from "../../sandbox/model-door.ts";
@@ -26,7 +26,7 @@ import { AccountSpend } from "../../services/projects/account-spend.ts";
 import { openKey } from "./keys.ts";
 import { ModelProviders, type ProviderOfSandbox } from "./ports/model-providers.ts";
 import { GatewayServer, ModelServers, type ModelServersPort, type Unreached } from "./ports/model-servers.ts";
-import { type CountedTokens, ModelUsage } from "./ports/model-usage.ts";
+import { ModelUsage } from "./ports/model-usage.ts";
 import { answeredModel, NAMED_WITHIN, requestedModel } from "./rules/call-model.ts";
 import { callEstimate, promptEstimate, WrittenText } from "./rules/estimate.ts";
 import {

@@ -8,7 +8,7 @@ import { anyId, projectId, segment, sessionId } from "../../cli/words.ts";
 
 type Limit = Answer<"GET /v1/spend">["limits"][number];
 type Sums = Answer<"GET /v1/spend">["spent"];
-type Amount = Request<"PUT /v1/projects/:pid/sessions/:sid/spend-limit">["payload"];
+type Amount = NonNullable<Request<"PUT /v1/projects/:pid/sessions/:sid/spend-limit">["payload"]>;
 
 const dollars = (usd: number): string => `$${usd.toFixed(usd > 0 && usd < 1 ? 4 : 2)}`;
 

@@ -1,35 +1,8 @@
 /** What the core and other features ask about limits of spend. The feature `spend` answers. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { SpendingSession, SpendSums } from "../../domain/sandbox/spend.ts";
+import type { CallEstimate, EndedCall, LimitedSession } from "../../domain/sandbox/spend.ts";
 import type { Stored } from "../../store/ports/journal.ts";
-
-/** A call of a model, before it passes. */
-export interface CallEstimate {
-  /** Of the reservation. */
-  readonly id: string;
-  readonly sessionId: string;
-  /** For the words of a refusal. */
-  readonly model: string;
-  readonly tokens: number;
-  /** Billionths of a dollar. Null: the model has no known price. */
-  readonly cost: number | null;
-}
-
-/** A call that ended. */
-export interface EndedCall {
-  readonly id: string;
-  readonly sessionId: string;
-  /** Null: it cost nothing. */
-  readonly spent: SpendSums | null;
-}
-
-/** A session to which limits may apply. It may not exist yet. */
-export interface LimitedSession extends SpendingSession {
-  readonly accountId: string;
-  /** The session whose agent starts it. Null: a person or a trigger does. */
-  readonly parentSessionId: string | null;
-}
 
 export interface AccountSpendPort {
   /** Reserves the estimate, or says in a sentence why the call may not pass. Null: it passes. */

@@ -6,7 +6,8 @@ import { deliveredNames } from "../../domain/manifest/required-secrets.ts";
 import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
 import { Secrets } from "../../store/ports/projects/secrets.ts";
 import { AccountModels } from "./account-models.ts";
-import { AccountSpend, type LimitedSession } from "./account-spend.ts";
+import { AccountSpend } from "./account-spend.ts";
+import type { LimitedSession } from "../../domain/sandbox/spend.ts";
 import { configuresModel, ModelPolicy } from "./models.ts";
 
 /** api.md 3: 422 `limit_needs_provider`. The message says what to do. */

@@ -31,7 +31,8 @@ import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
 import { agentNamed } from "../../domain/agents/agents.ts";
 import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
 import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
-import { AccountSpend, type LimitedSession } from "../projects/account-spend.ts";
+import { AccountSpend } from "../projects/account-spend.ts";
+import type { LimitedSession } from "../../domain/sandbox/spend.ts";
 import { AccountModels } from "../projects/account-models.ts";
 import { missingModel, ModelPolicy } from "../projects/models.ts";
 

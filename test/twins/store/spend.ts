@@ -25,10 +25,10 @@ import {
   countKey,
   limitedCounts,
   limitStates,
+  nearNote,
   NO_SPEND,
   refusingLimit,
 } from "../../../src/features/spend/rules/limits.ts";
-import { nearNote } from "../../../src/features/spend/rules/near-note.ts";
 import type { Session } from "../../../src/store/ports/sessions/sessions.ts";
 import { noteIn } from "./conversations.ts";
 import { Tables, type TableSet } from "./tables.ts";

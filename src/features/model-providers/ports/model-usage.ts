@@ -3,10 +3,8 @@
  * written over. It stays when a provider is deleted.
  */
 import * as Context from "effect/Context";
-import type { PassedUsage } from "../../../domain/sandbox/account-provider.ts";
+import type { CountedTokens, PassedUsage } from "../../../domain/sandbox/account-provider.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
-
-export type CountedTokens = Pick<PassedUsage, "input" | "cached" | "output">;
 
 export interface SettledCall {
   readonly sessionId: string;

@@ -1,12 +1,10 @@
 /**
  * What models cost. An owner's own price of a model comes first, then this table. A model in neither has no price: no one is guessed.
  *
- * The table has the makers' usual prices, for prompts of usual length and without discounts, as they were on `PRICES_DATE`.
+ * The table has the makers' usual prices of 2026-11-30, for prompts of usual length and without discounts.
  */
 import * as Schema from "effect/Schema";
-import type { CountedTokens } from "../ports/model-usage.ts";
-
-export const PRICES_DATE = "2026-11-30";
+import type { CountedTokens } from "../../../domain/sandbox/account-provider.ts";
 
 /** Dollars for a million tokens. The most is far above any model's. */
 const dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }));

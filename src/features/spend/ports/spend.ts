@@ -10,13 +10,15 @@
  */
 import * as Context from "effect/Context";
 import type {
+  CallEstimate,
+  EndedCall,
   LimitAmount,
+  LimitedSession,
   LimitScope,
   LimitState,
   SpendScope,
   SpendSums,
 } from "../../../domain/sandbox/spend.ts";
-import type { CallEstimate, EndedCall, LimitedSession } from "../../../services/projects/account-spend.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
 
 /** How long a reservation lasts at most, ms. Few calls take longer; one that does is counted all the same. */

@@ -1,4 +1,6 @@
 /** Which limits apply to a call, and whether it passes. Pure, and shared by both adapters. */
+import { SERVICE } from "../../../domain/conversation/conversation.ts";
+import { derivedUuid } from "../../../domain/ids.ts";
 import type {
   LimitAmount,
   LimitScope,
@@ -7,7 +9,7 @@ import type {
   SpendScope,
   SpendSums,
 } from "../../../domain/sandbox/spend.ts";
-import { SPEND_SCOPES, sumIn } from "../../../domain/sandbox/spend.ts";
+import { limitNears, SPEND_SCOPES, sumIn } from "../../../domain/sandbox/spend.ts";
 
 /** A sum, as a reservation names it. */
 export const countKey = ({ scope, subject, period }: SpendCount): string => `${scope}/${subject}/${period}`;
@@ -20,7 +22,7 @@ interface Limit extends LimitAmount {
   readonly subject: string;
 }
 
-/** The limit of a sum. A session's own comes before the one for each session (S4). */
+/** The limit of a sum. A session's own comes before the one for each session (ports/spend.ts S4). */
 const limitOf = <L extends Limit>({ scope, subject }: SpendCount, limits: readonly L[]): L | undefined =>
   limits.find((limit) => limit.scope === scope && limit.subject === subject) ??
   (scope === "session" ? limits.find((limit) => limit.scope === "each_session") : undefined);
@@ -69,7 +71,7 @@ export const limitStates = (
 
 export const isReached = ({ spent, reserved, amount }: LimitState): boolean => spent + reserved >= amount;
 
-/** The limit that a call does not pass (S1). @param cost null: its model has no price */
+/** The limit that a call does not pass (ports/spend.ts S1). @param cost null: its model has no price */
 export const refusingLimit = (
   states: readonly LimitState[],
   cost: number | null,
@@ -79,3 +81,19 @@ export const refusingLimit = (
   const unpriced = cost === null ? states.find(({ unit }) => unit === "usd") : undefined;
   return unpriced === undefined ? null : { limit: unpriced, lacksPrice: true };
 };
+
+interface Near {
+  readonly sessionId: string;
+  readonly count: SpendCount;
+  readonly limit: LimitState;
+  readonly now: number;
+}
+
+/** What a conversation says when four fifths of a limit are spent. Both adapters write it with the call that spends them. */
+export const nearNote = ({ sessionId, count, limit, now }: Near) => ({
+  sessionId,
+  id: derivedUuid(sessionId, `spend ${countKey(count)} ${limit.unit} ${limit.amount} ${now}`),
+  text: limitNears(limit),
+  author: SERVICE,
+  at: now,
+});

@@ -29,10 +29,10 @@ import {
   countKey,
   limitedCounts,
   limitStates,
+  nearNote,
   NO_SPEND,
   refusingLimit,
 } from "../rules/limits.ts";
-import { nearNote } from "../rules/near-note.ts";
 
 type Service = (typeof Spend)["Service"];
 
@@ -165,7 +165,7 @@ const makeCalls = Effect.gen(function* () {
       RETURNING scope, subject, period, tokens::float8 AS tokens, cost::float8 AS cost, ${sql.literal(nameIn("spend"))} AS name`;
   };
 
-  /** Whether this is the first time that the sum is near the limit's amount (S3). */
+  /** Whether this is the first time that the sum is near the limit's amount (ports/spend.ts S3). */
   const mark = (accountId: string, { scope, subject, period }: SpendCount, amount: number) =>
     Effect.map(
       sql<{ readonly scope: string }>`
