@@ -1,6 +1,7 @@
 /** Calls of models on two nodes with one Postgres: what is counted equals the script to the token, and a limit of spend holds. */
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -130,7 +131,7 @@ const call = async (kind: Kind, turn: number): Promise<number> => {
   });
   if (reply === null || "refused" in reply) return reply?.refused ?? 404;
   try {
-    await Array.fromAsync(reply.body);
+    await buffer(reply.body);
   } catch {
     // A cut answer.
   }
