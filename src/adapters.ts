@@ -59,10 +59,10 @@ import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandb
 import type { Kind } from "./sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
 import {
-  imagesInUse,
   leaveRunDirectory,
   removeTree,
   runDirectoryOf,
+  treesInUse,
 } from "./sandbox/machine/disk/run-directory.ts";
 import type { ModelDoor } from "./sandbox/model-door.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
@@ -270,6 +270,10 @@ export const imagesDirectory = ({
   return path.join("/var/lib/platform", installation.installationId.slice(-12), "images");
 };
 
+/** Where agent runtimes are that an operator has added. Sandboxes read them, too. */
+export const runtimesDirectory = (place: Pick<Place, "config" | "dataDir" | "installation">): string =>
+  path.join(imagesDirectory(place), "runtimes");
+
 /** All layers of one project's builds, and of all projects, that are kept, in bytes. */
 const LAYERS_KEPT = { storeBytes: 20 * 1024 ** 3, storesBytes: 60 * 1024 ** 3 } as const;
 
@@ -334,7 +338,7 @@ export const buildSite = (place: Place) => {
         limits: buildLimits(config),
         egressAllow: config.egressAllow,
         imagesBytes: config.imagesMaxMb * MIB,
-        inUse: () => imagesInUse(runDirectoryOf(place.installation.installationId)),
+        inUse: () => treesInUse(runDirectoryOf(place.installation.installationId)),
         registry: registryImages(place),
       }).pipe(
         Layer.provide(buildahBuilder(builderOptions(place, { directory: "environments", suffix: "b" }))),
@@ -366,6 +370,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
   return {
     ...programs,
     imagesDir: imagesDirectory(place),
+    runtimesDir: runtimesDirectory(place),
     runDir: runDirectoryOf(installation.installationId),
     installationId: installation.installationId,
     nodeId: installation.nodeId,
@@ -444,7 +449,7 @@ const sweepImages = (place: Place) =>
     const now = yield* Clock.currentTimeMillis;
     yield* Effect.tryPromise(async () => {
       await registryImages(place)?.sweep();
-      const used = await imagesInUse(runDirectoryOf(place.installation.installationId));
+      const used = await treesInUse(runDirectoryOf(place.installation.installationId));
       await new ImageStore(imagesDirectory(place)).prune(used, now);
     });
   }).pipe(Effect.catch(({ cause }) => Effect.logWarning("unused images stay", cause)));

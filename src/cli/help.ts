@@ -53,6 +53,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     backup: "Back up this installation",
     restore: "Restore a backup",
     images: "Images for sandboxes",
+    runtimes: "Agent runtimes for sandboxes",
     branches: "Remove merged branches",
     admin: "Accounts, users, tokens, keys",
   },

@@ -140,7 +140,7 @@ export const SETTINGS = define({
     expects: INSTALLABLE_EXPECTED,
     shown: "none",
     about:
-      "Further [agent runtimes](runtimes.md) that projects may choose, whose programs you have installed: `opencode`, `claude-code`, `codex`, `gemini`, " +
+      "Further [agent runtimes](runtimes.md) that projects may choose, whose programs you have added with `platform runtimes add`, or installed: `opencode`, `claude-code`, `codex`, `gemini`, " +
       "separated by commas.",
   },
   PLATFORM_EGRESS_ALLOW: {

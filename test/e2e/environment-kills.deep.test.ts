@@ -199,7 +199,7 @@ describe.skipIf(buildLacks !== "")(`a service that is killed while it builds ${b
     }
     // An image that was half copied goes when it is old enough to belong to no import under way.
     const store = new ImageStore(path.join(images, "kept"));
-    const kept = (await store.list()).map(({ image }) => path.basename(path.dirname(image.root)));
+    const kept = (await store.list()).map(({ tree }) => path.basename(path.dirname(tree.root)));
     expect(kept).toHaveLength(1 + (ended["ready"] ?? 0));
     // oxlint-disable-next-line no-restricted-properties -- the files' times are those of the machine's clock
     await store.prune(new Set(), Date.now() + 3 * HOUR_MS);

@@ -47,6 +47,7 @@ export const machineOptions = (
   limits: Partial<SandboxLimits> = {},
 ): MachineOptions => ({
   imagesDir: setup.imagesDir,
+  runtimesDir: `${setup.imagesDir}/runtimes`,
   runDir: setup.runDir,
   installationId: "0e6f1c52-conformance",
   nodeId: "node-1",

@@ -19,7 +19,8 @@ import type { ImageFacts } from "../../sandbox/images/image.ts";
 import { type AskRegistry, RegistryFailure } from "../../sandbox/images/registry/client.ts";
 import { lookUp as lookUpTag, publicRegistries } from "../../sandbox/images/registry/lookup.ts";
 import type { RegistryImages } from "../../sandbox/images/registry/images.ts";
-import type { ImageStore, NamedImage } from "../../sandbox/images/store.ts";
+import type { NamedImage } from "../../sandbox/images/image.ts";
+import type { ImageStore } from "../../sandbox/images/store.ts";
 import { UnpackFailure } from "../../sandbox/images/unpack/failure.ts";
 import { prepareRoot } from "../../sandbox/images/unpack/mount-points.ts";
 import { removeTree } from "../../sandbox/machine/disk/run-directory.ts";
@@ -77,7 +78,7 @@ const excess = (
 ): readonly NamedImage[] => {
   const names = new Map<string, number>();
   let bytes = 0;
-  for (const { image } of images) {
+  for (const { tree: image } of images) {
     if (!names.has(image.digest)) bytes += image.bytes;
     names.set(image.digest, (names.get(image.digest) ?? 0) + 1);
   }
@@ -85,9 +86,9 @@ const excess = (
   for (const named of images.toSorted((one, other) => one.usedMs - other.usedMs)) {
     const build = buildOfImageName(named.name);
     if (build === null || kept.has(build) || (bytes <= budget && !gone.has(build))) continue;
-    const left = (names.get(named.image.digest) ?? 1) - 1;
-    names.set(named.image.digest, left);
-    if (left === 0) bytes -= named.image.bytes;
+    const left = (names.get(named.tree.digest) ?? 1) - 1;
+    names.set(named.tree.digest, left);
+    if (left === 0) bytes -= named.tree.bytes;
     removed.push(named);
   }
   return removed;

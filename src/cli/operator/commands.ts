@@ -11,6 +11,7 @@ import { adminCommands } from "./admin.ts";
 import { backupCommands } from "./backup/backup-commands.ts";
 import { imageCommands } from "./images/image-commands.ts";
 import type { Orphan } from "./orphans.ts";
+import { runtimeCommands } from "./runtimes/runtime-commands.ts";
 
 const orphanTable = (found: readonly Orphan[], done: string): string => {
   const rows = found.map((orphan) => [
@@ -143,6 +144,7 @@ export const operatorCommands: readonly Command[] = [
   ...adminCommands,
   ...backupCommands,
   ...imageCommands,
+  ...runtimeCommands,
   prune,
   doctor,
 ].map((one) => Object.assign(one, { isLocal: true }));

@@ -154,11 +154,19 @@ export const startOf = (
   { runtime, model: own, mode, permissions, instructions, hasTable }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
-  const { adapter, command, variables, modelVariable } = runtime;
+  const { name, adapter, command, variables, modelVariable, packaged } = runtime;
   const used = model ?? own;
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {
-    runtime: { adapter, command, variables, permissions },
+    runtime: {
+      adapter,
+      command,
+      variables,
+      permissions,
+      ...(packaged !== null && {
+        packaged: { name, start: { command: packaged.command, variables: packaged.variables } },
+      }),
+    },
     agent: hasTable ? { mode: mode ?? runtime.mode, instructions, variables: inVariable } : null,
     model: used,
   };

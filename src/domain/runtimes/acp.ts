@@ -5,6 +5,7 @@ export const ACP: Runtime = {
   name: "acp",
   adapter: "acp",
   command: null,
+  packaged: null,
   isOneFile: false,
   takesCommand: true,
   // The program may be Claude Code, which repeats a call for three minutes even if its key is refused.

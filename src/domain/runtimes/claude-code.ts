@@ -5,6 +5,12 @@ export const CLAUDE_CODE: Runtime = {
   name: "claude-code",
   adapter: "acp",
   command: ["claude-agent-acp"],
+  packaged: {
+    name: "@anthropic-ai/claude-code",
+    beside: { name: "@agentclientprotocol/claude-agent-acp", version: "0.101.0" },
+    command: ["{node}", "{beside}/@agentclientprotocol/claude-agent-acp/dist/index.js"],
+    variables: { CLAUDE_CODE_EXECUTABLE: "{own}/@anthropic-ai/claude-code-linux-{arch}/claude" },
+  },
   isOneFile: false,
   takesCommand: false,
   variables: {

@@ -5,6 +5,14 @@ export const CODEX: Runtime = {
   name: "codex",
   adapter: "acp",
   command: ["codex-acp"],
+  packaged: {
+    name: "@openai/codex",
+    beside: { name: "@agentclientprotocol/codex-acp", version: "2.6.0" },
+    command: ["{node}", "{beside}/@agentclientprotocol/codex-acp/dist/index.js"],
+    variables: {
+      CODEX_PATH: "{own}/@openai/codex-linux-{arch}/vendor/{machine}-unknown-linux-musl/bin/codex",
+    },
+  },
   isOneFile: false,
   takesCommand: false,
   variables: {

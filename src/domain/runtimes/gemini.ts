@@ -5,6 +5,12 @@ export const GEMINI: Runtime = {
   name: "gemini",
   adapter: "acp",
   command: ["gemini", "--acp"],
+  packaged: {
+    name: "@google/gemini-cli",
+    beside: null,
+    command: ["{node}", "{own}/@google/gemini-cli/bundle/gemini.js", "--acp"],
+    variables: {},
+  },
   isOneFile: false,
   takesCommand: false,
   variables: {

@@ -6,6 +6,7 @@ export const OPENCODE: Runtime = {
   name: "opencode",
   adapter: "opencode",
   command: ["opencode", "serve", "--hostname", "127.0.0.1", "--port", "4096"],
+  packaged: null,
   isOneFile: true,
   takesCommand: false,
   variables: {},

@@ -5,6 +5,7 @@ export const PLAIN: Runtime = {
   name: "plain",
   adapter: "plain",
   command: null,
+  packaged: null,
   isOneFile: false,
   takesCommand: true,
   variables: {},

@@ -21,12 +21,25 @@ export interface RuntimeProviders {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** A package of npm that has a runtime's program. */
+export interface RuntimePackage {
+  readonly name: string;
+  /** A further package that the program needs, without its optional parts: they bring the program a second time. Null: none. */
+  readonly beside: { readonly name: string; readonly version: string } | null;
+  /** What starts it, with the holes of `installedAt`. */
+  readonly command: readonly string[];
+  /** Further variables, with the same holes. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 export interface Runtime {
   readonly name: string;
   /** How the daemon drives it. */
   readonly adapter: AgentAdapter;
   /** The program and its arguments. Null: the agent's table names them. */
   readonly command: readonly string[] | null;
+  /** What an operator can add to the nodes (`platform runtimes add`). Null: nothing. */
+  readonly packaged: RuntimePackage | null;
   /** Whether its program is one file, which the service puts into sandboxes. */
   readonly isOneFile: boolean;
   /** Whether a project may name the command. */

@@ -8,7 +8,7 @@ import { CODEX } from "./codex.ts";
 import { GEMINI } from "./gemini.ts";
 import { OPENCODE } from "./opencode.ts";
 import { PLAIN } from "./plain.ts";
-import type { Runtime, StartableRuntime } from "./runtime.ts";
+import type { Runtime, RuntimePackage, StartableRuntime } from "./runtime.ts";
 
 /** Those whose program the operator installs (PLATFORM_AGENT_RUNTIMES). */
 const INSTALLED: readonly Runtime[] = [OPENCODE, CLAUDE_CODE, CODEX, GEMINI];
@@ -27,6 +27,11 @@ export const parseInstallable = (text: string): Result.Result<readonly string[],
     ? Result.succeed(names)
     : Result.fail(INSTALLABLE_EXPECTED);
 };
+
+/** What can be added to a node, by name. */
+export const PACKAGED: ReadonlyMap<string, RuntimePackage> = new Map(
+  INSTALLED.flatMap(({ name, packaged }) => (packaged === null ? [] : [[name, packaged]])),
+);
 
 /** The record of each value of PLATFORM_AGENT_ADAPTER. */
 const BY_ADAPTER: Readonly<Record<AgentAdapter, Runtime>> = { opencode: OPENCODE, acp: ACP, plain: PLAIN };

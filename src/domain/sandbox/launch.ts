@@ -5,7 +5,13 @@
  * carries them in its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
  */
 import * as Schema from "effect/Schema";
-import { AGENT_ADAPTERS, type AgentAdapter, PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
+import {
+  AGENT_ADAPTERS,
+  type AgentAdapter,
+  PERMISSIONS,
+  type Permissions,
+  type RuntimePackage,
+} from "../runtimes/runtime.ts";
 import { PROVIDER_KINDS } from "./account-provider.ts";
 import { History } from "../conversation/history.ts";
 
@@ -72,6 +78,12 @@ export interface LaunchRuntime {
   readonly variables: Readonly<Record<string, string>>;
   /** Whether a person is asked before commands and changes. Null: the runtime decides. */
   readonly permissions: Permissions | null;
+  /** What starts it on a node to which an operator has added it. Absent: its program is on the PATH. */
+  readonly packaged?: {
+    /** The runtime's name. */
+    readonly name: string;
+    readonly start: Pick<RuntimePackage, "command" | "variables">;
+  };
 }
 
 export const LaunchSettings = Schema.Struct({

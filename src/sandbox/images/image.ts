@@ -1,10 +1,11 @@
 /** An image on this machine's disk, and what it says about its programs. */
 import * as Schema from "effect/Schema";
+import { Digest, type NamedTree, type Tree } from "../machine/disk/tree-store.ts";
 
 /** The content of `image.json`, beside an image's root. */
 export const ImageFacts = Schema.Struct({
   /** `sha256:…` of the image's manifest, of its configuration in archives without one, or of a plain tar. */
-  digest: Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/)),
+  digest: Digest,
   /** Variables that the image sets for every program. */
   env: Schema.Record(Schema.String, Schema.String),
   /** The user that the image names. `local` ignores it: every agent has the same user. */
@@ -17,8 +18,6 @@ export const ImageFacts = Schema.Struct({
 });
 export type ImageFacts = typeof ImageFacts.Type;
 
-/** An image that is ready for sandboxes. */
-export interface Image extends ImageFacts {
-  /** The directory with its file system. */
-  readonly root: string;
-}
+/** An image that is ready for sandboxes. Its `root` has its file system. */
+export type Image = Tree<ImageFacts>;
+export type NamedImage = NamedTree<ImageFacts>;

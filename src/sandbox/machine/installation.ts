@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
+import { RuntimeStore } from "../runtimes/store.ts";
 import { type Control, type GroupParent, findGroupParents, groupControls } from "./limits/cgroup.ts";
 import { gateProgram } from "./isolation/gate.ts";
 import { nativeProgram } from "../native/programs.ts";
@@ -36,6 +37,7 @@ export interface Installation {
   readonly parts: Parts;
   readonly isolation: Isolation;
   readonly images: ImageStore;
+  readonly runtimes: RuntimeStore;
   /** The runtime bundle's directory. It is made for the first sandbox with an image. */
   readonly bundle: () => Promise<string>;
   /** Answers for package registries. Absent: nothing does. */
@@ -168,6 +170,7 @@ export const install = async (options: MachineOptions, kind: Kind): Promise<Inst
     parts: await installParts(options, isolation.library),
     isolation,
     images: new ImageStore(options.imagesDir),
+    runtimes: new RuntimeStore(options.runtimesDir),
     bundle: once(() => makeRuntimeBundle(options)),
     groupParents,
     controls,

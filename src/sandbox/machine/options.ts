@@ -37,6 +37,8 @@ export const DEFAULT_LIMITS: SandboxLimits = {
 export interface MachineOptions {
   /** Images of sandboxes (images/store.ts). */
   readonly imagesDir: string;
+  /** Agent runtimes that an operator has added (runtimes/store.ts). */
+  readonly runtimesDir: string;
   /** Created if missing. Its path is short, and other users can traverse it (so it is not below a 0700 home). */
   readonly runDir: string;
   readonly installationId: string;

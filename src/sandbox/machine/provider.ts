@@ -62,8 +62,8 @@ export const machineProvider = (
         (opened) => Effect.sync(() => opened.close()),
       );
       yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        attempt("destroy", () => sandboxes.pruneImages(now)),
-      ).pipe(Effect.catch((error) => Effect.logWarning(`unused images stay: ${error.message}`)));
+        attempt("destroy", () => sandboxes.pruneTrees(now)),
+      ).pipe(Effect.catch((error) => Effect.logWarning(`unused images and runtimes stay: ${error.message}`)));
       // The bundle takes seconds to make. The first session on an image should not wait for it.
       const prepare = attempt("create", async () => {
         if ((await installation.images.list()).length > 0) await installation.bundle();

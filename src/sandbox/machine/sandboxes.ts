@@ -12,6 +12,7 @@ import { boot, launchSettings } from "./boot/boot.ts";
 import { removeGroupNow } from "./limits/cgroup.ts";
 import { reportContainer } from "./boot/container-boot.ts";
 import { openImage } from "./boot/image.ts";
+import { openRuntime } from "./boot/runtime.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
@@ -24,11 +25,11 @@ import {
   type SandboxPaths,
   type SandboxRecord,
   hasDirectory,
-  imagesInUse,
   readExit,
   readRecord,
   sandboxIds,
   sandboxPaths,
+  treesInUse,
   writeExit,
   writeRecord,
 } from "./disk/run-directory.ts";
@@ -111,6 +112,7 @@ export class MachineSandboxes {
   async #start(spec: SandboxSpec, paths: SandboxPaths): Promise<void> {
     const { options } = this.#installation;
     const image = spec.image === null ? null : await openImage(this.#installation, spec.image);
+    const { launch, tree } = await openRuntime(this.#installation, spec.runtime, image);
     const uidBase = this.#installation.ownUids ? this.#takeUids(spec.id) : null;
     const record: SandboxRecord = {
       version: 1,
@@ -126,6 +128,7 @@ export class MachineSandboxes {
       llmUpstream: spec.llmUpstream,
       ...sandboxPackages(options.packageSources, spec),
       ...(image !== null && { image: image.digest }),
+      ...(tree !== null && { agentRuntime: tree.digest }),
     };
     let opening: Promise<Egress> | null = null;
     try {
@@ -136,9 +139,10 @@ export class MachineSandboxes {
       const booted = await boot(this.#installation, {
         paths,
         record,
-        settings: launchSettings(this.#installation, spec, { record, image }),
+        settings: launchSettings(this.#installation, { ...spec, runtime: launch }, { record, image }),
         environment: spec.environment,
         image,
+        ...(tree !== null && { runtime: tree }),
         beside: opening,
       });
       const entry = this.#enter(paths, booted.record, await opening);
@@ -225,10 +229,12 @@ export class MachineSandboxes {
     });
   }
 
-  /** Removes images that no name and no sandbox uses any more. */
-  async pruneImages(nowMs: number): Promise<void> {
-    const { options, images } = this.#installation;
-    await images.prune(await imagesInUse(options.runDir), nowMs);
+  /** Removes images and runtimes that no name and no sandbox uses any more. */
+  async pruneTrees(nowMs: number): Promise<void> {
+    const { options, images, runtimes } = this.#installation;
+    const used = await treesInUse(options.runDir);
+    await images.prune(used, nowMs);
+    await runtimes.prune(used, nowMs);
   }
 
   /** The memory of all running sandboxes, in bytes. */

@@ -92,7 +92,7 @@ const list = command({
     const { perform } = await import("../perform.ts");
     const { listImages } = await import("./images.ts");
     const found = await perform(listImages(environment));
-    const images = found.map(({ name, image: { digest, bytes, files } }) => ({ name, digest, bytes, files }));
+    const images = found.map(({ name, tree: { digest, bytes, files } }) => ({ name, digest, bytes, files }));
     const rows = images.map(({ name, digest, bytes, files }) => [
       name,
       digest.slice(0, "sha256:".length + 12),

@@ -18,6 +18,7 @@ import type { Installation } from "../installation.ts";
 import type { LaunchRequest, LauncherStart, SandboxUsers } from "../isolation/isolation.ts";
 import { FILTER_FD, SIGNAL_FD } from "./launcher.ts";
 import {
+  type InsideTree,
   type OpenedImage,
   SANDBOX_HOME,
   WORKSPACE,
@@ -40,6 +41,8 @@ export interface BootRequest {
   readonly environment: Readonly<Record<string, string>>;
   /** Null: the sandbox sees the machine's own root. */
   readonly image: OpenedImage | null;
+  /** The agent runtime that this node has for it. Absent: its program is elsewhere. */
+  readonly runtime?: InsideTree | undefined;
   /** Further work that must be done before PID 1 runs. If it fails, the start fails. */
   readonly beside?: Promise<unknown>;
 }
@@ -156,11 +159,11 @@ const stages = (signal: Socket): ((expected: string) => Promise<boolean>) => {
 
 const launchRequest = (
   installation: Installation,
-  { paths, record: { id, uidBase }, image, environment }: BootRequest,
+  { paths, record: { id, uidBase }, image, runtime, environment }: BootRequest,
 ): LaunchRequest => ({
   id,
   paths,
-  layout: sandboxLayout(paths, installation.parts, image),
+  layout: sandboxLayout(paths, installation.parts, { image, runtime: runtime ?? null }),
   image,
   uidBase,
   environment: {

@@ -185,8 +185,37 @@ const library = (parts: Parts, image: ImageRoot | null): MountStep[] =>
     readOnly(image !== null && name === "bwrap" ? `${image.bundle}/tools/bwrap` : path, `${LIBRARY}/${name}`),
   );
 
+/** A directory of this machine that one sandbox sees read-only, below /opt/platform. */
+export interface InsideTree {
+  readonly source: string;
+  /** Absolute, inside. */
+  readonly place: string;
+}
+
+/** bubblewrap makes missing parents of a mount point accessible only to its own user. */
+const insideTree = ({ source, place }: InsideTree): MountStep[] => {
+  const names = place.slice("/opt/platform/".length).split("/");
+  const parents = names.slice(0, -1).map((_, index) => names.slice(0, index + 1).join("/"));
+  return [
+    ...parents.map((parent): MountStep => ({ kind: "directory", target: `/opt/platform/${parent}` })),
+    readOnly(source, place),
+  ];
+};
+
+/** What one sandbox sees beyond the shared parts. */
+export interface OwnSight {
+  /** Null: this machine's own root. */
+  readonly image: ImageRoot | null;
+  /** Its agent runtime. Null: it comes with the parts or the image. */
+  readonly runtime: InsideTree | null;
+}
+
 /** The steps that lay out one sandbox, in order. */
-export const sandboxLayout = (paths: SandboxPaths, parts: Parts, image: ImageRoot | null): MountStep[] => [
+export const sandboxLayout = (
+  paths: SandboxPaths,
+  parts: Parts,
+  { image, runtime }: OwnSight,
+): MountStep[] => [
   ...(image === null ? hostRoot(parts) : imageRoot(image, paths, parts)),
   ...Object.entries(parts.settings).map(([name, path]) => readOnly(path, `/etc/${name}`)),
   { kind: "proc", target: "/proc" },
@@ -197,6 +226,7 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts, image: ImageRoo
   { kind: "bind", source: paths.workspace, target: WORKSPACE },
   { kind: "bind", source: paths.home, target: SANDBOX_HOME },
   ...library(parts, image),
+  ...(runtime === null ? [] : insideTree(runtime)),
   { kind: "bind", source: paths.run, target: "/run/platform" },
   readOnly(paths.proxy, "/run/platform/proxy"),
   { kind: "seal", target: image === null ? "/" : "/opt/platform" },

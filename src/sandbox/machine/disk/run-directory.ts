@@ -67,6 +67,8 @@ export const SandboxRecord = Schema.Struct({
   ),
   /** The image's digest. Absent for a sandbox in the machine's own root. */
   image: Schema.optionalKey(Schema.String),
+  /** The digest of the agent runtime that the node has. Absent: the program is elsewhere. */
+  agentRuntime: Schema.optionalKey(Schema.String),
 });
 export type SandboxRecord = typeof SandboxRecord.Type;
 
@@ -204,11 +206,11 @@ export const readRecord = async (paths: SandboxPaths): Promise<SandboxRecord | n
   }
 };
 
-/** Digests of the images that sandboxes of a run directory use. Also of a service that has sandboxes elsewhere now. */
-export const imagesInUse = async (runDir: string): Promise<ReadonlySet<string>> => {
+/** Digests of the images and runtimes that sandboxes of a run directory use. Also of a service that has sandboxes elsewhere now. */
+export const treesInUse = async (runDir: string): Promise<ReadonlySet<string>> => {
   const ids = (await ifThere(sandboxIds(runDir))) ?? [];
   const records = await Promise.all(ids.map((id) => readRecord(sandboxPaths(runDir, id))));
-  return new Set(records.flatMap((record) => record?.image ?? []));
+  return new Set(records.flatMap((record) => [record?.image ?? [], record?.agentRuntime ?? []].flat()));
 };
 
 /** Whether a record exists, even one that this version does not understand. */

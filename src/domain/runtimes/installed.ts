@@ -1,0 +1,47 @@
+/** Where sandboxes see a runtime that was added to their node, and what starts it there. */
+import type { RuntimePackage } from "./runtime.ts";
+
+/** Below it, `<name>/<version>` has the packages: `own` the runtime's, `beside` the further one, each in `node_modules`. */
+export const RUNTIMES_INSIDE = "/opt/platform/runtimes";
+
+/** The directories of a runtime's files, as the operator's command makes them. */
+export const PACKAGE_PARTS = ["own", "beside"] as const;
+
+/** The processor, as Node and as GNU name it. */
+const MACHINES: Readonly<Record<string, string>> = { x64: "x86_64", arm64: "aarch64" };
+
+/** A version of npm: it becomes a directory's name. */
+const VERSION = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/;
+
+/** Reads `NAME@VERSION`. Null: it is neither that, nor an exact version. */
+export const parseNamedVersion = (
+  text: string,
+): { readonly name: string; readonly version: string } | null => {
+  const [, name, version] = /^([a-z][a-z0-9-]*)@(.+)$/.exec(text) ?? [];
+  return name === undefined || version === undefined || !VERSION.test(version) ? null : { name, version };
+};
+
+/** Replaces each `{name}` that the record has. Other braces stay. */
+export const fillHoles = (text: string, holes: Readonly<Record<string, string>>): string =>
+  text.replace(/\{([a-z]+)\}/g, (hole, name: string) => holes[name] ?? hole);
+
+/**
+ * What starts a runtime that a node has.
+ *
+ * @param place its directory inside
+ * @param node the platform's own Node inside
+ * @param arch the processor, as Node names it
+ */
+export const installedAt = (
+  { command, variables }: Pick<RuntimePackage, "command" | "variables">,
+  { place, node, arch }: { readonly place: string; readonly node: string; readonly arch: string },
+): Pick<RuntimePackage, "command" | "variables"> => {
+  const parts = PACKAGE_PARTS.map((part) => [part, `${place}/${part}/node_modules`] as const);
+  const holes = { node, arch, machine: MACHINES[arch] ?? arch, ...Object.fromEntries(parts) };
+  return {
+    command: command.map((word) => fillHoles(word, holes)),
+    variables: Object.fromEntries(
+      Object.entries(variables).map(([name, value]) => [name, fillHoles(value, holes)]),
+    ),
+  };
+};

@@ -1,0 +1,67 @@
+/** The program of one sandbox's agent runtime: the one that this node has for its runtime, or one on the PATH inside. */
+import { lstatSync } from "node:fs";
+import { basename, join } from "node:path";
+import { installedAt, RUNTIMES_INSIDE } from "../../../domain/runtimes/installed.ts";
+import type { LaunchRuntime } from "../../../domain/sandbox/launch.ts";
+import type { Installation } from "../installation.ts";
+import { type InsideTree, LIBRARY, type OpenedImage, SANDBOX_PATH } from "./layout.ts";
+
+/** What a sandbox is started with. */
+export interface OpenedRuntime {
+  readonly launch: LaunchRuntime;
+  /** Null: this node has none for it. */
+  readonly tree: (InsideTree & { readonly digest: string }) | null;
+}
+
+/** A sandbox without an image has programs of its own there (layout.ts). */
+const OWN_DIRECTORY = "/usr/local/bin";
+
+/** Whether a sandbox has a program on its PATH. A link counts, wherever it leads. */
+const isInside = (
+  program: string,
+  { parts }: Pick<Installation, "parts">,
+  image: OpenedImage | null,
+): boolean => {
+  const directories = (image?.path ?? SANDBOX_PATH).split(":");
+  const searched = image === null ? directories.filter((one) => one !== OWN_DIRECTORY) : directories;
+  return (
+    parts.agentBinaries.some((file) => basename(file) === program) ||
+    searched.some(
+      (directory) =>
+        lstatSync(join(image?.root ?? "/", directory, program), { throwIfNoEntry: false }) !== undefined,
+    )
+  );
+};
+
+/**
+ * A sandbox keeps the version that it is started with (tree-store.ts, M2).
+ * @throws Error that says what to do, if neither the node nor the sandbox has the program
+ */
+export const openRuntime = async (
+  installation: Pick<Installation, "runtimes" | "parts">,
+  launch: LaunchRuntime,
+  image: OpenedImage | null,
+): Promise<OpenedRuntime> => {
+  const { packaged } = launch;
+  if (packaged === undefined) return { launch, tree: null };
+  const { name, start } = packaged;
+  const found = await installation.runtimes.find(name);
+  if (found === null) {
+    const [program = ""] = launch.command;
+    if (isInside(program, installation, image)) return { launch, tree: null };
+    throw new Error(
+      `this node has no runtime ${name}. An operator adds it there with \`platform runtimes add ${name}@VERSION\`, or the project's environment brings ${program}`,
+    );
+  }
+  await installation.runtimes.hold(found);
+  const place = `${RUNTIMES_INSIDE}/${name}/${found.version}`;
+  const { command, variables } = installedAt(start, {
+    place,
+    node: `${LIBRARY}/node`,
+    arch: process.arch,
+  });
+  return {
+    launch: { ...launch, command, variables: { ...launch.variables, ...variables } },
+    tree: { source: found.root, place, digest: found.digest },
+  };
+};
