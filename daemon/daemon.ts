@@ -363,6 +363,7 @@ const agentSession = ({ settings, instructions }: Pick<Parts, "settings" | "inst
     agentName: agent.mode ?? agentName,
     model,
     table: {
+      provider: agent.provider ?? null,
       isOptional: agent.mode === null,
       isOwnFile: agent.instructions === null,
       instructions: () => instructions.text,

@@ -35,6 +35,8 @@ export interface AgentSession {
 
 /** What a table of the manifest says of the session's agent. */
 export interface AgentTable {
+  /** The account's provider whose models the runtime knows by their ids alone. Null: there is none. */
+  readonly provider: string | null;
   /** A runtime without an agent or mode of the name does as it does by itself. */
   readonly isOptional: boolean;
   /** Whether its instructions are the file that a runtime with an agent of the name reads by itself. */

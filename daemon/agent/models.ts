@@ -2,7 +2,7 @@
  * The agent runtime's defaults: the model that it uses if the session and the repository name none (domain/sandbox/model.ts).
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import * as Result from "effect/Result";
 import { agentFile, DEFAULT_AGENT } from "../../src/domain/sandbox/agent.ts";
 import {
@@ -124,9 +124,11 @@ export const runtimeModels = (
   };
 };
 
-/** Writes the defaults where the runtime reads them: before it starts, and again after the checkout. */
+/** Writes the defaults and the runtime's own files where it reads them: before it starts, and again after the checkout. */
 export const writeRuntimeDefaults = (parts: RuntimeParts, configDir: string): void => {
   const { settings, adapter } = parts;
+  for (const [name, text] of Object.entries(settings.launch.agent?.files ?? {}))
+    writeForAgent(join(dirname(settings.layout.runtimeDefaultsFile), name), text);
   if (adapter.defaults === null) return;
   writeForAgent(settings.layout.runtimeDefaultsFile, adapter.defaults(runtimeModels(parts, configDir)));
 };

@@ -19,6 +19,7 @@ const COUNTS: Script["turn"] = async ({ tell, prompt }) => {
 };
 
 const table = (isOptional: boolean, instructions: string | null = null) => ({
+  provider: null,
   isOptional,
   isOwnFile: true,
   instructions: () => instructions,
@@ -132,4 +133,45 @@ test("allows every request without a question if the table says so", async () =>
   await turnOf(scripted, "m1");
   expect(answers).toEqual([{ outcome: { outcome: "selected", optionId: "yes" } }]);
   expect(scripted.items.filter(({ kind }) => kind === "request")).toEqual([]);
+});
+
+describe("tools of the platform", () => {
+  const tools = { name: "ours", url: "http://platform.internal/mcp", token: "secret" };
+  const http = { mcpCapabilities: { http: true } };
+
+  test("are told to an agent that takes servers by HTTP, and to no other", async () => {
+    const takes = await started({ turn: COUNTS, tools, capabilities: http });
+    const headers = [{ name: "Authorization", value: "Bearer secret" }];
+    expect(takes.servers).toEqual([{ type: "http", name: "ours", url: tools.url, headers }]);
+    const other = await started({ turn: COUNTS, tools });
+    expect(other.servers).toEqual([]);
+  });
+});
+
+describe("a model of the account's provider", () => {
+  const MODELS = {
+    models: { currentModelId: "one", availableModels: [{ modelId: "one" }, { modelId: "two" }] },
+  };
+  const session = { model: "acme/one", table: { ...table(true), provider: "acme" } };
+
+  test("is chosen by its id alone, in which the runtime knows it", async () => {
+    const chosen: unknown[] = [];
+    const onCall = async (_: string, params: unknown) => {
+      chosen.push((params as { modelId: string }).modelId);
+      return {};
+    };
+    const scripted = await started({ turn: COUNTS, offers: MODELS, session, onCall });
+    await turnOf(scripted, "m1");
+    expect(await scripted.send("m2", "text of m2", { model: "acme/two" })).toEqual({ outcome: "accepted" });
+    expect(chosen).toEqual(["one", "two"]);
+    expect(await scripted.offers()).toMatchObject({ default_model: "two" });
+  });
+
+  test("of another provider is refused: the runtime is pointed to one", async () => {
+    const scripted = await started({ turn: COUNTS, offers: MODELS, session });
+    expect(await scripted.send("m1", "text", { model: "other/two" })).toMatchObject({
+      outcome: "refused",
+      error: { code: "unknown_model" },
+    });
+  });
 });

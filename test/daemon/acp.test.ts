@@ -16,6 +16,9 @@ const plan = (first: "pending" | "completed"): SessionUpdate => ({
   ],
 });
 
+/** A piece of a command's output, beyond the protocol. */
+const piece = (data: string) => ({ terminal_output_delta: { terminal_id: "1", data } });
+
 describe("an agent's turn", () => {
   test("shows a plan that ticks off, thoughts and text without ids, and its usage once", async () => {
     let cost = 0;
@@ -98,6 +101,37 @@ describe("an agent's turn", () => {
     };
     const open = { kind: "tool", status: "completed", tool: { name: "sleep" } };
     expect(agentItems(scripted)).toMatchObject([read, open, read, open]);
+  });
+
+  test("shows a command's output and exit code that an agent tells beyond the protocol", async () => {
+    const scripted = await started(async ({ tell }) => {
+      const call = { toolCallId: "1", title: "make", kind: "execute" } as const;
+      await tell({ sessionUpdate: "tool_call", ...call, status: "in_progress" });
+      await tell({ sessionUpdate: "tool_call_update", toolCallId: "1", _meta: piece("one\n") });
+      await tell({ sessionUpdate: "tool_call_update", toolCallId: "1", _meta: piece("two\n") });
+      const exit = { terminal_exit: { terminal_id: "1", exit_code: 2, signal: null } };
+      await tell({ sessionUpdate: "tool_call_update", toolCallId: "1", status: "failed", _meta: exit });
+      await tell({ sessionUpdate: "tool_call", ...call, toolCallId: "2", status: "in_progress" });
+      const all = { terminal_output: { terminal_id: "2", data: "all" }, terminal_exit: null };
+      await tell({ sessionUpdate: "tool_call_update", toolCallId: "2", status: "completed", _meta: all });
+      return {};
+    });
+    await turnOf(scripted, "m1");
+    expect(agentItems(scripted)).toMatchObject([
+      { status: "failed", tool: { output: "one\ntwo\n", exit_code: 2 } },
+      { status: "completed", tool: { output: "all" } },
+    ]);
+    expect(agentItems(scripted)[1]?.tool).not.toHaveProperty("exit_code");
+  });
+
+  test("has the tokens that an agent tells in a place of its own", async () => {
+    const quota = { token_count: { input_tokens: 7, output_tokens: 3 } };
+    const scripted = await started(async ({ tell }) => {
+      await tell(chunk("Hi"));
+      return { _meta: { quota } };
+    });
+    await turnOf(scripted, "m1");
+    expect(agentItems(scripted).at(-1)?.usage).toMatchObject({ input_tokens: 7, output_tokens: 3 });
   });
 
   test("shows diffs with paths below the workspace, and new files", async () => {
@@ -249,6 +283,27 @@ describe("a turn whose model's calls are seen", () => {
       cached_tokens: 800,
       cost_usd: 0,
     });
+  });
+
+  test("has failed if its agent tells the provider's refusal as a text, and names no usage", async () => {
+    const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
+    const gateway = { ...seen, refused: refused(402, 1) };
+    const answers = [{ usage: null }, { usage }];
+    const scripted = await started(
+      async ({ tell }) => {
+        await tell(chunk("unexpected status 402"));
+        return answers.shift() ?? {};
+      },
+      {},
+      gateway,
+    );
+    await turnOf(scripted, "m1");
+    await turnOf(scripted, "m2");
+    expect(scripted.ends).toMatchObject([
+      failedAs("model_quota", "No key."),
+      // The refused call was a lesser one, for a title.
+      { state: "completed" },
+    ]);
   });
 
   test("ends at once when its key is refused again, although the agent goes on", async () => {

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect";
 import { BoundedMap } from "../../../src/ground/bounded-map.ts";
 import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
 import type { OutgoingMessage, RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
+import { modelIdOf } from "../../../src/domain/sandbox/model.ts";
 import type { AttachedFile } from "../../agent/attachments.ts";
 import type { HttpFailure } from "../../http/client.ts";
 import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./agent.ts";
@@ -43,6 +44,10 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
     abort: agent.stop,
   };
 };
+
+/** People name a model of an account's provider as `provider/model`. A runtime that is pointed to the provider knows the model alone. */
+const ownName = (model: string, table: AgentSession["table"] | undefined): string =>
+  model.startsWith(`${table?.provider ?? ""}/`) ? modelIdOf(model) : model;
 
 class AcpSteering implements AdapterSteering {
   readonly #agent: AcpAgent;
@@ -121,7 +126,8 @@ class AcpSteering implements AdapterSteering {
   ): Effect.Effect<Handover, HttpFailure> {
     return Effect.gen({ self: this }, function* () {
       const before = this.#wanted(wanted, session);
-      const choice = { model: message.model ?? before.model, agent: message.agent ?? before.agent };
+      const model = message.model === null ? before.model : ownName(message.model, wanted.table);
+      const choice = { model, agent: message.agent ?? before.agent };
       const error = session.choices.fault(choice) ?? (yield* this.#choose(session, choice));
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
       const { id, text } = message;
@@ -138,9 +144,10 @@ class AcpSteering implements AdapterSteering {
   }
 
   /** What a message without a choice gets. A session's agent that does not exist is no choice. */
-  #wanted({ model, agentName }: AgentSession, session?: OpenSession): Wanted {
+  #wanted({ model, agentName, table }: AgentSession, session?: OpenSession): Wanted {
     const own = session?.choices.has("mode", agentName) === true ? agentName : null;
-    return { model: this.#chosen.model ?? model, agent: this.#chosen.agent ?? own };
+    const begun = model === null ? null : ownName(model, table);
+    return { model: this.#chosen.model ?? begun, agent: this.#chosen.agent ?? own };
   }
 
   /** The protocol has no place for them. So the agent gets them with its session's first message, unless it reads them by itself. */

@@ -22,7 +22,7 @@ import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
 import { AcpRequests, allowed } from "./requests.ts";
 import {
   costIn,
-  turnEnd,
+  endOfAnswer,
   endOfRefusal,
   INTERRUPTED,
   isFinal,
@@ -71,12 +71,22 @@ interface Turn {
   bound: TurnError | null;
 }
 
+/** A server of tools, by HTTP. */
+export interface ToolServer {
+  readonly name: string;
+  readonly url: string;
+  /** As bearer. */
+  readonly token: string;
+}
+
 export interface AcpAgentOptions {
   /** Absolute. */
   readonly workspace: string;
   readonly limits: TurnLimits;
   /** The model's calls, as far as they are seen. Absent: none is. */
   readonly gateway?: Pick<GatewayCalls, "begin" | "refused" | "isCalling" | "pieces" | "passed">;
+  /** Null, as without it: the agent gets none. */
+  readonly tools?: ToolServer | null;
   /** Whether every permission is given without a question. Absent: people are asked. */
   readonly allowsAll?: boolean;
 }
@@ -158,7 +168,7 @@ export class AcpAgent {
       const former = this.#session;
       if (former?.wire === wire) return;
       const again = former === null ? null : yield* this.#openAgain(wire, capabilities, former.id);
-      const begun = again ?? (yield* this.#openNew(wire));
+      const begun = again ?? (yield* this.#openNew(wire, capabilities));
       this.#session = {
         wire,
         capabilities,
@@ -213,7 +223,7 @@ export class AcpAgent {
     this.#observers?.turns.turn(true);
     this.#tellTurn();
     wire.request("session/prompt", { sessionId, prompt: blocks }).then(
-      (answer) => this.#answered(turn, turnEnd(answer), answer),
+      (answer) => this.#answered(turn, endOfAnswer(answer, this.#refusal), answer),
       (error: unknown) => {
         const failure = wire.failure("session/prompt", error);
         // Without its process, the daemon ends the turn.
@@ -250,20 +260,23 @@ export class AcpAgent {
   }
 
   /** The session of the former process. Null: the agent cannot open it. */
-  #openAgain(wire: AcpWire, { sessionCapabilities, loadSession }: Capabilities, id: string) {
+  #openAgain(wire: AcpWire, capabilities: Capabilities, id: string) {
+    const { sessionCapabilities, loadSession } = capabilities;
     const canResume = (sessionCapabilities?.resume ?? null) !== null;
     if (!canResume && loadSession !== true) return Effect.succeed(null);
     // A loaded session tells its whole history again. It is ignored, because the session is not open yet.
-    return wire.call(canResume ? "session/resume" : "session/load", { sessionId: id, ...this.#place }).pipe(
-      Effect.map((answer) => ({ id, answer })),
-      Effect.catchTag("AgentRefusal", () => Effect.succeed(null)),
-    );
+    return wire
+      .call(canResume ? "session/resume" : "session/load", { sessionId: id, ...this.#place(capabilities) })
+      .pipe(
+        Effect.map((answer) => ({ id, answer })),
+        Effect.catchTag("AgentRefusal", () => Effect.succeed(null)),
+      );
   }
 
-  #openNew(wire: AcpWire) {
+  #openNew(wire: AcpWire, capabilities: Capabilities) {
     return Effect.gen({ self: this }, function* () {
       const answer = yield* wire
-        .call("session/new", this.#place)
+        .call("session/new", this.#place(capabilities))
         .pipe(
           Effect.catchTag("AgentRefusal", ({ message }) =>
             Effect.fail(silent(`the agent refused to open a session: ${message}`)),
@@ -275,8 +288,13 @@ export class AcpAgent {
     });
   }
 
-  get #place() {
-    return { cwd: this.#options.workspace, mcpServers: [] };
+  /** The protocol's agents need not take servers that are reached by HTTP. */
+  #place({ mcpCapabilities }: Capabilities) {
+    const { workspace: cwd, tools = null } = this.#options;
+    if (tools === null || mcpCapabilities?.http !== true) return { cwd, mcpServers: [] };
+    const { name, url, token } = tools;
+    const headers = [{ name: "Authorization", value: `Bearer ${token}` }];
+    return { cwd, mcpServers: [{ type: "http", name, url, headers }] };
   }
 
   #told(sessionId: string, update: SessionUpdate): void {

@@ -29,10 +29,38 @@ export interface HeldCall {
   readonly content: readonly ToolCallContent[];
   readonly result: unknown;
   readonly paths: readonly string[];
+  /** The output of its command, if the agent tells it apart. */
+  readonly terminal: string;
+  /** Of its command. Null: the agent does not tell it. */
+  readonly exitCode: number | null;
 }
+
+const optional = Schema.optionalKey;
+const Output = optional(Schema.NullOr(Schema.Struct({ data: Schema.String })));
+/** What agents tell of a command's terminal beyond the protocol: pieces of its output, or all of it, and its end. */
+const TerminalMeta = Schema.Struct({
+  terminal_output: Output,
+  terminal_output_delta: Output,
+  terminal_exit: optional(Schema.NullOr(Schema.Struct({ exit_code: Schema.NullOr(Schema.Finite) }))),
+});
+const decodeTerminal = Schema.decodeUnknownOption(TerminalMeta);
+
+const mergeTerminal = (
+  known: Pick<HeldCall, "terminal" | "exitCode"> | null,
+  meta: unknown,
+): Pick<HeldCall, "terminal" | "exitCode"> => {
+  const { terminal = "", exitCode = null } = known ?? {};
+  const decoded = decodeTerminal(meta);
+  if (decoded._tag === "None") return { terminal, exitCode };
+  const { terminal_output: all, terminal_output_delta: more, terminal_exit: end } = decoded.value;
+  const kept = all?.data ?? terminal + (more?.data ?? "");
+  // One character more than is shown, so that a cut is seen.
+  return { terminal: kept.slice(0, OUTPUT_KEPT_MAX + 1), exitCode: end?.exit_code ?? exitCode };
+};
 
 /** A later report replaces what it names, and leaves the rest. */
 export const mergeCall = (known: HeldCall | null, told: ToolCallUpdate): HeldCall => {
+  const { _meta: beyond } = told;
   const title = told.title ?? known?.title ?? "tool";
   return {
     name: known?.name ?? title,
@@ -43,6 +71,7 @@ export const mergeCall = (known: HeldCall | null, told: ToolCallUpdate): HeldCal
     content: told.content ?? known?.content ?? [],
     result: told.rawOutput ?? known?.result ?? null,
     paths: told.locations?.map(({ path }) => path) ?? known?.paths ?? [],
+    ...mergeTerminal(known, beyond),
   };
 };
 
@@ -96,17 +125,19 @@ export const toolCallItem = (
       output: cutText(output, OUTPUT_KEPT_MAX),
       truncated: output.length > OUTPUT_KEPT_MAX,
       changes: told === "completed" ? changesOf(call, workspace) : [],
+      ...(call.exitCode !== null && { exit_code: call.exitCode }),
     },
     completed_at: isClosed(status) ? nowMs : null,
   };
 };
 
-const outputOf = ({ content, result }: HeldCall): string => {
+const outputOf = ({ content, result, terminal }: HeldCall): string => {
   const texts = content.flatMap((part) =>
     part.type === "content" && "content" in part && part.content.type === "text" && "text" in part.content
       ? [String(part.content.text)]
       : [],
   );
+  if (texts.length === 0 && terminal !== "") return terminal;
   if (texts.length > 0 || result === null) return texts.join("\n");
   if (typeof result === "string") return result;
   return JSON.stringify(result);

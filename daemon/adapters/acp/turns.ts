@@ -55,6 +55,18 @@ const Answer = Schema.Struct({
       }),
     ),
   ),
+  /** gemini's. */
+  _meta: optional(
+    Schema.NullOr(
+      Schema.Struct({
+        quota: optional(
+          Schema.Struct({
+            token_count: Schema.Struct({ input_tokens: Schema.Finite, output_tokens: Schema.Finite }),
+          }),
+        ),
+      }),
+    ),
+  ),
 });
 const decodeAnswer = Schema.decodeUnknownOption(Answer);
 
@@ -75,9 +87,23 @@ const ENDS: Readonly<Record<string, TurnEnd>> = {
 };
 
 /** The end that the agent's answer to a prompt tells. */
-export const turnEnd = (answer: unknown): TurnEnd => {
+const turnEnd = (answer: unknown): TurnEnd => {
   const decoded = decodeAnswer(answer);
   return decoded._tag === "Some" ? (ENDS[decoded.value.stopReason] ?? COMPLETED) : COMPLETED;
+};
+
+/**
+ * The end of a turn that the agent calls complete. Some agents tell the provider's refusal as a text of theirs, and name no usage then.
+ *
+ * @param refused the provider's last answer, if it was seen and no success
+ */
+export const endOfAnswer = (answer: unknown, refused: Refused | null): TurnEnd => {
+  const end = turnEnd(answer);
+  const decoded = decodeAnswer(answer);
+  const isUntold = decoded._tag === "None" || (decoded.value.usage ?? null) === null;
+  return end.state === "completed" && refused !== null && isUntold
+    ? { state: "failed", error: refusedBy(refused) }
+    : end;
 };
 
 /** The protocol's own error for an agent without credentials. */
@@ -125,9 +151,12 @@ export const turnUsage = (
 ): Usage | null => {
   const decoded = decodeAnswer(answer);
   const told = decoded._tag === "Some" ? (decoded.value.usage ?? null) : null;
+  const { _meta: beyond = null } = decoded._tag === "Some" ? decoded.value : {};
+  const counted = beyond?.quota?.token_count;
   const cached = told?.cachedReadTokens ?? 0;
   const usage: Usage = {
     ...NO_USAGE,
+    ...counted,
     ...(passed !== null && usageIn(passed)),
     ...(told !== null && {
       input_tokens: told.inputTokens + cached + (told.cachedWriteTokens ?? 0),

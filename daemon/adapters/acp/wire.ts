@@ -33,6 +33,7 @@ const Initialized = Schema.Struct({
   agentCapabilities: optional(
     Schema.Struct({
       loadSession: Flag,
+      mcpCapabilities: optional(Schema.NullOr(Schema.Struct({ http: Flag }))),
       promptCapabilities: optional(Schema.Struct({ image: Flag, embeddedContext: Flag })),
       sessionCapabilities: optional(Schema.Struct({ resume: optional(Schema.Unknown) })),
     }),
@@ -186,7 +187,12 @@ export class AcpWire {
       await connection.agent.request<unknown, object>("initialize", {
         protocolVersion: PROTOCOL_VERSION,
         // The agent uses the sandbox's own files and shell.
-        clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+        clientCapabilities: {
+          fs: { readTextFile: false, writeTextFile: false },
+          terminal: false,
+          // Some agents tell a command's output and exit code only so (items.ts).
+          _meta: { terminal_output: true, terminal_output_delta: true },
+        },
         clientInfo: { name: "platform", version: "1" },
       }),
     );

@@ -11,7 +11,7 @@ import {
 import { commitOfSaved, lackingWords } from "../../domain/save/saved.ts";
 import type { Claim, GitCredential } from "../../domain/sandbox/launch.ts";
 import type { SandboxSpec } from "../../sandbox/port.ts";
-import { providerVariables } from "../../domain/agents/agent-provider.ts";
+import { providerPointing } from "../../domain/agents/agent-provider.ts";
 import { usedProviders } from "../../domain/sandbox/model.ts";
 import { AccountModels } from "../../services/projects/account-models.ts";
 import { startOf } from "../../domain/agents/agents.ts";
@@ -89,7 +89,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const { runtime, agent, model } = startOf(named, session.agentModel);
     const secretNames = Object.keys(values);
     const providers = usedProviders(yield* accountModels(project.accountId), secretNames);
-    const pointing = providerVariables(named, model, { providers, secretNames });
+    const pointing = providerPointing(named, model, { providers, secretNames });
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
     const spec = {
@@ -113,7 +113,12 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       llmUpstream: gateway === null ? null : gateway.upstream,
       ...(providers.length > 0 && { providers }),
       runtime,
-      agent: agent && { ...agent, variables: { ...agent.variables, ...pointing } },
+      agent: agent && {
+        ...agent,
+        ...pointing,
+        variables: { ...agent.variables, ...pointing.variables },
+        ...((agent.files ?? pointing.files) && { files: { ...agent.files, ...pointing.files } }),
+      },
       // The platform has tools of its own, so every agent has some.
       hasConnectors: true,
     } satisfies Omit<SandboxSpec, keyof OfSession>;

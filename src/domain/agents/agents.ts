@@ -11,7 +11,8 @@ import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
 import { withCommand } from "../runtimes/runtimes.ts";
 import type { Permissions, Runtime, StartableRuntime } from "../runtimes/runtime.ts";
 import { DEFAULT_AGENT, isAgentModel } from "../sandbox/agent.ts";
-import type { LaunchAgent, LaunchRuntime } from "../sandbox/launch.ts";
+import { fillHoles } from "../runtimes/installed.ts";
+import { AGENT_READABLE_DIR, type LaunchAgent, type LaunchRuntime } from "../sandbox/launch.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 import type { AgentTable } from "./table.ts";
 
@@ -154,7 +155,13 @@ export const startOf = (
   { runtime, model: own, mode, permissions, instructions, hasTable }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
-  const { name, adapter, command, variables, modelVariable, packaged } = runtime;
+  const { name, adapter, command, modelVariable, packaged, files, takesServers } = runtime;
+  const variables = Object.fromEntries(
+    Object.entries(runtime.variables).map(([key, text]) => [
+      key,
+      fillHoles(text, { files: AGENT_READABLE_DIR }),
+    ]),
+  );
   const used = model ?? own;
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {
@@ -163,11 +170,19 @@ export const startOf = (
       command,
       variables,
       permissions,
+      ...(takesServers && { takesServers }),
       ...(packaged !== null && {
         packaged: { name, start: { command: packaged.command, variables: packaged.variables } },
       }),
     },
-    agent: hasTable ? { mode: mode ?? runtime.mode, instructions, variables: inVariable } : null,
+    agent: hasTable
+      ? {
+          mode: mode ?? runtime.mode,
+          instructions,
+          variables: inVariable,
+          ...(Object.keys(files).length > 0 && { files }),
+        }
+      : null,
     model: used,
   };
 };

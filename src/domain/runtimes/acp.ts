@@ -10,12 +10,15 @@ export const ACP: Runtime = {
   takesCommand: true,
   // The program may be Claude Code, which repeats a call for three minutes even if its key is refused.
   variables: { CLAUDE_CODE_MAX_RETRIES: "2" },
+  files: {},
   models: "own",
   modelVariable: null,
   providers: null,
+  takesServers: true,
   modes: "any",
   mode: null,
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,
+  lacks: {},
 };

@@ -22,6 +22,7 @@ export const CLAUDE_CODE: Runtime = {
     // A suggestion costs the whole context after each turn, and is not shown.
     CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: "false",
   },
+  files: {},
   models: "own",
   modelVariable: "ANTHROPIC_MODEL",
   providers: {
@@ -36,11 +37,14 @@ export const CLAUDE_CODE: Runtime = {
       // It names conversations with a model of its own choice, which another provider may lack.
       ANTHROPIC_DEFAULT_HAIKU_MODEL: "{model}",
     },
+    list: null,
   },
+  takesServers: true,
   modes: ["default", "acceptEdits", "plan", "auto"],
   // By itself it is in the mode auto, in which a model decides what is allowed.
   mode: "default",
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,
+  lacks: {},
 };

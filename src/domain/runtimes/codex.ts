@@ -20,13 +20,67 @@ export const CODEX: Runtime = {
     // In each other mode it starts a sandbox of its own for a command, which our sandboxes forbid. So it cannot ask either.
     INITIAL_AGENT_MODE: "agent-full-access",
   },
+  files: {},
   models: "own",
   modelVariable: null,
-  // It asks for a file of models, which the platform does not write.
-  providers: null,
+  providers: {
+    // Other servers with OpenAI's API often lack the part that it uses.
+    kinds: ["openai"],
+    keys: ["OPENAI_API_KEY", "CODEX_API_KEY"],
+    variables: {
+      PLATFORM_MODEL_KEY: "{key}",
+      CODEX_CONFIG: JSON.stringify({
+        model: "{model}",
+        model_provider: "platform",
+        model_catalog_json: "{files}/codex-models.json",
+        check_for_update_on_startup: false,
+        model_providers: {
+          platform: {
+            name: "Platform",
+            base_url: "{url}",
+            env_key: "PLATFORM_MODEL_KEY",
+            wire_api: "responses",
+            request_max_retries: 1,
+            stream_max_retries: 0,
+          },
+        },
+        features: { plugins: false, apps: false },
+        analytics: { enabled: false },
+      }),
+    },
+    // Without an entry, each turn begins with a warning. A field that is missing is told as a key that is missing.
+    list: {
+      file: "codex-models.json",
+      field: "models",
+      entry: {
+        slug: "{model}",
+        display_name: "{model}",
+        base_instructions: "You are a coding agent.",
+        shell_type: "unified_exec",
+        apply_patch_tool_type: "freeform",
+        visibility: "list",
+        supported_in_api: true,
+        priority: 1,
+        default_reasoning_level: "medium",
+        supported_reasoning_levels: [{ effort: "medium", description: "Medium" }],
+        support_verbosity: false,
+        truncation_policy: { mode: "tokens", limit: 10_000 },
+        context_window: 200_000,
+        input_modalities: ["text", "image"],
+        experimental_supported_tools: [],
+      },
+    },
+  },
+  takesServers: true,
   modes: ["agent-full-access"],
   mode: null,
   permissions: ["allow"],
   instructions: true,
   conversation: true,
+  lacks: {
+    permissions:
+      "Codex asks only in a sandbox of its own, which the platform's sandboxes forbid. It runs each command without asking.",
+    stops_commands:
+      "Codex ends the turn when it is stopped, and lets the command go on until it ends by itself.",
+  },
 };

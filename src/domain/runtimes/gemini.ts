@@ -14,10 +14,20 @@ export const GEMINI: Runtime = {
   isOneFile: false,
   takesCommand: false,
   variables: {
+    GEMINI_CLI_SYSTEM_DEFAULTS_PATH: "{files}/gemini-settings.json",
     // In a folder that it does not trust, it has no tools of MCP servers.
     GEMINI_CLI_TRUST_WORKSPACE: "true",
     // Its second process would outlive the first.
     GEMINI_CLI_NO_RELAUNCH: "true",
+  },
+  files: {
+    "gemini-settings.json": JSON.stringify({
+      // Otherwise it asks for a sign-in, whatever key it has.
+      security: { auth: { selectedType: "gemini-api-key" } },
+      // By itself it repeats a refused call for minutes.
+      general: { enableAutoUpdate: false, maxAttempts: 2 },
+      privacy: { usageStatisticsEnabled: false },
+    }),
   },
   models: "own",
   modelVariable: "GEMINI_MODEL",
@@ -25,10 +35,13 @@ export const GEMINI: Runtime = {
     kinds: ["gemini"],
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     variables: { GOOGLE_GEMINI_BASE_URL: "{url}", GEMINI_API_KEY: "{key}", GEMINI_MODEL: "{model}" },
+    list: null,
   },
+  takesServers: true,
   modes: ["default", "autoEdit", "yolo", "plan"],
   mode: null,
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,
+  lacks: {},
 };

@@ -12,6 +12,10 @@ export type AgentAdapter = (typeof AGENT_ADAPTERS)[number];
 export const PERMISSIONS = ["ask", "allow"] as const;
 export type Permissions = (typeof PERMISSIONS)[number];
 
+/** What a runtime may lack. People are told why. */
+export const ABILITIES = ["permissions", "exit_codes", "stops_commands", "model_changes"] as const;
+export type Ability = (typeof ABILITIES)[number];
+
 /** How a runtime uses an account's provider of models. */
 export interface RuntimeProviders {
   readonly kinds: readonly ProviderKind[];
@@ -19,6 +23,18 @@ export interface RuntimeProviders {
   readonly keys: readonly string[];
   /** Its variables, in which `{url}` is the provider's inside address, `{key}` the placeholder and `{model}` the model's id. */
   readonly variables: Readonly<Record<string, string>>;
+  /** The file in which it reads which models there are. Null: it reads none. */
+  readonly list: ModelList | null;
+}
+
+/** A JSON file with one entry for each model of a provider. */
+export interface ModelList {
+  /** Its name in `{files}`. */
+  readonly file: string;
+  /** The field that has the entries. */
+  readonly field: string;
+  /** In its texts, `{model}` is the model's id. */
+  readonly entry: Readonly<Record<string, unknown>>;
 }
 
 /** A package of npm that has a runtime's program. */
@@ -44,14 +60,18 @@ export interface Runtime {
   readonly isOneFile: boolean;
   /** Whether a project may name the command. */
   readonly takesCommand: boolean;
-  /** Its variables beyond those of the adapter. */
+  /** Its variables beyond those of the adapter. `{files}` is the directory of its files. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Files that it reads, by their names in `{files}`. It cannot write them. */
+  readonly files: Readonly<Record<string, string>>;
   /** Whose models it has: `provider/model` that the platform sets up, or its own. Null: none can be chosen. */
   readonly models: "platform" | "own" | null;
   /** The variable in which it finds the model when it starts. Null: it is told later. */
   readonly modelVariable: string | null;
   /** Null: it uses keys of projects only. */
   readonly providers: RuntimeProviders | null;
+  /** Whether it is told by the Agent Client Protocol which servers have tools. Others read that in the settings of their adapter. */
+  readonly takesServers: boolean;
   /** The modes that it has. `any`: they are known once it runs. */
   readonly modes: readonly string[] | "any";
   /** The mode of agents that name none. Null: the runtime's own. */
@@ -61,6 +81,8 @@ export interface Runtime {
   readonly instructions: boolean;
   /** Whether people can talk to it. */
   readonly conversation: boolean;
+  /** What it cannot do, and why, as a sentence for people. */
+  readonly lacks: Readonly<Partial<Record<Ability, string>>>;
 }
 
 /** A runtime that can be started. */

@@ -41,12 +41,12 @@ export type OfferedRuntimes = readonly [StartableRuntime, ...Runtime[]];
 
 /**
  * A runtime with the command that starts it. opencode reads the platform's settings whatever drives it, so its models are the
- * platform's. Every other program brings its own.
+ * platform's and its tools are set up there. Every other program brings its own.
  */
 export const withCommand = (runtime: Runtime, command: readonly string[]): StartableRuntime => {
   const isOpencode = basename(command[0] ?? "") === OPENCODE.name;
   const models = runtime.models === null ? null : isOpencode ? OPENCODE.models : "own";
-  return { ...runtime, command, models };
+  return { ...runtime, command, models, takesServers: runtime.takesServers && !isOpencode };
 };
 
 /**

@@ -67,6 +67,10 @@ export const LaunchAgent = Schema.Struct({
   instructions: Schema.NullOr(Schema.String),
   /** Variables of the runtime that depend on the session. */
   variables: Schema.Record(Schema.String, Schema.String),
+  /** Files of the runtime in `AGENT_READABLE_DIR`, by their names. Absent: none. */
+  files: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** The account's provider whose models the runtime knows by their ids alone. Absent: none. */
+  provider: Schema.optionalKey(Schema.String),
 });
 export type LaunchAgent = typeof LaunchAgent.Type;
 
@@ -78,6 +82,8 @@ export interface LaunchRuntime {
   readonly variables: Readonly<Record<string, string>>;
   /** Whether a person is asked before commands and changes. Null: the runtime decides. */
   readonly permissions: Permissions | null;
+  /** Whether it is told by its protocol which servers have tools. Absent: it is not. */
+  readonly takesServers?: boolean;
   /** What starts it on a node to which an operator has added it. Absent: its program is on the PATH. */
   readonly packaged?: {
     /** The runtime's name. */
@@ -99,6 +105,8 @@ export const LaunchSettings = Schema.Struct({
   runtimeVariables: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** Whether a person is asked before commands and changes. Absent: the runtime decides. */
   permissions: Schema.optionalKey(Schema.Literals(PERMISSIONS)),
+  /** Whether the runtime is told by its protocol where the gateway to tools is. Absent: it is not. */
+  takesServers: Schema.optionalKey(Schema.Boolean),
   /** Absent: no table of the manifest defines the agent, or a claim brings it. */
   agent: Schema.optionalKey(LaunchAgent),
   /** Default models by provider (domain/sandbox/model.ts), including the managed gateway's. */
@@ -194,13 +202,17 @@ export type LaunchSettings = typeof LaunchSettings.Type;
 
 /** The launch settings of a runtime and its agent, for every provider. */
 export const launchedRuntime = (
-  { adapter, command, variables, permissions }: LaunchRuntime,
+  { adapter, command, variables, permissions, takesServers }: LaunchRuntime,
   agent: LaunchAgent | null,
-): Pick<LaunchSettings, "agentCommand" | "adapter" | "runtimeVariables" | "permissions" | "agent"> => ({
+): Pick<
+  LaunchSettings,
+  "agentCommand" | "adapter" | "runtimeVariables" | "permissions" | "takesServers" | "agent"
+> => ({
   agentCommand: command,
   adapter,
   ...(Object.keys(variables).length > 0 && { runtimeVariables: variables }),
   ...(permissions !== null && { permissions }),
+  ...(takesServers !== undefined && { takesServers }),
   ...(agent !== null && { agent }),
 });
 

@@ -5,7 +5,7 @@ import {
   RepositoryRequest,
   RepositorySource,
 } from "../../domain/repository/repository.ts";
-import { PERMISSIONS } from "../../domain/runtimes/runtime.ts";
+import { ABILITIES, PERMISSIONS } from "../../domain/runtimes/runtime.ts";
 import { Usage } from "../../domain/conversation/conversation.ts";
 import { PROJECT_STATUSES } from "../../domain/project/deletion.ts";
 import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
@@ -153,6 +153,11 @@ const RuntimeWire = Schema.Struct({
   permissions: Schema.Array(Schema.Literals(PERMISSIONS)),
   instructions: Schema.Boolean,
   conversation: Schema.Boolean.annotate({ description: "Whether people can talk to it." }),
+  lacks: Schema.Array(Schema.Struct({ ability: Schema.Literals(ABILITIES), reason: Schema.String })).annotate(
+    {
+      description: "What it cannot do, with the reason as a sentence for people.",
+    },
+  ),
 }).annotate({ identifier: "Runtime" });
 
 const SessionOptionsWire = Schema.Struct({

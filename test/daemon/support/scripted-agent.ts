@@ -39,6 +39,8 @@ export interface Script {
   readonly session?: Partial<AgentSession>;
   /** Whether permissions are given without a question. */
   readonly allowsAll?: boolean;
+  /** The server of tools that it is told of. */
+  readonly tools?: AcpAgentOptions["tools"];
   /** Why it opens no session. */
   readonly refusal?: string;
   readonly turn: (stage: Stage) => Promise<object>;
@@ -52,6 +54,8 @@ export class ScriptedAgent {
   readonly ends: TurnEnd[] = [];
   /** The calls that it got, by name. */
   readonly calls: string[] = [];
+  /** The servers of tools of its last new session. */
+  servers: readonly unknown[] = [];
   #following: Fiber.Fiber<unknown, unknown> | null = null;
   #stdin = new PassThrough();
   #stdout = new PassThrough();
@@ -64,6 +68,7 @@ export class ScriptedAgent {
       limits: { ...TURN_LIMITS, ...limits },
       ...(gateway !== undefined && { gateway }),
       ...(script.allowsAll !== undefined && { allowsAll: script.allowsAll }),
+      ...(script.tools !== undefined && { tools: script.tools }),
     });
   }
 
@@ -151,8 +156,9 @@ export class ScriptedAgent {
       };
     const app = agent({ name: "scripted" })
       .onRequest("initialize", () => ({ protocolVersion: 1, agentCapabilities: capabilities }))
-      .onRequest("session/new", () => {
+      .onRequest("session/new", ({ params }) => {
         took("session/new");
+        this.servers = params.mcpServers;
         if (refusal !== undefined) throw new Error(refusal);
         return { sessionId: `session-${this.calls.length}`, ...offers };
       })

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { providerVariables, spokenProviders } from "../../../src/domain/agents/agent-provider.ts";
+import { providerPointing, spokenProviders } from "../../../src/domain/agents/agent-provider.ts";
 import { CLAUDE_CODE } from "../../../src/domain/runtimes/claude-code.ts";
 import { CODEX } from "../../../src/domain/runtimes/codex.ts";
 import { GEMINI } from "../../../src/domain/runtimes/gemini.ts";
@@ -11,11 +11,13 @@ const PROVIDERS = [
   { name: "acme", kind: "openai-compatible", models: ["large"] },
   { name: "first", kind: "anthropic", models: ["sonnet", "opus"] },
   { name: "second", kind: "anthropic", models: ["own"] },
+  { name: "plain", kind: "openai", models: ["gpt"] },
   { name: "google", kind: "gemini", models: ["pro"] },
 ] as const;
 
 const variables = (runtime: unknown, model: string | null, secretNames: readonly string[] = []) =>
-  providerVariables({ runtime: runtime as StartableRuntime }, model, { providers: PROVIDERS, secretNames });
+  providerPointing({ runtime: runtime as StartableRuntime }, model, { providers: PROVIDERS, secretNames })
+    .variables;
 const pointed = (name: string, model: string) => ({
   ANTHROPIC_BASE_URL: `http://llm.platform.internal/${name}`,
   ANTHROPIC_API_KEY: PLACEHOLDER_KEY,
@@ -28,9 +30,9 @@ const names = (runtime: Parameters<typeof spokenProviders>[0]) =>
   spokenProviders(runtime, PROVIDERS).map(({ name }) => name);
 
 test("a runtime is offered the providers whose API it speaks", () => {
-  expect(names(OPENCODE)).toEqual(["acme", "first", "second", "google"]);
+  expect(names(OPENCODE)).toEqual(["acme", "first", "second", "plain", "google"]);
   expect(names(CLAUDE_CODE)).toEqual(["first", "second"]);
-  expect(names(CODEX)).toEqual([]);
+  expect(names(CODEX)).toEqual(["plain"]);
 });
 
 test("it is pointed to the provider that the model names, or else to the first, with the provider's default model", () => {
@@ -44,8 +46,20 @@ test("it is pointed to the provider that the model names, or else to the first, 
   });
 });
 
+test("the variables may be JSON, and the provider is named to a runtime that knows its models alone", () => {
+  const { CODEX_CONFIG: config = "" } = variables(CODEX, "plain/gpt");
+  expect(JSON.parse(config)).toMatchObject({
+    model: "gpt",
+    model_providers: { platform: { base_url: "http://llm.platform.internal/plain" } },
+  });
+  const given = { providers: PROVIDERS, secretNames: [] };
+  const named = (runtime: unknown) =>
+    providerPointing({ runtime: runtime as StartableRuntime }, null, given).provider;
+  expect([named(CODEX), named(CLAUDE_CODE), named(OPENCODE)]).toEqual(["plain", "first", undefined]);
+});
+
 test("it is left alone with a project's own key, without a fitting provider, and if it is told in another way", () => {
   expect(variables(CLAUDE_CODE, null, ["ANTHROPIC_API_KEY"])).toEqual({});
-  expect(variables(CODEX, null)).toEqual({});
+  expect(variables(CODEX, null, ["OPENAI_API_KEY"])).toEqual({});
   expect(variables(OPENCODE, "acme/large")).toEqual({});
 });

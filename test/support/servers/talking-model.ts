@@ -1,36 +1,78 @@
 /**
- * An OpenAI-compatible model on loopback that does what its prompt says. The prompt's last line is a JSON list of steps,
- * one for each call of the model. It streams its texts in small pieces.
+ * A model on loopback that does what its prompt says, in the four formats of model APIs (model-wires.ts). One line of the prompt is a
+ * JSON list of steps, one for each call of the model. It streams its texts in small pieces.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import { type Asked, type OfferedTool, type Said, wireOf } from "./model-wires.ts";
 
 export interface Step {
   readonly think?: string;
   readonly say?: string;
+  /** Waits behind the first piece of its text, until the caller leaves. */
+  readonly hold?: true;
   /** Names and arguments of tools. */
   readonly tools?: readonly (readonly [string, object])[];
+  /** A command for the runtime's own shell, whatever it calls it. */
+  readonly run?: string;
+  /** A file for the runtime's own way to write one, and its text. */
+  readonly write?: readonly [path: string, text: string];
   /** The status of a refusal. */
   readonly refuse?: number;
   /** How often the call fails with 500 before it is answered. */
   readonly fails?: number;
 }
 
-interface Message {
-  readonly role: string;
-  readonly content?: unknown;
+/** A call that the model got. */
+export interface TalkingCall extends Asked {
+  /** The whole request. */
+  readonly text: string;
+  readonly path: string;
+  readonly key: string;
+  readonly status: number;
 }
 
 /** The prompt for these steps. */
 export const promptOf = (steps: readonly Step[]): string => `Do this:\n${JSON.stringify(steps)}`;
 
-const PIECE = /.{1,5}/gs;
+/** The shells of runtimes, and their arguments for a command. */
+const SHELLS: Readonly<Record<string, (command: string) => object>> = {
+  bash: (command) => ({ command, description: "as the prompt says" }),
+  Bash: (command) => ({ command, description: "as the prompt says" }),
+  run_shell_command: (command) => ({ command, description: "as the prompt says" }),
+  exec_command: (cmd) => ({ cmd }),
+};
+
+/** The ways of runtimes to write a file below /workspace, and their arguments. A text is the whole input of a free tool. */
+const WRITERS: Readonly<Record<string, (path: string, text: string) => object | string>> = {
+  write: (path, content) => ({ filePath: `/workspace/${path}`, content }),
+  Write: (path, content) => ({ file_path: `/workspace/${path}`, content }),
+  write_file: (path, content) => ({ file_path: `/workspace/${path}`, content }),
+  apply_patch: (path, text) =>
+    [
+      "*** Begin Patch",
+      `*** Add File: ${path}`,
+      ...text
+        .trimEnd()
+        .split("\n")
+        .map((line) => `+${line}`),
+      "*** End Patch",
+    ].join("\n"),
+};
 
 export class TalkingModel {
+  /** All calls, in their order. */
+  readonly calls: TalkingCall[] = [];
   /** How often a step was asked for. */
   readonly #asked = new Map<string, number>();
+  readonly #key: string | null;
   readonly #server: Server = createServer((request, response) => void this.#answer(request, response));
+
+  /** @param key the only one that it accepts. Absent: it accepts any */
+  constructor(key: string | null = null) {
+    this.#key = key;
+  }
 
   /** @returns its base URL, which ends in /v1. */
   async start(): Promise<string> {
@@ -44,60 +86,76 @@ export class TalkingModel {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { messages } = (await json(request)) as { messages: readonly Message[] };
-    const step = stepOf(messages);
-    const key = JSON.stringify(step);
-    const before = this.#asked.get(key) ?? 0;
-    this.#asked.set(key, before + 1);
-    const { refuse = before < (step.fails ?? 0) ? 500 : undefined } = step;
-    if (refuse === undefined) return answer(response, messages, step);
-    response.writeHead(refuse, { "content-type": "application/json" });
-    response.end(JSON.stringify({ error: { message: "refused as the prompt says", type: "refused" } }));
+    const path = request.url ?? "";
+    const wire = wireOf(path);
+    const refuse = (status: number, body: object): void => {
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    };
+    // Counts of tokens.
+    if (wire === null) return refuse(200, { input_tokens: 1, totalTokens: 1 });
+    const body = (await json(request)) as Record<string, unknown>;
+    const asked = wire.read(body, path);
+    const key = keyOf(request);
+    const isWelcome = this.#key === null || key === this.#key;
+    const step = stepOf(asked);
+    const status = isWelcome ? this.#refusal(step) : 401;
+    this.calls.push({ ...asked, text: JSON.stringify(body), path, key, status });
+    if (status !== 200)
+      return refuse(
+        status,
+        wire.refusal(status, isWelcome ? "refused as the prompt says" : "Incorrect API key provided"),
+      );
+    const left = new Promise<void>((resolve) => response.once("close", resolve));
+    const to = { response, model: asked.model, isStreamed: asked.isStreamed };
+    const { think = "", say = "" } = step;
+    const pause = step.hold ? () => left : () => Promise.resolve();
+    await wire.write(to, { think, say, calls: callsOf(step, asked) }, pause);
+  }
+
+  #refusal(step: Step): number {
+    const name = JSON.stringify(step);
+    const before = this.#asked.get(name) ?? 0;
+    this.#asked.set(name, before + 1);
+    return step.refuse ?? (before < (step.fails ?? 0) ? 500 : 200);
   }
 }
 
-const answer = async (
-  response: ServerResponse,
-  messages: readonly Message[],
-  { think = "", say = "", tools = [] }: Step,
-): Promise<void> => {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  const write = (rest: object): Promise<void> =>
-    new Promise((resolve) => {
-      const chunk = { id: "1", object: "chat.completion.chunk", created: 1, model: "talking", ...rest };
-      // Each piece is sent before the next one is written.
-      response.write(`data: ${JSON.stringify(chunk)}\n\n`, () => setImmediate(resolve));
-    });
-  const delta = (part: object, finish: string | null = null): Promise<void> =>
-    write({ choices: [{ index: 0, delta: part, finish_reason: finish }] });
-  /* oxlint-disable no-await-in-loop -- one piece after the other */
-  for (const piece of think.match(PIECE) ?? []) await delta({ reasoning_content: piece });
-  for (const piece of say.match(PIECE) ?? []) await delta({ content: piece });
-  for (const [index, [name, input]] of tools.entries()) {
-    const call = { name, arguments: JSON.stringify(input) };
-    await delta({
-      tool_calls: [{ index, id: `call_${messages.length}_${index}`, type: "function", function: call }],
-    });
-  }
-  /* oxlint-enable no-await-in-loop */
-  await delta({}, tools.length > 0 ? "tool_calls" : "stop");
-  await write({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 } });
-  response.end("data: [DONE]\n\n");
+const keyOf = ({ headers, url = "" }: IncomingMessage): string => {
+  const given = [headers["x-api-key"], headers["x-goog-api-key"], headers.authorization].flat();
+  const [key = new URL(url, "http://any").searchParams.get("key") ?? ""] = given.filter(
+    (one) => one !== undefined,
+  );
+  return key.replace(/^Bearer /, "");
 };
 
-/** The step of this call: as many were done as the model has answered since the prompt. */
-const stepOf = (messages: readonly Message[]): Step => {
-  const at = messages.findLastIndex(({ role, content }) => role === "user" && stepsIn(content) !== null);
-  const steps = stepsIn(messages[at]?.content) ?? [];
-  const done = messages.slice(at + 1).filter(({ role }) => role === "assistant").length;
+/** The calls of tools. A tool that is not offered is called all the same: the runtime's answer says so. */
+const callsOf = ({ tools = [], run, write }: Step, { tools: offered, said }: Asked) => {
+  const named = (name: string): OfferedTool => offered.find((tool) => tool.name === name) ?? { name };
+  const shell = offered.find(({ name }) => name in SHELLS) ?? { name: "bash" };
+  const writer = offered.find(({ name }) => name in WRITERS) ?? { name: "write" };
+  const wanted: readonly (readonly [OfferedTool, object | string])[] = [
+    ...tools.map(([name, input]) => [named(name), input] as const),
+    ...(run === undefined ? [] : [[shell, SHELLS[shell.name]?.(run) ?? {}] as const]),
+    ...(write === undefined ? [] : [[writer, WRITERS[writer.name]?.(...write) ?? {}] as const]),
+  ];
+  return wanted.map(([tool, input], index) => ({ tool, input, id: `call_${said.length}_${index}` }));
+};
+
+/** The step of this call: as many were done as the model has answered since the prompt. A call for a title has no tools. */
+const stepOf = ({ said, tools }: Asked): Step => {
+  const at = said.findLastIndex(({ by, text }) => by === "other" && stepsIn(text) !== null);
+  const steps = stepsIn(said[at]?.text ?? "") ?? [];
+  const done = answers(said.slice(at + 1));
+  if (tools.length === 0 && steps.every(({ refuse, fails }) => refuse === undefined && fails === undefined))
+    return { say: "A title" };
   return steps[done] ?? { say: "Done." };
 };
 
-const stepsIn = (content: unknown): readonly Step[] | null => {
-  const text =
-    typeof content === "string"
-      ? content
-      : (content as readonly { readonly text?: string }[]).map((part) => part.text ?? "").join("\n");
+/** How many answers of the model these are: parts in a row are one. */
+const answers = (said: readonly Said[]): number =>
+  said.filter(({ by }, index) => by === "model" && said[index - 1]?.by !== "model").length;
+
+const stepsIn = (text: string): readonly Step[] | null => {
   const line = text.split("\n").find((one) => one.startsWith('[{"'));
   return line === undefined ? null : (JSON.parse(line) as readonly Step[]);
 };

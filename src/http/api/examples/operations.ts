@@ -123,6 +123,7 @@ export const OPERATION_EXAMPLES: Examples = {
           permissions: ["ask", "allow"],
           instructions: true,
           conversation: true,
+          lacks: [],
         },
       ],
       default_model: "anthropic/claude-sonnet-4-6",

@@ -5,7 +5,7 @@ import { spokenProviders } from "../../../domain/agents/agent-provider.ts";
 import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
 import { agentNamed, type Agents } from "../../../domain/agents/agents.ts";
 import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
-import type { Runtime } from "../../../domain/runtimes/runtime.ts";
+import { ABILITIES, type Runtime } from "../../../domain/runtimes/runtime.ts";
 import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
 import { MODEL_PROVIDERS, offeredModels, usedProviders } from "../../../domain/sandbox/model.ts";
@@ -35,6 +35,10 @@ const runtimeWire = (runtime: Runtime, providers: readonly AccountProvider[]) =>
   permissions: runtime.permissions,
   instructions: runtime.instructions,
   conversation: runtime.conversation,
+  lacks: ABILITIES.flatMap((ability) => {
+    const reason = runtime.lacks[ability];
+    return reason === undefined ? [] : [{ ability, reason }];
+  }),
 });
 
 interface Choices {

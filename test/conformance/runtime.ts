@@ -1,0 +1,449 @@
+/**
+ * What an agent runtime does behind the whole service, with its real program and a scripted model behind a provider of the account. A
+ * runtime's record declares what it cannot do (`lacks`). Such a case must fail, so that a declaration does not outlive its reason.
+ */
+import { randomUUID } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { expect } from "vitest";
+import type { Ability } from "../../src/domain/runtimes/runtime.ts";
+import { TOKENS } from "../support/servers/model-wires.ts";
+import { promptOf, type Step, type TalkingModel } from "../support/servers/talking-model.ts";
+import { LiveSession, POLL } from "../support/service/live-session.ts";
+import type { Json, Life } from "../support/service/process-service.ts";
+
+/** One runtime in the test's installation. */
+export interface RuntimeSubject {
+  readonly name: string;
+  /** The account's provider that it uses. `bad-…` is the same with a wrong key. */
+  readonly provider: string;
+  /** What its record declares. */
+  readonly lacks: Readonly<Partial<Record<Ability, string>>>;
+}
+
+/** The part of an item that cases look at. */
+interface Item extends Json {
+  readonly kind: string;
+  readonly role: string | null;
+  readonly status: string;
+}
+
+/** Where the subjects run. */
+export interface RuntimePlace {
+  readonly life: Life;
+  readonly pid: string;
+  readonly model: TalkingModel;
+  /** The key of the account's providers. */
+  readonly key: string;
+}
+
+/** A session of one runtime. */
+export class Talk {
+  readonly session: LiveSession;
+
+  constructor(session: LiveSession) {
+    this.session = session;
+  }
+
+  /** Oldest first. */
+  async items(): Promise<readonly Item[]> {
+    const { items } = await this.session.call("GET", "conversation?limit=200");
+    return (items as readonly Item[]).toReversed();
+  }
+
+  async requests(): Promise<readonly Json[]> {
+    return (await this.session.call("GET", "conversation"))["requests"] as readonly Json[];
+  }
+
+  /** Sends a prompt. @returns the id of its message */
+  async say(steps: readonly Step[], more: Json = {}): Promise<string> {
+    const id = randomUUID();
+    await this.session.call("POST", "messages", { id, text: promptOf(steps), ...more });
+    return id;
+  }
+
+  /** The items of the agent in the turn of a message. */
+  async of(id: string): Promise<readonly Item[]> {
+    return (await this.items()).filter((item) => item["turn_id"] === id && item.role === "agent");
+  }
+
+  async isIdle(): Promise<boolean> {
+    const { state } = await this.session.call("GET", "conversation");
+    return (state as Json)["state"] === "idle";
+  }
+
+  /** Resolves once the message's turn is over. @returns the agent's items of it */
+  async over(id: string): Promise<readonly Item[]> {
+    const isOver = async () => {
+      const own = (await this.items()).find((item) => item.role === "user" && item["turn_id"] === id);
+      if (own?.status === "failed" || own?.status === "refused")
+        throw new Error(JSON.stringify(own["error"]));
+      return (await this.of(id)).length > 0 && (await this.isIdle());
+    };
+    await expect.poll(isOver, POLL).toBe(true);
+    return this.of(id);
+  }
+
+  /** Sends a prompt and waits for its turn's end. */
+  async turn(steps: readonly Step[], more: Json = {}): Promise<readonly Item[]> {
+    return this.over(await this.say(steps, more));
+  }
+
+  /** Waits until the turn's tool has this status. */
+  async tool(id: string, status: string): Promise<Item> {
+    const tools = async () => (await this.of(id)).filter(({ kind }) => kind === "tool");
+    await expect.poll(async () => (await tools()).map((tool) => tool.status), POLL).toContain(status);
+    const [tool] = await tools();
+    if (tool === undefined) throw new Error("the turn has no tool");
+    return tool;
+  }
+
+  /** Answers the one request that the agent waits for. @returns the request */
+  async answer(choice: "once" | "always" | "reject"): Promise<Json> {
+    await expect.poll(() => this.requests(), POLL).toHaveLength(1);
+    const [request = {}] = await this.requests();
+    await this.session.call("POST", `requests/${String(request["id"])}/answer`, { choice });
+    return request;
+  }
+
+  async interrupt(): Promise<void> {
+    await this.session.call("POST", "interrupt", {});
+  }
+
+  /** How the last turn ended. */
+  async last(): Promise<Json> {
+    const session = await this.session.life.call("GET", this.session.path);
+    return (session["last_turn"] ?? {}) as Json;
+  }
+}
+
+/** What a case works with. */
+export interface Conversation {
+  readonly subject: RuntimeSubject;
+  readonly place: RuntimePlace;
+  /** The session that cases share, in which nobody is asked. */
+  readonly talk: Talk;
+  /** Starts a further session. It is stopped after the case. */
+  readonly start: (body: Json) => Promise<Talk>;
+}
+
+export interface RuntimeCase {
+  readonly name: string;
+  /** The ability that a record may lack. Null: every runtime must do it. */
+  readonly ability: Ability | null;
+  readonly run: (conversation: Conversation) => Promise<void>;
+}
+
+const texts = (items: readonly Item[], kind = "message"): string =>
+  JSON.stringify(items.filter((item) => item.kind === kind).map(({ content }) => content));
+
+/** The processes of this machine whose command line has the text. */
+const running = (text: string): readonly string[] =>
+  readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").startsWith(text);
+    } catch {
+      return false;
+    }
+  });
+
+/** What the model was asked since a number of calls. */
+const since = ({ model }: RuntimePlace, count: number) => model.calls.slice(count);
+
+/** Bright red, 8 by 8. */
+const PICTURE =
+  "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC";
+
+const asking = ({ subject, start }: Conversation) => start({ agent_name: `${subject.name}-ask` });
+
+const refused = async ({ talk }: Conversation, refuse: number, code: string): Promise<void> => {
+  const items = await talk.turn([{ refuse }, { refuse }, { refuse }]);
+  expect(await talk.last()).toMatchObject({ state: "failed", error: { code } });
+  expect(JSON.stringify(items)).toContain("refused as the prompt says");
+  // The conversation goes on.
+  expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
+};
+
+export const RUNTIME_CASES: readonly RuntimeCase[] = [
+  {
+    name: "shows thoughts, and a text that grows, in the order in which they came",
+    ability: null,
+    run: async ({ talk }) => {
+      const items = await talk.turn([{ think: "I think so.", say: "Hello from the model." }]);
+      expect(items.map(({ kind }) => kind)).toEqual(["thought", "message"]);
+      expect([texts(items, "thought"), texts(items)]).toEqual([
+        expect.stringContaining("I think so."),
+        expect.stringContaining("Hello from the model."),
+      ]);
+    },
+  },
+  {
+    name: "shows a tool call with its kind, title, input and output",
+    ability: null,
+    run: async ({ talk }) => {
+      const items = await talk.turn([{ say: "First.", run: "echo tool-42" }, { say: "Second." }]);
+      const tool = items.find(({ kind }) => kind === "tool");
+      expect(tool?.["tool"]).toMatchObject({
+        kind: "execute",
+        title: expect.stringContaining("echo tool-42") as string,
+        output: expect.stringContaining("tool-42") as string,
+      });
+      expect(tool?.status).toBe("completed");
+      expect(texts(items)).toMatch(/First\..*Second\./);
+    },
+  },
+  {
+    name: "tells the exit code of a command",
+    ability: "exit_codes",
+    run: async ({ talk }) => {
+      const items = await talk.turn([{ run: "exit 3" }, { say: "Second." }]);
+      expect(items.find(({ kind }) => kind === "tool")?.["tool"]).toMatchObject({ exit_code: 3 });
+    },
+  },
+  {
+    name: "shows which file it has changed",
+    ability: null,
+    run: async ({ talk }) => {
+      const items = await talk.turn([{ write: ["notes.txt", "written\n"] }, { say: "Second." }]);
+      const changes = items.flatMap(
+        ({ tool }) => ((tool as Json | null)?.["changes"] ?? []) as readonly Json[],
+      );
+      expect(changes).toContainEqual(expect.objectContaining({ path: "notes.txt", operation: "add" }));
+    },
+  },
+  {
+    name: "keeps the key of the provider out of the sandbox",
+    ability: null,
+    run: async ({ talk, place }) => {
+      const items = await talk.turn([{ run: "printenv" }, { say: "Second." }]);
+      expect(JSON.stringify(items)).toContain("PLATFORM_SESSION_ID");
+      expect(JSON.stringify(items)).not.toContain(place.key);
+    },
+  },
+  {
+    name: "asks before a command, and runs it once it is permitted",
+    ability: "permissions",
+    run: async (conversation) => {
+      const talk = await asking(conversation);
+      const id = await talk.say([{ run: "touch asked.txt && echo done-42" }, { say: "Second." }]);
+      expect(JSON.stringify(await talk.answer("once"))).toContain("touch asked.txt");
+      const items = await talk.over(id);
+      expect(JSON.stringify(items.find(({ kind }) => kind === "tool"))).toContain("done-42");
+    },
+  },
+  {
+    name: "does not ask again for a command that was always permitted",
+    ability: "permissions",
+    run: async (conversation) => {
+      const talk = await asking(conversation);
+      const steps = [{ run: "touch always.txt" }, { say: "Second." }];
+      const id = await talk.say(steps);
+      await talk.answer("always");
+      await talk.over(id);
+      expect(texts(await talk.turn(steps))).toContain("Second.");
+    },
+  },
+  {
+    name: "does not run a command that was rejected",
+    ability: "permissions",
+    run: async (conversation) => {
+      const talk = await asking(conversation);
+      const id = await talk.say([{ run: "touch never.txt && echo never-42" }, { say: "Second." }]);
+      await talk.answer("reject");
+      const tool = (await talk.over(id)).find(({ kind }) => kind === "tool")?.["tool"] as Json | undefined;
+      expect(tool?.["output"] ?? "").not.toMatch(/^never-42/m);
+      expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
+    },
+  },
+  {
+    name: "gets a message that waits once its turn is over",
+    ability: null,
+    run: async ({ talk }) => {
+      const first = await talk.say([{ run: "sleep 1" }, { say: "The first." }]);
+      await talk.tool(first, "running");
+      const second = await talk.say([{ say: "The second." }]);
+      expect(texts(await talk.over(second))).toContain("The second.");
+      expect(texts(await talk.of(first))).toContain("The first.");
+    },
+  },
+  {
+    name: "stops in the middle of a text, keeps what it wrote, and goes on",
+    ability: null,
+    run: async ({ talk }) => {
+      const id = await talk.say([{ say: "It begins here.", hold: true }]);
+      await expect.poll(async () => texts(await talk.of(id)), POLL).toContain("It be");
+      await talk.interrupt();
+      const items = await talk.over(id);
+      expect(texts(items)).toContain("It be");
+      expect(await talk.last()).toMatchObject({ state: "interrupted" });
+      expect(texts(await talk.turn([{ say: "Still here." }]))).toContain("Still here.");
+    },
+  },
+  {
+    name: "stops in the middle of a command",
+    ability: null,
+    run: async ({ talk }) => {
+      const id = await talk.say([{ run: "sleep 7107" }, { say: "Second." }]);
+      await talk.tool(id, "running");
+      await talk.interrupt();
+      await talk.over(id);
+      expect(await talk.last()).toMatchObject({ state: "interrupted" });
+      expect(texts(await talk.turn([{ say: "Still here." }]))).toContain("Still here.");
+    },
+  },
+  {
+    name: "ends the processes of a command that is stopped",
+    ability: "stops_commands",
+    run: async ({ talk }) => {
+      const id = await talk.say([{ run: "sleep 7108" }, { say: "Second." }]);
+      await talk.tool(id, "running");
+      await expect.poll(() => running("sleep 7108"), POLL).not.toEqual([]);
+      await talk.interrupt();
+      await talk.over(id);
+      await expect.poll(() => running("sleep 7108"), { timeout: 10_000 }).toEqual([]);
+    },
+  },
+  {
+    name: "ends a turn whose command leaves a process behind",
+    ability: null,
+    run: async ({ talk }) => {
+      const items = await talk.turn([{ run: "setsid sleep 7109 & echo left-42" }, { say: "Second." }]);
+      expect(texts(items)).toContain("Second.");
+    },
+  },
+  {
+    name: "goes on after its process was killed, and knows what was said",
+    ability: null,
+    run: async (conversation) => {
+      const { place, start, subject } = conversation;
+      const talk = await start({ agent_name: `${subject.name}-allow` });
+      await talk.turn([{ say: "The word is heron." }]);
+      const id = await talk.say([{ say: "It begins here.", hold: true }]);
+      await expect.poll(async () => texts(await talk.of(id)), POLL).toContain("It be");
+      const before = place.model.calls.length;
+      await talk.session.call("POST", "interrupt", {});
+      await talk.over(id);
+      const items = await talk.turn([{ say: "Back again." }]);
+      expect(texts(items)).toContain("Back again.");
+      expect(JSON.stringify(since(place, before))).toContain("heron");
+    },
+  },
+  {
+    name: "goes on in a fresh sandbox, and knows what was said",
+    ability: null,
+    run: async ({ place, start, subject }) => {
+      const talk = await start({ agent_name: `${subject.name}-allow` });
+      await talk.turn([{ say: "The word is bittern." }]);
+      await talk.session.stop();
+      await place.life.call("POST", `${talk.session.path}/restart`, {});
+      const status = async () => (await place.life.call("GET", talk.session.path))["status"];
+      await expect.poll(status, POLL).toBe("running");
+      const before = place.model.calls.length;
+      expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
+      expect(JSON.stringify(since(place, before))).toContain("bittern");
+    },
+  },
+  {
+    name: "names a refused key",
+    ability: null,
+    run: async ({ start, subject: { name, provider } }) => {
+      const talk = await start({ agent_name: `${name}-allow`, agent_model: `bad-${provider}/talking` });
+      await talk.turn([{ say: "Never." }]);
+      expect(await talk.last()).toMatchObject({ state: "failed", error: { code: "model_unauthorized" } });
+    },
+  },
+  {
+    name: "names a provider that wants money",
+    ability: null,
+    run: (conversation) => refused(conversation, 402, "model_quota"),
+  },
+  {
+    name: "names a provider that limits the rate",
+    ability: null,
+    run: (conversation) => refused(conversation, 429, "model_quota"),
+  },
+  {
+    name: "names a provider that fails",
+    ability: null,
+    run: (conversation) => refused(conversation, 500, "model_unavailable"),
+  },
+  {
+    name: "has each call counted to the token",
+    ability: null,
+    run: async ({ place, start, subject: { name, provider } }) => {
+      const before = place.model.calls.length;
+      const talk = await start({ agent_name: `${name}-allow` });
+      const items = await talk.turn([{ run: "echo counted" }, { say: "Second." }]);
+      const used = async () =>
+        ((await talk.session.call("GET", "model-usage"))["models"] as readonly Json[]).reduce<number>(
+          (sum, model) => sum + Number(model["input_tokens"]),
+          0,
+        );
+      await expect.poll(used, POLL).toBe(since(place, before).length * TOKENS.input);
+      const models = (await talk.session.call("GET", "model-usage"))["models"];
+      expect(models).toContainEqual(expect.objectContaining({ model: `${provider}/talking` }));
+      expect(items.flatMap(({ usage }) => (usage as Json | null) ?? [])).not.toEqual([]);
+    },
+  },
+  {
+    name: "offers the model the platform's tools",
+    ability: null,
+    run: async ({ place, talk }) => {
+      await talk.turn([{ say: "Here." }]);
+      const { tools = [] } = place.model.calls.findLast((call) => call.tools.length > 0) ?? {};
+      const names = tools.map(({ name, namespace = "" }) => `${namespace} ${name}`);
+      expect(names.join(" ")).toMatch(/platform[-_]executor/);
+    },
+  },
+  {
+    name: "reads AGENTS.md and the instructions of its table",
+    ability: null,
+    run: async ({ place, start, subject }) => {
+      const before = place.model.calls.length;
+      const talk = await start({ agent_name: `${subject.name}-allow` });
+      await talk.turn([{ say: "Here." }]);
+      const heard = since(place, before)
+        .map(({ text }) => text)
+        .join("\n");
+      expect([heard.includes("INSTRUCTIONS-OF-THE-TABLE"), heard.includes("WORDS-OF-AGENTS-MD")]).toEqual([
+        true,
+        true,
+      ]);
+    },
+  },
+  {
+    name: "changes the model in the middle",
+    ability: "model_changes",
+    run: async ({ place, talk, subject: { provider } }) => {
+      await talk.turn([{ say: "The second one." }], { model: `${provider}/second` });
+      expect(place.model.calls.findLast((call) => call.tools.length > 0)?.model).toBe("second");
+      await talk.turn([{ say: "The first one." }], { model: `${provider}/talking` });
+      expect(place.model.calls.findLast((call) => call.tools.length > 0)?.model).toBe("talking");
+    },
+  },
+  {
+    name: "gives the model a picture",
+    ability: null,
+    run: async ({ place, talk }) => {
+      const { url, headers } = talk.session.address("attachments?name=red.png");
+      const body = Buffer.from(PICTURE, "base64");
+      const sent = await fetch(url, {
+        method: "POST",
+        body,
+        headers: { ...headers, "content-type": "image/png" },
+      });
+      const { id } = (await sent.json()) as Json;
+      const before = place.model.calls.length;
+      await talk.turn([{ say: "I see it." }], { attachments: [id] });
+      expect(since(place, before).some(({ text }) => text.includes(PICTURE.slice(0, 40)))).toBe(true);
+    },
+  },
+  {
+    name: "lists its modes",
+    ability: null,
+    run: async ({ talk }) => {
+      const { agents } = await talk.session.call("GET", "models");
+      expect((agents as readonly Json[]).length).toBeGreaterThan(1);
+    },
+  },
+];
