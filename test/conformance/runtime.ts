@@ -79,8 +79,16 @@ export class Talk {
         throw new Error(JSON.stringify(own["error"]));
       return (await this.of(id)).length > 0 && (await this.isIdle());
     };
-    await expect.poll(isOver, POLL).toBe(true);
+    const stands = async () => ((await isOver()) ? "over" : this.#standing(id));
+    await expect.poll(stands, POLL).toBe("over");
     return this.of(id);
+  }
+
+  /** What a turn that is not over waits for. */
+  async #standing(id: string): Promise<string> {
+    const { state, requests } = await this.session.call("GET", "conversation");
+    const items = (await this.of(id)).map(({ kind, status, tool }) => [kind, status, tool]);
+    return JSON.stringify({ state, requests, items });
   }
 
   /** Sends a prompt and waits for its turn's end. */
@@ -88,13 +96,11 @@ export class Talk {
     return this.over(await this.say(steps, more));
   }
 
-  /** Waits until the turn's tool has this status. */
-  async tool(id: string, status: string): Promise<Item> {
-    const tools = async () => (await this.of(id)).filter(({ kind }) => kind === "tool");
-    await expect.poll(async () => (await tools()).map((tool) => tool.status), POLL).toContain(status);
-    const [tool] = await tools();
-    if (tool === undefined) throw new Error("the turn has no tool");
-    return tool;
+  /** Waits until the turn's tool is open. Not every runtime says when it runs. */
+  async tool(id: string): Promise<void> {
+    const open = async () =>
+      (await this.of(id)).some(({ kind, status }) => kind === "tool" && /^(pending|running)$/.test(status));
+    await expect.poll(open, POLL).toBe(true);
   }
 
   /** Answers the one request that the agent waits for. @returns the request */
@@ -147,8 +153,34 @@ const running = (text: string): readonly string[] =>
     }
   });
 
+/** The runtime of a session, and what it has started. */
+const agentProcesses = (sessionId: string): readonly number[] =>
+  readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const variables = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+        const isOfAgent = variables.some((one) => one.startsWith("AGENT_CONFIG_DIR="));
+        return isOfAgent && variables.includes(`PLATFORM_SESSION_ID=${sessionId}`);
+      } catch {
+        return false;
+      }
+    });
+
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended with the one before it.
+  }
+};
+
 /** What the model was asked since a number of calls. */
 const since = ({ model }: RuntimePlace, count: number) => model.calls.slice(count);
+
+/** It does not end by itself. Some runtimes refuse to sleep. */
+const WAITING = "tail -f /dev/null";
 
 /** Bright red, 8 by 8. */
 const PICTURE =
@@ -178,7 +210,7 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     },
   },
   {
-    name: "shows a tool call with its kind, title, input and output",
+    name: "shows a tool call with its kind and its title",
     ability: null,
     run: async ({ talk }) => {
       const items = await talk.turn([{ say: "First.", run: "echo tool-42" }, { say: "Second." }]);
@@ -186,10 +218,19 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
       expect(tool?.["tool"]).toMatchObject({
         kind: "execute",
         title: expect.stringContaining("echo tool-42") as string,
-        output: expect.stringContaining("tool-42") as string,
       });
       expect(tool?.status).toBe("completed");
       expect(texts(items)).toMatch(/First\..*Second\./);
+    },
+  },
+  {
+    name: "shows the output of a command",
+    ability: "outputs",
+    run: async ({ talk }) => {
+      const items = await talk.turn([{ say: "First.", run: "echo tool-43" }, { say: "Second." }]);
+      expect(items.find(({ kind }) => kind === "tool")?.["tool"]).toMatchObject({
+        output: expect.stringContaining("tool-43") as string,
+      });
     },
   },
   {
@@ -208,16 +249,19 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
       const changes = items.flatMap(
         ({ tool }) => ((tool as Json | null)?.["changes"] ?? []) as readonly Json[],
       );
-      expect(changes).toContainEqual(expect.objectContaining({ path: "notes.txt", operation: "add" }));
+      expect(changes).toContainEqual(expect.objectContaining({ path: "notes.txt" }));
     },
   },
   {
     name: "keeps the key of the provider out of the sandbox",
     ability: null,
     run: async ({ talk, place }) => {
-      const items = await talk.turn([{ run: "printenv" }, { say: "Second." }]);
-      expect(JSON.stringify(items)).toContain("PLATFORM_SESSION_ID");
-      expect(JSON.stringify(items)).not.toContain(place.key);
+      const before = place.model.calls.length;
+      await talk.turn([{ run: "printenv" }, { say: "Second." }]);
+      // What the command has printed goes to the model in any case.
+      const heard = JSON.stringify(since(place, before).map(({ text }) => text));
+      expect(heard).toContain("PLATFORM_SESSION_ID");
+      expect(heard).not.toContain(place.key);
     },
   },
   {
@@ -259,8 +303,8 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     name: "gets a message that waits once its turn is over",
     ability: null,
     run: async ({ talk }) => {
-      const first = await talk.say([{ run: "sleep 1" }, { say: "The first." }]);
-      await talk.tool(first, "running");
+      const first = await talk.say([{ run: "timeout 3 tail -f /dev/null" }, { say: "The first." }]);
+      await talk.tool(first);
       const second = await talk.say([{ say: "The second." }]);
       expect(texts(await talk.over(second))).toContain("The second.");
       expect(texts(await talk.of(first))).toContain("The first.");
@@ -283,8 +327,8 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     name: "stops in the middle of a command",
     ability: null,
     run: async ({ talk }) => {
-      const id = await talk.say([{ run: "sleep 7107" }, { say: "Second." }]);
-      await talk.tool(id, "running");
+      const id = await talk.say([{ run: WAITING }, { say: "Second." }]);
+      await talk.tool(id);
       await talk.interrupt();
       await talk.over(id);
       expect(await talk.last()).toMatchObject({ state: "interrupted" });
@@ -295,12 +339,12 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     name: "ends the processes of a command that is stopped",
     ability: "stops_commands",
     run: async ({ talk }) => {
-      const id = await talk.say([{ run: "sleep 7108" }, { say: "Second." }]);
-      await talk.tool(id, "running");
-      await expect.poll(() => running("sleep 7108"), POLL).not.toEqual([]);
+      const id = await talk.say([{ run: WAITING }, { say: "Second." }]);
+      await talk.tool(id);
+      await expect.poll(() => running(WAITING), POLL).not.toEqual([]);
       await talk.interrupt();
       await talk.over(id);
-      await expect.poll(() => running("sleep 7108"), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => running(WAITING), { timeout: 10_000 }).toEqual([]);
     },
   },
   {
@@ -321,10 +365,9 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
       const id = await talk.say([{ say: "It begins here.", hold: true }]);
       await expect.poll(async () => texts(await talk.of(id)), POLL).toContain("It be");
       const before = place.model.calls.length;
-      await talk.session.call("POST", "interrupt", {});
+      for (const pid of agentProcesses(talk.session.path.split("/").at(-1) ?? "")) kill(pid);
       await talk.over(id);
-      const items = await talk.turn([{ say: "Back again." }]);
-      expect(texts(items)).toContain("Back again.");
+      expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
       expect(JSON.stringify(since(place, before))).toContain("heron");
     },
   },

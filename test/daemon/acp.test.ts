@@ -125,13 +125,19 @@ describe("an agent's turn", () => {
   });
 
   test("has the tokens that an agent tells in a place of its own", async () => {
-    const quota = { token_count: { input_tokens: 7, output_tokens: 3 } };
+    const quotas: object[] = [
+      { token_count: { input_tokens: 7, output_tokens: 3 } },
+      { token_count: { inputTokens: 7 } },
+    ];
     const scripted = await started(async ({ tell }) => {
       await tell(chunk("Hi"));
-      return { _meta: { quota } };
+      return { _meta: { quota: quotas.shift() } };
     });
     await turnOf(scripted, "m1");
     expect(agentItems(scripted).at(-1)?.usage).toMatchObject({ input_tokens: 7, output_tokens: 3 });
+    // Another agent has other fields in that place.
+    await turnOf(scripted, "m2");
+    expect(agentItems(scripted).at(-1)?.usage).toBeNull();
   });
 
   test("shows diffs with paths below the workspace, and new files", async () => {

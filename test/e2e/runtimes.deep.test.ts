@@ -95,7 +95,9 @@ const addProviders = async (life: Life, base: string): Promise<void> => {
   }
 };
 
-/** What became of a case. */
+/** Why cases failed. */
+const reasons: string[] = [];
+/** What became of each case. */
 const outcomes = new Map<string, Map<string, string>>();
 
 describe.runIf(sandboxesStartHere)("an agent runtime", () => {
@@ -166,8 +168,9 @@ describe.runIf(sandboxesStartHere)("an agent runtime", () => {
         const held = await run({ subject, place, talk, start }).then(
           () => true,
           (error: unknown) => {
-            if (reason === undefined) throw error;
-            return false;
+            if (reason !== undefined) return false;
+            reasons.push(`${subject.name}: ${name}: ${String(error).slice(0, 1200)}`);
+            throw error;
           },
         );
         if (held && reason !== undefined) throw new Error(`the record says that it cannot: ${reason}`);
@@ -189,5 +192,5 @@ const table = (): string => {
       name,
       names.map((one) => outcomes.get(one)?.get(name) ?? "-"),
     ),
-  ).join("")}\n`;
+  ).join("")}\n${reasons.join("\n")}\n`;
 };

@@ -81,14 +81,14 @@ class AcpSteering implements AdapterSteering {
     });
 
   /** The protocol has no message without a turn. So the agent hears it with the next message. */
-  readonly tell: RuntimeAdapter["tell"] = ({ text, note, agentName, model }: Briefing) =>
+  readonly tell: RuntimeAdapter["tell"] = ({ text, note, agentName, model, table }: Briefing) =>
     Effect.gen({ self: this }, function* () {
       const { choices } = yield* this.#agent.session;
       yield* this.#followed;
       if (this.#briefing !== null || this.#taken.size > 0) return;
       this.#briefing = text;
       this.#chosen = {
-        model,
+        model: model === null ? null : ownName(model, table),
         agent: choices.has("mode", agentName) ? agentName : null,
       };
       this.#agent.conversation.note(note);
@@ -128,7 +128,11 @@ class AcpSteering implements AdapterSteering {
       const before = this.#wanted(wanted, session);
       const model = message.model === null ? before.model : ownName(message.model, wanted.table);
       const choice = { model, agent: message.agent ?? before.agent };
-      const error = session.choices.fault(choice) ?? (yield* this.#choose(session, choice));
+      // The runtime need not list the models of the account's provider. It refuses those that it does not take.
+      const isProviders = message.model !== null && model !== message.model;
+      const error =
+        session.choices.fault({ ...choice, model: isProviders ? null : model }) ??
+        (yield* this.#choose(session, choice));
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
       const { id, text } = message;
       const texts = [this.#instructions(wanted, session), this.#briefing, text].filter((one) => one !== null);

@@ -320,7 +320,11 @@ export class AcpAgent {
   #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
     // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
-    if (this.#options.allowsAll === true) return Promise.resolve(allowed(request.options));
+    if (this.#options.allowsAll === true) {
+      // Some agents tell a call for the first time when they ask for it.
+      this.conversation.asked(request.toolCall);
+      return Promise.resolve(allowed(request.options));
+    }
     return this.#requests.ask(request, cancelled);
   }
 

@@ -153,6 +153,13 @@ export class AcpConversation {
     else if (update.sessionUpdate === "plan") this.#plan(update.entries);
   }
 
+  /** A permission is asked for this call. It is shown, if the agent has not told it before. */
+  asked(call: RequestPermissionRequest["toolCall"]): void {
+    const { tools, over } = this.#turn;
+    if (!tools.has(call.toolCallId) && !over.has(call.toolCallId))
+      this.#tool({ ...call, status: "pending", sessionUpdate: "tool_call_update" }, true);
+  }
+
   /** The agent asks for a permission. People see it when it is shown, or settled. */
   ask(request: RequestPermissionRequest): { readonly id: string; readonly rule: string } {
     const id = this.#nextId();

@@ -61,7 +61,11 @@ const Answer = Schema.Struct({
       Schema.Struct({
         quota: optional(
           Schema.Struct({
-            token_count: Schema.Struct({ input_tokens: Schema.Finite, output_tokens: Schema.Finite }),
+            // Others have fields of other names there.
+            token_count: Schema.Struct({
+              input_tokens: optional(Schema.Finite),
+              output_tokens: optional(Schema.Finite),
+            }),
           }),
         ),
       }),

@@ -46,5 +46,8 @@ export const CLAUDE_CODE: Runtime = {
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,
-  lacks: {},
+  lacks: {
+    model_changes:
+      "Claude Code takes one model of an account's provider, the one that its session began with. Begin another session to change it.",
+  },
 };

@@ -78,6 +78,8 @@ export const CODEX: Runtime = {
   instructions: true,
   conversation: true,
   lacks: {
+    model_changes:
+      "Codex takes one model of an account's provider, the one that its session began with. Begin another session to change it.",
     permissions:
       "Codex asks only in a sandbox of its own, which the platform's sandboxes forbid. It runs each command without asking.",
     stops_commands:

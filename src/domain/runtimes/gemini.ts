@@ -43,5 +43,8 @@ export const GEMINI: Runtime = {
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,
-  lacks: {},
+  lacks: {
+    outputs: "Gemini CLI does not tell what a command has printed.",
+    exit_codes: "Gemini CLI does not tell the exit code of a command.",
+  },
 };

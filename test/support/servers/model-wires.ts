@@ -52,6 +52,8 @@ export interface Sending {
   readonly response: ServerResponse;
   readonly model: string;
   readonly isStreamed: boolean;
+  /** Differs for each answer: runtimes take answers with one id for one. */
+  readonly id: string;
 }
 
 type Body = Readonly<Record<string, unknown>>;
@@ -96,7 +98,7 @@ const chat: ModelWire = {
     isStreamed: stream === true,
   }),
   write: async (to, { think, say, calls }, pause) => {
-    const frame = { id: "1", created: 1, model: to.model };
+    const frame = { id: to.id, created: 1, model: to.model };
     const usage = {
       prompt_tokens: TOKENS.input,
       completion_tokens: TOKENS.output,
@@ -151,7 +153,7 @@ const messages: ModelWire = {
   write: async (to, { think, say, calls }, pause) => {
     const usage = { input_tokens: TOKENS.input, output_tokens: TOKENS.output };
     const reason = calls.length > 0 ? "tool_use" : "end_turn";
-    const message = { id: "msg_1", type: "message", role: "assistant", model: to.model };
+    const message = { id: `msg_${to.id}`, type: "message", role: "assistant", model: to.model };
     if (!to.isStreamed) {
       const content = [
         ...(say === "" ? [] : [{ type: "text", text: say }]),
@@ -230,9 +232,19 @@ const responses: ModelWire = {
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: TOKENS.input + TOKENS.output,
     };
-    const reasoning = { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: think }] };
+    const reasoning = {
+      type: "reasoning",
+      id: `rs_${to.id}`,
+      summary: [{ type: "summary_text", text: think }],
+    };
     const text = { type: "output_text", text: say, annotations: [] };
-    const message = { type: "message", id: "msg_1", role: "assistant", status: "completed", content: [text] };
+    const message = {
+      type: "message",
+      id: `msg_${to.id}`,
+      role: "assistant",
+      status: "completed",
+      content: [text],
+    };
     const items = calls.map(({ tool: { name, namespace }, input, id }) => ({
       type: typeof input === "string" ? "custom_tool_call" : "function_call",
       id: `fc_${id}`,
@@ -243,7 +255,7 @@ const responses: ModelWire = {
       status: "completed",
     }));
     const output = [...(think === "" ? [] : [reasoning]), ...(say === "" ? [] : [message]), ...items];
-    const response = { id: "resp_1", object: "response", created_at: 1, model: to.model };
+    const response = { id: `resp_${to.id}`, object: "response", created_at: 1, model: to.model };
     if (!to.isStreamed) return json(to, { ...response, status: "completed", output, usage });
     const write = sse(to);
     let number = -1;
@@ -307,7 +319,8 @@ const gemini: ModelWire = {
       return json(to, { ...chunk(parts, end), usageMetadata });
     }
     const write = sse(to);
-    for (const text of pieces(think)) await write(chunk([{ text, thought: true }]));
+    // A thought has a head and comes whole.
+    if (think !== "") await write(chunk([{ text: `**Thinking** ${think}`, thought: true }]));
     for (const [index, text] of pieces(say).entries()) {
       await write(chunk([{ text }]));
       if (index === 0) await pause();

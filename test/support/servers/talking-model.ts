@@ -106,7 +106,7 @@ export class TalkingModel {
         wire.refusal(status, isWelcome ? "refused as the prompt says" : "Incorrect API key provided"),
       );
     const left = new Promise<void>((resolve) => response.once("close", resolve));
-    const to = { response, model: asked.model, isStreamed: asked.isStreamed };
+    const to = { response, model: asked.model, isStreamed: asked.isStreamed, id: String(this.calls.length) };
     const { think = "", say = "" } = step;
     const pause = step.hold ? () => left : () => Promise.resolve();
     await wire.write(to, { think, say, calls: callsOf(step, asked) }, pause);
@@ -121,10 +121,9 @@ export class TalkingModel {
 }
 
 const keyOf = ({ headers, url = "" }: IncomingMessage): string => {
+  const inQuery = new URL(url, "http://any").searchParams.get("key") ?? "";
   const given = [headers["x-api-key"], headers["x-goog-api-key"], headers.authorization].flat();
-  const [key = new URL(url, "http://any").searchParams.get("key") ?? ""] = given.filter(
-    (one) => one !== undefined,
-  );
+  const key = given.find((one) => one !== undefined) ?? inQuery;
   return key.replace(/^Bearer /, "");
 };
 
@@ -155,7 +154,14 @@ const stepOf = ({ said, tools }: Asked): Step => {
 const answers = (said: readonly Said[]): number =>
   said.filter(({ by }, index) => by === "model" && said[index - 1]?.by !== "model").length;
 
+/** The last line of steps: a runtime may put several messages of people into one, and words of its own behind a line. */
 const stepsIn = (text: string): readonly Step[] | null => {
-  const line = text.split("\n").find((one) => one.startsWith('[{"'));
-  return line === undefined ? null : (JSON.parse(line) as readonly Step[]);
+  const line = text.split("\n").findLast((one) => one.startsWith('[{"'));
+  if (line === undefined) return null;
+  try {
+    return JSON.parse(line.slice(0, line.lastIndexOf("]") + 1)) as readonly Step[];
+  } catch {
+    // It quotes a part of one.
+    return null;
+  }
 };
