@@ -72,9 +72,8 @@ export const recallFormer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Recalled | null> {
   const { recap, wip, wipLacks } = parts.settings.launch;
   const { restored } = parts.report;
-  const { sessionId } = session;
   const chosen = {
-    sessionId,
+    ...session,
     agentName: recap?.agent ?? session.agentName,
     model: recap?.model ?? session.model,
   };

@@ -167,6 +167,14 @@ describe("a model of the account's provider", () => {
     expect(await scripted.offers()).toMatchObject({ default_model: "two" });
   });
 
+  test("is that of a former sandbox, too", async () => {
+    const scripted = await started({ turn: COUNTS, offers: MODELS, session });
+    const former = { ...scripted.session, model: "acme/two", text: "Before.", note: "Again." };
+    await Effect.runPromise(scripted.adapter.tell(former));
+    expect(await scripted.send("m1", "text of m1")).toEqual({ outcome: "accepted" });
+    expect(await scripted.offers()).toMatchObject({ default_model: "two" });
+  });
+
   test("of another provider is refused: the runtime is pointed to one", async () => {
     const scripted = await started({ turn: COUNTS, offers: MODELS, session });
     expect(await scripted.send("m1", "text", { model: "other/two" })).toMatchObject({
