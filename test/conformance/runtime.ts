@@ -357,7 +357,7 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
   },
   {
     name: "goes on after its process was killed, and knows what was said",
-    ability: null,
+    ability: "memory",
     run: async (conversation) => {
       const { place, start, subject } = conversation;
       const talk = await start({ agent_name: `${subject.name}-allow` });

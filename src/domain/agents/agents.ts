@@ -11,8 +11,7 @@ import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
 import { withCommand } from "../runtimes/runtimes.ts";
 import type { Permissions, Runtime, StartableRuntime } from "../runtimes/runtime.ts";
 import { DEFAULT_AGENT, isAgentModel } from "../sandbox/agent.ts";
-import { fillHoles } from "../runtimes/installed.ts";
-import { AGENT_READABLE_DIR, type LaunchAgent, type LaunchRuntime } from "../sandbox/launch.ts";
+import type { LaunchAgent, LaunchRuntime } from "../sandbox/launch.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 import type { AgentTable } from "./table.ts";
 
@@ -155,13 +154,7 @@ export const startOf = (
   { runtime, model: own, mode, permissions, instructions, hasTable }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
-  const { name, adapter, command, modelVariable, packaged, files, takesServers } = runtime;
-  const variables = Object.fromEntries(
-    Object.entries(runtime.variables).map(([key, text]) => [
-      key,
-      fillHoles(text, { files: AGENT_READABLE_DIR }),
-    ]),
-  );
+  const { name, adapter, command, variables, modelVariable, packaged, files, takesServers } = runtime;
   const used = model ?? own;
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {

@@ -8,13 +8,21 @@ export const GEMINI: Runtime = {
   packaged: {
     name: "@google/gemini-cli",
     beside: null,
-    command: ["{node}", "{own}/@google/gemini-cli/bundle/gemini.js", "--acp"],
+    // It reads no settings of another user than itself and root.
+    command: [
+      "sh",
+      "-c",
+      'mkdir -p "$HOME/.gemini" && [ -e "$HOME/.gemini/settings.json" ] || cat "$0" > "$HOME/.gemini/settings.json"; exec "$@"',
+      "{files}/gemini-settings.json",
+      "{node}",
+      "{own}/@google/gemini-cli/bundle/gemini.js",
+      "--acp",
+    ],
     variables: {},
   },
   isOneFile: false,
   takesCommand: false,
   variables: {
-    GEMINI_CLI_SYSTEM_DEFAULTS_PATH: "{files}/gemini-settings.json",
     // In a folder that it does not trust, it has no tools of MCP servers.
     GEMINI_CLI_TRUST_WORKSPACE: "true",
     // Its second process would outlive the first.
@@ -27,6 +35,8 @@ export const GEMINI: Runtime = {
       // By itself it repeats a refused call for minutes.
       general: { enableAutoUpdate: false, maxAttempts: 2 },
       privacy: { usageStatisticsEnabled: false },
+      // By itself it reads the first of them only.
+      context: { fileName: ["GEMINI.md", "AGENTS.md"] },
     }),
   },
   models: "own",
@@ -45,6 +55,8 @@ export const GEMINI: Runtime = {
   conversation: true,
   lacks: {
     outputs: "Gemini CLI does not tell what a command has printed.",
+    memory:
+      "If Gemini CLI ends in the middle of a session, its next process does not know what was said before.",
     exit_codes: "Gemini CLI does not tell the exit code of a command.",
   },
 };

@@ -28,16 +28,14 @@ export const fillHoles = (text: string, holes: Readonly<Record<string, string>>)
 /**
  * What starts a runtime that a node has.
  *
- * @param place its directory inside
- * @param node the platform's own Node inside
- * @param arch the processor, as Node names it
+ * @param at its directory inside, the platform's own Node there, the processor as Node names it, and the directory of its record's files
  */
 export const installedAt = (
   { command, variables }: Pick<RuntimePackage, "command" | "variables">,
-  { place, node, arch }: { readonly place: string; readonly node: string; readonly arch: string },
+  { place, node, arch, files }: Readonly<Record<"place" | "node" | "arch" | "files", string>>,
 ): Pick<RuntimePackage, "command" | "variables"> => {
   const parts = PACKAGE_PARTS.map((part) => [part, `${place}/${part}/node_modules`] as const);
-  const holes = { node, arch, machine: MACHINES[arch] ?? arch, ...Object.fromEntries(parts) };
+  const holes = { node, arch, files, machine: MACHINES[arch] ?? arch, ...Object.fromEntries(parts) };
   return {
     command: command.map((word) => fillHoles(word, holes)),
     variables: Object.fromEntries(

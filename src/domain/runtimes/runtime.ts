@@ -13,7 +13,14 @@ export const PERMISSIONS = ["ask", "allow"] as const;
 export type Permissions = (typeof PERMISSIONS)[number];
 
 /** What a runtime may lack. People are told why. */
-export const ABILITIES = ["permissions", "outputs", "exit_codes", "stops_commands", "model_changes"] as const;
+export const ABILITIES = [
+  "permissions",
+  "outputs",
+  "exit_codes",
+  "memory",
+  "stops_commands",
+  "model_changes",
+] as const;
 export type Ability = (typeof ABILITIES)[number];
 
 /** How a runtime uses an account's provider of models. */
@@ -60,9 +67,9 @@ export interface Runtime {
   readonly isOneFile: boolean;
   /** Whether a project may name the command. */
   readonly takesCommand: boolean;
-  /** Its variables beyond those of the adapter. `{files}` is the directory of its files. */
+  /** Its variables beyond those of the adapter. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Files that it reads, by their names in `{files}`. It cannot write them. */
+  /** Files that it reads, by their names in `{files}`, which `packaged` and `providers` may name. It cannot write them. */
   readonly files: Readonly<Record<string, string>>;
   /** Whose models it has: `provider/model` that the platform sets up, or its own. Null: none can be chosen. */
   readonly models: "platform" | "own" | null;

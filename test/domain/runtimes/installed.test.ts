@@ -21,8 +21,14 @@ it.each([
 
 it.each([...PACKAGED])("starts %s by the platform's own Node, from files of its packages", (_, packaged) => {
   const place = "/opt/platform/runtimes/one/1.0.0";
-  const { command, variables } = installedAt(packaged, { place, node: "/node", arch: "arm64" });
-  expect(command[0]).toBe("/node");
-  expect(command[1]).toMatch(/^\/opt\/platform\/runtimes\/one\/1\.0\.0\/(own|beside)\/node_modules\/.+\.js$/);
+  const { command, variables } = installedAt(packaged, {
+    place,
+    node: "/node",
+    arch: "arm64",
+    files: "/files",
+  });
+  expect(command[command.indexOf("/node") + 1]).toMatch(
+    /^\/opt\/platform\/runtimes\/one\/1\.0\.0\/(own|beside)\/node_modules\/.+\.js$/,
+  );
   for (const text of [...command, ...Object.values(variables)]) expect(text).not.toMatch(/[{}]/);
 });

@@ -31,7 +31,12 @@ export interface RuntimeWish {
 
 /** The files that start the runtime are there: a package may lack a part for this processor. @throws Error */
 const checkPrograms = ({ name, packaged }: RuntimeWish, root: string): void => {
-  const { command, variables } = installedAt(packaged, { place: root, node: "node", arch: process.arch });
+  const { command, variables } = installedAt(packaged, {
+    place: root,
+    node: "node",
+    arch: process.arch,
+    files: "",
+  });
   const missing = [...command, ...Object.values(variables)].find(
     (word) => word.startsWith(root) && !existsSync(word),
   );

@@ -2,7 +2,7 @@
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import { installedAt, RUNTIMES_INSIDE } from "../../../domain/runtimes/installed.ts";
-import type { LaunchRuntime } from "../../../domain/sandbox/launch.ts";
+import { AGENT_READABLE_DIR, type LaunchRuntime } from "../../../domain/sandbox/launch.ts";
 import type { Installation } from "../installation.ts";
 import { type InsideTree, LIBRARY, type OpenedImage, SANDBOX_PATH } from "./layout.ts";
 
@@ -59,6 +59,7 @@ export const openRuntime = async (
     place,
     node: `${LIBRARY}/node`,
     arch: process.arch,
+    files: AGENT_READABLE_DIR,
   });
   return {
     launch: { ...launch, command, variables: { ...launch.variables, ...variables } },
