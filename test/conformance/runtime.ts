@@ -73,14 +73,13 @@ export class Talk {
 
   /** Resolves once the message's turn is over. @returns the agent's items of it */
   async over(id: string): Promise<readonly Item[]> {
-    const isOver = async () => {
+    const stands = async (): Promise<string> => {
       const own = (await this.items()).find((item) => item.role === "user" && item["turn_id"] === id);
-      if (own?.status === "failed" || own?.status === "refused")
-        throw new Error(JSON.stringify(own["error"]));
-      return (await this.of(id)).length > 0 && (await this.isIdle());
+      if (own?.status === "failed") return `refused: ${JSON.stringify(own["error"])}`;
+      return (await this.of(id)).length > 0 && (await this.isIdle()) ? "over" : this.#standing(id);
     };
-    const stands = async () => ((await isOver()) ? "over" : this.#standing(id));
-    await expect.poll(stands, POLL).toBe("over");
+    await expect.poll(stands, POLL).toMatch(/^(over|refused)/);
+    expect(await stands()).toBe("over");
     return this.of(id);
   }
 
