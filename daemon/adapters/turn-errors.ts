@@ -44,8 +44,7 @@ const ADVICE = {
   no_model: NO_MODEL,
   unknown_model:
     "The model does not exist at its provider. Correct the session's agent_model or the repository's opencode.json.",
-  model_unauthorized:
-    "The model's provider rejected the key. Check the project's secret that contains the key, and the key's permissions.",
+  model_unauthorized: "The model's provider rejected the key. Check the key and its permissions.",
   model_quota:
     "The model's provider does not accept more requests now. Check the quota of the key, or try again later.",
   model_unavailable: "The model's provider is not available. Try again later.",

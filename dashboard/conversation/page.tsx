@@ -169,6 +169,10 @@ const chooseModel = ({ writing }: ConversationFoot): void => {
   writing.area.current?.form?.querySelector("select")?.focus();
 };
 
+/** The model that the agent named last. */
+const modelSaid = ({ order }: Reading["conversation"]): string | null =>
+  order.findLast(({ model }) => model !== undefined && model !== null)?.model ?? null;
+
 /** What waits for the reader at the end: calls of the agent, and a turn that failed. */
 const Ends = ({ log, failure }: OfEnds) => {
   const { reading, foot } = log.context;
@@ -184,7 +188,8 @@ const Ends = ({ log, failure }: OfEnds) => {
       {failure !== null && reading.heard && (
         <FailedTurn
           last={failure}
-          project={session.project_id}
+          session={session}
+          model={modelSaid(reading.conversation)}
           again={foot.tryAgain}
           chooseModel={() => chooseModel(foot)}
         />

@@ -142,7 +142,7 @@ const ProviderRow = ({ provider, governs }: { readonly provider: Provider; reado
       <strong>{name}</strong>
       <Detail>
         {url}
-        {tried !== null && " · accepted "}
+        {tried !== null && " · the key was accepted when it was last tried, "}
         {tried !== null && <Time at={tried} />}
       </Detail>
       <Detail>

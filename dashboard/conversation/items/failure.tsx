@@ -1,54 +1,16 @@
 /** Why a session's last turn did not end well: who or what failed, the reason, and what a person can do about it. */
+import { useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
-import type { Conversation } from "../reading/model.js";
-import { projectLink } from "../../elements/parts.js";
+import { queries } from "../../api/queries.ts";
+import { optionsQuery } from "../../home/options.ts";
 import { isLive } from "../../projects/project.js";
 import { setFilter } from "../../ui/address.ts";
 import { Callout, Prose } from "../../ui/parts.tsx";
 import type { Around } from "../foot/foot.ts";
+import type { Conversation } from "../reading/model.js";
+import { causeOf, isAboutKey, keeperOf } from "./causes.ts";
 
 type LastTurn = NonNullable<Around["session"]["last_turn"]>;
-
-/** What a person can do: an address of the project, a message, or another model. */
-type Remedy =
-  | { readonly label: string; readonly link: "/secrets" | "/new" }
-  | { readonly label: string; readonly does: "again" | "model" | "limit" };
-
-interface Cause {
-  /** Who or what failed. */
-  readonly actor: string;
-  readonly remedy: Remedy | null;
-}
-
-const AGAIN: Remedy = { label: "Try again", does: "again" };
-const KEY: Remedy = { label: "Replace the key", link: "/secrets" };
-
-/** By the code of the error. */
-const CAUSES: Readonly<Record<string, Cause>> = {
-  no_model: { actor: "The project has no model", remedy: { label: "Add a key", link: "/secrets" } },
-  model_unauthorized: { actor: "The model's provider refused the key", remedy: KEY },
-  model_quota: { actor: "The key's quota at the model's provider is used up", remedy: KEY },
-  unknown_model: {
-    actor: "The model's provider does not have the model",
-    remedy: { label: "Choose another model", does: "model" },
-  },
-  spend_limit: {
-    actor: "A limit of spend is reached",
-    remedy: { label: "Raise the limit", does: "limit" },
-  },
-  model_unavailable: { actor: "The model's provider did not respond", remedy: AGAIN },
-  model_refused: { actor: "The model's provider refused the request", remedy: AGAIN },
-  context_exceeded: {
-    actor: "The conversation is too long for the model",
-    remedy: { label: "New session from this branch", link: "/new" },
-  },
-};
-
-const causeOf = ({ state, error }: LastTurn): Cause =>
-  CAUSES[error?.code ?? ""] ?? {
-    actor: state === "failed" ? "The agent's turn failed" : `The agent's turn was ${state}`,
-    remedy: AGAIN,
-  };
 
 export interface Remedies {
   /** Sends a message that makes the agent go on. */
@@ -68,23 +30,36 @@ export const useFailure = ({ session }: Around, { turn }: Conversation): LastTur
   return followed.current === last.at ? null : last;
 };
 
-export const FailedTurn = ({
-  last,
-  project,
-  again,
-  chooseModel,
-}: Remedies & { readonly last: LastTurn; readonly project: string }) => {
-  const { actor, remedy } = causeOf(last);
+/** Who has the key that the failure is about. Null: it is about none, or that is not known (yet). */
+const useKeeper = ({ last, session, model }: Failed) => {
+  const isWanted = isAboutKey(last.error?.code ?? "");
+  // The conversation is not within the page's own provider of queries.
+  const { data } = useQuery({ ...optionsQuery(session.project_id), enabled: isWanted }, queries);
+  if (!isWanted || data === undefined || data === null) return null;
+  return keeperOf([model, session.agent_model, data.default_model], data);
+};
+
+interface Failed {
+  readonly last: LastTurn;
+  readonly session: Around["session"];
+  /** The model of the turn, if it said one. */
+  readonly model: string | null;
+}
+
+export const FailedTurn = ({ again, chooseModel, ...failed }: Remedies & Failed) => {
+  const { last, session } = failed;
+  const { actor, place, remedy } = causeOf(last, { project: session.project_id, keeper: useKeeper(failed) });
   return (
     <Callout tone={last.state === "failed" ? "bad" : "warn"}>
       <strong>{actor}.</strong>
       <p className="text" dir="auto">
         <Prose text={last.error?.message ?? ""} />
       </p>
+      {place !== null && <p>{place}</p>}
       {remedy !== null && (
         <p className="actions">
           {"link" in remedy ? (
-            <a className="button" href={projectLink(project, remedy.link)}>
+            <a className="button" href={remedy.link}>
               {remedy.label}
             </a>
           ) : (

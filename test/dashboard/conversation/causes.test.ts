@@ -1,0 +1,82 @@
+/** Who failed a turn, and where a person goes to mend it. */
+import { afterAll, afterEach, expect, it, vi } from "vitest";
+import { causeOf, keeperOf } from "../../../dashboard/conversation/items/causes.ts";
+import { learnRole } from "../../../dashboard/frame/roles.js";
+
+type Me = Parameters<typeof learnRole>[1];
+type Options = Parameters<typeof keeperOf>[1];
+
+const options = { runtimes: [{ provider_models: ["acme/large-2"] }] } as unknown as Options;
+const failed = (code: string) =>
+  ({ state: "failed", error: { code, message: "No." }, at: "2026-11-20T06:52:05.618Z" }) as const;
+const remedyOf = (code: string) => causeOf(failed(code), { project: "p", keeper: null }).remedy;
+const ownerOf = (account: boolean) =>
+  ({ user: { id: "ada", role: account ? "owner" : "member" }, terminals: "off" }) as Me;
+
+/** The reader has this role in the project. */
+const readAs = async (project: string, role: string): Promise<void> => {
+  vi.stubGlobal("fetch", async (url: string) =>
+    Response.json(
+      url.endsWith("/members") ? { members: [{ user: { id: "ada" }, role }] } : { merge_role: "member" },
+    ),
+  );
+  await learnRole(project, ownerOf(false));
+};
+
+afterEach(() => vi.unstubAllGlobals());
+afterAll(() => learnRole(undefined, ownerOf(true)));
+
+it("finds who has the key of a model", () => {
+  expect(keeperOf(["acme/large-2", "openai/gpt"], options)).toEqual({ account: "acme" });
+  // A runtime with models of its own says only their names.
+  expect(keeperOf(["large", null, "acme/other"], options)).toEqual({ account: "acme" });
+  expect(keeperOf(["managed/default"], options)).toBe("operator");
+  expect(keeperOf(["openai/gpt"], options)).toBe("project");
+  expect(keeperOf([null, undefined, "acm/x"], options)).toBe("project");
+});
+
+it.each(["model_unauthorized", "model_quota"])(
+  "leads to the key of %s where it is, for those who may replace it",
+  async (code) => {
+    const at = (keeper: Parameters<typeof causeOf>[1]["keeper"]) =>
+      causeOf(failed(code), { project: "p", keeper });
+    await learnRole(undefined, ownerOf(true));
+    expect(at({ account: "acme" })).toMatchObject({
+      actor: expect.stringMatching(/^acme /),
+      place: "acme is a provider of the account, which has the key.",
+      remedy: { label: "Replace the key", link: "#/models" },
+    });
+    expect(at("project").remedy).toEqual({ label: "Replace the key", link: "#/projects/p/secrets" });
+    expect(at("operator")).toMatchObject({
+      place: expect.stringContaining("Only the operator of this service"),
+      remedy: { does: "model" },
+    });
+    expect(at(null)).toMatchObject({ place: null, remedy: null });
+    await readAs(`p-${code}`, "member");
+    expect(at({ account: "acme" })).toMatchObject({
+      place: expect.stringContaining("An owner of the account can replace it."),
+      remedy: null,
+    });
+    expect(at("project")).toMatchObject({
+      place: expect.stringContaining("An owner of the project can replace it."),
+      remedy: null,
+    });
+  },
+);
+
+it("leads who has no model to where she can add one", async () => {
+  await learnRole(undefined, ownerOf(true));
+  expect(remedyOf("no_model")).toMatchObject({ link: "#/models" });
+  await readAs("owned", "owner");
+  expect(remedyOf("no_model")).toMatchObject({ link: "#/projects/p/secrets" });
+  await readAs("read", "viewer");
+  expect(remedyOf("no_model")).toBeNull();
+});
+
+it("offers to try again what it does not know", () => {
+  expect(causeOf(failed("new_code"), { project: "p", keeper: null })).toEqual({
+    actor: "The agent's turn failed",
+    place: null,
+    remedy: { label: "Try again", does: "again" },
+  });
+});
