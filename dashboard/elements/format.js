@@ -15,6 +15,9 @@ export const now = () => Date.now();
 /** @param {string} at @returns {string} date and time in the reader's zone */
 export const moment = (at) => MOMENT.format(new Date(at));
 
+/** A sentence of the service with its instants in the reader's zone. @param {string} text */
+export const inZone = (text) => text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, moment);
+
 /** @param {string} at @returns {string} the time of the day in the reader's zone */
 export const clock = (at) => CLOCK.format(new Date(at));
 

@@ -1,6 +1,6 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.js";
-import { moment, relative, shortId } from "./format.js";
+import { inZone, moment, relative, shortId } from "./format.js";
 import { lackedRole } from "../frame/roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
@@ -28,11 +28,11 @@ export const time = (at, otherwise = "never") =>
 /** @param {string} text */
 export const code = (text) => h("code", {}, text);
 
-/** A sentence of the service: the parts that it puts in backticks are shown as code. @param {string} text @returns {Child[]} */
+/** A sentence of the service: the parts that it puts in backticks are shown as code, and instants in the reader's zone. @param {string} text @returns {Child[]} */
 export const prose = (text) =>
   text
     .split(/`([^`\n]+)`/)
-    .map((part, index) => (index % 2 === 1 ? code(part) : part))
+    .map((part, index) => (index % 2 === 1 ? code(part) : inZone(part)))
     .filter((part) => part !== "");
 
 /** @param {string} id */

@@ -1,7 +1,6 @@
 /** Checks of a repository at another server: what has been tried, what it showed, and what to do about a failure. */
 import { post } from "../api/api.js";
 import { h } from "../elements/dom.js";
-import { moment } from "../elements/format.js";
 import { button, projectLink, prose, refusedLink } from "../elements/parts.js";
 import { projectPath } from "./project.js";
 
@@ -174,16 +173,13 @@ const stepsOf = ({ steps }) => [
     .map((step) => ({ step, outcome: /** @type {const} */ ("later"), message: "", advice: null })),
 ];
 
-/** The service's instants in the reader's time zone. @param {string} text */
-const inZone = (text) => text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, moment);
-
 /** @param {ReturnType<typeof stepsOf>[number]} step @param {string | undefined} projectId */
 const stepView = ({ step, outcome, message, advice }, projectId) =>
   h(
     "li",
     { class: "check-step", "data-outcome": outcome, "data-key": step },
     h("strong", {}, NAMES[step] ?? step, h("span", { class: "unseen" }, `: ${OUTCOMES[outcome] ?? outcome}`)),
-    message !== "" && h("p", { class: "quiet" }, prose(inZone(message))),
+    message !== "" && h("p", { class: "quiet" }, prose(message)),
     advice !== null && h("p", {}, prose(advice)),
     step === "webhook" && outcome !== "passed" && projectId !== undefined && webhookLinks(projectId, outcome),
   );

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useState } from "react";
 import { perform } from "../frame/app.js";
 import { checkOutside } from "../elements/dom.js";
 import { TYPING_MS } from "../elements/filters.js";
-import { moment, relative, shortId } from "../elements/format.js";
+import { inZone, moment, relative, shortId } from "../elements/format.js";
 import { removeFilters, setFilter } from "./address.ts";
 
 interface Children {
@@ -79,13 +79,13 @@ export const Time = ({
     </time>
   );
 
-/** A sentence of the service. The parts that it puts in backticks are shown as code. */
+/** A sentence of the service. The parts that it puts in backticks are shown as code, and instants in the reader's zone. */
 export const Prose = ({ text }: { readonly text: string }) => (
   // An element of its own: a component's bare text would not be made visible.
   <>
     {text
       .split(/`([^`\n]+)`/)
-      .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}
+      .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : inZone(part)))}
   </>
 );
 

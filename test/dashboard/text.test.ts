@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { inZone, moment } from "../../dashboard/elements/format.js";
 import { visible } from "../../dashboard/elements/text.js";
 
 describe("text of other authors", () => {
@@ -13,4 +14,11 @@ describe("text of other authors", () => {
       "\u0e17\u0e35\u0e48 \u05d1\u05b0\u05bc\u05e8\u05b5\u05d0\u05e9\u05b4\u05c1\u0596\u05d9\u05ea \u0f66\u0f90\u0fb2\u0f74\u0f56 e\u0301";
     expect(visible(words)).toBe(words);
   });
+});
+
+it("a sentence of the service has its instants as the page shows them", () => {
+  const at = "2026-11-30T01:09:52.857Z";
+  expect(inZone(`Saved at ${at}: 3 files. Before, ${at}.`)).toBe(
+    `Saved at ${moment(at)}: 3 files. Before, ${moment(at)}.`,
+  );
 });

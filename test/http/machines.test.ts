@@ -1,5 +1,7 @@
 /** Why an actor is in its state: its history, its pending commands, and what would move it. */
+import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { expectStatus, fields, makeProject, runSession, stopSession } from "../support/service/requests.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
@@ -98,6 +100,35 @@ describe("the machine of a session", () => {
       "delete.requested stopped",
     ]);
     expect((await read(`${path}/conversation/machine`)).state).toBe("idle");
+  });
+
+  it("says in the words of its agent's last turn why it is shown as failed", async () => {
+    const pid = await makeProject(service, { files: {} });
+    const sid = await runSession(service, pid);
+    const at = "2026-11-20T06:52:05.618Z";
+    await service.inside(
+      Effect.gen(function* () {
+        const sessions = yield* Sessions;
+        const sandboxId = (yield* sessions.get(sid))?.sandboxId ?? "";
+        const error = { code: "model_unauthorized", message: "The provider refused the key." };
+        yield* sessions.noteTurn(sid, {
+          sandboxId,
+          number: 1,
+          state: "failed",
+          error,
+          at,
+          now: Date.parse(at),
+        });
+      }),
+    );
+    const { why } = await read(`/v1/projects/${pid}/sessions/${sid}/machine`);
+    expect(why).toContain(
+      "It is shown as failed, because the agent's last turn failed. The provider refused the key.",
+    );
+    await stopSession(service, pid, sid);
+    // Who stops it has seen the failure.
+    const stopped = await read(`/v1/projects/${pid}/sessions/${sid}/machine`);
+    expect(stopped.why.join(" ")).not.toContain("It is shown as failed");
   });
 
   it("is read in pages, and refuses a cursor that none gave", async () => {

@@ -5,6 +5,7 @@ import { triggerActorId } from "../../actors/schedules.ts";
 import { ADVICE } from "../../domain/session/failure.ts";
 import { UNSAVED_MAX_MS } from "../../domain/save/order.ts";
 import { countLeft, isSafe, restoredWords } from "../../domain/save/saved.ts";
+import { sessionActivity } from "../../domain/session/session-activity.ts";
 import { isLive, type StopReason } from "../../domain/session/session.ts";
 import { account as accountMachine } from "../../machines/account.ts";
 import { isLiveBuildState } from "../../machines/environment-build.ts";
@@ -93,6 +94,15 @@ const workFacts = ({ status, saved, unsaved, restored }: Session): readonly stri
   ...(status === "running" && restored !== null ? [restoredWords(restored)] : []),
 ];
 
+/** Why people see a session as failed that is not: its agent's last turn failed. */
+const turnFacts = Effect.fnUntraced(function* ({ id, status, lastTurn }: Session) {
+  const error = lastTurn?.error ?? null;
+  if (status === "failed" || error === null) return [];
+  const shown = yield* (yield* Sessions).shown(id);
+  if (shown === null || sessionActivity(shown) !== "failed") return [];
+  return [`It is shown as failed, because the agent's last turn failed. ${error.message}`];
+});
+
 const sessionFacts = Effect.fnUntraced(function* (
   { context }: SessionSnapshot,
   session: Session,
@@ -131,6 +141,7 @@ const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
       actor: { kind: "session", id: found.id },
       snapshot: loaded.snapshot,
       facts: [
+        ...(yield* turnFacts(now)),
         ...(yield* sessionFacts(loaded.snapshot, now, sandbox)),
         ...workFacts(now),
         ...(yield* slotFacts(now)),
