@@ -190,8 +190,7 @@ const Ends = ({ log, failure }: OfEnds) => {
           last={failure}
           session={session}
           model={modelSaid(reading.conversation)}
-          again={foot.tryAgain}
-          chooseModel={() => chooseModel(foot)}
+          does={{ again: foot.tryAgain, resend: foot.sendAgain, model: () => chooseModel(foot) }}
         />
       )}
     </div>

@@ -1,5 +1,6 @@
 /** Whether a session's work is missing in its save, in a few words. report.js has the rest. */
 import { pathCount, pathsAre } from "../elements/format.js";
+import { isOfEnded } from "../../src/domain/save/shown.ts";
 import { isLive } from "../projects/project.js";
 
 /** @typedef {import("../wire.d.ts").Session} Session */
@@ -8,7 +9,7 @@ import { isLive } from "../projects/project.js";
 
 /**
  * Whether a person must know that not all work is saved. A save that goes on stores one part after the other, and its rest
- * is no news.
+ * is no news. What an earlier sandbox lost is none either, once the session lives again: the conversation has said it.
  *
  * @param {Pick<Session, "status"> & {saved: Shortage | null}} session
  */
@@ -16,9 +17,10 @@ export const isUnsafe = ({ status, saved }) =>
   saved !== null &&
   saved.state !== "complete" &&
   (!isLive(status) ||
-    saved.state === "failed" ||
-    saved.error !== null ||
-    saved.pending.some(({ reason }) => reason !== "not_stored_yet"));
+    (!isOfEnded(saved.error) &&
+      (saved.state === "failed" ||
+        saved.error !== null ||
+        saved.pending.some(({ reason }) => reason !== "not_stored_yet"))));
 
 /** The missing work in a few words. @param {Pick<Shortage, "state" | "pending">} saved */
 export const unsavedWords = ({ state, pending }) => {

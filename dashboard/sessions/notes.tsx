@@ -1,5 +1,7 @@
 /** Above a session's conversation: what is wrong, what waits for a person, what is not saved. */
 import type { ReactNode } from "react";
+import { isOfEnded } from "../../src/domain/save/shown.ts";
+import type { FailureCode } from "../../src/domain/session/failure.ts";
 import { awaitedView } from "../environments/build.js";
 import { sentence } from "../elements/format.js";
 import { suspendedView } from "../account/own-credentials.js";
@@ -18,10 +20,25 @@ interface Heard {
   readonly reading: Following["reading"];
 }
 
+/** What happened, in people's words. The message has the details. */
+const FAILURES: Readonly<Record<FailureCode, string>> = {
+  branch_failed: "The session's branch could not be made.",
+  environment_failed: "The environment could not be built.",
+  sandbox_create_failed: "The sandbox could not be made.",
+  no_capacity: "There was no room for the sandbox.",
+  boot_timeout: "The sandbox was not ready in time.",
+  clone_failed: "The repository could not be cloned.",
+  runtime_failed: "The agent's program could not run.",
+  sandbox_lost: "The sandbox ended unexpectedly.",
+  memory_exceeded: "The sandbox used more memory than it may.",
+  disk_exceeded: "The sandbox used more disk space than it may.",
+  internal_error: "The service itself failed.",
+};
+
 const Failure = ({ session: { failure, project_id: project } }: { readonly session: Session }) =>
   failure !== null && (
     <Callout tone="bad">
-      <strong>{failure.code}</strong>
+      <strong>{FAILURES[failure.code as FailureCode] ?? "The session failed."}</strong>
       <p className="text">
         <Prose text={failure.message} />
       </p>
@@ -49,12 +66,15 @@ const SavedNote = ({ session }: { readonly session: Session }) => {
   const { saved, project_id: project, id } = session;
   const isWhole = !isUnsafe(session);
   if (saved === null || (isWhole && !canRestore(session))) return null;
+  // The failure says what is lost.
+  if (session.failure !== null && isOfEnded(saved.error) && !canRestore(session)) return null;
   return (
     <Callout tone={isWhole ? undefined : "warn"}>
       <p>
         <strong>{savedHeadline(session, saved)}</strong>
       </p>
-      {!isWhole && saved.error !== null && (
+      {/* The heading says as much of an end without a save. */}
+      {!isWhole && saved.error !== null && !isOfEnded(saved.error) && (
         <p className="text">
           <Prose text={sentence(saved.error)} />
         </p>

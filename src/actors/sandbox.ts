@@ -6,8 +6,9 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { failure, type Failure } from "../domain/session/failure.ts";
 import { notSaved, savedWords, unfinished, type Saved } from "../domain/save/saved.ts";
+import { SKIPPED } from "../domain/save/shown.ts";
 import { stillUnsaved } from "../domain/save/order.ts";
-import { LOST_WORK, sandbox, SKIPPED, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
+import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { storableText } from "../domain/text.ts";
@@ -29,6 +30,7 @@ import { bootFailed, sandboxBooter } from "./sandboxes/boot.ts";
 import type { SpecOptions } from "./sandboxes/spec.ts";
 import { startAwaited } from "./sandboxes/outdated-daemon.ts";
 import type { RequestOptions } from "./conversations/runtime-reports.ts";
+import { noteLost } from "./sandboxes/lost.ts";
 import { sandboxWatcher } from "./sandboxes/watch.ts";
 import { givenUp } from "./supervisor.ts";
 import { backoff } from "../ground/backoff.ts";
@@ -140,10 +142,9 @@ const reportHandlers = Effect.fnUntraced(function* (
 ) {
   const actors = yield* Actors;
   const { close, gone } = yield* conversationOf(id, record);
+  const lost = yield* noteLost;
   const services = yield* Effect.context<Effect.Services<ReturnType<typeof startAwaited>>>();
-  const restartAwaited = Effect.flatMap(record, ({ sessionId }) =>
-    Effect.provideContext(startAwaited(sessionId), services),
-  );
+  const restart = ({ sessionId }: Sandbox) => Effect.provideContext(startAwaited(sessionId), services);
   const sessions = yield* Sessions;
   const report = (
     event: (sandboxId: string, session: Session | null) => Parameters<typeof actors.session>[1],
@@ -161,8 +162,8 @@ const reportHandlers = Effect.fnUntraced(function* (
     },
     reportLost: {
       perform: (command) =>
-        close("lost").pipe(
-          Effect.andThen(Effect.flatMap(record, noteLost(sessions, id))),
+        lost(record, id).pipe(
+          Effect.andThen(close("lost")),
           Effect.andThen(
             report((sandboxId, session) => ({
               type: "sandbox.lost",
@@ -184,7 +185,7 @@ const reportHandlers = Effect.fnUntraced(function* (
             })),
           ),
           Effect.andThen(gone),
-          Effect.andThen(told(restartAwaited)),
+          Effect.andThen(told(Effect.flatMap(record, restart))),
         ),
     },
     reportKept: {
@@ -205,14 +206,6 @@ const reportHandlers = Effect.fnUntraced(function* (
   } satisfies Reports;
 });
 
-/** The session says that changes after a lost sandbox's last save are lost. */
-const noteLost = (sessions: Sessions["Service"], sandboxId: string) =>
-  Effect.fnUntraced(function* ({ sessionId }: Pick<Sandbox, "sessionId">) {
-    const saved = (yield* sessions.get(sessionId))?.saved ?? null;
-    if (saved === null) return;
-    yield* sessions.noteSaved(sessionId, { sandboxId, saved: unfinished(saved, LOST_WORK) });
-  });
-
 /** What the session says of its saved work at the end of a save. A save that was not made leaves what the last one has. */
 const saidOf = (
   session: Session | null,
@@ -224,9 +217,9 @@ const saidOf = (
   return reason === null ? saved : unfinished(session?.saved ?? null, reason);
 };
 
-/** The failure of a lost sandbox, with the stored part of its work. */
+/** The failure of a lost sandbox: first what people lose with it, then what ended it. */
 const withSave = ({ code, message }: Failure, session: Session | null): Failure =>
-  failure(code, `${message}. ${savedWords(session?.saved ?? null)}`);
+  failure(code, `${savedWords(session?.saved ?? null)} Reason: ${message}.`);
 
 /** What the end of a sandbox means for its session's conversation. */
 const conversationOf = Effect.fnUntraced(function* (

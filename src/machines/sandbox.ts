@@ -15,6 +15,7 @@ import { assign, setup } from "xstate";
 import type { Failure } from "../domain/session/failure.ts";
 import { isMoreUrgent, isRequired, type SaveOrder } from "../domain/save/order.ts";
 import { isSafe, type Saved } from "../domain/save/saved.ts";
+import { SKIPPED } from "../domain/save/shown.ts";
 import type { SandboxStatus } from "../domain/session/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 import type { Words } from "./word-types.ts";
@@ -71,10 +72,6 @@ const ended = (error: string | null) => ({
   }),
 });
 const LOST = "the sandbox was lost before its work was saved";
-/** What a session says of the work of a sandbox that ended by itself. */
-export const LOST_WORK = "The sandbox ended by itself. Changes since the last save are lost.";
-/** An end without a save leaves what the last one has. */
-export const SKIPPED = "The stop made no save. Changes since the last save are lost.";
 
 const orderOf = (event: SandboxEvent): SaveOrder =>
   event.type === "stop.requested" || event.type === "archive.requested" ? (event.save ?? "try") : "try";

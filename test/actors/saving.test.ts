@@ -5,7 +5,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { LONG_SAVE_MS } from "../../src/domain/save/order.ts";
 import { NOTHING_TO_SAVE, notSaved, unfinished, type Saved } from "../../src/domain/save/saved.ts";
-import { LOST_WORK, SKIPPED } from "../../src/machines/sandbox.ts";
+import { LOST_WORK, SKIPPED } from "../../src/domain/save/shown.ts";
 import {
   answered,
   openActorsWorld,
@@ -137,7 +137,7 @@ describe("a running session that is stopped", () => {
       yield* untilAsked(1);
       yield* sandboxes.end((yield* newestSandbox(id))?.id ?? "", { code: "exited", message: "it went down" });
       yield* untilSession(id, "failed");
-      const message = expect.stringMatching(/it went down.*No save of its work was made/);
+      const message = expect.stringMatching(/No save of its work was made.*it went down/);
       expect(yield* session(id)).toMatchObject({ failure: { code: "sandbox_lost", message }, saved: null });
     }),
   );

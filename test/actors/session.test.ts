@@ -192,7 +192,7 @@ describe("a session's actors", () => {
       yield* untilSession(id, "failed");
       expect((yield* session(id))?.failure).toMatchObject({
         code: "internal_error",
-        message: "the service failed: a defect in the watch. No save of its work was made.",
+        message: "No save of its work was made. Reason: the service failed: a defect in the watch.",
       });
       yield* until(Effect.map(running, (ids) => ids.length === 0));
     }),

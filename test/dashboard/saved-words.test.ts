@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { contents, listedPaths, savedSentence, stopOutcome } from "../../dashboard/saved/report.js";
 import { pathCount } from "../../dashboard/elements/format.js";
 import { isUnsafe, unsavedWords } from "../../dashboard/saved/words.js";
+import { LOST_WORK, SKIPPED } from "../../src/domain/save/shown.ts";
 import type { Saved, Session } from "../../dashboard/wire.d.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";
@@ -105,6 +106,9 @@ describe("a person is told", () => {
     [true, "running", saved({ state: "partial", pending: PENDING })],
     [true, "running", saved({ state: "partial", pending: early, error: "x" })],
     [true, "running", saved({ state: "failed" })],
+    [false, "running", saved({ state: "partial", pending: PENDING, error: LOST_WORK })],
+    [false, "running", saved({ state: "failed", error: SKIPPED })],
+    [true, "failed", saved({ state: "partial", error: LOST_WORK })],
     [false, "stopped", saved()],
     [true, "stopped", saved({ state: "partial", pending: early })],
   ])("%s: %s, %j", (isTold, status, work) => expect(isUnsafe({ status, saved: work })).toBe(isTold));

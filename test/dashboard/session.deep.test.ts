@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const all = world();
     const { page, visit } = await start({ ...all, sandbox: null, logs: [] });
     await visit(`${PROJECT}/sessions/${String(all.sessions[1]?.["id"])}`);
-    await page.getByText("clone_failed").first().waitFor();
+    await page.getByText("The repository could not be cloned.").waitFor();
     await page.getByText("No logs yet.").waitFor();
     const text = await page.locator("main").innerText();
     expect(text).toContain("couldn't find remote ref");

@@ -11,7 +11,7 @@ import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { CHECK, WORK } from "./work-of-each-kind.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
-import { LOST_WORK } from "../../src/machines/sandbox.ts";
+import { LOST_WORK } from "../../src/domain/save/shown.ts";
 import {
   Installation,
   type Json,

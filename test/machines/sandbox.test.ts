@@ -2,13 +2,13 @@ import * as Effect from "effect/Effect";
 import { expect, test } from "vitest";
 import { SANDBOX_STATUSES } from "../../src/domain/session/session.ts";
 import {
-  SKIPPED,
   sandbox,
   sandboxMachine,
   type SandboxCommand,
   type SandboxEvent,
   type SandboxSnapshot,
 } from "../../src/machines/sandbox.ts";
+import { SKIPPED } from "../../src/domain/save/shown.ts";
 import { isMoreUrgent, isRequired, type SaveOrder } from "../../src/domain/save/order.ts";
 import { NOTHING_TO_SAVE, notSaved } from "../../src/domain/save/saved.ts";
 import { memoryStore } from "../twins/store/layer.ts";

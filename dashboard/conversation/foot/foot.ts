@@ -115,10 +115,23 @@ export class Foot {
   };
 
   /** Makes the agent go on after a turn that failed. */
-  readonly tryAgain = (): void => {
-    this.outbox.send({ text: "Try again.", delivery: "queue" });
-    this.#listener.sent();
+  readonly tryAgain = (): void => this.#send("Try again.");
+
+  /** Sends the last message again, which the agent did not finish. Without its text, as if it has only files, the agent is asked to go on. */
+  readonly sendAgain = (): void => {
+    const { order } = this.#reading.conversation;
+    const last = order.findLast(({ kind, role }) => kind === "message" && role === "user");
+    const text = last === undefined ? "" : textOf(last).trim();
+    if (text === "") this.tryAgain();
+    else this.#send(text);
   };
+
+  /** A message that no composer wrote. It restarts a session that has ended, as one that the reader writes. */
+  #send(text: string): void {
+    const isEnded = !isLive(this.around.session.status);
+    this.outbox.send({ text, delivery: "queue", ...(isEnded && { restore: isRestoreWanted() }) });
+    this.#listener.sent();
+  }
 
   /** Answers the agent's question with the reader's words. The reader may be late. */
   async #answer(conversation: Conversation, text: string): Promise<boolean> {

@@ -13,30 +13,34 @@ export type Keeper = { readonly account: string } | "operator" | "project";
 /** What a person can do: go to an address, send a message, choose another model, or raise a limit. */
 export type Remedy =
   | { readonly label: string; readonly link: string }
-  | { readonly label: string; readonly does: "again" | "model" | "limit" };
+  | { readonly label: string; readonly does: "again" | "resend" | "model" | "limit" };
 
 export interface Cause {
   /** Who or what failed. */
   readonly actor: string;
   /** Where the key is, and who can replace it. Null: it is not about a key, or that is not known. */
   readonly place: string | null;
-  readonly remedy: Remedy | null;
+  /** The first one mends the cause. None: nothing is left to do here. */
+  readonly remedies: readonly Remedy[];
 }
 
 const AGAIN: Remedy = { label: "Try again", does: "again" };
 /** The managed gateway, as a provider of `provider/model`. */
 const GATEWAY = "managed";
 
-/** By the code of the error. Those of keys are in `REFUSED`. */
-const CAUSES: Readonly<Record<string, readonly [actor: string, remedy: Remedy | "new"]>> = {
+/** By the code of the error. Those that depend on the reader are below. */
+const CAUSES: Readonly<Record<string, readonly [actor: string, remedies: readonly Remedy[]]>> = {
   unknown_model: [
     "The model's provider does not have the model",
-    { label: "Choose another model", does: "model" },
+    [{ label: "Choose another model", does: "model" }, AGAIN],
   ],
-  spend_limit: ["A limit of spend is reached", { label: "Raise the limit", does: "limit" }],
-  model_unavailable: ["The model's provider did not respond", AGAIN],
-  model_refused: ["The model's provider refused the request", AGAIN],
-  context_exceeded: ["The conversation is too long for the model", "new"],
+  model_unavailable: ["The model's provider did not respond", [AGAIN]],
+  model_refused: ["The model's provider refused the request", [AGAIN]],
+  sandbox_lost: [
+    "The sandbox ended in the middle of the agent's turn",
+    [{ label: "Send the message again", does: "resend" }],
+  ],
+  spend_limit: ["A limit of spend is reached", [{ label: "Raise the limit", does: "limit" }, AGAIN]],
 };
 
 /** What happened to a key, after the name of its provider. */
@@ -63,44 +67,53 @@ export const keeperOf = (models: readonly (string | null | undefined)[], { runti
   return isAccounts && provider !== "" ? { account: provider } : "project";
 };
 
+/** A key that the reader may replace, or may not. */
+const keyAt = (
+  place: string,
+  { isOwn, owner, link }: Readonly<Record<"owner" | "link", string>> & { isOwn: boolean },
+) => ({
+  place: isOwn ? place : `${place} ${owner} can replace it.`,
+  // Once the key is replaced, the turn is still to be done.
+  remedies: isOwn ? [{ label: "Replace the key", link }, AGAIN] : [AGAIN],
+});
+
 const keyCause = (what: string, keeper: Keeper | null, project: string): Cause => {
-  const label = "Replace the key";
-  if (keeper === null) return { actor: `The model's provider ${what}`, place: null, remedy: null };
+  if (keeper === null) return { actor: `The model's provider ${what}`, place: null, remedies: [AGAIN] };
   if (keeper === "operator")
     return {
       actor: `The service's own gateway to models ${what}`,
-      place: "Its key is the operator's. Only the operator of this service can replace it.",
-      remedy: { label: "Choose another model", does: "model" },
+      place: "Only the operator of this service can replace it.",
+      remedies: [{ label: "Choose another model", does: "model" }, AGAIN],
     };
   if (keeper === "project")
     return {
       actor: `The model's provider ${what}`,
-      place:
-        lackedRole("set-secret") === null
-          ? "The key is a secret of this project."
-          : "The key is a secret of this project. An owner of the project can replace it.",
-      remedy: lackedRole("set-secret") === null ? { label, link: projectLink(project, "/secrets") } : null,
+      ...keyAt("The key is a secret of this project.", {
+        isOwn: lackedRole("set-secret") === null,
+        owner: "An owner of the project",
+        link: projectLink(project, "/secrets"),
+      }),
     };
-  // An owner of the account has no role that the page needs to know.
-  const governs = knownRole() === null;
   return {
     actor: `${keeper.account} ${what}`,
-    place: `${keeper.account} is a provider of the account, which has the key.${
-      governs ? "" : " An owner of the account can replace it."
-    }`,
-    remedy: governs ? { label, link: "#/models" } : null,
+    ...keyAt(`${keeper.account} is a provider of the account, which has the key.`, {
+      // An owner of the account has no role that the page needs to know.
+      isOwn: knownRole() === null,
+      owner: "An owner of the account",
+      link: "#/models",
+    }),
   };
 };
 
 const noModel = (project: string): Cause => {
   const actor = "The project has no model";
-  if (knownRole() === null)
-    return { actor, place: null, remedy: { label: "Add a provider of models", link: "#/models" } };
-  const remedy =
-    lackedRole("add-secret") === null
-      ? { label: "Add a key to the project", link: projectLink(project, "/secrets") }
-      : null;
-  return { actor, place: null, remedy };
+  const place =
+    knownRole() === null
+      ? { label: "Add a provider of models", link: "#/models" }
+      : lackedRole("add-secret") === null
+        ? { label: "Add a key to the project", link: projectLink(project, "/secrets") }
+        : null;
+  return { actor, place: null, remedies: place === null ? [AGAIN] : [place, AGAIN] };
 };
 
 /**
@@ -116,16 +129,15 @@ export const causeOf = (
   if (code === "no_model") return noModel(project);
   const refused = isAboutKey(code) ? REFUSED[code] : undefined;
   if (refused !== undefined) return keyCause(refused, keeper, project);
-  const [actor, remedy] = CAUSES[code] ?? [
+  if (code === "context_exceeded")
+    return {
+      actor: "The conversation is too long for the model",
+      place: null,
+      remedies: [{ label: "New session from this branch", link: projectLink(project, "/new") }],
+    };
+  const [actor, remedies] = CAUSES[code] ?? [
     state === "failed" ? "The agent's turn failed" : `The agent's turn was ${state}`,
-    AGAIN,
+    [AGAIN],
   ];
-  return {
-    actor,
-    place: null,
-    remedy:
-      remedy === "new"
-        ? { label: "New session from this branch", link: projectLink(project, "/new") }
-        : remedy,
-  };
+  return { actor, place: null, remedies };
 };

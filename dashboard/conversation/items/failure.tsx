@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { queries } from "../../api/queries.ts";
 import { optionsQuery } from "../../home/options.ts";
+import { lackedRole } from "../../frame/roles.js";
 import { isLive } from "../../projects/project.js";
 import { setFilter } from "../../ui/address.ts";
 import { Callout, Prose } from "../../ui/parts.tsx";
@@ -12,11 +13,11 @@ import { causeOf, isAboutKey, keeperOf } from "./causes.ts";
 
 type LastTurn = NonNullable<Around["session"]["last_turn"]>;
 
-export interface Remedies {
-  /** Sends a message that makes the agent go on. */
-  readonly again: () => void;
-  readonly chooseModel: () => void;
-}
+/** What the buttons do. `again` sends a message that makes the agent go on, `resend` the message that it did not finish. */
+export type Does = Readonly<Record<"again" | "resend" | "model", () => void>>;
+
+/** These only show something. The others send a message. */
+const SHOWS: ReadonlySet<string> = new Set(["model", "limit"]);
 
 /** The details of the session have its limit. */
 const showLimit = (): void => setFilter("tab", "details");
@@ -46,9 +47,12 @@ interface Failed {
   readonly model: string | null;
 }
 
-export const FailedTurn = ({ again, chooseModel, ...failed }: Remedies & Failed) => {
+export const FailedTurn = ({ does, ...failed }: { readonly does: Does } & Failed) => {
   const { last, session } = failed;
-  const { actor, place, remedy } = causeOf(last, { project: session.project_id, keeper: useKeeper(failed) });
+  const { actor, place, remedies } = causeOf(last, {
+    project: session.project_id,
+    keeper: useKeeper(failed),
+  });
   return (
     <Callout tone={last.state === "failed" ? "bad" : "warn"}>
       <strong>{actor}.</strong>
@@ -56,19 +60,21 @@ export const FailedTurn = ({ again, chooseModel, ...failed }: Remedies & Failed)
         <Prose text={last.error?.message ?? ""} />
       </p>
       {place !== null && <p>{place}</p>}
-      {remedy !== null && (
-        <p className="actions">
-          {"link" in remedy ? (
-            <a className="button" href={remedy.link}>
+      <p className="actions">
+        {remedies.map((remedy) =>
+          "link" in remedy ? (
+            <a key={remedy.label} className="button" href={remedy.link}>
               {remedy.label}
             </a>
           ) : (
-            <button type="button" onClick={{ again, model: chooseModel, limit: showLimit }[remedy.does]}>
-              {remedy.label}
-            </button>
-          )}
-        </p>
-      )}
+            (SHOWS.has(remedy.does) || lackedRole("send-message") === null) && (
+              <button key={remedy.label} type="button" onClick={{ ...does, limit: showLimit }[remedy.does]}>
+                {remedy.label}
+              </button>
+            )
+          ),
+        )}
+      </p>
     </Callout>
   );
 };

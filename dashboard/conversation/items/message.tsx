@@ -105,7 +105,7 @@ export const Remarks = ({ item: { error, pruned, truncated, tool }, said }: Rema
     {truncated && tool === null && <p className="quiet">This is only the beginning of the text.</p>}
     {error !== null && tool === null && error.code !== said && (
       <p className="refusal text" dir="auto">
-        <Prose text={`${error.code}: ${error.message}`} />
+        <Prose text={error.message} />
       </p>
     )}
     {pruned && <p className="quiet">Parts of this item were removed to make room.</p>}

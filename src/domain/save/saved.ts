@@ -180,12 +180,16 @@ export const savedWords = (saved: Saved | null): string => {
   if (saved.at === null)
     return saved.wip === null ? "It had nothing saved." : "Its last save is from its last stop.";
   const { at, files, commits, pending } = saved;
-  if (saved.state === "complete" && files + commits === 0)
-    return `At ${at}, its work was pushed. Later changes are lost.`;
-  const has = `${counted(files, "file", "files")} and unpushed commits of ${counted(commits, "ref", "refs")}`;
   const lacks = countLeft(pending);
-  const rest = lacks === 0 ? "" : `, and lacks ${counted(lacks, "path", "paths")}`;
-  return `Its last save is of ${at}: it has ${has}${rest}. Later changes are lost.`;
+  if (saved.state !== "failed" && files + commits + lacks === 0)
+    return `All of its work was pushed at ${at}. Later changes are lost.`;
+  const has = [
+    ...(files === 0 ? [] : [counted(files, "changed file", "changed files")]),
+    ...(commits === 0 ? [] : [`unpushed commits of ${counted(commits, "branch", "branches")}`]),
+  ].join(" and ");
+  const kept = has === "" ? "Nothing unpushed is saved" : `Kept from its last save at ${at}: ${has}`;
+  const rest = lacks === 0 ? "" : ` ${counted(lacks, "path was", "paths were")} not saved.`;
+  return `${kept}.${rest} Later changes are lost.`;
 };
 
 /** How many names a sentence has. */

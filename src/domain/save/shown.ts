@@ -15,6 +15,18 @@ interface Session {
   readonly running_at: string | null;
 }
 
+/** What a session says of the work of a sandbox that ended by itself. */
+export const LOST_WORK = "The sandbox ended by itself. Changes since the last save are lost.";
+/** An end without a save leaves what the last one has. */
+export const SKIPPED = "The stop made no save. Changes since the last save are lost.";
+
+/**
+ * Whether a shortage is of a sandbox that has ended, so that a session that lives again lacks nothing that it still had.
+ *
+ * @param error of the saved work
+ */
+export const isOfEnded = (error: string | null): boolean => error === LOST_WORK || error === SKIPPED;
+
 /** Whether the last save has any work. The commit may be that of an earlier save. */
 export const hasContents = ({ wip, files, commits, earlier = [] }: Omit<Saved, "at">): boolean =>
   files + commits > 0 || (wip !== null && earlier.length === 0);

@@ -9,7 +9,8 @@ type Options = Parameters<typeof keeperOf>[1];
 const options = { runtimes: [{ provider_models: ["acme/large-2"] }] } as unknown as Options;
 const failed = (code: string) =>
   ({ state: "failed", error: { code, message: "No." }, at: "2026-11-20T06:52:05.618Z" }) as const;
-const remedyOf = (code: string) => causeOf(failed(code), { project: "p", keeper: null }).remedy;
+const AGAIN = { label: "Try again", does: "again" };
+const remediesOf = (code: string) => causeOf(failed(code), { project: "p", keeper: null }).remedies;
 const ownerOf = (account: boolean) =>
   ({ user: { id: "ada", role: account ? "owner" : "member" }, terminals: "off" }) as Me;
 
@@ -44,39 +45,46 @@ it.each(["model_unauthorized", "model_quota"])(
     expect(at({ account: "acme" })).toMatchObject({
       actor: expect.stringMatching(/^acme /),
       place: "acme is a provider of the account, which has the key.",
-      remedy: { label: "Replace the key", link: "#/models" },
+      remedies: [{ label: "Replace the key", link: "#/models" }, AGAIN],
     });
-    expect(at("project").remedy).toEqual({ label: "Replace the key", link: "#/projects/p/secrets" });
+    expect(at("project").remedies).toEqual([
+      { label: "Replace the key", link: "#/projects/p/secrets" },
+      AGAIN,
+    ]);
     expect(at("operator")).toMatchObject({
       place: expect.stringContaining("Only the operator of this service"),
-      remedy: { does: "model" },
+      remedies: [{ does: "model" }, AGAIN],
     });
-    expect(at(null)).toMatchObject({ place: null, remedy: null });
+    expect(at(null)).toMatchObject({ place: null, remedies: [AGAIN] });
     await readAs(`p-${code}`, "member");
     expect(at({ account: "acme" })).toMatchObject({
       place: expect.stringContaining("An owner of the account can replace it."),
-      remedy: null,
+      remedies: [AGAIN],
     });
     expect(at("project")).toMatchObject({
       place: expect.stringContaining("An owner of the project can replace it."),
-      remedy: null,
+      remedies: [AGAIN],
     });
   },
 );
 
 it("leads who has no model to where she can add one", async () => {
   await learnRole(undefined, ownerOf(true));
-  expect(remedyOf("no_model")).toMatchObject({ link: "#/models" });
+  expect(remediesOf("no_model")).toMatchObject([{ link: "#/models" }, AGAIN]);
   await readAs("owned", "owner");
-  expect(remedyOf("no_model")).toMatchObject({ link: "#/projects/p/secrets" });
+  expect(remediesOf("no_model")).toMatchObject([{ link: "#/projects/p/secrets" }, AGAIN]);
   await readAs("read", "viewer");
-  expect(remedyOf("no_model")).toBeNull();
+  expect(remediesOf("no_model")).toEqual([AGAIN]);
 });
 
 it("offers to try again what it does not know", () => {
   expect(causeOf(failed("new_code"), { project: "p", keeper: null })).toEqual({
     actor: "The agent's turn failed",
     place: null,
-    remedy: { label: "Try again", does: "again" },
+    remedies: [AGAIN],
   });
+});
+
+it("offers to send again what a lost sandbox did not finish", () => {
+  expect(remediesOf("sandbox_lost")).toEqual([{ label: "Send the message again", does: "resend" }]);
 });

@@ -19,6 +19,7 @@ import {
   type EarlierSave,
   type Restored,
 } from "../../../src/domain/save/saved.ts";
+import { LOST_WORK } from "../../../src/domain/save/shown.ts";
 
 const WORK: Saved = { ...NOTHING_TO_SAVE, at: "2026-11-20T12:00:00.000Z", wip: "a", files: 2, commits: 1 };
 const left = (path: string, reason: string) => ({ path, reason });
@@ -82,9 +83,15 @@ test("a lost sandbox says what its last save has, and when it was made", () => {
   expect(savedWords(null)).toBe("No save of its work was made.");
   expect(savedWords(NOTHING_TO_SAVE)).toBe("It had nothing saved.");
   expect(savedWords({ ...NOTHING_TO_SAVE, wip: "a" })).toContain("its last stop");
+  const nothing = { ...NOTHING_TO_SAVE, at: WORK.at };
+  // The loss itself is noted before the sentence is made.
+  expect(savedWords({ ...nothing, state: "partial", error: LOST_WORK })).toContain(
+    "All of its work was pushed",
+  );
+  expect(savedWords({ ...nothing, state: "failed" })).toContain("Nothing unpushed is saved");
   const words = savedWords({ ...WORK, pending: [{ path: "b", reason: "no room" }] });
   expect(words).toContain("2026-11-20T12:00:00.000Z");
-  expect(words).toContain("2 files and unpushed commits of 1 ref, and lacks 1 path");
+  expect(words).toContain("2 changed files and unpushed commits of 1 branch. 1 path was not saved.");
 });
 
 test("a note says what came back, under which names, and what did not and why", () => {
