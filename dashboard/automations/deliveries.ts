@@ -1,5 +1,6 @@
 /** Deliveries to a webhook trigger that a person sends: the smallest one that passes its filter, as lines to paste. */
 import type { Answer } from "../../src/cli/contract.ts";
+import { tokensOf } from "../../src/domain/trigger/placeholders.ts";
 
 export type Trigger = Answer<"GET /v1/projects/:pid/triggers">["triggers"][number];
 type Filter = NonNullable<Trigger["filter"]>;
@@ -9,6 +10,8 @@ export interface Receiver {
   readonly slug: string;
   readonly secret: string;
   readonly url: string;
+  /** The template. A sample delivery has what it reads. */
+  readonly prompt: string;
   readonly filter: Pick<Filter, "events" | "branches" | "if"> | null;
 }
 
@@ -17,8 +20,10 @@ export const receiverOf = ({
   slug,
   secret_env: secret = "",
   webhook_url: url,
+  prompt,
   filter,
-}: Trigger): Receiver | null => (url === undefined ? null : { slug, secret, url, filter: filter ?? null });
+}: Trigger): Receiver | null =>
+  url === undefined ? null : { slug, secret, url, prompt, filter: filter ?? null };
 
 /** As one word of a shell. */
 const word = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
@@ -52,15 +57,50 @@ const put = (body: Body, [first = "", ...rest]: readonly string[], value: unknow
   put(inner, rest, value);
 };
 
-/** Conditions on list elements and on headers are left out. */
-export const sampleDelivery = ({ filter }: Pick<Receiver, "filter">) => {
+/** Values by the last part of a path, as GitHub has them. */
+const SAMPLES: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ["number", 1],
+  ["id", 1],
+  ["login", "octocat"],
+  ["html_url", "https://example.org/sample"],
+  ["url", "https://example.org/sample"],
+  ["ref", "main"],
+  ["head_branch", "main"],
+  ["draft", false],
+]);
+/** The name of a commit, in any field that ends so. */
+const SHA = /(?:^|_)sha$|^(?:after|before)$/;
+
+const sampleValue = (name: string): unknown =>
+  SHA.test(name)
+    ? "0123456789abcdef0123456789abcdef01234567"
+    : (SAMPLES.get(name) ?? `A sample ${name.replaceAll("_", " ")}`);
+
+const putSamples = (body: Body, prompt: string): void => {
+  const paths = tokensOf(prompt)
+    .map((token) => token.split("."))
+    .filter(([root, ...rest]) => root === "body" && rest.length > 0 && rest.every((part) => part !== ""))
+    // A whole object has a value once its parts have one.
+    .toSorted((one, other) => other.length - one.length);
+  for (const [, ...path] of paths) if (!isThere(body, path)) put(body, path, sampleValue(path.at(-1) ?? ""));
+};
+
+const isThere = (body: Body, path: readonly string[]): boolean => {
+  let value: unknown = body;
+  for (const part of path) value = isBody(value) ? value[part] : undefined;
+  return value !== undefined;
+};
+
+/** The fields that the trigger's prompt reads, with values that pass its filter. Conditions on list elements and on headers are left out. */
+export const sampleDelivery = ({ filter, prompt }: Pick<Receiver, "filter" | "prompt">) => {
   const [asked = "push"] = filter?.events ?? [];
   const body = emptyBody();
+  putSamples(body, prompt);
   const branch = branchOf(filter?.branches?.[0] ?? "main");
   const action = asked.slice(eventName(asked).length + 1);
   if (action !== "") body["action"] = action;
   if (eventName(asked) === "pull_request") put(body, ["pull_request", "base", "ref"], branch);
-  else body["ref"] = `refs/heads/${branch}`;
+  else if (eventName(asked) === "push" || filter?.branches != null) body["ref"] = `refs/heads/${branch}`;
   for (const [path, value] of Object.entries(filter?.if ?? {})) {
     const [root, ...rest] = path.split(".");
     if (root === "body" && rest.length > 0) put(body, rest, value);

@@ -33,6 +33,8 @@ export interface Previewed {
   readonly kinds: readonly Kind[];
   /** Instants at which a cron trigger is due. */
   readonly upcoming: readonly string[];
+  /** What the prompt reads of the message of a run by hand. */
+  readonly uses: readonly ("text" | "source")[];
   readonly request: Imagined;
 }
 
@@ -249,28 +251,33 @@ const CronFields = ({ previewed: { upcoming }, typed, write }: Fields) => (
   </Field>
 );
 
-const ManualFields = ({ typed, write }: Fields) => (
+const ManualFields = ({ previewed: { uses }, typed, write }: Fields) => (
   <>
-    <Field label="Message (message.text)">
-      {(id) => (
-        <textarea
-          id={id}
-          rows={3}
-          value={typed.text}
-          onChange={({ target }) => write({ text: target.value })}
-        />
-      )}
-    </Field>
-    <Field label="Source (message.source)">
-      {(id) => (
-        <input
-          id={id}
-          type="text"
-          value={typed.source}
-          onChange={({ target }) => write({ source: target.value })}
-        />
-      )}
-    </Field>
+    {uses.includes("text") && (
+      <Field label="Message (message.text)">
+        {(id) => (
+          <textarea
+            id={id}
+            rows={3}
+            value={typed.text}
+            onChange={({ target }) => write({ text: target.value })}
+          />
+        )}
+      </Field>
+    )}
+    {uses.includes("source") && (
+      <Field label="Source (message.source)">
+        {(id) => (
+          <input
+            id={id}
+            type="text"
+            value={typed.source}
+            onChange={({ target }) => write({ source: target.value })}
+          />
+        )}
+      </Field>
+    )}
+    {uses.length === 0 && <p className="quiet">The prompt reads nothing of a run by hand.</p>}
   </>
 );
 

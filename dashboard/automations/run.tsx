@@ -43,8 +43,9 @@ const previewRun = async (pid: string, { trigger_slug: slug, request: stored }: 
     pid,
     slug,
     title: slug,
-    kinds: ["webhook", "manual"],
+    kinds: ["webhook"],
     upcoming: [],
+    uses: [],
     request: imaginedRequest(stored),
   });
 };

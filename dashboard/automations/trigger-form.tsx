@@ -287,11 +287,19 @@ const DraftSenders = ({
   ...known
 }: Known & { readonly wish: Wish; readonly draft: Draft | null }) => {
   if (draft?.webhook_url === undefined || draft.webhook_url === null) return null;
-  const { slug = "", secret_env = "", events = null, branches = null, if: conditions = null } = wish;
+  const {
+    slug = "",
+    secret_env = "",
+    prompt = "",
+    events = null,
+    branches = null,
+    if: conditions = null,
+  } = wish;
   const receiver = {
     slug,
     secret: secret_env,
     url: draft.webhook_url,
+    prompt,
     filter: { events, branches, if: conditions },
   };
   return <Senders receiver={receiver} {...known} />;

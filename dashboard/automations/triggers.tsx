@@ -1,6 +1,7 @@
 /** A project's triggers: when each runs next, what became of its last run, and the entries of the manifest with a mistake. */
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
+import { usesVariable } from "../../src/domain/trigger/placeholders.ts";
 import { request } from "../api/client.ts";
 import { ApiError } from "../api/api.js";
 import { counted, now, ZONE } from "../elements/format.js";
@@ -11,7 +12,7 @@ import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, Codes, CopyLine, Empty, Facts, Prose, Tag, Time } from "../ui/parts.tsx";
 import { actOn } from "./changes.ts";
-import { eventsOf, receiverOf, type Trigger } from "./deliveries.ts";
+import { eventsOf, receiverOf, sampleDelivery, type Trigger } from "./deliveries.ts";
 import { Instants } from "./instants.tsx";
 import { openPreview } from "./preview.tsx";
 import { scheduleWords, scheduleWordsFor } from "./schedule.ts";
@@ -242,23 +243,36 @@ const Secret = ({ project, secrets, name }: Known & { readonly name: string }) =
   </span>
 );
 
+/** What a person can give to a run by hand, of `message`. A prompt that does not read it gets none. */
+const HAND_FIELDS = ["text", "source"] as const;
+
 const Actions = ({ project, trigger }: About) => {
-  const { slug, name, type, enabled, upcoming } = trigger;
+  const { slug, name, type, enabled, upcoming, prompt } = trigger;
   const target = { pid: project.id, slug, name };
-  const [event] = eventsOf({ filter: trigger.filter ?? null });
+  const filter = trigger.filter ?? null;
+  const [event] = eventsOf({ filter });
+  const uses = HAND_FIELDS.filter((field) => usesVariable(prompt, `message.${field}`));
   const preview = async (): Promise<void> =>
     openPreview({
       ...target,
       title: name,
       kinds: [type, "manual"],
       upcoming,
-      request: { body: "{}", headers: event === undefined ? {} : { "x-github-event": event } },
+      uses,
+      request: {
+        body: JSON.stringify(sampleDelivery({ filter, prompt }).body, null, 2),
+        headers: event === undefined ? {} : { "x-github-event": event },
+      },
     });
   const change = enabled ? "pause" : "resume";
   return (
     <p className="actions">
       {!isArchived(project) && (
-        <FrameAct name="fire" input={{ project: project.id, slug, title: name }} label={`Run now: ${name}`}>
+        <FrameAct
+          name="fire"
+          input={{ project: project.id, slug, title: name, uses: uses.join(" ") }}
+          label={`Run now: ${name}`}
+        >
           Run now
         </FrameAct>
       )}

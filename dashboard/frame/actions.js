@@ -32,21 +32,28 @@ import { WORKBENCH_ACTIONS } from "../projects/workbench-actions.js";
 /** A line that may be empty. */
 const OPTIONAL = { value: "", lines: 1, required: false };
 
+/** What a person can give to a run by hand. */
+const HAND_FIELDS = {
+  text: {
+    ...OPTIONAL,
+    label: "Message",
+    hint: "Optional. The trigger's prompt has a place for it (message.text).",
+    lines: 3,
+  },
+  source: {
+    ...OPTIONAL,
+    label: "Source",
+    hint: "Optional. Where the message comes from, such as a link. The trigger's prompt has a place for it (message.source).",
+  },
+};
+
 /** Actions on triggers and their fires. @type {Record<string, Action>} */
 const FIRE_ACTIONS = {
-  fire: async ({ project = "", slug = "", title = "" }, page) => {
-    const typed = await askFor(
-      { title: `Run "${title}" now`, text: "This starts a session.", confirm: "Run now" },
-      {
-        text: {
-          ...OPTIONAL,
-          label: "Message",
-          hint: "Optional. The prompt can use it as message.text.",
-          lines: 3,
-        },
-        source: { ...OPTIONAL, label: "Source", hint: "Optional. The prompt can use it as message.source." },
-      },
-    );
+  /** `uses`: what the prompt reads of a run by hand. */
+  fire: async ({ project = "", slug = "", title = "", uses = "" }, page) => {
+    const question = { title: `Run "${title}" now`, text: "This starts a session.", confirm: "Run now" };
+    const fields = Object.fromEntries(Object.entries(HAND_FIELDS).filter(([name]) => uses.includes(name)));
+    const typed = await askFor(question, fields);
     if (typed === null) return;
     const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ""));
     const { session_id } = await post(

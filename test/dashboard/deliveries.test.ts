@@ -1,4 +1,5 @@
 /** What the page tells senders: read without a browser. The real service takes it in workbench.real.test.ts. */
+import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
 import {
   curlLines,
@@ -7,8 +8,12 @@ import {
   type Receiver,
   sampleDelivery,
 } from "../../dashboard/automations/deliveries.ts";
+import { tokensOf } from "../../src/domain/trigger/placeholders.ts";
+import { type JsonObject, renderPrompt } from "../../src/domain/trigger/prompt.ts";
+import { triggerTemplates } from "../../src/domain/trigger/templates.ts";
 
-const receiver = (filter?: Partial<Receiver["filter"]>): Receiver => ({
+const receiver = (filter?: Partial<Receiver["filter"]>, prompt = "Look."): Receiver => ({
+  prompt,
   slug: "on-push",
   secret: "HOOK_SECRET",
   url: "https://agents.example.org/v1/webhooks/projects/p/on-push",
@@ -39,6 +44,32 @@ describe("a sample delivery", () => {
       "push",
     ]);
   });
+
+  it("has what the prompt reads, and the filter's values where both name a field", () => {
+    const prompt =
+      "{{ body.issue }} {{ body.issue.number }} {{ body.issue.title }} {{ body.head_sha }} {{ body.action }} {{ fired_at }} {{ body }}";
+    expect(sampleDelivery(receiver({ events: ["issues.opened"] }, prompt))).toEqual({
+      event: "issues",
+      body: {
+        action: "opened",
+        issue: { number: 1, title: "A sample title" },
+        head_sha: "0123456789abcdef0123456789abcdef01234567",
+      },
+    });
+  });
+
+  it.each(triggerTemplates("main").filter(({ wish }) => wish.type === "webhook"))(
+    "fills every place of the template $title",
+    ({ wish }) => {
+      const { events = null, branches = null, if: conditions = null, prompt = "" } = wish;
+      const { body } = sampleDelivery(receiver({ events, branches, if: conditions }, prompt));
+      const missing = tokensOf(prompt).filter(
+        (token) => Result.getOrThrow(renderPrompt(`{{ ${token} }}`, { body: body as JsonObject })) === "",
+      );
+      expect(tokensOf(prompt).length).toBeGreaterThan(2);
+      expect(missing).toEqual([]);
+    },
+  );
 
   it("does not change what all objects have, whatever the filter names", () => {
     sampleDelivery(receiver({ if: { "body.__proto__.polluted": true, "body.a.__proto__.polluted": true } }));

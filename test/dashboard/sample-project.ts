@@ -25,7 +25,9 @@ const ago = (now: number, seconds: number) => new Date(now - seconds * 1000).toI
 const PROMPT = `Write a note about the push below to \`notes/{{ body.head_commit.id }}.md\`.
 
 Pushed by: {{ body.pusher.name }}
-Message: {{ body.head_commit.message }}`;
+Message: {{ body.head_commit.message }}
+
+{{ message.text }} {{ message.source }}`;
 
 export const DIFF = `diff --git a/notes/6113728.md b/notes/6113728.md
 new file mode 100644

@@ -2,8 +2,7 @@
  * Prompt templates (spec.md 6, api.md 4 "Rendering") and the variables that each kind of fire provides.
  *
  * Rules:
- *  T1 A placeholder is `{{ token }}`: two braces, blanks, one or more of `A–Z a–z 0–9 _ . -`, blanks, two braces.
- *     Anything else in braces stays as written (threats.md P04).
+ *  T1 Placeholders are those of placeholders.ts. Anything else in braces stays as written (threats.md P04).
  *  T2 A token is a path of own properties and array indexes. A path that leads nowhere renders as "" (P01, P02).
  *  T3 One pass: inserted text is never scanned again (P05, P06).
  *  T4 The work is linear in the template, and ends at the first byte over the limit (P07, P08).
@@ -12,6 +11,7 @@
 import { isUtf8 } from "node:buffer";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { nextPlaceholder } from "./placeholders.ts";
 
 /** A JSON value. Bodies come from `JSON.parse` and are never spread or assigned (threats.md W23). */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
@@ -40,18 +40,12 @@ export const renderPrompt = (
 ): Result.Result<string, PromptTooLarge> => {
   const output = new CappedText(PROMPT_LIMIT_BYTES);
   let copied = 0;
-  let open = template.indexOf("{{");
-  while (open !== -1 && output.fits) {
-    const placeholder = readPlaceholder(template, open);
-    if (placeholder === null) {
-      // Move on by one brace: in `{{{x}}}` the placeholder begins at the second.
-      open = template.indexOf("{{", open + 1);
-    } else {
-      output.append(template.slice(copied, open));
-      output.append(renderValue(valueAt(variables, placeholder.token)));
-      copied = placeholder.end;
-      open = template.indexOf("{{", copied);
-    }
+  let placeholder = nextPlaceholder(template, 0);
+  while (placeholder !== null && output.fits) {
+    output.append(template.slice(copied, placeholder.start));
+    output.append(renderValue(valueAt(variables, placeholder.token)));
+    copied = placeholder.end;
+    placeholder = nextPlaceholder(template, copied);
   }
   output.append(template.slice(copied));
   return output.fits
@@ -87,39 +81,6 @@ class CappedText {
     return this.written.replaceAll("\0", "").toWellFormed();
   }
 }
-
-const CLOSE_BRACE = 0x7d;
-
-const isBlank = (unit: number): boolean => unit === 0x20 || unit === 0x09 || unit === 0x0a || unit === 0x0d;
-
-const isTokenUnit = (unit: number): boolean =>
-  (unit >= 0x61 && unit <= 0x7a) || // a-z
-  (unit >= 0x41 && unit <= 0x5a) || // A-Z
-  (unit >= 0x30 && unit <= 0x39) || // 0-9
-  unit === 0x5f || // _
-  unit === 0x2e || // .
-  unit === 0x2d; // -
-
-/** The index of the first unit from `start` on that does not belong to the run. */
-const skip = (text: string, start: number, belongs: (unit: number) => boolean): number => {
-  let index = start;
-  while (index < text.length && belongs(text.charCodeAt(index))) index += 1;
-  return index;
-};
-
-/**
- * The placeholder whose two braces begin at `open`. Null if the text there is not a placeholder. Every unit that it
- * reads before it gives up is a blank or part of a token, so no other `{{` begins among them, and the whole scan stays
- * linear.
- */
-const readPlaceholder = (text: string, open: number): { token: string; end: number } | null => {
-  const start = skip(text, open + 2, isBlank);
-  const end = skip(text, start, isTokenUnit);
-  if (end === start) return null;
-  const close = skip(text, end, isBlank);
-  if (text.charCodeAt(close) !== CLOSE_BRACE || text.charCodeAt(close + 1) !== CLOSE_BRACE) return null;
-  return { token: text.slice(start, end), end: close + 2 };
-};
 
 const ARRAY_INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
 
