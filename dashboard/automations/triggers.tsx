@@ -132,7 +132,9 @@ const Runs = ({ project, trigger: { slug, name, last_fire: newest } }: About) =>
   const result = newest?.outcome?.state ?? newest?.status ?? "";
   return (
     <span className="parts">
-      {newest !== null && (
+      {newest === null ? (
+        <span className="quiet">never</span>
+      ) : (
         <span>
           <Badge status={result} word={resultWord(result)} />{" "}
           <a href={fireLink(project.id, newest.id)}>

@@ -132,9 +132,10 @@ const Approvals = ({ change }: { readonly change: Change }) => {
   const said = verdictWords(change);
   const waits = waitedFor(change);
   const wishes = change.verdicts.some(({ kind }) => kind === "changes_requested");
+  const approved = change.verdicts.some(({ counts }) => counts);
   return (
     <>
-      {said !== null && <Point tone={wishes ? "warn" : "good"}>{said}</Point>}
+      {said !== null && <Point tone={wishes ? "warn" : approved ? "good" : "quiet"}>{said}</Point>}
       {lacked !== null && <Point tone="bad">{lacked}</Point>}
       {waits !== null && <Point tone="quiet">{waits}</Point>}
       {lacked === null && said === null && waits === null && (

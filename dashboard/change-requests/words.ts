@@ -21,12 +21,15 @@ export const lackedApprovals = ({
   return `A merge needs ${counted(required - given, given === 0 ? "approval" : "more approval")} of the newest commit.`;
 };
 
-/** Who has decided what. Null: no person has. */
-export const verdictWords = ({ status, verdicts }: Pick<Change, "status" | "verdicts">): string | null => {
-  const said = verdicts.map(
-    ({ by, kind, counts }) =>
-      `${by.name} ${VERDICTS[kind]}${kind === "approval" && status === "open" && !counts ? ", which does not count" : ""}`,
-  );
+type Judged = Pick<Change, "status" | "verdicts" | "created_by">;
+
+/** Who has decided what, and why an approval does not count. Null: no person has. */
+export const verdictWords = ({ status, verdicts, created_by: opener }: Judged): string | null => {
+  const said = verdicts.map(({ by, kind, counts }) => {
+    if (kind !== "approval" || status !== "open" || counts) return `${by.name} ${VERDICTS[kind]}`;
+    const why = by.id === opener ? "who opens a request does not approve it" : "it is of an earlier commit";
+    return `${by.name} approved, which does not count: ${why}`;
+  });
   return said.length === 0 ? null : `${said.join("; ")}.`;
 };
 

@@ -42,7 +42,7 @@ export const useAsking = (session: Asked | null) => {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const asks = session === null ? [] : asksOf(session.id);
   const way: Way | null = session && {
-    label: "Ask the agent",
+    label: "Add for the agent",
     send: async (ask) => {
       addAsk(session.id, ask);
       redraw();

@@ -24,7 +24,7 @@ const ACTIONS = [
   { label: "Show the projects", kind: "Action", detail: "", go: "#/projects" },
   { label: "Show the queue", kind: "Action", detail: "", go: "#/queue" },
   { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
-  { label: "People", kind: "Action", detail: "", go: "#/people" },
+  { label: "People", kind: "Action", detail: "Invite somebody", go: "#/people" },
   { label: "Models", kind: "Action", detail: "", go: "#/models" },
   { label: "Browsers", kind: "Action", detail: "", go: "#/browsers" },
   { label: "Sign in a program", kind: "Action", detail: "", go: "#/device" },

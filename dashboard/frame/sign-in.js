@@ -60,7 +60,8 @@ export const signInView = (refusal) => [
     h(
       "p",
       { id: "token-help", class: "quiet" },
-      "The service prints an access token when it starts for the first time. You can also sign in with the one-time link.",
+      "Does a colleague run this service? Ask an owner of the account for an invitation: its link lets you in and gives you a token. " +
+        "Did you start it? It prints a token and a one-time link at its first start.",
     ),
     refusal !== null && h("p", { class: "refusal", role: "alert" }, refusal),
     h("button", { type: "submit", class: "primary" }, "Sign in"),

@@ -1,5 +1,5 @@
 /** Checks of a repository at another server: what has been tried, what it showed, and what to do about a failure. */
-import { post } from "../api/api.js";
+import { ApiError, post } from "../api/api.js";
 import { h } from "../elements/dom.js";
 import { button, projectLink, prose, refusedLink } from "../elements/parts.js";
 import { projectPath } from "./project.js";
@@ -81,6 +81,20 @@ const checking = (changed) => {
 };
 
 /**
+ * The refusal of a field in the form's words: the service names it as programs do.
+ *
+ * @param {HTMLFormElement} form
+ * @returns {(error: unknown) => never}
+ */
+const inWordsOf = (form) => (error) => {
+  const issue = error instanceof ApiError ? error.details?.issues?.[0] : undefined;
+  if (issue === undefined) throw error;
+  const field = form.elements.namedItem(issue.path.split(".").at(-1) ?? "");
+  const label = field instanceof HTMLInputElement ? field.labels?.[0]?.textContent : undefined;
+  throw new Error(label ? `${label}: ${issue.message}` : issue.message);
+};
+
+/**
  * Checks what a form names, whenever a field of it has changed.
  *
  * @param {(form: HTMLFormElement) => Record<string, unknown> | null} wishOf the request. Null: something is missing.
@@ -100,7 +114,8 @@ export const followRepositoryForm = (wishOf, changed) => {
     // Not at each key: half a token is a wrong token, and the server counts those.
     form.addEventListener("change", () => {
       const wish = wishOf(form);
-      if (wish !== null) state.ask(() => post("/v1/repository-checks", wish, CHECK_TIMEOUT_MS));
+      if (wish !== null)
+        state.ask(() => post("/v1/repository-checks", wish, CHECK_TIMEOUT_MS).catch(inWordsOf(form)));
     });
   };
   return state;

@@ -154,8 +154,12 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
         ],
         ["Agent", session.agent_name],
         ["Model", session.agent_model],
-        ["Cost", session.usage.input_tokens > 0 && usageWords(session.usage)],
-        ["Counted by the service", counted.length > 0 && counted.map(countedWords).join("; ")],
+        ["Used, as the agent says", session.usage.input_tokens > 0 && usageWords(session.usage)],
+        [
+          "Counted by the service",
+          counted.length > 0 &&
+            `${counted.map(countedWords).join("; ")}. These are all calls of models, also those for titles and those that the agent does not report.`,
+        ],
         ...originOf(session),
         [
           "Sandbox",

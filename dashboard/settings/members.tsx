@@ -5,7 +5,7 @@ import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { ask } from "../frame/dialog.js";
 import { notice } from "../frame/notices.js";
-import { lackedRole, ROLE_OPTIONS } from "../frame/roles.js";
+import { knownRole, lackedRole, ROLE_OPTIONS } from "../frame/roles.js";
 import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { Detail, Row, Tag } from "../ui/parts.tsx";
@@ -140,6 +140,18 @@ export const MembersPart = ({ project, found }: { readonly project: Project; rea
           </Row>
         ))}
       </ul>
+      {/* An owner of the account has no role that the page needs to know. */}
+      {knownRole() === null ? (
+        <p>
+          <a href="#/people">Invite somebody to the account</a>
+        </p>
+      ) : (
+        governs && (
+          <p className="quiet">
+            Somebody who is not listed needs an invitation from an owner of the account.
+          </p>
+        )
+      )}
       {governs && others.length > 0 && (
         <>
           <h3>Give a role</h3>

@@ -160,6 +160,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => page.title()).toContain("Triggers");
     expect(new URL(page.url()).hash).toBe(`${PROJECT}/triggers`);
     await page.keyboard.press("Control+k");
+    await field.fill("invite");
+    await page.getByRole("option", { name: /People/ }).waitFor();
     await field.fill("shortcuts");
     await page.getByRole("option", { name: /Keyboard shortcuts/ }).waitFor();
     await page.keyboard.press("Enter");

@@ -237,6 +237,20 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(asked()).toHaveLength(1);
   });
 
+  it("shows its answer once, though the runtime says it as a text, too", async () => {
+    const { card } = await openWith([
+      sampleItem("r", {
+        ...text("CHF"),
+        ...question([{ text: "Which currency?", options: [option("CHF"), option("EUR")] }], {
+          status: "completed",
+        }),
+        answer: { by: HUBOT, at: AT, answers: [["CHF"]] },
+      }),
+    ]);
+    await card.getByText("answered by Hubot").waitFor();
+    expect((await card.innerText()).split("CHF")).toHaveLength(2);
+  });
+
   it("keeps its form if the answer could not be sent, and says why", async () => {
     const { fake, card, press, asked } = await openWith([sampleItem("r", permission())]);
     fake.world.refused = { status: 503, code: "busy", error: "The service is busy." };

@@ -43,9 +43,9 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
     await inFile(page, "greet.sh").locator(".diff .removed").first().click();
     await page.getByLabel("Comment on greet.sh, line 2 before the change").waitFor();
-    await write(page, "Why <b>this</b>?\nAnd test it.", "Ask the agent");
+    await write(page, "Why <b>this</b>?\nAnd test it.", "Add for the agent");
     await page.getByRole("button", { name: "Ask the agent about this file: notes/6113728.md" }).click();
-    await write(page, "Name the file by its date.", "Ask the agent");
+    await write(page, "Name the file by its date.", "Add for the agent");
     await inFile(page, "greet.sh").locator(".thread.ask", { hasText: "Why <b>this</b>?" }).waitFor();
     await page.reload();
     await page.locator(".callout li", { hasText: "Name the file" }).waitFor();
@@ -167,7 +167,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await form(page).getByRole("button", { name: "Comment" }).click();
     await page.getByText("The agent cannot be reached.").waitFor();
     expect(await form(page).getByRole("textbox").inputValue()).toBe("Shorter, please.");
-    await form(page).getByRole("button", { name: "Ask the agent" }).click();
+    await form(page).getByRole("button", { name: "Add for the agent" }).click();
     await page.getByRole("button", { name: /^Restart and send 1 comment/ }).click();
     await page.getByText("The agent cannot be reached.").waitFor();
     expect(await page.locator(".callout li", { hasText: "Shorter" }).count()).toBe(1);
@@ -186,7 +186,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => page.evaluate("getSelection().toString()")).not.toBe("");
     expect(await form(page).count()).toBe(0);
     await page.getByRole("button", { name: "Ask the agent about this file: greet.sh" }).click();
-    await write(page, "Next time with a test.", "Ask the agent");
+    await write(page, "Next time with a test.", "Add for the agent");
     for (const change of fake.world.changes) Object.assign(change, { status: "merged" });
     fake.emit("change_request.merged");
     await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
@@ -201,8 +201,8 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start({ ...world(), work: sampleWork(0) });
     await visit(`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}?tab=changes`);
     await page.locator("#work .diff .added").last().click();
-    expect(await form(page).getByRole("button").allInnerTexts()).toEqual(["Ask the agent", "Cancel"]);
-    await write(page, "Shorter.", "Ask the agent");
+    expect(await form(page).getByRole("button").allInnerTexts()).toEqual(["Add for the agent", "Cancel"]);
+    await write(page, "Shorter.", "Add for the agent");
     await page.getByRole("button", { name: /^Send 1 comment/ }).click();
     await page.getByText("The agent has your comments.").waitFor();
     expect(fake.writes.at(-1)).toContain("Shorter.");

@@ -24,6 +24,15 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await about.getAttribute("href")).toBe("/docs/guide/use/repositories");
   });
 
+  it("lead who may to the invitations, and tell the others whom to ask", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const world = makeWorld(Date.now());
+    const { page, visit } = await start(world);
+    await visit(`${SETTINGS}?section=members`);
+    await page.getByRole("link", { name: "Invite somebody to the account" }).click();
+    await page.getByRole("heading", { name: "People", level: 1 }).waitFor();
+  });
+
   it("keep what is typed while the project changes elsewhere", async () => {
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
     const { page, visit, fake } = await start(makeWorld(Date.now()));

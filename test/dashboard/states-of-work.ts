@@ -395,7 +395,7 @@ export const STATES_OF_WORK: readonly State[] = [
       const file = page.locator(".file", { hasText: "greet.sh" });
       await file.locator(".diff .removed").click();
       await page.getByLabel(/^Comment on/).fill("Say it in French, too.");
-      await page.getByRole("button", { name: "Ask the agent", exact: true }).click();
+      await page.getByRole("button", { name: "Add for the agent", exact: true }).click();
       await page.getByText("Comments for the agent").waitFor();
       await file.locator(".diff .added").last().click();
       await page.getByLabel(/^Comment on/).fill("Why not “Hello”?");

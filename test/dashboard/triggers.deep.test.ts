@@ -137,6 +137,8 @@ describe.skipIf(!hasChromium)(title, () => {
       `${PROJECT}/fires/${QUEUED_ID}`,
     );
     expect(await card.locator(".badge").innerText()).toBe("queued");
+    const idle = page.locator(".card", { hasText: "Look back in the new year" });
+    await idle.getByText("never", { exact: true }).waitFor();
     await page.getByRole("link", { name: "All runs of Look back in the new year" }).click();
     await page.locator(".row", { hasText: "new-year" }).waitFor();
     expect(await page.locator(".row").count()).toBe(1);

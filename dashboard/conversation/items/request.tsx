@@ -297,7 +297,8 @@ export const RequestCard = memo((card: Card) => {
         </p>
       )}
       <Arguments request={request} />
-      {textOf(item) !== "" && <Markdown text={textOf(item)} />}
+      {/* A runtime says the answer as the item's text. The questions show it already. */}
+      {textOf(item) !== "" && (answer === null || !("answers" in answer)) && <Markdown text={textOf(item)} />}
       {forbidden !== null && <p className="quiet">{forbidden}</p>}
       {isAsking && forbidden === null ? (
         <AnswerForm {...card} request={request} />

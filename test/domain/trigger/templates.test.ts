@@ -77,6 +77,8 @@ describe("each template", () => {
           "",
         ]);
       for (const variables of found) expect(rendered(trigger.prompt, variables)).not.toContain("{{");
+      // In Markdown, as conversations show it, a rule directly below a text makes that text a heading.
+      expect(trigger.prompt).not.toMatch(/\S\n(?:---|===)/);
     },
   );
 
