@@ -1,6 +1,6 @@
 /** A session in the list: what it does, where its work stands, and what a person can answer in place. */
 import { useId, useState } from "react";
-import { dollars, grouped } from "../elements/format.js";
+import { counted, dollars, grouped } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
 import { hasEnded, sessionName } from "../projects/project.js";
 import { isUnsafe, unsavedWords } from "../saved/words.js";
@@ -72,6 +72,12 @@ const About = ({ session, project }: RowParts) => (
   </span>
 );
 
+/** What people say of an open change request. Its opener has to hear it. */
+const saidOf = ({ changes_asked_by: asking, comments }: NonNullable<Session["change_request"]>): string =>
+  [asking !== null && `changes asked for by ${asking}`, comments > 0 && counted(comments, "comment")]
+    .filter(Boolean)
+    .join(", ");
+
 const Facts = ({ session }: { readonly session: Session }) => {
   const { changes, change_request: change, usage, project_id: project } = session;
   return (
@@ -87,6 +93,7 @@ const Facts = ({ session }: { readonly session: Session }) => {
           {`#${change.number} ${change.status}`}
         </a>
       )}
+      {change !== null && saidOf(change) !== "" && <span className="said">{saidOf(change)}</span>}
       {usage.cost_usd > 0 && <span className="quiet">{dollars(usage.cost_usd)}</span>}
       <Time at={session.stopped_at ?? session.failure?.at ?? session.turn.since} />
     </span>

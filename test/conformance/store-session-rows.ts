@@ -5,13 +5,14 @@ import * as Effect from "effect/Effect";
 import type { AgentRequest } from "../../src/domain/conversation/conversation.ts";
 import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
 import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
+import { type NewRemark, Remarks } from "../../src/features/change-requests/ports/remarks.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
 import { asked } from "../support/world/approvals.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
 import { converse, nativeItem, report } from "../support/world/conversations.ts";
-import { makeWorld, NOON, type World } from "../support/world/world.ts";
+import { addPerson, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const APPROVALS = { atOnce: 9, perConnector: 99, windowMs: 60_000, openMs: 90_000, open: 9 };
 
@@ -119,6 +120,40 @@ export const checkSessionRows = (check: Check): void => {
     );
 
     check(
+      "has what others say of its open change request",
+      Effect.gen(function* () {
+        const { world, sessionId, row } = yield* scene;
+        const request = yield* propose(world, sessionId, "First");
+        const { add, resolve } = yield* Remarks;
+        const said = Effect.map(row, (shown) => {
+          const { changesAskedBy, comments } = shown?.changeRequest ?? {};
+          return [changesAskedBy, comments];
+        });
+        const [grace, ada] = [yield* addPerson(world, "Grace"), yield* addPerson(world, "Ada")];
+        let at = NOON;
+        const say = (createdBy: string, kind: NewRemark["kind"], replyTo: string | null = null) => {
+          at += 1;
+          const id = randomUUID();
+          const remark = { id, requestId: request.id, kind, body: "Why?", commit: "h", place: null, replyTo };
+          return Effect.as(add(request, { ...remark, createdBy, createdAt: at }), id);
+        };
+        const thread = yield* say(grace, "comment");
+        yield* say(ada, "comment", thread);
+        yield* say(world.userId, "comment");
+        expect(yield* said).toEqual([null, 1]);
+        yield* resolve(request, thread, { by: world.userId, at });
+        yield* say(grace, "changes_requested");
+        yield* say(ada, "changes_requested");
+        expect(yield* said).toEqual(["Ada", 0]);
+        yield* say(ada, "approval");
+        expect(yield* said).toEqual(["Grace", 0]);
+        yield* say(grace, "comment");
+        yield* tellRequest(request.id, { type: "close.requested" });
+        expect(yield* said).toEqual([null, 0]);
+      }),
+    );
+
+    check(
       "has its newest change request, with the last known commit of the branch",
       Effect.gen(function* () {
         const { world, sessionId, row } = yield* scene;
@@ -126,13 +161,14 @@ export const checkSessionRows = (check: Check): void => {
         expect(yield* newest).toBe(null);
         const first = yield* propose(world, sessionId, "First");
         const shown = { id: first.id, number: first.number, title: "First" };
-        expect(yield* newest).toEqual({ ...shown, status: "open", head: "h" });
+        const said = { changesAskedBy: null, comments: 0 };
+        expect(yield* newest).toEqual({ ...shown, status: "open", head: "h", ...said });
         const sides = { base: "b", head: "merged" };
         yield* tellRequest(first.id, { type: "merge.requested", by: world.userId, message: null });
         yield* tellRequest(first.id, { type: "sides.noted", sides, at: NOON });
         yield* tellRequest(first.id, { type: "merged.in_git", sides, commit: "m" });
         yield* tellRequest(first.id, { type: "manifest.read" });
-        expect(yield* newest).toEqual({ ...shown, status: "merged", head: "merged" });
+        expect(yield* newest).toEqual({ ...shown, status: "merged", head: "merged", ...said });
         const second = yield* propose(world, sessionId, "Second");
         expect(yield* newest).toMatchObject({ id: second.id, status: "open" });
         yield* propose(world, (yield* converse(world)).sessionId, "Of another session");

@@ -23,7 +23,7 @@ export const withRow = (session: Json, changes: readonly Json[]): Json => {
   return {
     activity: sessionActivity(facts),
     waits_for: oldestWait(facts),
-    change_request: change,
+    change_request: change && { ...change, changes_asked_by: null, comments: 0 },
     changes: null,
     last_sentence: null,
     archived: false,

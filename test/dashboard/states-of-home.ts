@@ -27,7 +27,14 @@ const row = (world: World, at: number, rest: Readonly<Record<string, unknown>>) 
   ...rest,
 });
 
-const change = (number: number, status: string, title: string) => ({ id: "c", number, status, title });
+const change = (number: number, status: string, title: string, asking: string | null = null) => ({
+  id: "c",
+  number,
+  status,
+  title,
+  changes_asked_by: asking,
+  comments: asking === null ? 0 : 2,
+});
 
 /** One session of each activity, and more. */
 const withEach = (world: World): void => {
@@ -71,7 +78,7 @@ const withEach = (world: World): void => {
       activity: "ready_for_review",
       last_sentence: "The greeting is now in English and German, and both have a test.",
       changes: { files: 4, additions: 1212, deletions: 3 },
-      change_request: change(12, "open", "Greet in two languages"),
+      change_request: change(12, "open", "Greet in two languages", "Grace"),
       usage: { input_tokens: 1, output_tokens: 1, cached_tokens: 0, cost_usd: 1.24 },
     },
     {

@@ -213,7 +213,14 @@ const changesWire = ({ changes }: ShownSession) =>
   changes && { files: changes.files, additions: changes.additions, deletions: changes.deletions };
 
 const changeRequestWire = ({ changeRequest: request }: ShownSession) =>
-  request && { id: request.id, number: request.number, title: request.title, status: request.status };
+  request && {
+    id: request.id,
+    number: request.number,
+    title: request.title,
+    status: request.status,
+    changes_asked_by: request.changesAskedBy,
+    comments: request.comments,
+  };
 
 const reread = Effect.fnUntraced(function* (id: string) {
   const found = yield* (yield* Sessions).shown(id);

@@ -69,9 +69,9 @@ export const makeAccount = Effect.fnUntraced(function* ({ cap, now = NOON, ...ch
 
 /** A hosted project as the store gets it. */
 /** One more person of the world's account. @returns her id */
-export const addPerson = Effect.fnUntraced(function* ({ accountId }: Pick<World, "accountId">) {
+export const addPerson = Effect.fnUntraced(function* ({ accountId }: Pick<World, "accountId">, name = "Ben") {
   const id = randomUUID();
-  yield* (yield* Accounts).createUser({ id, accountId, name: "Ben", role: "member", now: NOON });
+  yield* (yield* Accounts).createUser({ id, accountId, name, role: "member", now: NOON });
   return id;
 });
 

@@ -185,7 +185,31 @@ const newestRequest = (
     .toSorted((one, other) => other.number - one.number);
   if (newest === undefined) return null;
   const { id, number, title, status, mergeSides, tips } = newest;
-  return { id, number, title, status, head: mergeSides?.head ?? tips.head };
+  const said = status === "open" ? saidOf(tables, newest) : { changesAskedBy: null, comments: 0 };
+  return { id, number, title, status, head: mergeSides?.head ?? tips.head, ...said };
+};
+
+/** What others say of an open request. */
+const saidOf = (
+  tables: TableSet,
+  { id, createdBy: opener }: { readonly id: string; readonly createdBy: string | null },
+): Pick<NonNullable<ShownSession["changeRequest"]>, "changesAskedBy" | "comments"> => {
+  const remarks = [...tables.remarks.values()]
+    .filter(({ requestId }) => requestId === id)
+    .toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
+  const newest = new Map(
+    remarks.filter(({ kind }) => kind !== "comment").map((verdict) => [verdict.createdBy, verdict]),
+  );
+  const asking = remarks.findLast(
+    (one) => one.kind === "changes_requested" && newest.get(one.createdBy) === one,
+  );
+  return {
+    changesAskedBy: asking?.createdByName ?? null,
+    comments: remarks.filter(
+      ({ kind, replyTo, resolved, createdBy }) =>
+        kind === "comment" && replyTo === null && resolved === null && createdBy !== opener,
+    ).length,
+  };
 };
 
 const oldestCall = (calls: readonly ExecutorCall[]): ShownSession["oldestApproval"] => {

@@ -120,6 +120,14 @@ export const SessionWire = Schema.Struct({
       number: Schema.Finite,
       title: Schema.String,
       status: Schema.Literals(["open", "merged", "closed"]),
+      changes_asked_by: nullable(Schema.String).annotate({
+        description:
+          "The name of the person who asks for changes of the open request, as her newest verdict.",
+      }),
+      comments: Schema.Finite.annotate({
+        description:
+          "How many threads of the open request other people than its opener began, and nobody has resolved.",
+      }),
     }),
   ).annotate({ description: "Its newest change request." }),
   person: nullable(Schema.Struct({ id: Uuid, name: Schema.String })).annotate({

@@ -96,6 +96,10 @@ export interface ShownSession extends Session {
         readonly id: string;
         readonly number: number;
         readonly title: string;
+        /** The name of the person whose newest verdict on the open request asks for changes, the newest of several. */
+        readonly changesAskedBy: string | null;
+        /** How many threads of the open request others than its opener began, and nobody has resolved. */
+        readonly comments: number;
       })
     | null;
   /** The name of `createdBy`. */
