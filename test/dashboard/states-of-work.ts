@@ -193,6 +193,25 @@ export const STATES_OF_WORK: readonly State[] = [
     act: pressed("Raise the limit"),
   },
   {
+    name: "session-lost",
+    hash: SESSION,
+    shows: ".callout",
+    change: (world) => {
+      const at = new Date(now() - 30_000).toISOString();
+      const message = `Kept from its last save at ${at}: 2 changed files. Later changes are lost. Reason: its PID 1 ended with SIGKILL.`;
+      const error = {
+        code: "sandbox_lost",
+        message: "The agent had not finished. It does not go on by itself after a restart.",
+      };
+      withFirst({
+        status: "failed",
+        failure: { code: "sandbox_lost", message, at },
+        last_turn: { state: "interrupted", error, at },
+      })(world);
+      world.conversation.turn = { state: "idle", since: null, waiting_for: null };
+    },
+  },
+  {
     name: "session-silent-model",
     hash: SESSION,
     shows: ".silence",
