@@ -53,12 +53,12 @@ module.exports = {
     {
       name: "the-page-takes-types",
       comment:
-        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, and the command line says of saved work what the page says.",
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, and the command line says of saved work what the page says.",
       severity: "error",
       from: { path: "^dashboard/" },
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
-        pathNot: "^src/domain/(?:trigger/templates|save/(?:reasons|shown))\\.ts$",
+        pathNot: "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },

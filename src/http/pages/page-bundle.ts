@@ -27,7 +27,7 @@ const BUNDLER = path.join(import.meta.dirname, "page-bundler.ts");
 export const BUNDLE_SOURCES: readonly string[] = [
   import.meta.filename,
   BUNDLER,
-  ...["trigger/templates.ts", "save/reasons.ts", "save/shown.ts"].map((file) =>
+  ...["trigger/templates.ts", "trigger/placeholders.ts", "save/reasons.ts", "save/shown.ts"].map((file) =>
     path.join(import.meta.dirname, "../../domain", file),
   ),
 ];
