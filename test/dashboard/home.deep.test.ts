@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await names("Done")).toEqual(["Explain the log", "Measure the start", "Remove the old greeter"]);
     const row = group("Ready for review").locator(".session", { hasText: "Greet in two languages" });
     expect(await row.innerText()).toMatch(
-      /The greeting is now in English.*\s+greeter · Mona\s+\+1,212 −3\s+#12 open\s+\$1\.24/,
+      /The greeting is now in English.*\s+greeter · Mona\s+\+1,212 −3\s+#12 open\s+changes asked for by Grace, 2 comments\s+\$1\.24/,
     );
   });
 
