@@ -10,7 +10,7 @@ interface Parts {
 }
 
 const searchOf = (query: Parts["query"] = {}): string => {
-  const pairs = Object.entries(query).flatMap(([name, value]) =>
+  const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],
   );
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
