@@ -5,7 +5,7 @@
  *  U1 A key of a provider that is a secret of the project is in the sandbox, whatever model the session begins with.
  */
 import type { Agent } from "../agents/agents.ts";
-import { providerVariables } from "../agents/agent-provider.ts";
+import { providerPointing } from "../agents/agent-provider.ts";
 import type { AccountProvider } from "./account-provider.ts";
 import { HOSTED_PROVIDER, MODEL_PROVIDERS, providerOf, usedProviders } from "./model.ts";
 
@@ -31,11 +31,11 @@ const reasonOf = ({ agent, agentModel, secretNames, providers, bringsModel }: Ca
     return `the project's secret ${key} is a key of a model provider. An owner can add the provider to the account, and then delete the secret`;
   const model = agentModel ?? agent.model;
   if (runtime.models === "own") {
-    const pointing = providerVariables(agent, model, {
+    const pointing = providerPointing(agent, model, {
       providers: usedProviders(providers, secretNames),
       secretNames,
     });
-    return Object.keys(pointing).length === 0
+    return pointing.provider === undefined
       ? `the runtime ${runtime.name} uses no model provider of the account. Choose another agent, or add a provider that it speaks to`
       : null;
   }
