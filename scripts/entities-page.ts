@@ -29,8 +29,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   model_usage: "What passed the service of one model in one session on one day: calls and tokens.",
   spend_limits:
     "A limit of what models may cost or use: of a session, a trigger, a person, a project or the account.",
-  spend: "What was spent for one subject in a period: tokens and cost.",
-  spend_reservations: "What a call of a model that is under way may cost, until it is counted.",
+  spend: "The tokens and the cost of one subject in a period.",
+  spend_reservations: "The most that a call of a model under way may cost, until it is counted.",
   project_trigger_runtime: "When a trigger last started a session.",
   trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",
   fires: "The ledger: one row for each webhook, due instant or manual fire, and what became of it.",

@@ -35,7 +35,7 @@ export interface AgentSession {
 
 /** What a table of the manifest says of the session's agent. */
 export interface AgentTable {
-  /** The account's provider whose models the runtime knows by their ids alone. Null: there is none. */
+  /** The account's provider whose models the runtime knows by their ids alone. Null: no provider. */
   readonly provider: string | null;
   /** A runtime without an agent or mode of the name does as it does by itself. */
   readonly isOptional: boolean;

@@ -33,7 +33,7 @@ export const verdictWords = ({ status, verdicts, created_by: opener }: Judged): 
   return said.length === 0 ? null : `${said.join("; ")}.`;
 };
 
-/** What a person who was asked for a review has answered. An approval of an earlier commit says so. */
+/** The answer of a person who was asked for a review. An approval of an earlier commit says so. */
 export const answerWords = (
   { status, verdicts }: Pick<Change, "status" | "verdicts">,
   { id, answer }: Change["reviewers"][number],
@@ -44,7 +44,7 @@ export const answerWords = (
   return `${VERDICTS[answer]}${isOld ? ", which does not count" : ""}`;
 };
 
-/** Whose review is still waited for. Null: nobody's. */
+/** The people whose review is still waited for. Null: no review is. */
 export const waitedFor = ({ reviewers }: Pick<Change, "reviewers">): string | null => {
   const names = reviewers.filter(({ answer }) => answer === null).map(({ name }) => name);
   return names.length === 0 ? null : `Waits for a review by ${names.join(", ")}.`;

@@ -9,7 +9,7 @@ import { isLive } from "../projects/project.js";
 
 /**
  * Whether a person must know that not all work is saved. A save that goes on stores one part after the other, and its rest
- * is no news. What an earlier sandbox lost is none either, once the session lives again: the conversation has said it.
+ * is no news. The losses of an earlier sandbox are none either, once the session lives again: the conversation has said it.
  *
  * @param {Pick<Session, "status"> & {saved: Shortage | null}} session
  */

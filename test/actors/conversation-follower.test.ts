@@ -201,25 +201,27 @@ describe("a running sandbox's conversation", () => {
     }),
   );
 
-  it.effect("says that a turn was interrupted whose sandbox was lost, and nothing of a sandbox at rest", () =>
-    Effect.gen(function* () {
-      const lostAt = Effect.fnUntraced(function* (state: "idle" | "running") {
-        const { conversations, id, sandboxes, newestSandbox, untilSession, session } = yield* following(
-          Stream.concat(Stream.fromIterable([item(growing(1, "Hel")), turn(state, 2)]), Stream.never),
-        );
-        yield* until(Effect.map(conversations.get(id), (found) => found?.turn.state === state));
-        const sandboxId = (yield* newestSandbox(id))?.id ?? "";
-        yield* sandboxes.end(sandboxId, { code: "exited", message: "its PID 1 ended with SIGKILL" });
-        yield* untilSession(id, "failed");
-        return (yield* session(id))?.lastTurn ?? null;
-      });
-      expect(yield* lostAt("running")).toMatchObject({
-        number: 1,
-        state: "interrupted",
-        error: { code: "sandbox_lost" },
-      });
-      expect(yield* lostAt("idle")).toBeNull();
-    }),
+  it.effect(
+    "says that a turn was interrupted whose sandbox was lost, and is silent if the sandbox rested",
+    () =>
+      Effect.gen(function* () {
+        const lostAt = Effect.fnUntraced(function* (state: "idle" | "running") {
+          const { conversations, id, sandboxes, newestSandbox, untilSession, session } = yield* following(
+            Stream.concat(Stream.fromIterable([item(growing(1, "Hel")), turn(state, 2)]), Stream.never),
+          );
+          yield* until(Effect.map(conversations.get(id), (found) => found?.turn.state === state));
+          const sandboxId = (yield* newestSandbox(id))?.id ?? "";
+          yield* sandboxes.end(sandboxId, { code: "exited", message: "its PID 1 ended with SIGKILL" });
+          yield* untilSession(id, "failed");
+          return (yield* session(id))?.lastTurn ?? null;
+        });
+        expect(yield* lostAt("running")).toMatchObject({
+          number: 1,
+          state: "interrupted",
+          error: { code: "sandbox_lost" },
+        });
+        expect(yield* lostAt("idle")).toBeNull();
+      }),
   );
 
   it.effect("begins with the first report again in a session's next sandbox", () =>

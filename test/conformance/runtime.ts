@@ -1,6 +1,6 @@
 /**
- * What an agent runtime does behind the whole service, with its real program and a scripted model behind a provider of the account. A
- * runtime's record declares what it cannot do (`lacks`). Such a case must fail, so that a declaration does not outlive its reason.
+ * The duties of an agent runtime behind the whole service, with its real program and a scripted model behind a provider of the account. A
+ * runtime's record declares what it cannot do (`lacks`). That case must fail, so that a declaration does not outlive its reason.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
@@ -83,7 +83,7 @@ export class Talk {
     return this.of(id);
   }
 
-  /** What a turn that is not over waits for. */
+  /** The reason why a turn is not over. */
   async #standing(id: string): Promise<string> {
     const { state, requests } = await this.session.call("GET", "conversation");
     const items = (await this.of(id)).map(({ kind, status, tool }) => [kind, status, tool]);
@@ -125,7 +125,7 @@ export class Talk {
 export interface Conversation {
   readonly subject: RuntimeSubject;
   readonly place: RuntimePlace;
-  /** The session that cases share, in which nobody is asked. */
+  /** The session that cases share. It asks no person. */
   readonly talk: Talk;
   /** Starts a further session. It is stopped after the case. */
   readonly start: (body: Json) => Promise<Talk>;
@@ -175,7 +175,7 @@ const kill = (pid: number): void => {
   }
 };
 
-/** What the model was asked since a number of calls. */
+/** The requests to the model since a number of calls. */
 const since = ({ model }: RuntimePlace, count: number) => model.calls.slice(count);
 
 /** It does not end by itself. Some runtimes refuse to sleep. */
@@ -257,7 +257,7 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     run: async ({ talk, place }) => {
       const before = place.model.calls.length;
       await talk.turn([{ run: "printenv" }, { say: "Second." }]);
-      // What the command has printed goes to the model in any case.
+      // The output of the command goes to the model in any case.
       const heard = JSON.stringify(since(place, before).map(({ text }) => text));
       expect(heard).toContain("PLATFORM_SESSION_ID");
       expect(heard).not.toContain(place.key);

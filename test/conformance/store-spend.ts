@@ -151,7 +151,7 @@ const checkCalls = (check: Check): void => {
   );
 
   check(
-    "end a reservation that cost nothing at once, and one that nobody ends by time",
+    "end a reservation that cost nothing at once, and one without an end by time",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { set, reserve, settle, ofSession } = yield* Spend;

@@ -30,7 +30,7 @@ const pruned = Effect.fnUntraced(function* (now: number) {
 });
 
 export const checkUploads = (check: Check): void => {
-  describe("files for a session that is to be", () => {
+  describe("files for a future session", () => {
     check(
       "are their person's, and go with a request that waits until its session has them",
       Effect.gen(function* () {

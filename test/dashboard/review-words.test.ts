@@ -1,4 +1,4 @@
-/** What a change request says of the people who have decided. */
+/** The words of a change request for the people who have decided. */
 import { expect, it } from "vitest";
 import { verdictWords } from "../../dashboard/change-requests/words.ts";
 

@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await about.getAttribute("href")).toBe("/docs/guide/use/repositories");
   });
 
-  it("lead who may to the invitations, and tell the others whom to ask", async () => {
+  it("lead those who may to the invitations, and tell the others which person to ask", async () => {
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
     const world = makeWorld(Date.now());
     const { page, visit } = await start(world);

@@ -87,7 +87,7 @@ const addProviders = async (life: Life, base: string): Promise<void> => {
   for (const [name, kind, base_url] of kinds) {
     const both = [
       { name, key: KEY },
-      { name: `bad-${name}`, key: "sk-of-nobody" },
+      { name: `bad-${name}`, key: "sk-of-no-account" },
     ];
     for (const one of both)
       // oxlint-disable-next-line no-await-in-loop -- their order is that of the menus

@@ -31,7 +31,7 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   let kept: Promise<string> | null = null;
   const keptProvider = () => (kept ??= addProvider());
 
-  /** The path of a limit of the account that is there. */
+  /** The path of a limit that the account has. */
   const keptLimit = async (): Promise<string> => {
     const body = { scope: "each_session", usd: 1_000_000 };
     const made = await cast.service.request("PUT", "/v1/spend-limits", { body });

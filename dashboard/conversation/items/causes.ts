@@ -10,7 +10,7 @@ type Options = Answer<"GET /v1/projects/:pid/session-options">;
 /** Who has the key of a model: the account's provider of that name, the operator's gateway, or the project's secrets. */
 export type Keeper = { readonly account: string } | "operator" | "project";
 
-/** What a person can do: go to an address, send a message, choose another model, or raise a limit. */
+/** The ways out for a person: go to an address, send a message, choose another model, or raise a limit. */
 export type Remedy =
   | { readonly label: string; readonly link: string }
   | { readonly label: string; readonly does: "again" | "resend" | "model" | "limit" };

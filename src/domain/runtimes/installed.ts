@@ -26,7 +26,7 @@ export const fillHoles = (text: string, holes: Readonly<Record<string, string>>)
   text.replace(/\{([a-z]+)\}/g, (hole, name: string) => holes[name] ?? hole);
 
 /**
- * What starts a runtime that a node has.
+ * The start of a runtime that a node has.
  *
  * @param at its directory inside, the platform's own Node there, the processor as Node names it, and the directory of its record's files
  */

@@ -88,7 +88,7 @@ export interface Runtime {
   readonly instructions: boolean;
   /** Whether people can talk to it. */
   readonly conversation: boolean;
-  /** What it cannot do, and why, as a sentence for people. */
+  /** The abilities that it lacks, each with the reason as a sentence for people. */
   readonly lacks: Readonly<Partial<Record<Ability, string>>>;
 }
 

@@ -84,7 +84,7 @@ export interface LaunchRuntime {
   readonly permissions: Permissions | null;
   /** Whether it is told by its protocol which servers have tools. Absent: it is not. */
   readonly takesServers?: boolean;
-  /** What starts it on a node to which an operator has added it. Absent: its program is on the PATH. */
+  /** Its start on a node to which an operator has added it. Absent: its program is on the PATH. */
   readonly packaged?: {
     /** The runtime's name. */
     readonly name: string;

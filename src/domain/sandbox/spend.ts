@@ -4,7 +4,7 @@
  */
 import { utcDay } from "../conversation/usage.ts";
 
-/** What a sum is of, in the order in which a refusal names limits. */
+/** The subjects of sums, in the order in which a refusal names limits. */
 export const SPEND_SCOPES = ["session", "trigger", "person", "project", "account"] as const;
 export type SpendScope = (typeof SPEND_SCOPES)[number];
 
@@ -112,7 +112,7 @@ export const amountWords = ({ unit, amount }: LimitAmount): string =>
 export const sumIn = ({ unit }: Pick<LimitAmount, "unit">, { cost, tokens }: SpendSums): number =>
   unit === "usd" ? cost : tokens;
 
-/** What a limit is for, in a sentence. @param name of the trigger, the person or the project */
+/** The subject of a limit, in a sentence. @param name of the trigger, the person or the project */
 export const limitFor = (scope: SpendScope, name: string): string => {
   switch (scope) {
     case "session":
@@ -152,7 +152,7 @@ const UNPRICED_ADVICE = "Set its price, or a limit in tokens.";
 export const limitNeedsPrice = (model: string, { unit, amount, scope, name }: LimitState): string =>
   `The model ${model} has no known price, and a limit of ${words(unit, amount)} applies for ${limitFor(scope, name)}. ${UNPRICED_ADVICE}`;
 
-/** What the conversation says when four fifths of a limit are spent. */
+/** The note in the conversation when four fifths of a limit are spent. */
 export const limitNears = ({ unit, amount, scope, name, spent }: LimitState): string =>
   `${Math.floor((spent * 100) / amount)} % of the limit of ${words(unit, amount)} for ${limitFor(scope, name)} is spent: ${words(unit, spent)}.`;
 

@@ -1,5 +1,5 @@
 /**
- * What a session has for a person who looked at it earlier, and whether it is put away.
+ * The news of a session for a person who looked at it earlier, and whether it is put away.
  *
  *  B1 News is the end of a turn, a failure, or something that waits for a person. A turn that goes on is none.
  *  B2 An archived session comes back with its next turn: it is not archived while it works, or with news since.
@@ -22,7 +22,7 @@ type Facts = Omit<ActivityFacts, "lastTurn"> & {
 };
 
 /**
- * The instant of the last news, ms since the epoch. 0: there is none. A sandbox says when its turn ended, so an instant may be in the
+ * The instant of the last news, ms since the epoch. 0: no news. A sandbox says when its turn ended, so an instant may be in the
  * future or unreadable.
  */
 export const newsAt = ({ lastTurn, failure, conversation, oldestApproval }: Facts): number =>

@@ -43,7 +43,7 @@ const readPlaceholder = (text: string, open: number): Placeholder | null => {
   return { token: text.slice(start, end), start: open, end: close + 2 };
 };
 
-/** The first placeholder from `from` on. Null: there is none. */
+/** The first placeholder from `from` on. Null: no placeholder follows. */
 export const nextPlaceholder = (template: string, from: number): Placeholder | null => {
   let open = template.indexOf("{{", from);
   while (open !== -1) {

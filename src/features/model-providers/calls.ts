@@ -82,7 +82,7 @@ interface Remembered {
   readonly start: () => string;
   /** How many bytes have come. */
   readonly size: () => number;
-  /** Completes when the beginning is there. */
+  /** Completes when the beginning has come. */
   readonly begun: Promise<void>;
 }
 
@@ -248,7 +248,7 @@ const serveCall = async (
   return { ...answer.success, body: read(answer.success.body, reader, settled) };
 };
 
-/** The way to a provider of the account, or why there is none now. */
+/** The way to a provider of the account, or why it has no way now. */
 const providerWay = (
   { keyring, servers }: { readonly keyring: Keyring["Service"]; readonly servers: ModelServersPort },
   { provider, sessionId, projectId }: ProviderOfSandbox,

@@ -29,7 +29,7 @@ interface Given {
   readonly remove: boolean;
 }
 
-/** The amount of the options. Null: the limit is to be removed. */
+/** The amount of the options. Null: the limit goes. */
 const amountIn = ({ usd, tokens, remove }: Given): Amount | null => {
   if ([usd !== undefined, tokens !== undefined, remove].filter(Boolean).length !== 1)
     throw usage("Give one of --usd, --tokens and --remove.");

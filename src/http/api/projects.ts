@@ -155,7 +155,7 @@ const RuntimeWire = Schema.Struct({
   conversation: Schema.Boolean.annotate({ description: "Whether people can talk to it." }),
   lacks: Schema.Array(Schema.Struct({ ability: Schema.Literals(ABILITIES), reason: Schema.String })).annotate(
     {
-      description: "What it cannot do, with the reason as a sentence for people.",
+      description: "The abilities that it lacks, each with the reason as a sentence for people.",
     },
   ),
 }).annotate({ identifier: "Runtime" });

@@ -255,14 +255,14 @@ export const remove = Effect.fnUntraced(function* (params: SessionPath) {
   );
 });
 
-/** The clock of a sandbox may be ahead. What a person has seen is no news to her all the same. */
+/** The clock of a sandbox may be ahead. News that a person has seen is none to her all the same. */
 const seenUntil = Effect.fnUntraced(function* ({ id }: Session | ShownSession) {
   const now = yield* Clock.currentTimeMillis;
   const shown = yield* (yield* Sessions).shown(id);
   return shown === null ? now : Math.max(now, newsAt(shown));
 });
 
-/** Whoever reads the list for a person, such as her agent, has not seen the session for her. */
+/** A program that reads the list for a person, such as her agent, has not seen the session for her. */
 const see = Effect.fnUntraced(function* (params: SessionPath) {
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);

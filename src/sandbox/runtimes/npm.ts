@@ -17,7 +17,7 @@ export interface PackageWish {
   readonly isBare: boolean;
 }
 
-/** What npm writes beside the packages that it has unpacked. */
+/** The files that npm writes beside the packages. */
 const Lock = Schema.fromJsonString(
   Schema.Struct({
     packages: Schema.Record(

@@ -39,7 +39,7 @@ export interface Script {
   readonly session?: Partial<AgentSession>;
   /** Whether permissions are given without a question. */
   readonly allowsAll?: boolean;
-  /** The server of tools that it is told of. */
+  /** The server of tools that it gets. */
   readonly tools?: AcpAgentOptions["tools"];
   /** Why it opens no session. */
   readonly refusal?: string;

@@ -35,7 +35,7 @@ describe("a session where a limit of spend applies", () => {
     );
   });
 
-  it("is not with a provider of its repository, a hosted model, or a runtime that uses none of the account", () => {
+  it("is not with a provider of its repository, a hosted model, or a runtime that uses no provider of the account", () => {
     expect(reasonOf({ bringsModel: true })).toContain("opencode.json");
     expect(reasonOf({ agentModel: "opencode/free" })).toContain("opencode/free");
     const codex = { runtime: withCommand(CODEX, CODEX.command ?? []), model: null };

@@ -34,7 +34,7 @@ it.each([
   ["a turn that goes on", working, at(2), false],
   ["a failure", { ...resting, failure: { at: at(5) } }, at(2), true],
   ["an unreadable instant", { ...resting, lastTurn: { ...ended(2), at: "soon" } }, at(1), false],
-  ["nobody who asks", resting, null, false],
+  ["no person who asks", resting, null, false],
 ] as const)("is unread: %s", (_, facts, seenAt, unread) => {
   expect(isUnread(facts, seenAt)).toBe(unread);
 });

@@ -29,7 +29,7 @@ export interface RuntimeWish {
   readonly packaged: RuntimePackage;
 }
 
-/** The files that start the runtime are there: a package may lack a part for this processor. @throws Error */
+/** The files that start the runtime exist: a package may lack a part for this processor. @throws Error */
 const checkPrograms = ({ name, packaged }: RuntimeWish, root: string): void => {
   const { command, variables } = installedAt(packaged, {
     place: root,
@@ -103,6 +103,6 @@ export const addRuntime = (
 export const listRuntimes = (environment: Environment): Effect.Effect<readonly NamedRuntime[]> =>
   Effect.promise(() => openStore(environment).store.list());
 
-/** @returns false if this machine has none of the name */
+/** @returns false if this machine has no runtime of the name */
 export const removeRuntime = (environment: Environment, name: string): Effect.Effect<boolean> =>
   Effect.promise(() => openStore(environment).store.remove(name));

@@ -19,7 +19,7 @@ const tokensOf = (characters: number): number => Math.ceil(characters / CHARACTE
 /** @param bytes of the request's body */
 export const promptEstimate = (bytes: number): number => Math.min(tokensOf(bytes), RESERVED_INPUT_MAX);
 
-/** What is reserved for a call. @param start of its body */
+/** The amount to reserve for a call. @param start of its body */
 export const callEstimate = (start: string, bytes: number): CountedTokens => {
   const wanted = Number(OUTPUT_LIMIT.exec(start)?.[1] ?? RESERVED_OUTPUT_MAX);
   return { input: promptEstimate(bytes), cached: 0, output: Math.min(wanted, RESERVED_OUTPUT_MAX) };

@@ -42,7 +42,7 @@ export interface ShownLimit extends SpendLimit {
   readonly spent: SpendSums | null;
 }
 
-/** What was spent for one subject in a period. */
+/** The sums of one subject in a period. */
 export interface SpentFor extends SpendSums {
   readonly scope: SpendScope;
   readonly subject: string;
@@ -76,7 +76,7 @@ export class Spend extends Context.Service<
     readonly hasPerson: (accountId: string, userId: string) => Stored<boolean>;
     /** The limits that apply to a session, which may not exist yet (S4), with what is spent and reserved. */
     readonly ofSession: (session: LimitedSession, now: number) => Stored<readonly LimitState[]>;
-    /** What was spent in a session's whole time. */
+    /** The sums of a session's whole time. */
     readonly spentBySession: (sessionId: string) => Stored<SpendSums>;
     /** The account's sums of a month: of the account, its persons, its projects, and each of its days. */
     readonly month: (accountId: string, month: string) => Stored<readonly SpentFor[]>;

@@ -89,7 +89,7 @@ interface Near {
   readonly now: number;
 }
 
-/** What a conversation says when four fifths of a limit are spent. Both adapters write it with the call that spends them. */
+/** The note in a conversation when four fifths of a limit are spent. Both adapters write it with the call that spends them. */
 export const nearNote = ({ sessionId, count, limit, now }: Near) => ({
   sessionId,
   id: derivedUuid(sessionId, `spend ${countKey(count)} ${limit.unit} ${limit.amount} ${now}`),

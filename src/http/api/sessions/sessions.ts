@@ -125,8 +125,7 @@ export const SessionWire = Schema.Struct({
           "The name of the person who asks for changes of the open request, as her newest verdict.",
       }),
       comments: Schema.Finite.annotate({
-        description:
-          "How many threads of the open request other people than its opener began, and nobody has resolved.",
+        description: "How many unresolved threads of the open request other people than its opener began.",
       }),
     }),
   ).annotate({ description: "Its newest change request." }),

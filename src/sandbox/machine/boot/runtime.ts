@@ -6,7 +6,7 @@ import { AGENT_READABLE_DIR, type LaunchRuntime } from "../../../domain/sandbox/
 import type { Installation } from "../installation.ts";
 import { type InsideTree, LIBRARY, type OpenedImage, SANDBOX_PATH } from "./layout.ts";
 
-/** What a sandbox is started with. */
+/** The runtime of a sandbox from its start on. */
 export interface OpenedRuntime {
   readonly launch: LaunchRuntime;
   /** Null: this node has none for it. */

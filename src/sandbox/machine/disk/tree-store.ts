@@ -53,7 +53,7 @@ export interface TreeKind<Facts> {
   readonly what: string;
   /** The file that says what a tree is. */
   readonly factsFile: string;
-  /** @throws if the text is not that of such a file */
+  /** @throws if the text is not a record's */
   readonly decode: (text: string) => Facts;
 }
 

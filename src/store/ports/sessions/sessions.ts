@@ -98,7 +98,7 @@ export interface ShownSession extends Session {
         readonly title: string;
         /** The name of the person whose newest verdict on the open request asks for changes, the newest of several. */
         readonly changesAskedBy: string | null;
-        /** How many threads of the open request others than its opener began, and nobody has resolved. */
+        /** How many unresolved threads of the open request others than its opener began. */
         readonly comments: number;
       })
     | null;

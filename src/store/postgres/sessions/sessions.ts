@@ -186,7 +186,7 @@ interface Scope {
   readonly approver: Fragment;
 }
 
-/** Until when a person has seen a row of `page`. What happened before she came is no news to her. */
+/** Until when a person has seen a row of `page`. Events from before she came are no news to her. */
 const seenBy = (sql: SqlClient.SqlClient, reader: string | undefined): Fragment =>
   reader === undefined
     ? sql`NULL::timestamptz`
@@ -316,7 +316,7 @@ const noteChangesIn =
       stored("sessions.noteChanges"),
     );
 
-/** What people do with a session in lists. */
+/** The acts of people on a session in lists. */
 const byPeople = (sql: SqlClient.SqlClient): Pick<Service, "rename" | "see"> => ({
   rename: (id, { name, metadata, archivedAt, now }) =>
     sql<SessionRow>`
