@@ -170,7 +170,7 @@ const AddForm = () => (
       <TextField
         name="name"
         label="Name"
-        hint="The first part of provider/model. Lower-case letters, digits and -. It stays."
+        hint="The first part of provider/model. Lower-case letters, digits and -. It cannot be changed later."
         mono
         required
       />
