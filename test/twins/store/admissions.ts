@@ -34,6 +34,7 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
   const record: Session = {
     ...session,
     firstMessage: session.firstMessage ?? null,
+    archivedAt: null,
     parentSessionId: session.parentSessionId ?? null,
     status: START.snapshot.state,
     fireId,
