@@ -196,15 +196,15 @@ const drawn = (table: Table, { column, to, enforced }: Line): string => {
   return `  ${to} ${left}${enforced ? "--" : ".."}${single ? "o|" : "o{"} ${table.name} : ${column.name}`;
 };
 
-/** Keys and the state alone; all columns are in the schema. */
-const box = (table: Table): readonly string[] => {
+/** Keys and the state alone, in one line; all columns are in the schema. */
+const box = (table: Table): string => {
   const lines = new Set(linesOf(table).map(({ column }) => column.name));
   const shown = table.columns.flatMap(({ name, type }) => {
     const marks = [...(table.primaryKey.includes(name) ? ["PK"] : []), ...(lines.has(name) ? ["FK"] : [])];
     if (marks.length === 0 && name !== "status") return [];
-    return [`    ${type.replaceAll(" ", "_")} ${[name, marks.join(", ")].join(" ").trim()}`];
+    return [`${type.replaceAll(" ", "_")} ${[name, marks.join(", ")].join(" ").trim()}`];
   });
-  return [`  ${table.name} {`, ...shown, "  }"];
+  return `  ${table.name} { ${shown.join(" ")} }`;
 };
 
 const about = (name: string): string => {
@@ -229,7 +229,7 @@ export const entitiesPage = (schema: string): string => {
     "```mermaid",
     "erDiagram",
     ...tables.flatMap((table) => linesOf(table).map((line) => drawn(table, line))),
-    ...tables.flatMap(box),
+    ...tables.map(box),
     "```",
     "",
     "| Table | One row is |",
