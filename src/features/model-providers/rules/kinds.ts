@@ -20,9 +20,17 @@ interface Kind {
   readonly list: string;
   /** Further headers of the list's request. */
   readonly listHeaders: Headers;
+  /** An error of a limit of spend, in the form that the kind's clients read. */
+  readonly error: (message: string) => object;
 }
 
 const bearer = (key: string): Headers => ({ authorization: `Bearer ${key}` });
+
+/** The form of Anthropic and OpenAI, which most clients read. */
+const usualError = (message: string): object => ({
+  type: "error",
+  error: { type: "spend_limit", code: "spend_limit", message },
+});
 
 /** One segment of a path, which is not `.` or `..`, and has no encoded slash. */
 const SEGMENT = String.raw`(?!\.{1,2}(?:\/|:|$))(?:[A-Za-z0-9._~@+-]|%(?!2[fF]|5[cC]|2[eE])[0-9A-Fa-f]{2})+`;
@@ -36,6 +44,7 @@ const OPENAI = {
   ),
   list: "/models",
   listHeaders: {},
+  error: usualError,
 } satisfies Omit<Kind, "baseUrl">;
 
 const KINDS: Readonly<Record<ProviderKind, Kind>> = {
@@ -45,6 +54,7 @@ const KINDS: Readonly<Record<ProviderKind, Kind>> = {
     open: new RegExp(`^(?:POST \\/v1\\/messages(?:\\/count_tokens)?|GET \\/v1\\/models(?:\\/${MODEL})?)$`),
     list: "/v1/models?limit=1000",
     listHeaders: { "anthropic-version": "2023-06-01" },
+    error: usualError,
   },
   openai: { ...OPENAI, baseUrl: "https://api.openai.com/v1" },
   "openai-compatible": { ...OPENAI, baseUrl: null },
@@ -56,6 +66,7 @@ const KINDS: Readonly<Record<ProviderKind, Kind>> = {
     ),
     list: "/v1beta/models?pageSize=1000",
     listHeaders: {},
+    error: (message) => ({ error: { code: 402, message, status: "SPEND_LIMIT" } }),
   },
 };
 
@@ -126,10 +137,6 @@ export const listedModels = (text: string): readonly string[] | null => {
 /** The model that a path names, as Gemini's do. */
 export const modelInPath = (path: string): string | null => /\/models\/([^/:?]+):/.exec(path)?.[1] ?? null;
 
-/** An error in the form that a kind's clients read. @param kind null: a form that most clients read */
+/** An error of a limit of spend. @param kind null: it is not known */
 export const errorBody = (kind: ProviderKind | null, message: string): string =>
-  JSON.stringify(
-    kind === "gemini"
-      ? { error: { code: 402, message, status: "SPEND_LIMIT" } }
-      : { type: "error", error: { type: "spend_limit", code: "spend_limit", message } },
-  );
+  JSON.stringify((kind === null ? usualError : KINDS[kind].error)(message));
