@@ -22,6 +22,7 @@ const BY_CHANCE = [
   "store.Secrets.list",
   "store.Secrets.sealed",
   "store.Sessions.noteSaved",
+  "store.Sessions.noteTurn",
   "store.Sessions.shown",
   "store.Conversations.memory.save",
   "store.Conversations.page",
