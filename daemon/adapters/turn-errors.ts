@@ -129,9 +129,7 @@ export const turnError = (error: RuntimeError): TurnError => {
   if (error.name === LENGTH_REACHED.name) return ANSWER_CUT_OFF;
   const refusal = spendRefusalIn(error.data?.message ?? "");
   // The service's own words, and no provider's.
-  return refusal === null
-    ? sentence(codeOf(error), providerWords(error))
-    : { code: "spend_limit", message: refusal };
+  return refusal ?? sentence(codeOf(error), providerWords(error));
 };
 
 /** All attempts at a call of the model failed. `words` is its provider's last message. */

@@ -3,7 +3,7 @@ import { h } from "../elements/dom.js";
 import { button, callout, prose } from "../elements/parts.js";
 
 /** Long enough to read two lines and to reach the link. */
-const NOTICE_MS = 12_000;
+const NOTICE_MS = 8_000;
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let fading;
@@ -18,7 +18,16 @@ const show = (shown) => {
 
 /** The outcome of an action. @param {string} text @param {[string, string]} [link] its label and its target */
 export const notice = (text, link) => {
-  show(h("p", {}, prose(text), link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]));
+  show(
+    h(
+      "p",
+      {},
+      prose(text),
+      link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])],
+      " ",
+      button("dismiss", "Dismiss", { class: "plain" }),
+    ),
+  );
   // eslint-disable-next-line no-restricted-globals -- the browser's timer
   fading = setTimeout(fade, NOTICE_MS);
 };

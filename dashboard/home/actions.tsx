@@ -1,7 +1,7 @@
 /** What a person can do with a session without opening it. */
 import type { ReactNode } from "react";
 import { hasEnded, isLive, sessionName } from "../projects/project.js";
-import { ACTIVITIES } from "../ui/activity.tsx";
+import { isAtRest } from "../ui/activity.tsx";
 import type { Session } from "./sessions.ts";
 
 interface Action {
@@ -29,10 +29,6 @@ export const ActionButton = ({ session, entry, label, className, save }: Action)
     {label}
   </button>
 );
-
-/** What works or waits for a person cannot be put away. */
-const isAtRest = ({ activity }: Session): boolean =>
-  activity !== "needs_you" && ACTIVITIES[activity].group !== "working";
 
 export const SessionMenu = ({ session }: { readonly session: Session }): ReactNode => {
   const name = sessionName(session);

@@ -7,9 +7,11 @@ import { queries } from "../api/queries.ts";
 import { ask } from "../frame/dialog.js";
 import { notice } from "../frame/notices.js";
 import { Act } from "../ui/act.tsx";
+import { useAddressQuery } from "../ui/address.ts";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Limits, spendQuery } from "./limits.tsx";
+import { Prices } from "./prices.tsx";
 import { Codes, Detail, Empty, Row, Tag, Time } from "../ui/parts.tsx";
 
 type Provider = Answer<"GET /v1/model-providers">["model_providers"][number];
@@ -118,7 +120,9 @@ const ChangeForm = ({ provider, onDone }: { readonly provider: Provider; readonl
 );
 
 const ProviderRow = ({ provider, governs }: { readonly provider: Provider; readonly governs: boolean }) => {
-  const [isOpen, setOpen] = useState(false);
+  // A link about its key leads to the form.
+  const isAsked = useAddressQuery().get("change") === provider.name;
+  const [isOpen, setOpen] = useState(isAsked);
   const { name, kind, base_url: url, models, has_key: hasKey, tried_at: tried } = provider;
   const offered = models.map((model) => `${name}/${model}`);
   const row = (
@@ -211,6 +215,7 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
       )}
       {governs && <AddForm />}
       {governs && <Limits />}
+      {governs && <Prices providers={providers} />}
     </>
   );
 };

@@ -5,7 +5,7 @@ import { projectLink } from "../elements/parts.js";
 import { hasEnded, isLive, sessionName } from "../projects/project.js";
 import { lackedRole } from "../frame/roles.js";
 import { FrameAct } from "../ui/act.tsx";
-import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
+import { ACTIVITIES, ActivityIcon, isAtRest } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";
 import type { Place } from "./place.ts";
 import { actionInput, type Session, type SessionData } from "./session.ts";
@@ -81,6 +81,8 @@ const RESTART: Action = { name: "restart-session", label: "Restart" };
 const PROPOSE: Action = { name: "open-change-request", label: "Open a change request" };
 const STOP: Action = { name: "stop-session", label: "Stop session" };
 const RENAME: Action = { name: "rename-session", label: "Rename" };
+const ARCHIVE: Action = { name: "archive-session", label: "Archive" };
+const BRING_BACK: Action = { name: "unarchive-session", label: "Bring back" };
 const DELETE: Action = { name: "delete-session", label: "Delete" };
 
 /** What can be done now, what one does most likely first. */
@@ -89,7 +91,8 @@ const actionsFor = ({ session, changes }: SessionData, work: Work): readonly Act
   const propose = hasNewWork(work) && !isProposed ? [PROPOSE] : [];
   const restart = hasEnded(session.status) ? [RESTART] : [];
   const first = session.status === "failed" ? [...restart, ...propose] : [...propose, ...restart];
-  return [...first, ...(isLive(session.status) ? [STOP] : []), RENAME, DELETE].filter(
+  const putAway = session.archived ? [BRING_BACK] : isAtRest(session) ? [ARCHIVE] : [];
+  return [...first, ...(isLive(session.status) ? [STOP] : []), ...putAway, RENAME, DELETE].filter(
     ({ name }) => lackedRole(name) === null,
   );
 };

@@ -18,6 +18,10 @@ export const ACTIVITIES: typeof ACTIVITY_WORDS = {
   done: { word: "Done", group: "done" },
 };
 
+/** What works or waits for a person cannot be put away. */
+export const isAtRest = ({ activity }: { readonly activity: Activity }): boolean =>
+  activity !== "needs_you" && ACTIVITIES[activity].group !== "working";
+
 const RING = <circle cx="8" cy="8" r="6" />;
 
 const SIGNS: Readonly<Record<Activity, ReactNode>> = {

@@ -25,6 +25,8 @@ export interface Cause {
 }
 
 const AGAIN: Remedy = { label: "Try again", does: "again" };
+/** Limits and prices. */
+const LIMITS = "#/models";
 /** The managed gateway, as a provider of `provider/model`. */
 const GATEWAY = "managed";
 
@@ -40,7 +42,6 @@ const CAUSES: Readonly<Record<string, readonly [actor: string, remedies: readonl
     "The sandbox ended in the middle of the agent's turn",
     [{ label: "Send the message again", does: "resend" }],
   ],
-  spend_limit: ["A limit of spend is reached", [{ label: "Raise the limit", does: "limit" }, AGAIN]],
 };
 
 /** What happened to a key, after the name of its provider. */
@@ -100,7 +101,8 @@ const keyCause = (what: string, keeper: Keeper | null, project: string): Cause =
       // An owner of the account has no role that the page needs to know.
       isOwn: knownRole() === null,
       owner: "An owner of the account",
-      link: "#/models",
+      // Its form is open there.
+      link: `#/models?change=${encodeURIComponent(keeper.account)}`,
     }),
   };
 };
@@ -116,6 +118,24 @@ const noModel = (project: string): Cause => {
   return { actor, place: null, remedies: place === null ? [AGAIN] : [place, AGAIN] };
 };
 
+/** A session's own limit stands in its details. The others are the account's, which its owners change. */
+const limitCause = (message: string): Cause => {
+  const actor = "A limit of spend is reached";
+  const raise = "Raise the limit";
+  if (message.includes("for this session is reached"))
+    return { actor, place: null, remedies: [{ label: raise, does: "limit" }, AGAIN] };
+  return knownRole() === null
+    ? { actor, place: null, remedies: [{ label: raise, link: LIMITS }, AGAIN] }
+    : { actor, place: "An owner of the account can raise it.", remedies: [AGAIN] };
+};
+
+const unpricedCause = (): Cause => {
+  const actor = "The model has no known price, which a limit in dollars needs";
+  return knownRole() === null
+    ? { actor, place: null, remedies: [{ label: "Set its price", link: LIMITS }, AGAIN] }
+    : { actor, place: "An owner of the account can set its price.", remedies: [AGAIN] };
+};
+
 /**
  * Why a turn did not end well.
  *
@@ -127,6 +147,8 @@ export const causeOf = (
 ): Cause => {
   const code = error?.code ?? "";
   if (code === "no_model") return noModel(project);
+  if (code === "spend_limit") return limitCause(error?.message ?? "");
+  if (code === "model_without_price") return unpricedCause();
   const refused = isAboutKey(code) ? REFUSED[code] : undefined;
   if (refused !== undefined) return keyCause(refused, keeper, project);
   if (code === "context_exceeded")

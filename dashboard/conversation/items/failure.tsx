@@ -20,7 +20,11 @@ export type Does = Readonly<Record<"again" | "resend" | "model", () => void>>;
 const SHOWS: ReadonlySet<string> = new Set(["model", "limit"]);
 
 /** The details of the session have its limit. */
-const showLimit = (): void => setFilter("tab", "details");
+const showLimit = (): void => {
+  setFilter("tab", "details");
+  // The details may be open already, and scrolled.
+  requestAnimationFrame(() => document.getElementById("spending")?.scrollIntoView({ block: "nearest" }));
+};
 
 /** The last turn, if it failed and no other one has followed. The page reads a moment later how that one ended. */
 export const useFailure = ({ session }: Around, { turn }: Conversation): LastTurn | null => {

@@ -167,4 +167,10 @@ const REFUSAL = new RegExp(
 );
 
 /** The service's refusal in what a runtime says of a failed call. Null: it has none. */
-export const spendRefusalIn = (said: string): string | null => REFUSAL.exec(said)?.[0] ?? null;
+export const spendRefusalIn = (
+  said: string,
+): { readonly code: "spend_limit" | "model_without_price"; readonly message: string } | null => {
+  const [message] = REFUSAL.exec(said) ?? [];
+  if (message === undefined) return null;
+  return { code: message.endsWith(UNPRICED_ADVICE) ? "model_without_price" : "spend_limit", message };
+};

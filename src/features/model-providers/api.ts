@@ -20,6 +20,10 @@ const ModelProviderWire = Schema.Struct({
   has_key: Schema.Boolean,
   models: Schema.Array(Schema.String).annotate({ description: "The first one is the provider's default." }),
   prices,
+  unpriced: Schema.Array(Schema.String).annotate({
+    description:
+      "Those of the models that have no known price. Where a limit in dollars applies, their calls are refused.",
+  }),
   tried_at: Schema.NullOr(Instant).annotate({
     description: "When the provider last accepted this address and key. Null: they were saved without a try.",
   }),

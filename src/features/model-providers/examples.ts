@@ -10,6 +10,7 @@ const provider = {
   has_key: true,
   models: ["large-2", "small-2"],
   prices: { "large-2": { input: 2, cached: 0.2, output: 8 } },
+  unpriced: ["small-2"],
   tried_at: BEGAN,
   created_at: BEGAN,
   updated_at: BEGAN,

@@ -18,7 +18,7 @@ import { openKey, sealKey } from "./keys.ts";
 import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
 import { defaultBaseUrl } from "./rules/kinds.ts";
-import type { Prices } from "./rules/prices.ts";
+import { callPrice, type Prices } from "./rules/prices.ts";
 import { keyFault, MODELS_MAX, modelsFault, nameFault, parseBaseUrl } from "./rules/provider.ts";
 import { type Trial, tryProvider } from "./trial.ts";
 
@@ -30,6 +30,7 @@ const wireOf = (provider: ModelProvider) => ({
   has_key: provider.hasKey,
   models: provider.models,
   prices: provider.prices,
+  unpriced: provider.models.filter((model) => callPrice([model], provider.prices) === null),
   tried_at: instantOrNull(provider.triedAt),
   created_at: instant(provider.createdAt),
   updated_at: instant(provider.updatedAt),

@@ -45,7 +45,7 @@ it.each(["model_unauthorized", "model_quota"])(
     expect(at({ account: "acme" })).toMatchObject({
       actor: expect.stringMatching(/^acme /),
       place: "acme is a provider of the account, which has the key.",
-      remedies: [{ label: "Replace the key", link: "#/models" }, AGAIN],
+      remedies: [{ label: "Replace the key", link: "#/models?change=acme" }, AGAIN],
     });
     expect(at("project").remedies).toEqual([
       { label: "Replace the key", link: "#/projects/p/secrets" },
@@ -67,6 +67,25 @@ it.each(["model_unauthorized", "model_quota"])(
     });
   },
 );
+
+it("leads to the limit that is reached, and to the price that is missing", async () => {
+  const at = (code: string, message: string) =>
+    causeOf({ ...failed(code), error: { code, message } }, { project: "p", keeper: null });
+  const own = at("spend_limit", "The limit of $5 for this session is reached: $5.02. Raise it.");
+  expect(own.remedies).toEqual([{ label: "Raise the limit", does: "limit" }, AGAIN]);
+  await learnRole(undefined, ownerOf(true));
+  const month = "The limit of $5 for the account this month is reached: $5.02. Raise it.";
+  expect(at("spend_limit", month).remedies).toEqual([{ label: "Raise the limit", link: "#/models" }, AGAIN]);
+  expect(at("model_without_price", "No.").remedies).toEqual([
+    { label: "Set its price", link: "#/models" },
+    AGAIN,
+  ]);
+  await readAs("read", "viewer");
+  expect(at("spend_limit", month)).toMatchObject({
+    place: "An owner of the account can raise it.",
+    remedies: [AGAIN],
+  });
+});
 
 it("leads who has no model to where she can add one", async () => {
   await learnRole(undefined, ownerOf(true));

@@ -53,14 +53,17 @@ describe("the words of a limit of spend", () => {
   });
 
   it("are found in whatever a runtime puts around them", () => {
-    for (const sentence of [limitReached(state()), limitNeedsPrice("acme/large", state())]) {
+    for (const [code, sentence] of [
+      ["spend_limit", limitReached(state())],
+      ["model_without_price", limitNeedsPrice("acme/large", state())],
+    ] as const) {
       const body = JSON.stringify({ error: { type: "spend_limit", message: sentence } });
       for (const said of [
         sentence,
         `API Error: 402 ${body}`,
         `unexpected status 402: ${sentence} (request 1)`,
       ])
-        expect(spendRefusalIn(said)).toBe(sentence);
+        expect(spendRefusalIn(said)).toEqual({ code, message: sentence });
     }
     expect(spendRefusalIn("The limit of your plan is reached.")).toBe(null);
   });

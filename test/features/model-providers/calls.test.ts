@@ -209,7 +209,7 @@ describe("a call under a limit of spend", () => {
       type: "error",
       error: { type: "spend_limit", code: "spend_limit", message: sentence },
     });
-    expect(spendRefusalIn(`API Error: 402 ${refused.text}`)).toBe(sentence);
+    expect(spendRefusalIn(`API Error: 402 ${refused.text}`)?.message).toBe(sentence);
     expect(asked).toHaveLength(2);
     expect(await counted()).toEqual([
       { ...whole, calls: 2, input: 2000, cached: 800, output: 200, cost: 2 * cost },
