@@ -245,7 +245,7 @@ export const ACTIONS = {
     page.notice(`The link to port ${port} is ready.`, ["Open the port", url]);
   },
 
-  "open-change-request": async ({ project = "", session = "", title = "" }, page) => {
+  "open-change-request": async ({ project = "", session = "", title = "", said = "" }, page) => {
     const typed = await askFor(
       {
         title: "Open a change request",
@@ -253,8 +253,15 @@ export const ACTIONS = {
         confirm: "Open",
       },
       {
-        title: { label: "Title", value: title, lines: 1, required: true },
-        description: { ...OPTIONAL, label: "Description", hint: "Optional. For the reviewer.", lines: 4 },
+        // A name that was cut for a list would be cut in the history, too.
+        title: { label: "Title", value: title.replace(/\s*\S*…$/, ""), lines: 1, required: true },
+        description: {
+          ...OPTIONAL,
+          value: said,
+          label: "Description",
+          hint: "Optional. For the reviewer. It begins with what the agent said last.",
+          lines: 4,
+        },
       },
     );
     if (typed === null) return;

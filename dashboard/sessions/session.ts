@@ -61,9 +61,13 @@ export const isStarting = ({ activity }: Session): boolean =>
   activity === "queued" || activity === "starting";
 
 /** What the entries of `actions.js` need about a session. */
-export const actionInput = ({ project_id: project, id, name }: Session, title: string) => ({
+export const actionInput = (
+  { project_id: project, id, name, last_sentence: said }: Session,
+  title: string,
+) => ({
   project,
   session: id,
   title,
   ...(name !== null && { name }),
+  ...(said !== null && { said }),
 });
