@@ -62,11 +62,12 @@ describe.runIf(sandboxesStartHere)("a limit of spend", () => {
       state: "failed",
       error: { code: "spend_limit", message: expect.stringMatching(REACHED) as string },
     });
-    expect(await said()).toMatch(REACHED);
+    // The conversation is followed apart from the turn's report.
+    await expect.poll(said, POLL).toMatch(REACHED);
     await session.call("PUT", "spend-limit", { usd: 1000 });
     await session.call("POST", "messages", { id: randomUUID(), text: "run: echo two" });
     await expect.poll(lastTurn, POLL).toMatchObject({ state: "completed", error: null });
-    expect(await said()).toContain("Done.");
+    await expect.poll(said, POLL).toContain("Done.");
     const { spent, limits } = (await session.call("GET", "spend")) as unknown as {
       readonly spent: { readonly usd: number };
       readonly limits: readonly Json[];
