@@ -68,20 +68,24 @@ it.each(["model_unauthorized", "model_quota"])(
   },
 );
 
+const causeWith = (code: string, message: string) =>
+  causeOf({ ...failed(code), error: { code, message } }, { project: "p", keeper: null });
+
 it("leads to the limit that is reached, and to the price that is missing", async () => {
-  const at = (code: string, message: string) =>
-    causeOf({ ...failed(code), error: { code, message } }, { project: "p", keeper: null });
-  const own = at("spend_limit", "The limit of $5 for this session is reached: $5.02. Raise it.");
+  const own = causeWith("spend_limit", "The limit of $5 for this session is reached: $5.02. Raise it.");
   expect(own.remedies).toEqual([{ label: "Raise the limit", does: "limit" }, AGAIN]);
   await learnRole(undefined, ownerOf(true));
   const month = "The limit of $5 for the account this month is reached: $5.02. Raise it.";
-  expect(at("spend_limit", month).remedies).toEqual([{ label: "Raise the limit", link: "#/models" }, AGAIN]);
-  expect(at("model_without_price", "No.").remedies).toEqual([
+  expect(causeWith("spend_limit", month).remedies).toEqual([
+    { label: "Raise the limit", link: "#/models" },
+    AGAIN,
+  ]);
+  expect(causeWith("model_without_price", "No.").remedies).toEqual([
     { label: "Set its price", link: "#/models" },
     AGAIN,
   ]);
   await readAs("read", "viewer");
-  expect(at("spend_limit", month)).toMatchObject({
+  expect(causeWith("spend_limit", month)).toMatchObject({
     place: "An owner of the account can raise it.",
     remedies: [AGAIN],
   });
