@@ -35,7 +35,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
         put: "a.rev - b.rev",
       },
     ],
-    seed: 1_000_004,
+    seed: 1_000_001,
   },
   {
     name: "closed-items-reopened",

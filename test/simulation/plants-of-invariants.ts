@@ -131,7 +131,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 10,
+    seed: 179,
   },
   {
     name: "filtered-delivery-retried",
