@@ -80,7 +80,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 10,
+    seed: 34,
   },
   {
     name: "teardown-forgotten-at-stop",
@@ -143,14 +143,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 25,
+    seed: 14,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 396,
+    seed: 306,
   },
   {
     name: "drain-does-not-wake",
@@ -262,7 +262,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "    yield* skip(due, reason, passed);\n    if (newest === null) return now;",
     put: "    if (newest === null) return now;",
-    seed: 7,
+    seed: 2,
   },
   {
     name: "missed-instants-all-fired-late",
@@ -276,7 +276,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "const at = nextDue(definition, cursor.accountedUntil);",
     put: "const at = nextDue(definition, Math.max(cursor.accountedUntil, timers.since));",
-    seed: 7,
+    seed: 8,
   },
   {
     name: "next-instant-skipped",
