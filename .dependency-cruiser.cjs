@@ -53,12 +53,13 @@ module.exports = {
     {
       name: "the-page-takes-types",
       comment:
-        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, and the command line says of saved work what the page says.",
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, and the command line says of saved work and of hosts for ssh what the page says.",
       severity: "error",
       from: { path: "^dashboard/" },
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
-        pathNot: "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown))\\.ts$",
+        pathNot:
+          "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/ssh-host)\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -357,12 +358,15 @@ module.exports = {
       name: "command-line-is-a-client",
       comment:
         "`platform` asks over HTTP and knows the API by its types alone. It runs in sandboxes, beside an agent: nothing of " +
-        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, and words for what a save left out and for what a session does.",
+        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, words for what a save left out and for what a session does, and the names of sessions as hosts.",
       severity: "error",
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
-        pathNot: [CLIENT, "^src/domain/(ids|save/reasons|save/shown|session/session-activity)\\.ts$"],
+        pathNot: [
+          CLIENT,
+          "^src/domain/(ids|save/reasons|save/shown|session/session-activity|session/ssh-host)\\.ts$",
+        ],
         dependencyTypesNot: ["type-only"],
       },
     },

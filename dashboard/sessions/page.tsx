@@ -19,7 +19,7 @@ import { type Tab, TABS, usePlace } from "./place.ts";
 import { Preview } from "./preview.tsx";
 import { isStarting, readSession, type Session, type SessionData } from "./session.ts";
 import { Split } from "./split.tsx";
-import { TerminalTab } from "./terminal.tsx";
+import { TerminalTab } from "../terminal/tab.tsx";
 import { filesIn, NO_WORK } from "./work.ts";
 
 /** The actions of the panel of saved work. */

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, mkdirSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { hostName, namedByHost, sshOptions } from "../../src/cli/commands/ssh/client.ts";
+import { sshOptions } from "../../src/cli/commands/ssh/client.ts";
+import { namedByHost, sshHost } from "../../src/domain/session/ssh-host.ts";
 import { runHere } from "../support/service/command-line.ts";
 
 let home = "";
@@ -15,7 +16,7 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 it("names a session as a host, and knows it again", () => {
-  const host = hostName("0190f3b2-0000-7000-8000-0000aaaaaaaa", "0190f3b2-0000-7000-8000-0000bbbbbbbb");
+  const host = sshHost("0190f3b2-0000-7000-8000-0000aaaaaaaa", "0190f3b2-0000-7000-8000-0000bbbbbbbb");
   expect(host).toBe("bbbbbbbb.aaaaaaaa.platform");
   expect(namedByHost(host)).toEqual({ session: "bbbbbbbb", project: "aaaaaaaa" });
   for (const other of ["platform", "a.platform", "a.b.c.platform", "a.b.example", ".b.platform"])

@@ -27,9 +27,13 @@ const BUNDLER = path.join(import.meta.dirname, "page-bundler.ts");
 export const BUNDLE_SOURCES: readonly string[] = [
   import.meta.filename,
   BUNDLER,
-  ...["trigger/templates.ts", "trigger/placeholders.ts", "save/reasons.ts", "save/shown.ts"].map((file) =>
-    path.join(import.meta.dirname, "../../domain", file),
-  ),
+  ...[
+    "trigger/templates.ts",
+    "trigger/placeholders.ts",
+    "save/reasons.ts",
+    "save/shown.ts",
+    "session/ssh-host.ts",
+  ].map((file) => path.join(import.meta.dirname, "../../domain", file)),
 ];
 
 /** Fifteen times the page's size. */

@@ -1,6 +1,7 @@
 /** Who failed a turn, and where a person goes to mend it. */
 import { afterAll, afterEach, expect, it, vi } from "vitest";
 import { causeOf, keeperOf } from "../../../dashboard/conversation/items/causes.ts";
+import { limitReached, NANO } from "../../../src/domain/sandbox/spend.ts";
 import { learnRole } from "../../../dashboard/frame/roles.js";
 
 type Me = Parameters<typeof learnRole>[1];
@@ -68,14 +69,16 @@ it.each(["model_unauthorized", "model_quota"])(
   },
 );
 
+/** The service's own words: the page tells a session's limit from the others by them. */
+const LIMIT = { unit: "usd", amount: 5 * NANO, name: "", spent: 5.02 * NANO, reserved: 0 } as const;
 const causeWith = (code: string, message: string) =>
   causeOf({ ...failed(code), error: { code, message } }, { project: "p", keeper: null });
 
 it("leads to the limit that is reached, and to the price that is missing", async () => {
-  const own = causeWith("spend_limit", "The limit of $5 for this session is reached: $5.02. Raise it.");
+  const own = causeWith("spend_limit", limitReached({ ...LIMIT, scope: "session" }));
   expect(own.remedies).toEqual([{ label: "Raise the limit", does: "limit" }, AGAIN]);
   await learnRole(undefined, ownerOf(true));
-  const month = "The limit of $5 for the account this month is reached: $5.02. Raise it.";
+  const month = limitReached({ ...LIMIT, scope: "account" });
   expect(causeWith("spend_limit", month).remedies).toEqual([
     { label: "Raise the limit", link: "#/models" },
     AGAIN,

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { text } from "node:stream/consumers";
-import { hostName } from "../../../src/cli/commands/ssh/client.ts";
+import { sshHost } from "../../../src/domain/session/ssh-host.ts";
 import { CommandLine, type Ended } from "./command-line.ts";
 import { TOKEN } from "./process-service.ts";
 
@@ -35,7 +35,7 @@ export class SshClient {
   /** The host's name of a session, by its path in the API. */
   host(session: string): string {
     const [, , , pid = "", , sid = ""] = session.split("/");
-    return hostName(pid, sid);
+    return sshHost(pid, sid);
   }
 
   start(program: string, words: readonly string[], file = this.configuration) {

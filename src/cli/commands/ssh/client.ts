@@ -4,23 +4,9 @@ import * as path from "node:path";
 import { configurationFile, type Environment } from "../../configuration.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { run, shellWord } from "../../programs.ts";
-import { shortId } from "../../words.ts";
 
-/** All sessions as hosts of OpenSSH. */
-export const HOSTS = "*.platform";
-const SUFFIX = "platform";
 /** The user in each sandbox. */
 const USER = "agent";
-
-/** A session's name as a host: the last digits of its id and of its project's. */
-export const hostName = (pid: string, sid: string): string => `${shortId(sid)}.${shortId(pid)}.${SUFFIX}`;
-
-/** The session and the project of a host's name: what stands for their ids. Null: it is no such name. */
-export const namedByHost = (host: string): { readonly session: string; readonly project: string } | null => {
-  const [session = "", project = "", suffix, more] = host.split(".");
-  if (session === "" || project === "" || suffix !== SUFFIX || more !== undefined) return null;
-  return { session, project };
-};
 
 /** The person's key for sandboxes, beside her login. It is of use only with that login. */
 const keyFile = (environment: Environment): string =>

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import * as path from "node:path";
+import { namedByHost, SSH_HOSTS, sshHost } from "../../../domain/session/ssh-host.ts";
 import { command, type Call } from "../../command.ts";
 import type { Environment } from "../../configuration.ts";
 import { usage } from "../../failure.ts";
@@ -9,7 +10,7 @@ import { become, thisProgram } from "../../programs.ts";
 import { resolveId } from "../../references.ts";
 import { count, projectId, sessionId } from "../../words.ts";
 import { runInSandbox } from "../sessions/shell.ts";
-import { HOSTS, hostName, namedByHost, publicKey, sshOptions } from "./client.ts";
+import { publicKey, sshOptions } from "./client.ts";
 import { loginCommand } from "./login-script.ts";
 
 const PORT_MAX = 65_535;
@@ -30,7 +31,7 @@ const hostOf = async ({ given, api, project }: Named): Promise<string> => {
   const params = { pid: await project(), sid: sessionId(given.SESSION) };
   // The service says in words why a login is refused. `ssh` would not.
   await api().call("GET /v1/projects/:pid/sessions/:sid/terminal", { params });
-  return hostName(params.pid, params.sid);
+  return sshHost(params.pid, params.sid);
 };
 
 const ssh = command({
@@ -79,7 +80,7 @@ const forward = command({
 const configuration = async (environment: Environment): Promise<string> =>
   [
     "# Sessions: their hosts are named SESSION.PROJECT.platform, by the last digits of both ids.",
-    `Host ${HOSTS}`,
+    `Host ${SSH_HOSTS}`,
     ...(await sshOptions(thisProgram(), environment)).map(([name, value]) => `  ${name} ${value}`),
     "",
   ].join("\n");

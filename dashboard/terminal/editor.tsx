@@ -1,14 +1,10 @@
 /** How a session is opened in an editor on the reader's own computer, and by ssh (docs/use/editors.md). */
+import { sshHost } from "../../src/domain/session/ssh-host.ts";
 import { Copied } from "../conversation/text/copy.tsx";
-import { shortId } from "../elements/format.js";
-import type { Session } from "./session.ts";
-
-/** The session's name as a host of OpenSSH, as `platform ssh-config` sets it up. */
-const hostOf = ({ project_id: project, id }: Session): string =>
-  `${shortId(id)}.${shortId(project)}.platform`;
+import type { Session } from "../sessions/session.ts";
 
 export const OpenInEditor = ({ session }: { readonly session: Session }) => {
-  const host = hostOf(session);
+  const host = sshHost(session.project_id, session.id);
   return (
     <section className="own-editor">
       <h3>In your own editor</h3>

@@ -1,9 +1,9 @@
 /** The tab of the terminal. The terminal itself is loaded when a reader opens one (terminal.js). */
 import { useLayoutEffect, useRef } from "react";
-import { TERMINAL_PLACE } from "../terminal/place.js";
+import { TERMINAL_PLACE } from "./place.js";
 import { FrameAct } from "../ui/act.tsx";
 import { OpenInEditor } from "./editor.tsx";
-import type { Session } from "./session.ts";
+import type { Session } from "../sessions/session.ts";
 
 /** Opening one is a deed: whoever follows a link, or walks through the tabs, has opened none. */
 export const TerminalTab = ({ session }: { readonly session: Session }) => {
