@@ -158,7 +158,7 @@ const workingTree = async (environment: Environment): Promise<string> => {
 };
 
 /**
- * Pushes what this clone has, also what is not committed, to a branch of its own.
+ * Pushes what this clone has, with what is not committed, to a branch of its own.
  *
  * @returns the branch, for a session that begins there
  */

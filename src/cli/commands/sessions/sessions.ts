@@ -182,7 +182,7 @@ const create = command({
     },
     from: {
       value: "SESSION",
-      about: "Start from the saved work of another session, also what it has not pushed",
+      about: "Start from the saved work of another session, with what it has not pushed",
     },
     agent: { value: "NAME", about: "One of the project's agents (default)" },
     model: {
