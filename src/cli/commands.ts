@@ -18,6 +18,7 @@ import { sessionCommands } from "./commands/sessions/sessions.ts";
 import { sshCommands } from "./commands/ssh/commands.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 import { triggerCommands } from "./commands/triggers.ts";
+import { newTriggerCommands } from "./commands/new-trigger.ts";
 import { webhookCommands } from "../features/notifications/commands.ts";
 
 export const commands: readonly Command[] = [
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   ...sessionCommands,
   ...sshCommands,
   ...triggerCommands,
+  ...newTriggerCommands,
   ...webhookCommands,
   ...secretCommands,
   ...connectorCommands,

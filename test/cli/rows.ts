@@ -280,6 +280,27 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
       /^The file missing\.json of --body-file cannot be read: it does not exist\.\n$/,
     ],
   },
+  "triggers templates": {
+    args: () => [],
+    human: /^ID +TYPE +WHAT IT DOES\n[^]*weekly-report +cron +Sums up /,
+    json: {
+      templates: expect.arrayContaining([expect.objectContaining({ id: "weekly-report" })]) as unknown,
+    },
+    refused: [["too-much"], 2, /^Unexpected argument/],
+  },
+  "triggers new": {
+    args: () => [
+      "--template",
+      "weekly-report",
+      "--slug",
+      `report-${randomUUID().slice(0, 8)}`,
+      "--cron",
+      "0 0 8 * * 5",
+    ],
+    human: /^#\d+ open: Add the trigger report-\w+\n$/,
+    json: { status: "open" },
+    refused: [["--template", "none"], 2, /^--template must be one of triage-issue, .*weekly-report\.\n$/],
+  },
   "triggers pause": {
     args: () => ["nightly"],
     human: /^#\d+ open: Pause the trigger nightly\n$/,

@@ -1,0 +1,101 @@
+/** `platform triggers new` and `platform triggers templates`: triggers that do not exist yet. Each becomes a change request. */
+import { triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
+import { command } from "../command.ts";
+import { usage } from "../failure.ts";
+import { table, visible } from "../terminal.ts";
+
+const ID = "ID";
+
+/** What a template says of itself does not depend on the project. What its trigger does may. */
+const ANY_BRANCH = "the default branch";
+
+const templates = command({
+  name: "triggers templates",
+  about: "List the templates for new triggers",
+  run: async () => {
+    const all = triggerTemplates(ANY_BRANCH);
+    const rows = all.map(({ id, wish, about }) => [id, wish.type, about]);
+    return {
+      json: JSON.stringify({
+        templates: all.map(({ id, title, about, wish }) => ({ id, title, about, type: wish.type })),
+      }),
+      text: table([ID, "TYPE", "WHAT IT DOES"], rows, "No templates."),
+    };
+  },
+});
+
+/** @throws Failure for an unknown id, with the known ones */
+const templateFor = (id: string, defaultBranch: string): TriggerTemplate => {
+  const all = triggerTemplates(defaultBranch);
+  const found = all.find((template) => template.id === id);
+  if (found === undefined)
+    throw usage(`--template must be one of ${all.map((template) => template.id).join(", ")}.`);
+  return found;
+};
+
+const create = command({
+  name: "triggers new",
+  about: "Add a trigger to platform.toml, by a change request",
+  inProject: true,
+  options: {
+    template: { value: ID, about: "Begin with a template; see `platform triggers templates`" },
+    slug: { value: "SLUG", about: "The trigger's name in addresses" },
+    name: { value: "TEXT", about: "Its name for people" },
+    prompt: { value: "TEXT", about: "The prompt of its sessions" },
+    "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
+    agent: { value: "NAME", about: "One of the project's agents (default)" },
+    cron: { value: "LINE", about: "A schedule: second, minute, hour, day, month, weekday" },
+    timezone: { value: "ZONE", about: "The schedule's zone, such as Europe/Berlin (UTC)" },
+    "secret-env": { value: "NAME", about: "A webhook: the secret with which senders sign" },
+    event: { value: "EVENT", many: true, about: "A webhook: only these events. May be given several times" },
+    branch: {
+      value: "BRANCH",
+      many: true,
+      about: "A webhook: only these branches. May be given several times",
+    },
+    merge: { about: "Merge the change request now, if you may merge" },
+  },
+  notes:
+    "With --cron the trigger is a schedule, with --secret-env a webhook. Each option replaces that field of the template.",
+  run: async ({ options, input, api, project }) => {
+    const { template, prompt, "prompt-file": file, cron, "secret-env": secret, merge } = options;
+    if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
+    if (cron !== undefined && secret !== undefined) throw usage("Give --cron or --secret-env, not both.");
+    if (template === undefined && cron === undefined && secret === undefined)
+      throw usage("Give --cron, --secret-env or --template.");
+    const pid = await project();
+    const known =
+      template === undefined
+        ? null
+        : templateFor(
+            template,
+            (await api().call("GET /v1/projects/:pid", { params: { pid } })).value.default_branch,
+          ).wish;
+    const type = cron !== undefined ? "cron" : secret !== undefined ? "webhook" : (known?.type ?? "cron");
+    if (known !== null && known.type !== type)
+      throw usage(
+        `The template ${visible(template ?? "")} is a ${known.type} trigger, so --${type === "cron" ? "cron" : "secret-env"} does not fit.`,
+      );
+    const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
+    const { value, text } = await api().call("POST /v1/projects/:pid/triggers/proposals", {
+      params: { pid },
+      payload: {
+        ...known,
+        type,
+        merge,
+        ...(options.slug !== undefined && { slug: options.slug }),
+        ...(options.name !== undefined && { name: options.name }),
+        ...(told !== undefined && { prompt: told }),
+        ...(options.agent !== undefined && { agent: options.agent }),
+        ...(cron !== undefined && { cron }),
+        ...(options.timezone !== undefined && { timezone: options.timezone }),
+        ...(secret !== undefined && { secret_env: secret }),
+        ...(options.event.length > 0 && { events: options.event }),
+        ...(options.branch.length > 0 && { branches: options.branch }),
+      },
+    });
+    return { json: text, text: visible(`#${value.number} ${value.status}: ${value.title}`) };
+  },
+});
+
+export const newTriggerCommands = [templates, create];
