@@ -7,7 +7,7 @@
  * outside: it asks the service over HTTP.
  * A feature has a slice of these rings in its folder: `rules`, `ports`, `sql`, and files by the name of their ring. The
  * files that join the features are at the root. Adapters hang on the ports and are named by serve and the CLI alone. Each rule states its reason; `npm run check`
- * holds them. It reads shipped code and the twins (`src daemon demo test/twins`): other tests may name anything.
+ * holds them. It reads shipped code and the twins (`src daemon demo dashboard test/twins`): other tests may name anything.
  */
 const PORTS =
   "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon|model-door)\\.ts$|^src/(builder/(site/)?|connectors/(sign-in/)?|saves/|sign-in/|telemetry/)port\\.ts$|^src/features/[^/]+/ports/";
@@ -358,14 +358,14 @@ module.exports = {
       name: "command-line-is-a-client",
       comment:
         "`platform` asks over HTTP and knows the API by its types alone. It runs in sandboxes, beside an agent: nothing of " +
-        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, words for what a save left out and for what a session does, and the names of sessions as hosts.",
+        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, words for what a save left out and for what a session does, the names of sessions as hosts, and templates of triggers.",
       severity: "error",
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
         pathNot: [
           CLIENT,
-          "^src/domain/(ids|save/reasons|save/shown|session/session-activity|session/ssh-host)\\.ts$",
+          "^src/domain/(ids|save/reasons|save/shown|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
         ],
         dependencyTypesNot: ["type-only"],
       },

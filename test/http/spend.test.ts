@@ -61,7 +61,7 @@ describe("a limit of spend", () => {
     expect(await limitsOf()).toEqual([]);
   });
 
-  it("of a session is set by members, also before it is reached, and never by an agent", async () => {
+  it("of a session is set by members, also before it is reached", async () => {
     const { id } = fields(expectStatus(await start(), 201));
     const target = `/v1/projects/${pid}/sessions/${String(id)}/spend-limit`;
     const member = await invitePerson(service, "Ada", { roles: { [pid]: "member" } });

@@ -23,9 +23,11 @@ it("only a person makes an agent act, answers it or approves its calls", () => {
     expect(standingOf(ruleOf(privilege).power).callers).toEqual(["user"]);
 });
 
-it("only a person governs, merges and reads names of secrets", () => {
+it("only a person governs, merges, limits spend and reads names of secrets", () => {
   for (const privilege of [
+    "govern_account",
     "govern_project",
+    "limit_session",
     "delete_project",
     "write_secret",
     "merge_change_request",
