@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope";
 import { thrownText } from "../../ground/thrown.ts";
 import { type DoctorReport, SandboxError, SandboxProvider } from "../port.ts";
 import { attempt, portOver } from "../operations.ts";
+import { tellRefused } from "../refused-hosts.ts";
 import { type PackageCache, openPackages } from "../packages/cache.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
 import { EgressListener } from "../remote/egress-listener.ts";
@@ -17,7 +18,10 @@ import { Cluster, type ClusterOptions } from "./cluster.ts";
 import { examineCluster, unusable } from "./doctor.ts";
 import { KubernetesSandboxes, type SandboxesOptions } from "./sandboxes.ts";
 
-export interface KubernetesOptions extends Omit<SandboxesOptions, "cluster" | "listener" | "packages"> {
+export interface KubernetesOptions extends Omit<
+  SandboxesOptions,
+  "cluster" | "listener" | "packages" | "tellRefused"
+> {
   readonly cluster: ClusterOptions;
   /** Where the egress listener listens. */
   readonly listen: ChannelPlace;
@@ -69,7 +73,15 @@ export const kubernetesProvider = (
       });
       const egress = place.port === 0 ? { ...place, port: listener.port } : place;
       const packages = cache === null ? null : yield* openPackages(cache);
-      const opened = { ...options, cluster, listener, egress, ...(packages && { packages }) };
+      const tell = yield* tellRefused;
+      const opened = {
+        ...options,
+        cluster,
+        listener,
+        egress,
+        ...(packages && { packages }),
+        tellRefused: tell,
+      };
       const sandboxes = yield* Effect.acquireRelease(
         attempt("list", () => KubernetesSandboxes.open(opened, warn)).pipe(
           Effect.mapError(

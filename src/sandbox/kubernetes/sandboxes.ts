@@ -21,6 +21,7 @@ import type { ModelDoor } from "../model-door.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { NoCapacity, OneAtATime } from "../operations.ts";
+import type { TellRefused } from "../refused-hosts.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
 import type { EgressListener } from "../remote/egress-listener.ts";
 import { type SandboxKeys, sandboxKeys, secretMark } from "../remote/keys.ts";
@@ -73,6 +74,8 @@ export interface SandboxesOptions extends PodOptions {
   readonly packages?: Pick<PackageProxy, "serve">;
   /** Answers calls to the account's own providers of models. Absent: nothing does. */
   readonly modelDoor?: ModelDoor;
+  /** Who hears of hosts that a sandbox may not reach. Absent: nobody. */
+  readonly tellRefused?: TellRefused;
 }
 
 const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
@@ -330,10 +333,11 @@ export class KubernetesSandboxes {
     const keys = sandboxKeys(this.#options.secret, id);
     const entry: Entry = { id, keys, pod, egress: null, exit: Promise.withResolvers(), ended: null };
     this.#entries.set(id, entry);
-    const { listener, packages, modelDoor } = this.#options;
+    const { listener, packages, modelDoor, tellRefused } = this.#options;
     const policy = this.#policy(recordOf(pod));
-    if (this.#exitOf(pod) === null)
-      entry.egress = await listener.admit(keys.egress, { policy, packages, models: modelDoor?.of(id) });
+    const refused = tellRefused?.({ sandbox: id, session: pod.metadata?.labels?.[LABELS.session] ?? null });
+    const answers = { packages, models: modelDoor?.of(id), ...(refused && { refused }) };
+    if (this.#exitOf(pod) === null) entry.egress = await listener.admit(keys.egress, { policy, ...answers });
     this.#judge(entry);
     return entry;
   }

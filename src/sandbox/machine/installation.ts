@@ -29,6 +29,7 @@ import {
   machineArchitecture,
   seccompProgram,
 } from "./isolation/seccomp.ts";
+import type { TellRefused } from "../refused-hosts.ts";
 import { type Tools, findProgram, findTools } from "./tools.ts";
 
 export interface Installation {
@@ -42,6 +43,8 @@ export interface Installation {
   readonly bundle: () => Promise<string>;
   /** Answers for package registries. Absent: nothing does. */
   readonly packages?: PackageProxy;
+  /** Who hears of hosts that a sandbox may not reach. Absent: nobody. */
+  readonly tellRefused?: TellRefused;
   /** Empty if an engine bounds the sandboxes. */
   readonly groupParents: readonly GroupParent[];
   /** The limits that the kernel enforces, through our groups or an engine's. */

@@ -20,6 +20,7 @@ import { Measures } from "../../telemetry/port.ts";
 import { type PackageCache, openPackages } from "../packages/cache.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 import { attempt, portOver } from "../operations.ts";
+import { tellRefused } from "../refused-hosts.ts";
 
 /** How often running sandboxes are checked (api.md 8). */
 export const WATCH_INTERVAL_MS = 1_000;
@@ -57,8 +58,11 @@ export const machineProvider = (
       }
       const measures = yield* Measures;
       const packages = cache === null ? null : yield* openPackages(cache);
+      const tell = yield* tellRefused;
       const sandboxes = yield* Effect.acquireRelease(
-        attempt("list", () => MachineSandboxes.open({ ...installation, ...(packages && { packages }) })),
+        attempt("list", () =>
+          MachineSandboxes.open({ ...installation, ...(packages && { packages }), tellRefused: tell }),
+        ),
         (opened) => Effect.sync(() => opened.close()),
       );
       yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>

@@ -330,9 +330,11 @@ export class MachineSandboxes {
   }
 
   #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
-    const { packages, options } = this.#installation;
+    const { packages, options, tellRefused } = this.#installation;
     const models = options.modelDoor?.of(record.id);
-    return openEgress(paths.proxySocket, { policy: this.#policy(record), packages, models });
+    const refused = tellRefused?.({ sandbox: record.id, session: record.sessionId });
+    const policy = this.#policy(record);
+    return openEgress(paths.proxySocket, { policy, packages, models, ...(refused && { refused }) });
   }
 
   #policy({ egressAllow, secretNames, llmUpstream, packages }: SandboxRecord): EgressPolicy {
