@@ -212,6 +212,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const { settings, report } = parts;
   const { workspace } = settings.layout;
   const checkedOut = yield* Deferred.make<void>();
+  const brought = yield* Deferred.make<void>();
   const startDir = join(workspace, DEFAULT_CONFIG_DIR);
   let configDir = startDir;
   const runtime = yield* superviseRuntime({
@@ -220,6 +221,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
       writeRuntimeDefaults(parts, configDir);
       return runtimeLaunch(parts, configDir);
     },
+    beforeFirst: bringsRecord(parts) ? Deferred.await(brought) : Effect.void,
     whenCheckedOut: Deferred.await(checkedOut),
     beforeMessages: takeBackOwnEdit(settings, parts.adapter.ownEdit, () => configDir),
   });
@@ -233,6 +235,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const checkedOutFirst = settings.autoClone ? yield* checkOutWithin(parts) : null;
   const ahead = parts.claimed?.prepared?.setup ?? null;
   const checkout = checkedOutFirst && (yield* bringBack({ ...parts, ahead }, checkedOutFirst));
+  yield* Deferred.succeed(brought, undefined);
   if (checkout !== null) {
     configDir = checkout.configDir.path;
     // The runtime has started. It reads its settings with the first request, which comes after this.
@@ -249,6 +252,10 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   yield* Deferred.succeed(checkedOut, undefined);
   yield* bootstrap(parts, checkout, Fiber.join(setup));
 });
+
+/** Whether saved work is awaited that may have the runtime's own record of the conversation. Most runtimes start meanwhile. */
+const bringsRecord = ({ adapter, settings: { launch } }: Parts): boolean =>
+  adapter.record !== null && launch.history !== undefined && launch.restore === true;
 
 /** Runs the setup command of the checked-out commit. @returns null if it succeeded, or without a command */
 const setUp = Effect.fnUntraced(function* (

@@ -20,6 +20,7 @@ import type {
 } from "../../src/domain/conversation/steering.ts";
 import type { AttachedFile } from "../agent/attachments.ts";
 import type { HttpFailure } from "../http/client.ts";
+import type { BroughtHistory } from "../saving/command.ts";
 import type { Pipes } from "../agent/process.ts";
 
 /** The agent session, with the agent and model for its first message. */
@@ -59,12 +60,16 @@ export interface Briefing extends AgentSession {
 
 /** The result of restoring a history. */
 export type Restoring =
-  | { readonly outcome: "restored" }
+  | {
+      readonly outcome: "restored";
+      /** The runtime has its own record as it was then, ms since the epoch. Absent: it has the whole history. */
+      readonly until?: number;
+    }
   /** The runtime has no part of it. */
   | {
       readonly outcome: "failed";
-      /** `different`: the runtime kept something else than it was given. */
-      readonly why: "refused" | "different" | "late";
+      /** `different`: the runtime kept something else than it was given. `missing`: its own record did not come back. */
+      readonly why: "refused" | "different" | "late" | "missing";
       /** For the log. */
       readonly message: string;
     };
@@ -281,10 +286,17 @@ export interface RuntimeAdapter {
   /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
-   * Makes the prompt's agent session from a history, whole or not at all, before it gets anything else. It is not
-   * reported as items, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
+   * Makes the prompt's agent session from a history or the runtime's own record, whole or not at all, before it gets anything else. It is
+   * not reported as items, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
    */
   readonly restore: ((session: AgentSession, history: History) => Effect.Effect<Restoring>) | null;
+  /** What the runtime keeps of the conversation in files of its own. Null: the daemon does not use it. */
+  readonly record: {
+    /** The runtime's id of the present conversation. Null: it has had no message. */
+    readonly present: () => string | null;
+    /** The record of a conversation is there again, before the first process starts, which goes on with it. */
+    readonly recall: (record: BroughtHistory) => void;
+  } | null;
   /**
    * Gives the agent a briefing without starting a turn, in the prompt's agent session, unless that session already has a
    * message of its own. Later messages get its agent and model. Called again after a failure.

@@ -20,6 +20,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   ),
   deliverPrompt: () => Effect.succeed("accepted"),
   restore: null,
+  record: null,
   tell: () => Effect.void,
   follow: () => Effect.never,
   isBusy: Effect.succeed(false),

@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type { History } from "../../src/domain/conversation/history.ts";
+import { makeSince } from "../../src/domain/conversation/since.ts";
 import type { Recap } from "../../src/domain/sandbox/launch.ts";
 import { leftOutText } from "../../src/domain/save/reasons.ts";
 import type { Restored } from "../../src/domain/save/saved.ts";
@@ -39,6 +40,8 @@ const CONTINUES = "The session continues in a new sandbox.";
 
 const NOTES = {
   native: "The agent has the whole conversation so far, with its tool calls and their results.",
+  until:
+    "The agent has the conversation so far, and a summary of what came after its runtime's own record of it was saved.",
   shortened: "The agent has the newest part of the conversation itself, and a summary of what came before.",
   summary: "The agent has a summary of the conversation so far, not the conversation itself",
   none: "The agent does not have the conversation so far, because its runtime did not take it.",
@@ -48,6 +51,7 @@ const WHY: Readonly<Record<Extract<Restoring, { outcome: "failed" }>["why"], str
   refused: "because its runtime did not take the conversation.",
   different: "because its runtime did not keep the conversation as it was.",
   late: "because its runtime did not take the conversation in time.",
+  missing: "because its runtime's own record of the conversation did not come back.",
 };
 
 /** For the agent, below the conversation that it has again. */
@@ -123,8 +127,11 @@ const recall = Effect.fnUntraced(function* (
   const fields = { items: history.items.length, ms: (yield* Clock.currentTimeMillis) - sinceMs };
   if (restoring.outcome === "restored") {
     log("conversation restored", fields);
-    const note = `${CONTINUES} ${noteOf(history)}`;
-    return { text: CONTINUED, note, unheard: note };
+    const { until } = restoring;
+    const since = until === undefined ? null : makeSince(history.items, until);
+    const known = until === undefined ? noteOf(history) : since === null ? NOTES.native : NOTES.until;
+    const note = `${CONTINUES} ${known}`;
+    return { text: since === null ? CONTINUED : `${CONTINUED}\n\n${since}`, note, unheard: note };
   }
   log("conversation not restored", { ...fields, why: restoring.why, message: restoring.message });
   return { text, note: `${CONTINUES} ${NOTES.summary}, ${WHY[restoring.why]}`, unheard };

@@ -46,6 +46,8 @@ export interface RuntimeOptions {
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
+  /** Completes when the first process may start: it reads its own record of the conversation then. */
+  readonly beforeFirst: Effect.Effect<void>;
   /** Completes when the repository is checked out: earlier queries about turns would open the project too soon. */
   readonly whenCheckedOut: Effect.Effect<void>;
   /** Runs once for each process, before it gets a message. */
@@ -155,6 +157,8 @@ class Interpreter {
   #cutRun = 0;
   /** The newest run's process. */
   #current: { readonly run: number; readonly group: ProcessGroup } | null = null;
+  /** Open once the first process is no longer wanted, if it has not started. */
+  readonly #unwanted = Latch.makeUnsafe(false);
 
   constructor(options: RuntimeOptions) {
     this.#options = options;
@@ -251,6 +255,8 @@ class Interpreter {
         tail.push(cutText(line, MAX_LINE_LENGTH));
         if (tail.length > KEPT_LINES) tail.shift();
       };
+      const isWanted = run > 1 || (yield* this.#mayBegin);
+      if (!isWanted) return { type: "process.exited", run, atMs: yield* Clock.currentTimeMillis };
       const output = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: keep });
       const exit = yield* Effect.acquireUseRelease(
         this.#process(run, (stream, chunk) => {
@@ -287,10 +293,19 @@ class Interpreter {
     });
   }
 
-  #end(run: number): Effect.Effect<undefined> {
-    return Effect.suspend(() =>
-      Effect.as(this.#current?.run === run ? this.#current.group.end : Effect.void, undefined),
+  /** Waits until the first process may start. False: its end came first. */
+  get #mayBegin(): Effect.Effect<boolean> {
+    return Effect.raceFirst(
+      Effect.as(this.#options.beforeFirst, true),
+      Effect.as(this.#unwanted.await, false),
     );
+  }
+
+  #end(run: number): Effect.Effect<undefined> {
+    return Effect.suspend(() => {
+      this.#unwanted.openUnsafe();
+      return Effect.as(this.#current?.run === run ? this.#current.group.end : Effect.void, undefined);
+    });
   }
 
   /** Prepares the process, if its adapter needs that. */

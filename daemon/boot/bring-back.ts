@@ -11,6 +11,7 @@ import { cutFront, storableText } from "../../src/domain/text.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import type { RestorePart } from "../../src/domain/save/listing.ts";
 import { notRestored, Restored, restoredTogether } from "../../src/domain/save/saved.ts";
+import type { RuntimeAdapter } from "../adapters/adapter.ts";
 import { rereadCheckout, type Checkout } from "../git/checkout.ts";
 import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
@@ -77,6 +78,7 @@ export class Delivery {
 
 interface BringingBack {
   readonly settings: Settings;
+  readonly adapter: Pick<RuntimeAdapter, "record">;
   readonly report: Report;
   readonly redactor: Redactor;
   readonly log: Log;
@@ -156,20 +158,29 @@ const feed = Effect.fnUntraced(function* (
   input.end();
 });
 
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Restored));
+const Answer = Schema.Struct({
+  ...Restored.fields,
+  /** The runtime's own record of the conversation, if it was brought back. */
+  history: Schema.optionalKey(Schema.Struct({ id: Schema.String, at: Schema.Finite })),
+});
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Answer));
 
 /** Runs the program that writes the work into the workspace. Never fails. */
 const restore = (parts: BringingBack, { body, part, tip, again }: Bringing): Effect.Effect<Restored> =>
   withProgram(
     parts.settings,
-    { command: "restore", tip, part, ...placeIn(parts.settings) },
+    { command: "restore", tip, part, ...placeIn(parts.settings, parts.adapter, null) },
     ({ input, output, problem }) =>
       Effect.gen(function* () {
         yield* Effect.forkChild(feed(parts, { body, again }, input));
         const answer = yield* readOutput(output, MAX_ANSWER_BYTES);
         const said = answer === null ? "its result is too long" : yield* problem;
         const decoded = decode(answer?.toString("utf8") ?? "");
-        if (said === null && decoded._tag === "Some") return decoded.value;
+        if (said === null && decoded._tag === "Some") {
+          const { history, ...restored } = decoded.value;
+          if (history !== undefined) parts.adapter.record?.recall(history);
+          return restored;
+        }
         return notRestored(`The saved work could not be restored: ${said ?? "the result is malformed"}`);
       }),
   ).pipe(

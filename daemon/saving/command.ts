@@ -28,8 +28,27 @@ export interface Kept {
   readonly contents: readonly ListedContent[];
 }
 
+/** Where the runtime keeps its own record of the conversation (src/domain/runtimes/history.ts). */
+export interface HistoryPlace {
+  /** An absolute path. */
+  readonly home: string;
+  readonly runtime: string;
+  readonly files: readonly string[];
+  /** The runtime's id of the present conversation. Null: there is none yet. */
+  readonly id: string | null;
+}
+
+/** A record that was brought back. */
+export interface BroughtHistory {
+  readonly id: string;
+  /** When it was saved, ms since the epoch. */
+  readonly at: number;
+}
+
 interface Place {
   readonly workspace: string;
+  /** Absent: the runtime keeps none that is known. */
+  readonly history?: HistoryPlace;
   /** The session's branch, and the repository that has it. */
   readonly branch: string;
   readonly repoUrl: string;
@@ -50,7 +69,7 @@ export interface ReadCommand extends Place {
   readonly request: ReadRequest;
 }
 
-/** The answer is `Restored` as JSON. */
+/** The answer is `Restored` as JSON, with `history` if it was brought back (`BroughtHistory`). */
 export interface RestoreCommand extends Place {
   readonly command: "restore";
   /** The commit that was checked out. Absent: HEAD is still there. */

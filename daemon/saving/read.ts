@@ -4,7 +4,8 @@ import { constants, type BigIntStats } from "node:fs";
 import { open, readlink } from "node:fs/promises";
 import { CHUNK_BYTES, type FrameEnd } from "../../src/domain/save/frames.ts";
 import type { ReadRequest } from "../../src/domain/save/listing.ts";
-import type { ReadCommand } from "./command.ts";
+import { isHistoryPath } from "../../src/domain/runtimes/history.ts";
+import type { HistoryPlace, ReadCommand } from "./command.ts";
 import { objectHash, fileStamp, Tree, whyUnread } from "./content.ts";
 import { isStatePath } from "./listing/operation.ts";
 import { writeChunk, writeEnd } from "./output.ts";
@@ -17,8 +18,8 @@ import { join } from "node:path";
 type Item = ReadRequest["items"][number];
 type Commits = NonNullable<ReadRequest["commits"]>;
 
-export const readWorkspace = async ({ workspace, request }: ReadCommand): Promise<void> => {
-  const reader = new Reader(workspace, new Pace(request.share));
+export const readWorkspace = async ({ workspace, history, request }: ReadCommand): Promise<void> => {
+  const reader = new Reader(workspace, history, new Pace(request.share));
   try {
     for (const item of request.items) await writeEnd(await reader.item(item));
     if (request.commits !== undefined) await writeEnd(await reader.commits(request.commits));
@@ -34,8 +35,11 @@ class Reader {
   readonly #directory: string | null;
   #blobs: BlobReader | null = null;
 
-  constructor(workspace: string, pace: Pace) {
+  readonly #history: HistoryPlace | undefined;
+
+  constructor(workspace: string, history: HistoryPlace | undefined, pace: Pace) {
     this.#workspace = workspace;
+    this.#history = history;
     this.#pace = pace;
     this.#tree = new Tree(workspace);
     this.#directory = gitDirectory(workspace);
@@ -44,6 +48,12 @@ class Reader {
   async item({ kind, path, object }: Item): Promise<FrameEnd> {
     await this.#pace.rest();
     if (kind === "file") return this.#file(this.#tree, path, object);
+    if (kind === "history") {
+      const { home, files, id = null } = this.#history ?? {};
+      const isIts =
+        home !== undefined && files !== undefined && id !== null && isHistoryPath(path, files, id);
+      return isIts ? this.#file(new Tree(home), path, object) : "missing";
+    }
     if (this.#directory === null) return "missing";
     if (kind === "state")
       return isStatePath(path) ? this.#file(new Tree(this.#directory), path, object) : "missing";

@@ -27,6 +27,7 @@ import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
 import { answerError, answerJson, ENDING, invalid, refusal, type Refused } from "../http/answer.ts";
 import { BODY_LIMIT_BYTES, readJson } from "../http/body.ts";
+import type { RuntimeAdapter } from "../adapters/adapter.ts";
 import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
 import type { Settings } from "../settings.ts";
@@ -45,6 +46,7 @@ export type SavingSurface = (
 
 export interface SavingOptions {
   readonly settings: Settings;
+  readonly adapter: Pick<RuntimeAdapter, "record">;
   readonly report: Pick<Report, "checkout">;
   readonly redactor: Redactor;
   readonly log: Log;
@@ -192,8 +194,9 @@ class Saving {
     command: Unplaced<WorkspaceCommand>,
     use: Parameters<typeof withProgram<A, never>>[2],
   ): Effect.Effect<A> {
-    const { settings } = this.#options;
-    return withProgram(settings, { ...placeIn(settings), ...command }, use);
+    const { settings, adapter } = this.#options;
+    const id = adapter.record?.present() ?? null;
+    return withProgram(settings, { ...placeIn(settings, adapter, id), ...command }, use);
   }
 
   #failed(response: ServerResponse, said: string | null): void {
@@ -210,14 +213,27 @@ class Saving {
   }
 }
 
-type Unplaced<A> = A extends unknown ? Omit<A, "workspace" | "branch" | "repoUrl"> : never;
+type Unplaced<A> = A extends unknown ? Omit<A, "workspace" | "branch" | "repoUrl" | "history"> : never;
 
-/** Where the workspace is, and where its branch was pushed. */
-export const placeIn = ({ layout, branch, repoUrl }: Settings) => ({
-  workspace: layout.workspace,
-  branch,
-  repoUrl,
-});
+/**
+ * Where the workspace is, where its branch was pushed, and where the runtime keeps its own record of the conversation.
+ *
+ * @param id the runtime's id of the present conversation. Null: there is none
+ */
+export const placeIn = (
+  { layout, launch, branch, repoUrl }: Settings,
+  { record }: Pick<RuntimeAdapter, "record">,
+  id: string | null,
+) => {
+  const { HOME: home } = launch.commonEnv;
+  const isKept = record !== null && launch.history !== undefined && home !== undefined;
+  return {
+    workspace: layout.workspace,
+    branch,
+    repoUrl,
+    ...(isKept && { history: { ...launch.history, home, id } }),
+  };
+};
 
 const refuse = (response: ServerResponse, { status, body }: Refused): void =>
   answerError(response, status, body);

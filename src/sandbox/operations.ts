@@ -52,7 +52,7 @@ type Port = (typeof SandboxProvider)["Service"];
 /** The port over these operations. One that changes something is not interrupted half-way. */
 export const portOver = (
   sandboxes: SandboxOperations,
-  about: Pick<Port, "name" | "summary" | "doctor">,
+  about: Pick<Port, "name" | "summary" | "installed" | "doctor">,
 ): Port => ({
   ...about,
   create: (spec) => Effect.uninterruptible(attempt("create", () => sandboxes.create(spec))),

@@ -50,6 +50,8 @@ export interface SandboxSpec {
   readonly providers?: readonly AccountProvider[];
   /** What starts the agent runtime. */
   readonly runtime: LaunchRuntime;
+  /** The digest of its program on the node (`installed` of the port). Absent: the node has none for it. */
+  readonly installed?: string;
   /** What the manifest says of the session's agent. Null: nothing, or the claim brings it. */
   readonly agent: LaunchAgent | null;
   /** The commit of a former sandbox's saved work. Empty: it is made when somebody fetches it. Null without saved work. */
@@ -169,6 +171,8 @@ export class SandboxProvider extends Context.Service<
      * `destroy`.
      */
     readonly create: (spec: SandboxSpec) => Effect.Effect<void, SandboxError>;
+    /** The digest of the program that new sandboxes on this node get for a runtime. Null: the node has none for it. */
+    readonly installed: (runtime: LaunchRuntime) => Effect.Effect<string | null>;
     /** Completes when the sandbox has ended by itself or does not exist. Interrupt it to stop watching. */
     readonly awaitExit: (id: string) => Effect.Effect<SandboxExit>;
     readonly list: Effect.Effect<readonly SandboxListing[], SandboxError>;

@@ -46,6 +46,8 @@ export class SimulatedSandboxes extends Context.Service<
     readonly end: (id: string, exit: SandboxExit) => Effect.Effect<void>;
     /** Makes a sandbox write whole lines to its log. */
     readonly write: (id: string, text: string) => Effect.Effect<void>;
+    /** An operator gives the node another program of its runtimes. */
+    readonly install: (digest: string) => Effect.Effect<void>;
     /** Adds a sandbox that was never created here: left behind by a dead service, or owned by another installation. */
     readonly plant: (spec: SandboxSpec) => Effect.Effect<void>;
     /** All present sandboxes, including ended ones, by id. */
@@ -163,10 +165,13 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
         : Effect.fail(failure("link", "the sandbox does not exist")),
     );
 
+  /** Of its runtimes' program. */
+  let digest: string | null = null;
   const provider = SandboxProvider.of({
     name: "simulated",
     summary: "simulated: starts nothing real and isolates nothing; for load tests and for trying the API",
     create: (spec) => Effect.delay(start(spec), options.bootMs).pipe(under("create", spec.id)),
+    installed: () => Effect.sync(() => digest),
     awaitExit: (id) =>
       Effect.suspend(() => {
         const entry = entries.get(id);
@@ -202,6 +207,7 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
         const entry = entries.get(id);
         if (entry !== undefined) entry.log += text;
       }),
+    install: (next) => Effect.sync(() => void (digest = next)),
     plant: start,
     all: Effect.sync(
       () =>

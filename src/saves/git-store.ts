@@ -61,6 +61,12 @@ const lastRef = Effect.fnUntraced(function* ({ path, prefix }: SessionRepository
   return ref ?? null;
 });
 
+const loadHistory = Effect.fnUntraced(function* ({ path, prefix, turns }: SessionRepository) {
+  yield* turns.shared;
+  const [ref] = yield* listRefs(path, `${prefix}/history`);
+  return ref === undefined ? null : yield* readSave(path, ref.commit);
+}, Effect.scoped);
+
 const load = Effect.fnUntraced(function* (repository: SessionRepository) {
   const { path, prefix, turns } = repository;
   yield* turns.shared;
@@ -128,6 +134,8 @@ const makeStore = (options: GitStoreOptions, directory: SavesDirectory): SaveSto
   return {
     load: (place) => at(place, load),
     part: (place) => part(place, "last"),
+    history: (place) => at(place, loadHistory),
+    historyPart: (place) => part(place, "history"),
     room: (place, wanted) => at(place, (repository) => room(repository, wanted)),
     contents: contentsIn(directory),
     replaceEarlier: (place, save) =>

@@ -4,6 +4,7 @@ import type * as Scope from "effect/Scope";
 import { Readable } from "node:stream";
 import { chunkHead, frameEnd } from "../domain/save/frames.ts";
 import type { RestorePlan } from "../domain/save/listing.ts";
+import { plannedHistory } from "./history.ts";
 import type { Save, SaveStore, SaveStoreError, StoredContent } from "./store.ts";
 import type { SavePlace } from "./port.ts";
 
@@ -11,7 +12,7 @@ import type { SavePlace } from "./port.ts";
 const SENT_BYTES = 64 * 1024;
 
 /** @param saves oldest first */
-const planOf = (saves: readonly Save[], notes: readonly string[]): RestorePlan => ({
+const planOf = (saves: readonly Save[], notes: readonly string[], history: Save | null): RestorePlan => ({
   saves: saves.map(({ base, head, heads, items, commits }) => ({
     base,
     head,
@@ -23,6 +24,7 @@ const planOf = (saves: readonly Save[], notes: readonly string[]): RestorePlan =
   missing: [],
   ...(notes.length > 0 && { notes }),
   error: null,
+  ...plannedHistory(history),
 });
 
 /** The objects of a plan's frames, in their order. */
@@ -53,18 +55,26 @@ const frames = async function* (
   }
 };
 
-/** @param notes sentences for the note in the conversation. @returns a stream that ends with the scope */
+/** @param options `notes`: sentences for the note in the conversation. `history`: the runtime's own record of it. @returns a stream that ends with the scope */
 export const restoreBody = (
   saves: readonly Save[],
   {
     place,
     store,
     notes,
-  }: { readonly place: SavePlace; readonly store: SaveStore["Service"]; readonly notes: readonly string[] },
+    history,
+  }: {
+    readonly place: SavePlace;
+    readonly store: SaveStore["Service"];
+    readonly notes: readonly string[];
+    readonly history: Save | null;
+  },
 ): Effect.Effect<Readable, SaveStoreError, Scope.Scope> =>
-  Effect.flatMap(store.contents(place, framed(saves)), (contents) =>
+  Effect.flatMap(store.contents(place, framed(history === null ? saves : [...saves, history])), (contents) =>
     Effect.acquireRelease(
-      Effect.sync(() => Readable.from(frames(planOf(saves, notes), contents), { objectMode: false })),
+      Effect.sync(() =>
+        Readable.from(frames(planOf(saves, notes, history), contents), { objectMode: false }),
+      ),
       (body) => Effect.sync(() => body.destroy()),
     ),
   );

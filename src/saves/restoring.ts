@@ -27,7 +27,9 @@ export const restoration = (
         // The launch settings have the same of the last save.
         ...earlier.flatMap((save) => lackingPaths(shownLack(save, redactor))),
       ];
-      const body = yield* restoreBody(saves, { place: request, store, notes });
+      const isEnd = request.part?.isLast ?? true;
+      const history = isEnd ? yield* store.history(request) : null;
+      const body = yield* restoreBody(saves, { place: request, store, notes, history });
       const answer = yield* daemon.saving.restore(link, context, {
         body,
         timeoutMs: RESTORE_TIMEOUT_MS,

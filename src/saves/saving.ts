@@ -30,6 +30,7 @@ import type { DaemonLink, SandboxProvider } from "../sandbox/port.ts";
 import { BACKGROUND_SHARE } from "../domain/save/order.ts";
 import type { Sessions } from "../store/ports/sessions/sessions.ts";
 import { arrivingFrames, nextFrame, type ArrivedFrame } from "./arriving.ts";
+import { wantedHistory } from "./history.ts";
 import type { SavePlace, SaveRequest } from "./port.ts";
 import type { PartWriter, Save, SaveStore, SaveStoreError, SessionSaves } from "./store.ts";
 import { isEmptySave, savedWords, shownText, unreachedWords } from "./words.ts";
@@ -206,6 +207,7 @@ export class Saving {
         if (yield* this.#storeParts(link, missingParts(this.#listing, this.#stock))) break;
       }
       yield* this.#close;
+      yield* this.#storeHistory(link);
     });
   }
 
@@ -328,6 +330,35 @@ export class Saving {
       yield* writer.finish(last);
       this.#saves = { ...this.#saves, last };
       this.#describedInMs = (yield* Clock.currentTimeMillis) - began;
+    });
+  }
+
+  /** Stores the runtime's own record of the conversation, whole or not at all. The work is safe by then. Never fails. */
+  #storeHistory(link: DaemonLink): Effect.Effect<void> {
+    const { store } = this.#parts;
+    const storing = Effect.gen({ self: this }, function* () {
+      const [listing, { sandboxId }] = [this.#listing, this.#request];
+      const stored = yield* store.history(this.#request);
+      const at = this.#lookedAt ?? 0;
+      const save = listing === null ? null : wantedHistory(listing, stored, { sandboxId, at });
+      if (save === null) return;
+      this.#stock = new Stock([...all(this.#saves), ...(stored === null ? [] : [stored])]);
+      const parts = missingParts(save, this.#stock);
+      const wanted = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (wanted > 0 && (yield* store.room(this.#request, wanted)) < wanted) return yield* noRoom;
+      const writer = yield* store.historyPart(this.#request);
+      for (const part of parts) yield* this.#storePart(link, part, writer);
+      // One that changed meanwhile comes with the next save.
+      if (save.items.every((item) => this.#stock.has(item))) yield* writer.finish(save);
+    });
+    return Effect.suspend(() => {
+      const before = this.#stock;
+      return Effect.scoped(storing).pipe(
+        Effect.ensuring(Effect.sync(() => (this.#stock = before))),
+        Effect.catch(({ message }) =>
+          Effect.logWarning("history not saved", { session: this.#request.sessionId, message }),
+        ),
+      );
     });
   }
 
@@ -520,6 +551,8 @@ export class Saving {
     return Effect.map(options.redactor(this.#request.projectId), (redactor) => savedWords(outcome, redactor));
   }
 }
+
+const noRoom = Effect.fail({ message: "there is no room within the limits" });
 
 /** A save of an earlier version has a commit on refs/wip, and no one noted its time. */
 const isOfEarlierVersion = (saved: Saved | null): boolean =>

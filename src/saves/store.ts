@@ -31,6 +31,8 @@ export const Save = Schema.Struct({
   /** What the sandbox had, and the save lacks. */
   pending: Schema.Array(LeftOut),
   skipped: Schema.Array(LeftOut),
+  /** Whose record of the conversation the items are (history.ts). Absent: they are work. */
+  history: Schema.optionalKey(Schema.Struct({ runtime: Schema.String, id: Schema.String })),
 });
 export type Save = typeof Save.Type;
 
@@ -55,7 +57,7 @@ export interface PartWriter {
     object: string,
     content: { readonly size: number; readonly bytes: Buffer | Readable },
   ) => Effect.Effect<void, SaveStoreError>;
-  /** Makes this the session's last save. When it returns, the part is durable. */
+  /** Makes this the session's last save, or its history. When it returns, the part is durable. */
   readonly finish: (save: Save) => Effect.Effect<void, SaveStoreError>;
 }
 
@@ -65,6 +67,10 @@ export class SaveStore extends Context.Service<
     readonly load: (place: SavePlace) => Effect.Effect<SessionSaves, SaveStoreError>;
     /** Begins a part. It is given up if the scope closes before `finish`. */
     readonly part: (place: SavePlace) => Effect.Effect<PartWriter, SaveStoreError, Scope.Scope>;
+    /** The runtime's own record of the conversation. Null: there is none. */
+    readonly history: (place: SavePlace) => Effect.Effect<Save | null, SaveStoreError>;
+    /** Begins to store another one in its place. */
+    readonly historyPart: (place: SavePlace) => Effect.Effect<PartWriter, SaveStoreError, Scope.Scope>;
     /**
      * How many bytes the session may still store, after older turns' saves were deleted as far as `wanted` needs it. Fails
      * with `full` if the disk has no room for anything.

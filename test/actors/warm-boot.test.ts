@@ -130,6 +130,17 @@ describe("a session that finds a waiting sandbox", () => {
     }),
   );
 
+  it.effect("starts one under the same id if the node has another version of its runtime since", () =>
+    Effect.gen(function* () {
+      const { sandboxes, sessionId, claims, specNow, wake, untilSession } = yield* open();
+      yield* sandboxes.install("sha256:newer");
+      yield* wake;
+      yield* untilSession(sessionId, "running");
+      expect(yield* specNow).toMatchObject({ sessionId, installed: "sha256:newer" });
+      expect(claims).toEqual([]);
+    }),
+  );
+
   it.effect(
     `is one of 50 for ${SESSIONS} sessions at once; if a secret changes meanwhile, each has the new value or gets it next [E17] [E18]`,
     () =>

@@ -373,18 +373,26 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     },
   },
   {
-    name: "goes on in a fresh sandbox, and knows what was said",
+    name: "goes on in a fresh sandbox with its own conversation",
     ability: null,
     run: async ({ place, start, subject }) => {
       const talk = await start({ agent_name: `${subject.name}-allow` });
       await talk.turn([{ say: "The word is bittern." }]);
       await talk.session.stop();
-      await place.life.call("POST", `${talk.session.path}/restart`, {});
+      await place.life.call("POST", `${talk.session.path}/restart`, { restore_saved: true });
       const status = async () => (await place.life.call("GET", talk.session.path))["status"];
       await expect.poll(status, POLL).toBe("running");
       const before = place.model.calls.length;
+      const shown = (await talk.items()).length;
       expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
-      expect(JSON.stringify(since(place, before))).toContain("bittern");
+      const heard = JSON.stringify(since(place, before));
+      expect([heard.includes("bittern"), heard.includes("Below is a summary")]).toEqual([true, false]);
+      // The person's message and the answer: nothing is shown a second time.
+      const items = await talk.items();
+      expect(JSON.stringify(items.slice(shown)).includes("bittern")).toBe(false);
+      expect(JSON.stringify(items.find(({ kind }) => kind === "note"))).toContain(
+        "has the whole conversation",
+      );
     },
   },
   {

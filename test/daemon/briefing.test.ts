@@ -2,6 +2,7 @@
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { expect } from "vitest";
+import type { Restoring } from "../../daemon/adapters/adapter.ts";
 import { type BriefingParts, recallFormer } from "../../daemon/agent/briefing.ts";
 
 const RESTORED = { wip: null, commits: 0, refs: [], files: 2, renamed: [], skipped: [], error: null };
@@ -61,5 +62,65 @@ it.effect.each<Former>([
     const said = yield* noteOf(former);
     if (former.note === null) expect(said).toBeNull();
     else expect(said).toMatch(former.note);
+  }),
+);
+
+const HISTORY = {
+  summary: null,
+  items: [
+    {
+      kind: "message",
+      role: "user",
+      status: "completed",
+      text: "And the docs?",
+      files: [],
+      tool: null,
+      plan: [],
+      model: null,
+      agent: null,
+      usage: null,
+      error: null,
+      created_at: 5,
+      completed_at: 5,
+    },
+  ],
+} as const;
+
+it.effect.each<{ what: string; restoring: Restoring; note: RegExp; text: RegExp }>([
+  {
+    what: "has its own record",
+    restoring: { outcome: "restored", until: 5 },
+    note: /has the whole conversation so far/,
+    text: /what people ask next\.$/,
+  },
+  {
+    what: "has an older record",
+    restoring: { outcome: "restored", until: 4 },
+    note: /has the conversation so far, and a summary of what came after/,
+    text: /A person: And the docs\?$/,
+  },
+  {
+    what: "refuses its record",
+    restoring: { outcome: "failed", why: "refused", message: "" },
+    note: /has a summary .*, because its runtime did not take the conversation/,
+    text: /^The summary\.$/,
+  },
+  {
+    what: "has no record",
+    restoring: { outcome: "failed", why: "missing", message: "" },
+    note: /has a summary .*, because its runtime's own record of the conversation did not come back/,
+    text: /^The summary\.$/,
+  },
+])("an agent that $what", ({ restoring, note, text }) =>
+  Effect.gen(function* () {
+    const parts = {
+      settings: { launch: { recap: { text: "The summary.", history: HISTORY, agent: null, model: null } } },
+      adapter: { restore: () => Effect.succeed(restoring) },
+      log: () => undefined,
+      report: { restored: null },
+    } as unknown as BriefingParts;
+    const recalled = yield* recallFormer(parts, SESSION);
+    expect(recalled?.note).toMatch(note);
+    expect(recalled?.text).toMatch(text);
   }),
 );

@@ -29,6 +29,7 @@ const until = Effect.fnUntraced(function* (holds: () => boolean) {
 const supervised = Effect.fnUntraced(function* (
   script: () => string,
   lost: Effect.Effect<void> = Effect.never,
+  beforeFirst: Effect.Effect<void> = Effect.void,
 ) {
   const redactor = new Redactor(["canary-secret"]);
   const report = new Report({ version: "0", redactor, repoUrl: "http://r", branch: "b" });
@@ -58,6 +59,7 @@ const supervised = Effect.fnUntraced(function* (
     redactor,
     log: makeLog({ redactor, ring, allowance }),
     allowance,
+    beforeFirst,
     whenCheckedOut: Effect.void,
     beforeMessages: Effect.void,
   });
@@ -124,6 +126,24 @@ describe("the agent runtime", () => {
       expect(report.runtime.last_exit).toMatchObject({ code: null, signal: "SIGTERM" });
       expect(isThere(own)).toBe(false);
       yield* until(() => report.runtime.pid !== null && report.runtime.pid !== own);
+    }).pipe(Effect.scoped),
+  );
+
+  it.effect("starts first when its own files are there, and may end before", () =>
+    Effect.gen(function* () {
+      const there = Latch.makeUnsafe(false);
+      let starts = 0;
+      const script = () => {
+        starts += 1;
+        return "exec sleep 7007";
+      };
+      const first = yield* supervised(script, Effect.never, there.await);
+      const second = yield* supervised(script, Effect.never, Effect.never);
+      yield* second.runtime.end;
+      expect([second.report.runtime.state, starts]).toEqual(["stopped", 0]);
+      there.openUnsafe();
+      yield* until(() => first.report.runtime.pid !== null);
+      expect(starts).toBe(1);
     }).pipe(Effect.scoped),
   );
 

@@ -13,6 +13,14 @@ import { objectId } from "../twins/save-store.ts";
 /** The pushed tip. */
 export const TIP = "a".repeat(40);
 
+const listed = (kind: ListedItem["kind"], [path, text]: readonly [string, string]): ListedItem => ({
+  kind,
+  path,
+  mode: "100644",
+  size: text.length,
+  object: objectId(Buffer.from(text)),
+});
+
 /** The content of one sandbox. */
 export class Workspace {
   /** Paths that the agent cannot read. */
@@ -20,6 +28,8 @@ export class Workspace {
   readonly files = new Map<string, string>();
   readonly removed = new Set<string>();
   readonly packs = new Map<string, string>();
+  /** The runtime's own record of the conversation, by paths of the home directory. */
+  readonly history = new Map<string, string>();
   /** How the reading of a path ends, instead of whole. */
   readonly ends = new Map<string, FrameEnd>();
   /** The connection breaks at these paths and refs. */
@@ -32,13 +42,7 @@ export class Workspace {
   isAway = false;
 
   get listing(): Listing {
-    const items = [...this.files].map(([path, text]): ListedItem => ({
-      kind: "file",
-      path,
-      mode: "100644",
-      size: text.length,
-      object: objectId(Buffer.from(text)),
-    }));
+    const items = [...this.files].map((file) => listed("file", file));
     const gone = [...this.removed].map((path): ListedItem => ({
       kind: "file",
       path,
@@ -58,12 +62,22 @@ export class Workspace {
       { path: "node_modules/", reason: "ignored", count: 3 },
       ...[...this.unreadable].map((path) => ({ path, reason: "unreadable" })),
     ];
-    return { base: TIP, head, heads: [], items: [...items, ...gone], commits, left };
+    const record = [...this.history].map((file) => listed("history", file));
+    return {
+      base: TIP,
+      head,
+      heads: [],
+      items: [...items, ...gone],
+      commits,
+      left,
+      ...(record.length > 0 && { history: { runtime: "agent", id: "conversation-1", items: record } }),
+    };
   }
 
   *frames({ items, commits }: ReadRequest): Generator<Uint8Array> {
     if (commits !== undefined) yield* this.#content(commits.ref, this.packs);
-    for (const { path } of items) yield* this.#content(path, this.files);
+    for (const { kind, path } of items)
+      yield* this.#content(path, kind === "history" ? this.history : this.files);
   }
 
   *#content(name: string, contents: ReadonlyMap<string, string>): Generator<Uint8Array> {

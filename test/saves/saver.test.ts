@@ -580,3 +580,17 @@ test("a session that begins from another one has its newest save, on a branch of
   twin.of(SESSION).last = null;
   expect(await copied()).toMatchObject({ saved: { files: 1 } });
 });
+
+test("the runtime's own record is stored and sent whole or not at all, and is no work", async () => {
+  workspace.history.set(".agent/a", "one").set(".agent/b", "two");
+  expect(await save()).toMatchObject({ state: "complete", files: 0, node: null });
+  workspace.history.set(".agent/b", "three");
+  workspace.ends.set(".agent/b", "changed");
+  expect(await save()).toMatchObject({ state: "complete", error: null });
+  const { copy, restore } = await saver();
+  await Effect.runPromise(restore({ ...REQUEST, sandboxId: "two" }));
+  const history = { runtime: "agent", id: "conversation-1", at: expect.any(Number) };
+  expect(JSON.parse(restoredWith[0] ?? "")).toMatchObject({ saves: [], history });
+  expect(restoredWith.slice(1)).toEqual(["one", "two"]);
+  expect(await Effect.runPromise(copy({ ...REQUEST, to: "next" }))).toBeNull();
+});

@@ -50,9 +50,10 @@ export const store = Effect.fnUntraced(function* (
   place: SavePlace,
   save: Save,
   contents: readonly (string | Buffer)[],
+  name: "part" | "historyPart" = "part",
 ) {
   const saves = yield* SaveStore;
-  const part = yield* saves.part(place);
+  const part = yield* saves[name](place);
   for (const content of contents) {
     const bytes = Buffer.from(content);
     yield* part.add(blob(bytes), { size: bytes.length, bytes });

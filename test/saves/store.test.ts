@@ -220,6 +220,31 @@ describe("the store of saves", () => {
     }),
   );
 
+  live("keeps one history of a session beside its saves, until it is deleted", () =>
+    Effect.gen(function* () {
+      const place = newPlace();
+      const saves = yield* SaveStore;
+      expect(yield* saves.history(place)).toBeNull();
+      yield* store(
+        place,
+        { ...saveOf({ a: "one" }), history: { runtime: "agent", id: "x" } },
+        ["one"],
+        "historyPart",
+      );
+      const next = { ...saveOf({ a: "one", b: "two" }), history: { runtime: "agent", id: "x" } };
+      yield* store(place, next, ["two"], "historyPart");
+      yield* store(place, saveOf({ c: "work" }), ["work"]);
+      yield* saves.setAside(place);
+      yield* saves.keepTurn(place, 1);
+      expect(yield* saves.history(place)).toEqual(next);
+      expect((yield* saves.load(place)).earlier.map(({ items }) => items.length)).toEqual([1]);
+      expect(yield* read(place, blob("one"), blob("two"))).toEqual(["one", "two"]);
+      yield* saves.remove(place);
+      expect(yield* saves.history(place)).toBeNull();
+      expect(yield* read(place, blob("one"))).toEqual([null]);
+    }),
+  );
+
   live("removes a session's saves, and a project's", (directory) =>
     Effect.gen(function* () {
       const saves = yield* SaveStore;

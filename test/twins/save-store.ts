@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { SavePlace } from "../../src/saves/port.ts";
-import { SaveStoreError, type Save, type SaveStore } from "../../src/saves/store.ts";
+import { SaveStoreError, type PartWriter, type Save, type SaveStore } from "../../src/saves/store.ts";
 
 /** The id that git gives to these bytes. */
 export const objectId = (bytes: Uint8Array): string =>
@@ -18,6 +18,7 @@ const read = async (bytes: Buffer | Readable): Promise<Buffer> => {
 
 interface Kept {
   last: Save | null;
+  history: Save | null;
   earlier: Save[];
   readonly turns: Map<number, Save>;
   readonly objects: Map<string, Buffer>;
@@ -37,6 +38,7 @@ export class SaveStoreTwin {
   of(sessionId: string): Kept {
     const kept = this.#sessions.get(sessionId) ?? {
       last: null,
+      history: null,
       earlier: [],
       turns: new Map(),
       objects: new Map(),
@@ -48,31 +50,9 @@ export class SaveStoreTwin {
   readonly store: SaveStore["Service"] = {
     load: ({ sessionId }) =>
       Effect.sync(() => ({ last: this.of(sessionId).last, earlier: [...this.of(sessionId).earlier] })),
-    part: ({ sessionId }: SavePlace) =>
-      Effect.sync(() => {
-        const kept = this.of(sessionId);
-        const added = new Map<string, Buffer>();
-        return {
-          add: (object, { bytes, size }) =>
-            Effect.gen({ self: this }, function* () {
-              const code = this.refused.get(object);
-              if (code !== undefined)
-                return yield* new SaveStoreError({ code, message: "the store refuses" });
-              const content = yield* Effect.promise(() => read(bytes));
-              if (content.length !== size || objectId(content) !== object)
-                return yield* Effect.die(new Error("these are other bytes"));
-              added.set(object, content);
-            }),
-          finish: (save) =>
-            Effect.map(this.beforeFinish, () => {
-              for (const [object, content] of added) kept.objects.set(object, content);
-              for (const { object } of [...save.items, ...save.commits])
-                if (object !== null && !kept.objects.has(object)) throw new Error(`${object} is missing`);
-              kept.last = save;
-              this.finished += 1;
-            }),
-        };
-      }),
+    part: (place) => this.#part(place, "last"),
+    history: ({ sessionId }) => Effect.sync(() => this.of(sessionId).history),
+    historyPart: (place) => this.#part(place, "history"),
     room: () => Effect.sync(() => this.room),
     contents: ({ sessionId }, objects) =>
       Effect.sync(() => {
@@ -124,4 +104,30 @@ export class SaveStoreTwin {
         })),
       ),
   };
+
+  #part({ sessionId }: SavePlace, name: "last" | "history"): Effect.Effect<PartWriter> {
+    return Effect.sync(() => {
+      const kept = this.of(sessionId);
+      const added = new Map<string, Buffer>();
+      return {
+        add: (object, { bytes, size }) =>
+          Effect.gen({ self: this }, function* () {
+            const code = this.refused.get(object);
+            if (code !== undefined) return yield* new SaveStoreError({ code, message: "the store refuses" });
+            const content = yield* Effect.promise(() => read(bytes));
+            if (content.length !== size || objectId(content) !== object)
+              return yield* Effect.die(new Error("these are other bytes"));
+            added.set(object, content);
+          }),
+        finish: (save) =>
+          Effect.map(this.beforeFinish, () => {
+            for (const [object, content] of added) kept.objects.set(object, content);
+            for (const { object } of [...save.items, ...save.commits])
+              if (object !== null && !kept.objects.has(object)) throw new Error(`${object} is missing`);
+            kept[name] = save;
+            if (name === "last") this.finished += 1;
+          }),
+      };
+    });
+  }
 }

@@ -37,7 +37,11 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
     probe: agent.probe,
     open: agent.open,
     deliverPrompt: steering.deliver,
-    restore: null,
+    restore: options.keepsRecord === true ? () => Effect.sync(() => agent.recalled) : null,
+    record:
+      options.keepsRecord === true
+        ? { present: () => agent.recorded, recall: (one) => agent.recall(one) }
+        : null,
     tell: steering.tell,
     follow: (_, observers) => agent.follow(observers),
     isBusy: Effect.sync(() => agent.isBusy),

@@ -3,7 +3,9 @@
  *
  *  G1 At most one prompt is in progress. A message is handed over once: what this adapter has sent counts as taken, because
  *     its process has it, or is gone with its turn.
- *  G2 Each process opens one session. If the agent can, it is the session of the process before.
+ *  G2 Each process opens one session. If the agent can, it is the session of the process before, or in a fresh sandbox the one whose
+ *     record was brought back.
+ *  G3 What an agent tells again of a session that it has opened again is not told to people. Some tell it after their answer.
  */
 import type { TurnEnd } from "../../report.ts";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
@@ -32,7 +34,8 @@ import {
   turnUsage,
 } from "./turns.ts";
 import { AcpWire, AgentRefusal, silent, type Capabilities } from "./wire.ts";
-import type { Observers, TurnLimits } from "../adapter.ts";
+import type { BroughtHistory } from "../../saving/command.ts";
+import type { Observers, Restoring, TurnLimits } from "../adapter.ts";
 import { NOT_STOPPED, silentModel, tooLong, tooManyCalls } from "../turn-errors.ts";
 
 /** How long an agent may take to open a session. Then it is asked again. */
@@ -53,6 +56,8 @@ export interface OpenSession {
   readonly capabilities: Capabilities;
   /** Whether it has had a message, and with it the instructions. */
   isInstructed: boolean;
+  /** Whether it has had a message from this process: before, it may tell its history again (G3). */
+  isPrompted: boolean;
 }
 
 interface Turn {
@@ -89,6 +94,8 @@ export interface AcpAgentOptions {
   readonly tools?: ToolServer | null;
   /** Whether every permission is given without a question. Absent: people are asked. */
   readonly allowsAll?: boolean;
+  /** Whether it is known where the agent keeps its record of a conversation. Absent: it is not. */
+  readonly keepsRecord?: boolean;
 }
 
 export class AcpAgent {
@@ -103,6 +110,8 @@ export class AcpAgent {
   #turn: Turn | null = null;
   /** Whether a process has got a message. */
   #wasUsed = false;
+  /** The record of a former sandbox, and what became of it. Null: none came. */
+  #recalled: { readonly record: BroughtHistory; state: "wanted" | "opened" | "refused" } | null = null;
   readonly #requests: AcpRequests;
   /** What the session costs so far, US dollars, and how much of it the turns before have told. */
   #cost = { all: 0, told: 0 };
@@ -165,16 +174,18 @@ export class AcpAgent {
       const wire = this.#wire;
       const capabilities = wire?.capabilities ?? null;
       if (wire === null || capabilities === null) return yield* silent("the agent has not introduced itself");
-      const former = this.#session;
-      if (former?.wire === wire) return;
+      const former = this.#session ?? this.#former;
+      if (this.#session?.wire === wire) return;
       const again = former === null ? null : yield* this.#openAgain(wire, capabilities, former.id);
       const begun = again ?? (yield* this.#openNew(wire, capabilities));
+      if (this.#recalled?.state === "wanted") this.#recalled.state = again === null ? "refused" : "opened";
       this.#session = {
         wire,
         capabilities,
         id: begun.id,
         choices: new AcpChoices(begun.answer),
         isInstructed: again !== null && former?.isInstructed === true,
+        isPrompted: again === null,
       };
       if (again === null && this.#wasUsed) this.conversation.note(FORGOTTEN);
     }).pipe(
@@ -183,6 +194,25 @@ export class AcpAgent {
         orElse: () => Effect.fail(silent("the agent did not open a session in time")),
       }),
     );
+  }
+
+  /** The agent's id of its session, once that has had a message. */
+  get recorded(): string | null {
+    return this.#session?.isInstructed === true ? this.#session.id : null;
+  }
+
+  /** Before the first session is opened: the agent has the record of this one again. */
+  recall(record: BroughtHistory): void {
+    this.#recalled = { record, state: "wanted" };
+  }
+
+  /** What became of the record of a former sandbox. */
+  get recalled(): Restoring {
+    if (this.#recalled === null)
+      return { outcome: "failed", why: "missing", message: "no record of the agent came back" };
+    const { record, state } = this.#recalled;
+    if (state === "opened") return { outcome: "restored", until: record.at };
+    return { outcome: "failed", why: "refused", message: "the agent did not open the session of its record" };
   }
 
   /** Reports what the agent tells, until its process is gone. */
@@ -219,6 +249,7 @@ export class AcpAgent {
     this.#turn = turn;
     this.#options.gateway?.begin();
     this.#wasUsed = true;
+    session.isPrompted = true;
     this.conversation.begin(sent);
     this.#observers?.turns.turn(true);
     this.#tellTurn();
@@ -257,6 +288,11 @@ export class AcpAgent {
     this.#turn = null;
     this.#requests.lose();
     this.conversation.lost();
+  }
+
+  /** The session of a former sandbox, which had the instructions. */
+  get #former() {
+    return this.#recalled?.state === "wanted" ? { id: this.#recalled.record.id, isInstructed: true } : null;
   }
 
   /** The session of the former process. Null: the agent cannot open it. */
@@ -308,6 +344,8 @@ export class AcpAgent {
       this.#cost.all = costIn(update) ?? this.#cost.all;
       this.#context = { tokens: update.used, size: update.size > 0 ? update.size : null };
     }
+    // G3.
+    if (!session.isPrompted) return;
     this.conversation.take(update);
     const turn = this.#turn;
     if (turn === null) return;

@@ -179,6 +179,8 @@ export const opencodeAdapter = (
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
     deliverPrompt: steering.deliver,
     restore: steering.restore,
+    // It gets the history that the service keeps, which needs no files of one version.
+    record: null,
     tell: steering.tell,
     follow: (sessionId, observers) =>
       follow({ api, limits, sessionId, observers, conversation, steering, followed }),

@@ -16,6 +16,7 @@ import {
   type ListCommand,
   type ListedContent,
 } from "../command.ts";
+import { listHistory } from "./history.ts";
 import { headTip, listCommits, localTips } from "./commits.ts";
 import { digest, Tree, type Digested } from "../content.ts";
 import { Left } from "../left.ts";
@@ -85,6 +86,8 @@ class Lister {
     const nested = await this.#nested(repository, status);
     await this.#files({ repository, status, pushed, nested });
     const commits = own === null ? [] : await this.#ownState(own, own === repository ? status : null);
+    const place = this.#command.history;
+    const history = place === undefined ? null : listHistory(place, this.#left);
     const listing = {
       base: pushed.base,
       head: own === repository ? status.head : { ref: null, commit: null },
@@ -94,6 +97,7 @@ class Lister {
       items: this.#items,
       commits: [...commits, ...nested.flatMap((one) => one.commits)],
       left: this.#left.all,
+      ...(history !== null && { history }),
     };
     return { listing, kept: { known: this.#known, contents: this.#contents } };
   }

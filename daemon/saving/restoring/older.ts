@@ -87,7 +87,7 @@ export class Older {
     readonly lost: readonly string[];
   } {
     const contents = new Set<string>();
-    const own = { file: new Map(), index: new Map(), state: new Map() } satisfies Record<
+    const own = { file: new Map(), index: new Map(), state: new Map(), history: new Map() } satisfies Record<
       ListedItem["kind"],
       Map<string, string | null>
     >;

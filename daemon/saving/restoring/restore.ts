@@ -11,8 +11,9 @@
 import { isCheckoutPath } from "../../../src/domain/save/checkout-path.ts";
 import type { ListedItem, RestoredSave, RestorePlan } from "../../../src/domain/save/listing.ts";
 import type { Restored } from "../../../src/domain/save/saved.ts";
-import type { RestoreCommand } from "../command.ts";
+import type { BroughtHistory, RestoreCommand } from "../command.ts";
 import type { FrameSource } from "../frame-source.ts";
+import { restoreHistory } from "./history.ts";
 import { IndexEntries } from "./index-entries.ts";
 import { Left } from "../left.ts";
 import { Older } from "./older.ts";
@@ -29,19 +30,22 @@ const GONE = "000000";
 const NAMES_MAX = 1000;
 
 export const restoreWorkspace = async (
-  { workspace, branch, tip, part }: RestoreCommand,
+  { workspace, branch, tip, part, history: place }: RestoreCommand,
   frames: FrameSource,
-): Promise<Restored> => {
+): Promise<Restored & { readonly history?: BroughtHistory }> => {
   const plan = (await frames.json()) as RestorePlan;
   const repository = new Repository(workspace, gitDirectory(workspace) ?? `${workspace}/.git`);
   const older = new Older(repository.directory, part);
   const restoring = new Restoring(repository, { branch, tip, older });
   for (const save of plan.saves) await restoring.take(save, frames);
+  const isWanted = plan.history !== undefined && place !== undefined;
+  const history = isWanted ? await restoreHistory(plan.history, place, frames) : null;
   // The service ended in the middle, or its connection. The save stays.
   const error = frames.isBroken
     ? "the saved work did not arrive whole, so restart the session again"
     : plan.error;
-  return await restoring.finish({ ...plan, error: error ?? closed(older) });
+  const restored = await restoring.finish({ ...plan, error: error ?? closed(older) });
+  return { ...restored, ...(history !== null && { history }) };
 };
 
 /** Null, or why newer saves cannot know what came back. */

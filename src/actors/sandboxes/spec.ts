@@ -10,7 +10,7 @@ import {
 } from "../../domain/sandbox/environment.ts";
 import { commitOfSaved, lackingWords } from "../../domain/save/saved.ts";
 import type { Claim, GitCredential } from "../../domain/sandbox/launch.ts";
-import type { SandboxSpec } from "../../sandbox/port.ts";
+import { SandboxProvider, type SandboxSpec } from "../../sandbox/port.ts";
 import { providerPointing } from "../../domain/agents/agent-provider.ts";
 import { usedProviders } from "../../domain/sandbox/model.ts";
 import { AccountModels } from "../../services/projects/account-models.ts";
@@ -78,6 +78,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const keyring = yield* Keyring;
   const offered = yield* Runtimes;
   const accountModels = yield* AccountModels;
+  const { installed } = yield* SandboxProvider;
   const services = yield* Effect.context<Secrets | Keyring>();
   return Effect.fnUntraced(function* ({ sandboxId, projectId, environment, session }: Standing) {
     const [[state = null], { given, values }] = yield* Effect.all(
@@ -90,6 +91,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const secretNames = Object.keys(values);
     const providers = usedProviders(yield* accountModels(project.accountId), secretNames);
     const pointing = providerPointing(named, model, { providers, secretNames });
+    const digest = yield* installed(runtime);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
     const spec = {
@@ -113,6 +115,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       llmUpstream: gateway === null ? null : gateway.upstream,
       ...(providers.length > 0 && { providers }),
       runtime,
+      ...(digest !== null && { installed: digest }),
       agent: agent && {
         ...agent,
         ...pointing,
@@ -210,7 +213,7 @@ export const specRecipe = (spec: SandboxSpec): string => {
     ...standing
   } = splitEnvironment(spec.environment).standing;
   // Secrets are named by their revision, which is in the environment.
-  const { image, variables, egressAllow, llmUpstream, providers, runtime, hasConnectors } = spec;
+  const { image, variables, egressAllow, llmUpstream, providers, runtime, installed, hasConnectors } = spec;
   const parts = [
     DAEMON_PROTOCOL,
     Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
@@ -221,6 +224,8 @@ export const specRecipe = (spec: SandboxSpec): string => {
     ...(providers === undefined ? [] : [providers]),
     [runtime.adapter, runtime.command, Object.entries(runtime.variables), runtime.permissions],
     hasConnectors,
+    // An operator may give the node another version.
+    ...(installed === undefined ? [] : [installed]),
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };

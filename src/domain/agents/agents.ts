@@ -154,7 +154,8 @@ export const startOf = (
   { runtime, model: own, mode, permissions, instructions, hasTable }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
-  const { name, adapter, command, variables, modelVariable, packaged, files, takesServers } = runtime;
+  const { name, adapter, command, variables, modelVariable, packaged, files, takesServers, history } =
+    runtime;
   const used = model ?? own;
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {
@@ -164,6 +165,7 @@ export const startOf = (
       variables,
       permissions,
       ...(takesServers && { takesServers }),
+      ...(history !== null && { history: { runtime: name, files: history } }),
       ...(packaged !== null && {
         packaged: { name, start: { command: packaged.command, variables: packaged.variables } },
       }),

@@ -11,6 +11,7 @@ export const ACP: Runtime = {
   // The program may be Claude Code, which repeats a call for three minutes even if its key is refused.
   variables: { CLAUDE_CODE_MAX_RETRIES: "2" },
   files: {},
+  history: null,
   models: "own",
   modelVariable: null,
   providers: null,

@@ -23,6 +23,7 @@ export const CLAUDE_CODE: Runtime = {
     CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: "false",
   },
   files: {},
+  history: [".claude/projects/*/{id}.jsonl"],
   models: "own",
   modelVariable: "ANTHROPIC_MODEL",
   providers: {

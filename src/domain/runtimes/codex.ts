@@ -21,6 +21,7 @@ export const CODEX: Runtime = {
     INITIAL_AGENT_MODE: "agent-full-access",
   },
   files: {},
+  history: [".codex/sessions/*/*/*/rollout-*-{id}.jsonl"],
   models: "own",
   modelVariable: null,
   providers: {

@@ -8,11 +8,19 @@ export const GEMINI: Runtime = {
   packaged: {
     name: "@google/gemini-cli",
     beside: null,
-    // It reads no settings of another user than itself and root.
     command: [
       "sh",
       "-c",
-      'mkdir -p "$HOME/.gemini" && [ -e "$HOME/.gemini/settings.json" ] || cat "$0" > "$HOME/.gemini/settings.json"; exec "$@"',
+      [
+        // It reads no settings of another user than itself and root.
+        'mkdir -p "$HOME/.gemini" && [ -e "$HOME/.gemini/settings.json" ] || cat "$0" > "$HOME/.gemini/settings.json"',
+        // To open a conversation again, it begins a file of the same name in the same minute, over the one that it looks for.
+        'for chat in "$HOME"/.gemini/tmp/*/chats/session-*.jsonl; do',
+        '  earlier="${chat%/*}/session-2000-01-01T00-00-${chat##*-}"',
+        '  [ ! -f "$chat" ] || [ "$chat" = "$earlier" ] || mv "$chat" "$earlier"',
+        "done",
+        'exec "$@"',
+      ].join("\n"),
       "{files}/gemini-settings.json",
       "{node}",
       "{own}/@google/gemini-cli/bundle/gemini.js",
@@ -39,6 +47,7 @@ export const GEMINI: Runtime = {
       context: { fileName: ["GEMINI.md", "AGENTS.md"] },
     }),
   },
+  history: [".gemini/tmp/*/chats/session-*-{id8}.jsonl"],
   models: "own",
   modelVariable: "GEMINI_MODEL",
   providers: {

@@ -11,6 +11,8 @@ export const OPENCODE: Runtime = {
   takesCommand: false,
   variables: {},
   files: {},
+  // By its own API it gets the conversation from the items that the service keeps.
+  history: [".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal"],
   models: "platform",
   modelVariable: null,
   providers: { kinds: PROVIDER_KINDS, keys: [], variables: {}, list: null },

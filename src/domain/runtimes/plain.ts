@@ -10,6 +10,7 @@ export const PLAIN: Runtime = {
   takesCommand: true,
   variables: {},
   files: {},
+  history: null,
   models: null,
   modelVariable: null,
   providers: null,

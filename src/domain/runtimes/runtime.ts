@@ -71,6 +71,8 @@ export interface Runtime {
   readonly variables: Readonly<Record<string, string>>;
   /** Files that it reads, by their names in `{files}`, which `packaged` and `providers` may name. It cannot write them. */
   readonly files: Readonly<Record<string, string>>;
+  /** Where it keeps its own record of a conversation: patterns of files below the home directory (history.ts). Null: not known. */
+  readonly history: readonly string[] | null;
   /** Whose models it has: `provider/model` that the platform sets up, or its own. Null: none can be chosen. */
   readonly models: "platform" | "own" | null;
   /** The variable in which it finds the model when it starts. Null: it is told later. */

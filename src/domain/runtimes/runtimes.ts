@@ -46,7 +46,8 @@ export type OfferedRuntimes = readonly [StartableRuntime, ...Runtime[]];
 export const withCommand = (runtime: Runtime, command: readonly string[]): StartableRuntime => {
   const isOpencode = basename(command[0] ?? "") === OPENCODE.name;
   const models = runtime.models === null ? null : isOpencode ? OPENCODE.models : "own";
-  return { ...runtime, command, models, takesServers: runtime.takesServers && !isOpencode };
+  const history = isOpencode ? OPENCODE.history : runtime.history;
+  return { ...runtime, command, models, history, takesServers: runtime.takesServers && !isOpencode };
 };
 
 /**

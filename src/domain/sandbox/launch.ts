@@ -74,6 +74,14 @@ export const LaunchAgent = Schema.Struct({
 });
 export type LaunchAgent = typeof LaunchAgent.Type;
 
+/** Where a runtime keeps its own record of a conversation (runtimes/history.ts). */
+export const LaunchHistory = Schema.Struct({
+  /** The runtime's name. */
+  runtime: Schema.String,
+  files: Schema.Array(Schema.String),
+});
+export type LaunchHistory = typeof LaunchHistory.Type;
+
 /** What starts an agent runtime. It is the same for all sessions of an agent. */
 export interface LaunchRuntime {
   readonly adapter: AgentAdapter;
@@ -84,6 +92,8 @@ export interface LaunchRuntime {
   readonly permissions: Permissions | null;
   /** Whether it is told by its protocol which servers have tools. Absent: it is not. */
   readonly takesServers?: boolean;
+  /** Absent: where it keeps its record of a conversation is not known. */
+  readonly history?: LaunchHistory;
   /** Its start on a node to which an operator has added it. Absent: its program is on the PATH. */
   readonly packaged?: {
     /** The runtime's name. */
@@ -107,6 +117,8 @@ export const LaunchSettings = Schema.Struct({
   permissions: Schema.optionalKey(Schema.Literals(PERMISSIONS)),
   /** Whether the runtime is told by its protocol where the gateway to tools is. Absent: it is not. */
   takesServers: Schema.optionalKey(Schema.Boolean),
+  /** Where the runtime keeps its own record of the conversation. Absent: not known. */
+  history: Schema.optionalKey(LaunchHistory),
   /** Absent: no table of the manifest defines the agent, or a claim brings it. */
   agent: Schema.optionalKey(LaunchAgent),
   /** Default models by provider (domain/sandbox/model.ts), including the managed gateway's. */
@@ -202,17 +214,18 @@ export type LaunchSettings = typeof LaunchSettings.Type;
 
 /** The launch settings of a runtime and its agent, for every provider. */
 export const launchedRuntime = (
-  { adapter, command, variables, permissions, takesServers }: LaunchRuntime,
+  { adapter, command, variables, permissions, takesServers, history }: LaunchRuntime,
   agent: LaunchAgent | null,
 ): Pick<
   LaunchSettings,
-  "agentCommand" | "adapter" | "runtimeVariables" | "permissions" | "takesServers" | "agent"
+  "agentCommand" | "adapter" | "runtimeVariables" | "permissions" | "takesServers" | "history" | "agent"
 > => ({
   agentCommand: command,
   adapter,
   ...(Object.keys(variables).length > 0 && { runtimeVariables: variables }),
   ...(permissions !== null && { permissions }),
   ...(takesServers !== undefined && { takesServers }),
+  ...(history !== undefined && { history }),
   ...(agent !== null && { agent }),
 });
 

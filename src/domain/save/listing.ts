@@ -21,9 +21,10 @@ export const GONE = "000000";
  *  - `file`: of the working tree, byte for byte as it lies on the disk. A link's content is its target.
  *  - `index`: an entry of the index that differs from HEAD, or that is in conflict.
  *  - `state`: a file of git's own directory that belongs to an operation under way, such as a merge. `path` begins there.
+ *  - `history`: a file of the runtime's own record of the conversation. `path` begins at the home directory.
  */
 export const ListedItem = Schema.Struct({
-  kind: Schema.Literals(["file", "index", "state"]),
+  kind: Schema.Literals(["file", "index", "state", "history"]),
   path: Schema.String,
   /** As git writes it: 100644, 100755, 120000, or `GONE`. */
   mode: Schema.Literals(["100644", "100755", "120000", GONE]),
@@ -66,6 +67,16 @@ export const ListedHead = Schema.Struct({
   commit: Schema.NullOr(ObjectId),
 });
 
+/** The runtime's own record of the conversation (runtimes/history.ts). */
+export const ListedHistory = Schema.Struct({
+  /** The runtime's name. No other one gets it. */
+  runtime: Schema.String,
+  /** The runtime's id of the conversation. */
+  id: Schema.String,
+  items: Schema.Array(ListedItem),
+});
+export type ListedHistory = typeof ListedHistory.Type;
+
 /** Answer of `POST /platform/save/list`. */
 export const Listing = Schema.Struct({
   /** The pushed commit from which the files differ. Null: it could not be had, and `items` has every file. */
@@ -77,6 +88,8 @@ export const Listing = Schema.Struct({
   commits: Schema.Array(ListedCommits),
   /** Ignored files, devices, sockets and unreadable files, counted by class. */
   left: Schema.Array(LeftOut),
+  /** Absent: it has none, or one that is too large. */
+  history: Schema.optionalKey(ListedHistory),
 });
 export type Listing = typeof Listing.Type;
 
@@ -93,7 +106,7 @@ export type ListRequest = typeof ListRequest.Type;
 export const ReadRequest = Schema.Struct({
   items: Schema.Array(
     Schema.Struct({
-      kind: Schema.Literals(["file", "index", "state"]),
+      kind: Schema.Literals(["file", "index", "state", "history"]),
       path: Schema.String,
       object: ObjectId,
     }),
@@ -125,7 +138,8 @@ export type RestoredSave = typeof RestoredSave.Type;
 
 /**
  * The first frame of the body of `POST /platform/restore`, as JSON: the saves to bring back, oldest first, and why others
- * cannot come. Then follow, for each save, the packs of its refs and the contents of its items, in their order.
+ * cannot come. Then follow, for each save, the packs of its refs and the contents of its items, in their order, and at the end the
+ * contents of the history.
  */
 export const RestorePlan = Schema.Struct({
   saves: Schema.Array(RestoredSave),
@@ -134,6 +148,8 @@ export const RestorePlan = Schema.Struct({
   /** Sentences for the note in the conversation: what these saves never had, and saves that cannot come. Absent: none. */
   notes: Schema.optionalKey(Schema.Array(Schema.String)),
   error: Schema.NullOr(Schema.String),
+  /** The runtime's own record of the conversation, as it was at `at`, ms since the epoch. Absent: there is none. */
+  history: Schema.optionalKey(Schema.Struct({ ...ListedHistory.fields, at: Schema.Finite })),
 });
 export type RestorePlan = typeof RestorePlan.Type;
 

@@ -15,6 +15,7 @@ export const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   newer_save: "a newer save has another version",
   unreadable_now: "unreadable now, and the save has an older version",
   refused_path: "git refuses to check out this path",
+  history_too_large: "the agent runtime's own record of the conversation, which is too large to be saved",
   in_the_way: "something else is in its place",
 };
 

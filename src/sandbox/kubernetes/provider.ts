@@ -97,6 +97,8 @@ export const kubernetesProvider = (
       return portOver(sandboxes, {
         name: "kubernetes",
         summary: `Pods in the namespace ${cluster.namespace}${options.runtimeClass === null ? "" : `, runtime class ${options.runtimeClass}`}`,
+        // Its programs are in images.
+        installed: () => Effect.succeed(null),
         doctor: examineCluster(opened),
       });
     }),

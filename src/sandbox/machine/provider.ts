@@ -83,6 +83,13 @@ export const machineProvider = (
       return portOver(sandboxes, {
         name: installation.isolation.provider,
         summary: summarize(installation),
+        installed: ({ packaged }) =>
+          packaged === undefined
+            ? Effect.succeed(null)
+            : // Starting a sandbox says what is wrong with it.
+              attempt("create", () => installation.runtimes.find(packaged.name)).pipe(
+                Effect.match({ onSuccess: (found) => found?.digest ?? null, onFailure: () => null }),
+              ),
         doctor: doctorReport(options, kinds),
       });
     }),

@@ -41,6 +41,8 @@ export interface Script {
   readonly allowsAll?: boolean;
   /** The server of tools that it gets. */
   readonly tools?: AcpAgentOptions["tools"];
+  /** Whether it is known where it keeps its record of a conversation. */
+  readonly keepsRecord?: boolean;
   /** Why it opens no session. */
   readonly refusal?: string;
   readonly turn: (stage: Stage) => Promise<object>;
@@ -69,6 +71,7 @@ export class ScriptedAgent {
       ...(gateway !== undefined && { gateway }),
       ...(script.allowsAll !== undefined && { allowsAll: script.allowsAll }),
       ...(script.tools !== undefined && { tools: script.tools }),
+      ...(script.keepsRecord !== undefined && { keepsRecord: script.keepsRecord }),
     });
   }
 
