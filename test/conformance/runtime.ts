@@ -135,6 +135,8 @@ export interface RuntimeCase {
   readonly name: string;
   /** The ability that a record may lack. Null: every runtime must do it. */
   readonly ability: Ability | null;
+  /** Whether it looks at processes of the sandbox from outside. Absent: it does not. */
+  readonly seesProcesses?: true;
   readonly run: (conversation: Conversation) => Promise<void>;
 }
 
@@ -337,6 +339,7 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
   {
     name: "ends the processes of a command that is stopped",
     ability: "stops_commands",
+    seesProcesses: true,
     run: async ({ talk }) => {
       const id = await talk.say([{ run: WAITING }, { say: "Second." }]);
       await talk.tool(id);
@@ -358,7 +361,8 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
   },
   {
     name: "goes on after its process was killed, and knows what was said",
-    ability: "memory",
+    ability: null,
+    seesProcesses: true,
     run: async (conversation) => {
       const { place, start, subject } = conversation;
       const talk = await start({ agent_name: `${subject.name}-allow` });
@@ -377,22 +381,25 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     ability: null,
     run: async ({ place, start, subject }) => {
       const talk = await start({ agent_name: `${subject.name}-allow` });
-      await talk.turn([{ say: "The word is bittern." }]);
-      await talk.session.stop();
-      await place.life.call("POST", `${talk.session.path}/restart`, { restore_saved: true });
       const status = async () => (await place.life.call("GET", talk.session.path))["status"];
-      await expect.poll(status, POLL).toBe("running");
-      const before = place.model.calls.length;
-      const shown = (await talk.items()).length;
-      expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
-      const heard = JSON.stringify(since(place, before));
-      expect([heard.includes("bittern"), heard.includes("Below is a summary")]).toEqual([true, false]);
-      // The person's message and the answer: nothing is shown a second time.
-      const items = await talk.items();
-      expect(JSON.stringify(items.slice(shown)).includes("bittern")).toBe(false);
-      expect(JSON.stringify(items.find(({ kind }) => kind === "note"))).toContain(
-        "has the whole conversation",
-      );
+      const words = ["bittern", "crake"];
+      for (const [at, word] of words.entries()) {
+        await talk.turn([{ say: `The word is ${word}.` }]);
+        await talk.session.stop();
+        await place.life.call("POST", `${talk.session.path}/restart`, { restore_saved: true });
+        await expect.poll(status, POLL).toBe("running");
+        const before = place.model.calls.length;
+        const shown = (await talk.items()).length;
+        expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
+        const heard = JSON.stringify(since(place, before));
+        expect(words.slice(0, at + 1).filter((one) => !heard.includes(one))).toEqual([]);
+        expect(heard).not.toContain("Below is a summary");
+        // Nothing is shown a second time.
+        const items = await talk.items();
+        expect(JSON.stringify(items.slice(shown))).not.toContain(word);
+        const note = items.findLast(({ kind }) => kind === "note");
+        expect(JSON.stringify(note)).toContain("has the whole conversation");
+      }
     },
   },
   {

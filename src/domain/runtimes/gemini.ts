@@ -64,8 +64,6 @@ export const GEMINI: Runtime = {
   conversation: true,
   lacks: {
     outputs: "Gemini CLI does not tell what a command has printed.",
-    memory:
-      "If Gemini CLI ends in the middle of a session, its next process does not know what was said before.",
     exit_codes: "Gemini CLI does not tell the exit code of a command.",
   },
 };

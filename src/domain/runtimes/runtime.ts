@@ -17,7 +17,6 @@ export const ABILITIES = [
   "permissions",
   "outputs",
   "exit_codes",
-  "memory",
   "stops_commands",
   "model_changes",
 ] as const;

@@ -1,0 +1,116 @@
+/**
+ * `npm run bench:runtimes [-- --rounds 3 --only codex,gemini]`: from the request for a session to the first words of its agent, for each
+ * agent runtime with its real program, and the memory of its sandbox when it rests again. The model is on this machine and answers at once.
+ *
+ * The runtimes take turns in each round, in the order of the table. `opencode, waiting` is a session in a sandbox that waited for it. A first
+ * round warms everything up and is not counted. Packages that npm has to bring are brought before.
+ *
+ * It measures and judges nothing. The last line is one JSON object.
+ */
+import { randomUUID } from "node:crypto";
+import { loadavg } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { promptOf, TalkingModel } from "../support/servers/talking-model.ts";
+import { WAIT_MS } from "../support/patience.ts";
+import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { PROVIDER_KEY, RUNTIME_ROWS, startWithRuntimes } from "../support/service/runtime-installation.ts";
+import { middle, mib } from "./boot/figures.ts";
+import { memoryOf, placeOf, stopWhole } from "./boot/places.ts";
+import { untilReady } from "./boot/warm.ts";
+import { wholeFrom1 } from "./options.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "3" },
+    only: { type: "string", default: RUNTIME_ROWS.map(({ name }) => name).join(",") },
+  },
+});
+const rounds = wholeFrom1("rounds", values.rounds);
+const only = values.only.split(",");
+
+const LOOK_MS = 20;
+const WAITING = "opencode, waiting";
+
+/** One session, ms since its request and MiB. */
+interface Measured {
+  /** The session is running: its agent takes messages. */
+  readonly running: number;
+  /** The agent's first words are in the conversation. */
+  readonly answered: number;
+  /** The whole sandbox, after the turn. */
+  readonly memory: number;
+}
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+const until = async (holds: () => Promise<boolean>): Promise<void> => {
+  const end = performance.now() + WAIT_MS;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error("an agent did not answer in time");
+    await delay(LOOK_MS);
+  }
+};
+
+const measure = async (life: Life, projectId: string, agent: Json): Promise<Measured> => {
+  const word = `word-${randomUUID()}`;
+  const sent = performance.now();
+  const prompt = promptOf([{ say: word }]);
+  const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, { ...agent, prompt });
+  const target = `/v1/projects/${projectId}/sessions/${String(id)}`;
+  let running = 0;
+  await until(async () => {
+    const { status, failure } = await life.call("GET", target);
+    if (status === "failed") throw new Error(JSON.stringify(failure));
+    if (status === "running") running = performance.now() - sent;
+    return running > 0;
+  });
+  const conversation = () => life.call("GET", `${target}/conversation`);
+  await until(async () =>
+    ((await conversation())["items"] as readonly Json[]).some(
+      ({ role, content }) => role === "agent" && JSON.stringify(content).includes("word-"),
+    ),
+  );
+  const answered = performance.now() - sent;
+  await until(async () => ((await conversation())["state"] as Json)["state"] === "idle");
+  const place = placeOf(String((await life.call("GET", `${target}/sandbox`))["id"]));
+  const memory = memoryOf(place).pss;
+  await stopWhole(life, target, place);
+  return { running, answered, memory: mib(memory) };
+};
+
+const installation = await Installation.open();
+const model = new TalkingModel(PROVIDER_KEY);
+try {
+  const rows = RUNTIME_ROWS.filter(({ name }) => only.includes(name));
+  const { life, pid } = await startWithRuntimes(installation, model, { rows, settings: {} });
+  const repository = await installation.repository(
+    '[environment]\nwarm = 1\n[agents.default]\nmodel = "chat/talking"\n',
+  );
+  const measured = new Map(
+    [...rows.map(({ name }) => name), WAITING].map((name) => [name, [] as Measured[]]),
+  );
+  const waiting = await life.project(repository);
+  for (let round = 0; round <= rounds; round += 1)
+    for (const [name, all] of measured) {
+      if (name === WAITING) await untilReady(life, waiting, 1);
+      const one =
+        name === WAITING
+          ? await measure(life, waiting, {})
+          : await measure(life, pid, { agent_name: `${name}-allow` });
+      if (round > 0) all.push(one);
+    }
+  const figures = [...measured].map(([runtime, all]) => ({
+    runtime,
+    running_ms: Math.round(middle(all.map(({ running }) => running))),
+    answered_ms: Math.round(middle(all.map(({ answered }) => answered))),
+    memory_mib: Math.round(middle(all.map(({ memory }) => memory))),
+  }));
+  for (const { runtime, running_ms, answered_ms, memory_mib } of figures)
+    say(`${runtime.padEnd(20)} running ${running_ms} ms   answered ${answered_ms} ms   ${memory_mib} MiB`);
+  say(JSON.stringify({ bench: "runtimes", rounds, load: loadavg()[0], rows: figures }));
+  await life.end("SIGTERM");
+} finally {
+  model.stop();
+  await installation.close();
+}

@@ -1,0 +1,19 @@
+/** Two agent runtimes under gVisor, whose kernel is another one: the one of the service itself, and one of an operator. */
+import { describe } from "vitest";
+import { RUNTIME_CASES } from "../conformance/runtime.ts";
+import { runtimeSuite } from "../conformance/runtime-suite.ts";
+import { lacksRunsc, runsc } from "../support/machine/runsc.ts";
+import { sandboxesStartHere } from "../support/requirements.ts";
+import { RUNTIME_ROWS } from "../support/service/runtime-installation.ts";
+
+const lacks = lacksRunsc ?? (sandboxesStartHere ? null : "(needs bubblewrap)");
+const NAMES: ReadonlySet<string> = new Set(["opencode", "claude-code"]);
+
+describe.skipIf(lacks !== null)(`an agent runtime under gVisor ${lacks ?? ""}`, () => {
+  runtimeSuite({
+    rows: RUNTIME_ROWS.filter(({ name }) => NAMES.has(name)),
+    settings: { PLATFORM_SANDBOX_PROVIDER: "gvisor", PLATFORM_RUNSC: runsc ?? "" },
+    // Processes inside are not this kernel's.
+    cases: RUNTIME_CASES.filter(({ seesProcesses = false }) => !seesProcesses),
+  });
+});

@@ -1,0 +1,129 @@
+/** A service that offers every agent runtime, with its real program, behind providers of the account that lead to a scripted model. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import { addRuntime, listRuntimes } from "../../../src/cli/operator/runtimes/runtimes.ts";
+import { ACP } from "../../../src/domain/runtimes/acp.ts";
+import { CLAUDE_CODE } from "../../../src/domain/runtimes/claude-code.ts";
+import { CODEX } from "../../../src/domain/runtimes/codex.ts";
+import { GEMINI } from "../../../src/domain/runtimes/gemini.ts";
+import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
+import type { Runtime } from "../../../src/domain/runtimes/runtime.ts";
+import { gitOk } from "../../git/git-client.ts";
+import type { TalkingModel } from "../servers/talking-model.ts";
+import type { Installation, Life } from "./process-service.ts";
+
+/** The packages stay for the next run: together they have a gigabyte. */
+const CACHE = path.resolve(import.meta.dirname, "../../../node_modules/.cache/runtimes");
+/** The key of the account's providers. */
+export const PROVIDER_KEY = "sk-canary-of-the-account";
+
+export interface RuntimeRow {
+  readonly name: string;
+  readonly record: Runtime;
+  /** The account's provider that it uses. */
+  readonly provider: string;
+  /** Null: it is not added. */
+  readonly version: string | null;
+  readonly table: string;
+}
+
+const row = (
+  name: string,
+  record: Runtime,
+  { provider, version = null, table = "" }: { provider: string; version?: string | null; table?: string },
+): RuntimeRow => ({ name, record, provider, version, table: `runtime = "${record.name}"\n${table}` });
+
+export const RUNTIME_ROWS: readonly RuntimeRow[] = [
+  row("opencode", OPENCODE, { provider: "chat" }),
+  row("opencode-acp", ACP, { provider: "chat", table: 'command = ["opencode", "acp"]' }),
+  row("claude-code", CLAUDE_CODE, { provider: "messages", version: "2.1.332" }),
+  row("codex", CODEX, { provider: "responses", version: "0.171.0" }),
+  row("gemini", GEMINI, { provider: "gemini", version: "0.61.0" }),
+];
+
+/** An agent for each runtime and each answer to permissions: `codex-allow`. */
+const manifestOf = (rows: readonly RuntimeRow[]): string =>
+  rows
+    .flatMap(({ name, record, provider, table }) =>
+      record.permissions.map(
+        (permissions) => `[agents.${name}-${permissions}]
+${table}
+model = "${provider}/talking"
+permissions = "${permissions}"
+instructions = "instructions.md"
+`,
+      ),
+    )
+    .join("\n");
+
+/** Adds the packages that the cache lacks. */
+const addPackages = async (
+  rows: readonly RuntimeRow[],
+  environment: Readonly<Record<string, string>>,
+): Promise<void> => {
+  const present = await Effect.runPromise(listRuntimes(environment));
+  for (const { record, version } of rows) {
+    const { name, packaged } = record;
+    if (packaged === null || version === null) continue;
+    const wish = { name, version, packaged, integrity: null };
+    if (!present.some((one) => one.name === name && one.tree.version === version))
+      // oxlint-disable-next-line no-await-in-loop -- npm is busy enough with one
+      await Effect.runPromise(addRuntime(environment, wish));
+  }
+};
+
+const addProviders = async (life: Life, base: string): Promise<void> => {
+  const { origin } = new URL(base);
+  const kinds = [
+    ["chat", "openai-compatible", base],
+    ["messages", "anthropic", origin],
+    ["responses", "openai", base],
+    ["gemini", "gemini", origin],
+  ] as const;
+  const models = ["talking", "second"];
+  for (const [name, kind, base_url] of kinds) {
+    const both = [
+      { name, key: PROVIDER_KEY },
+      { name: `bad-${name}`, key: "sk-of-no-account" },
+    ];
+    for (const one of both)
+      // oxlint-disable-next-line no-await-in-loop -- their order is that of the menus
+      await life.call("POST", "/v1/model-providers", { ...one, kind, base_url, models, try: false });
+  }
+};
+
+/**
+ * Starts the service, and makes a project with an agent for each of these runtimes.
+ *
+ * @param settings beyond those of the runtimes
+ */
+export const startWithRuntimes = async (
+  installation: Installation,
+  model: TalkingModel,
+  {
+    rows,
+    settings,
+  }: { readonly rows: readonly RuntimeRow[]; readonly settings: Readonly<Record<string, string>> },
+): Promise<{ readonly life: Life; readonly pid: string }> => {
+  mkdirSync(CACHE, { recursive: true });
+  const life = await installation.start({
+    PLATFORM_IMAGES_DIR: CACHE,
+    PLATFORM_LLM_TIERS: "[]",
+    PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
+    PLATFORM_AGENT_RUNTIMES: "claude-code,codex,gemini",
+    ...settings,
+  });
+  await addPackages(rows, {
+    PATH: process.env["PATH"] ?? "",
+    PLATFORM_DATA_DIR: installation.dataDir,
+    PLATFORM_IMAGES_DIR: CACHE,
+  });
+  await addProviders(life, await model.start());
+  const repository = await installation.repository(manifestOf(rows));
+  writeFileSync(path.join(repository, "instructions.md"), "INSTRUCTIONS-OF-THE-TABLE\n");
+  writeFileSync(path.join(repository, "AGENTS.md"), "WORDS-OF-AGENTS-MD\n");
+  await gitOk(repository, "add", ".");
+  await gitOk(repository, "commit", "--quiet", "-m", "Add words");
+  return { life, pid: await life.project(repository) };
+};
