@@ -21,6 +21,7 @@ it.each(RECORDS.map((record) => [record.name, record] as const))("holds for %s",
   if (mode !== null) expect(modes).toContain(mode);
   if (modelVariable !== null) expect(models).toBe("own");
   for (const one of permissions) expect(PERMISSIONS).toContain(one);
+  for (const file of record.history ?? []) expect(file).toMatch(/^\.[a-z]+\/(?!.*\.\.)[^/].*[^/]$/);
   if (!conversation) expect([models, modes, permissions, record.instructions]).toEqual([null, [], [], false]);
 });
 
