@@ -111,7 +111,7 @@ export class Installation {
       const url = /^ready (?<url>http:\S+)$/.exec(line)?.groups?.["url"];
       if (url === undefined) continue;
       isReady = true;
-      return new Life({ child, errors }, url);
+      return new Life({ child, errors, log }, url);
     }
     throw new Error(`the service did not become ready:\n${log.slice(-20).join("\n")}`);
   }
@@ -146,13 +146,22 @@ export class Installation {
   }
 }
 
+interface Running {
+  readonly child: ChildProcess;
+  readonly errors: Interface;
+  readonly log: readonly string[];
+}
+
 /** One life of the service, from start to signal. */
 export class Life {
   readonly url: string;
+  /** The lines that it has logged so far. */
+  readonly log: readonly string[];
   readonly #child: ChildProcess;
   readonly #errors: Interface;
 
-  constructor({ child, errors }: { readonly child: ChildProcess; readonly errors: Interface }, url: string) {
+  constructor({ child, errors, log }: Running, url: string) {
+    this.log = log;
     this.#child = child;
     this.#errors = errors;
     this.url = url;
