@@ -114,12 +114,16 @@ describe("an agent's turn", () => {
       await tell({ sessionUpdate: "tool_call", ...call, toolCallId: "2", status: "in_progress" });
       const all = { terminal_output: { terminal_id: "2", data: "all" }, terminal_exit: null };
       await tell({ sessionUpdate: "tool_call_update", toolCallId: "2", status: "completed", _meta: all });
+      await tell({ sessionUpdate: "tool_call", ...call, toolCallId: "3", status: "in_progress" });
+      const rawOutput = { output: "", metadata: { exit: 3 } };
+      await tell({ sessionUpdate: "tool_call_update", toolCallId: "3", status: "completed", rawOutput });
       return {};
     });
     await turnOf(scripted, "m1");
     expect(agentItems(scripted)).toMatchObject([
       { status: "failed", tool: { output: "one\ntwo\n", exit_code: 2 } },
       { status: "completed", tool: { output: "all" } },
+      { status: "completed", tool: { exit_code: 3 } },
     ]);
     expect(agentItems(scripted)[1]?.tool).not.toHaveProperty("exit_code");
   });

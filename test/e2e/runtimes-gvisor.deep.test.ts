@@ -1,4 +1,4 @@
-/** Two agent runtimes under gVisor, whose kernel is another one: the one of the service itself, and one of an operator. */
+/** Two agent runtimes under gVisor, whose kernel is another one: one in JavaScript with a compiled program beside it, and one that is compiled. */
 import { describe } from "vitest";
 import { RUNTIME_CASES } from "../conformance/runtime.ts";
 import { runtimeSuite } from "../conformance/runtime-suite.ts";
@@ -7,7 +7,7 @@ import { sandboxesStartHere } from "../support/requirements.ts";
 import { RUNTIME_ROWS } from "../support/service/runtime-installation.ts";
 
 const lacks = lacksRunsc ?? (sandboxesStartHere ? null : "(needs bubblewrap)");
-const NAMES: ReadonlySet<string> = new Set(["opencode", "claude-code"]);
+const NAMES: ReadonlySet<string> = new Set(["claude-code", "codex"]);
 
 describe.skipIf(lacks !== null)(`an agent runtime under gVisor ${lacks ?? ""}`, () => {
   runtimeSuite({

@@ -45,11 +45,17 @@ const TerminalMeta = Schema.Struct({
 });
 const decodeTerminal = Schema.decodeUnknownOption(TerminalMeta);
 
+/** What opencode tells of a command's end, in its own record of a call. */
+const Ended = Schema.Struct({ metadata: Schema.Struct({ exit: Schema.Finite }) });
+const decodeEnded = Schema.decodeUnknownOption(Ended);
+
 const mergeTerminal = (
   known: Pick<HeldCall, "terminal" | "exitCode"> | null,
-  meta: unknown,
+  { _meta: meta, rawOutput }: ToolCallUpdate,
 ): Pick<HeldCall, "terminal" | "exitCode"> => {
-  const { terminal = "", exitCode = null } = known ?? {};
+  const ended = decodeEnded(rawOutput);
+  const { terminal = "", exitCode: before = null } = known ?? {};
+  const exitCode = ended._tag === "Some" ? ended.value.metadata.exit : before;
   const decoded = decodeTerminal(meta);
   if (decoded._tag === "None") return { terminal, exitCode };
   const { terminal_output: all, terminal_output_delta: more, terminal_exit: end } = decoded.value;
@@ -60,7 +66,6 @@ const mergeTerminal = (
 
 /** A later report replaces what it names, and leaves the rest. */
 export const mergeCall = (known: HeldCall | null, told: ToolCallUpdate): HeldCall => {
-  const { _meta: beyond } = told;
   const title = told.title ?? known?.title ?? "tool";
   return {
     name: known?.name ?? title,
@@ -71,7 +76,7 @@ export const mergeCall = (known: HeldCall | null, told: ToolCallUpdate): HeldCal
     content: told.content ?? known?.content ?? [],
     result: told.rawOutput ?? known?.result ?? null,
     paths: told.locations?.map(({ path }) => path) ?? known?.paths ?? [],
-    ...mergeTerminal(known, beyond),
+    ...mergeTerminal(known, told),
   };
 };
 
