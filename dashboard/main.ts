@@ -2,6 +2,7 @@
 import { start } from "./frame/app.js";
 import { FOLDERS } from "./frame/later.js";
 
+FOLDERS["account"] = () => import("./account/page.tsx");
 FOLDERS["automations"] = () => import("./automations/page.tsx");
 FOLDERS["conversation"] = () => import("./conversation/page.tsx");
 FOLDERS["audit"] = () => import("./audit/page.tsx");

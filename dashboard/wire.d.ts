@@ -7,18 +7,15 @@ import type { Answers } from "./wire-schemas.d.ts";
 
 export type {
   Approval,
-  Browser,
   Catalogue,
   ChangeRequest,
   ChangeRequestDetail,
   Connector,
   Conversation,
-  DeviceLogin,
   Devcontainer,
   Environment,
   Fire,
   FireDetail,
-  Identity,
   Invitation,
   Item,
   Machine,
@@ -32,7 +29,6 @@ export type {
   RepositoryCheck,
   Sandbox,
   SessionOptions,
-  Token,
   Trigger,
   Usage,
 } from "./wire-schemas.d.ts";
@@ -41,7 +37,6 @@ export type {
 type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
 
 export type Session = Fixed<api.Session>;
-export type OwnCredentials = Fixed<api.OwnCredentials>;
 export type SessionChanges = Fixed<api.SessionChanges>;
 export type WorkspaceChanges = Fixed<api.WorkspaceChanges>;
 export type Me = Answers["GET /v1/me"];
@@ -64,7 +59,6 @@ export type Answer = NonNullable<api.Item["answer"]>;
 export type ModelListing = Answers["GET /v1/projects/{pid}/sessions/{sid}/models"];
 
 /** A trigger that is being described: its lines, or what is missing. */
-export type QueuedFire = Answers["GET /v1/queue"]["queue"][number];
 export type SecretListing = Answers["GET /v1/projects/{pid}/secrets"];
 
 export type ConnectorListing = Answers["GET /v1/projects/{pid}/connectors"];

@@ -25,12 +25,15 @@ export const request = async <R extends Route>(route: R, parts: Request<R>): Pro
   return JSON.parse(text === "" ? "null" : text);
 };
 
-/** Null for a refusal with status 404. */
-export const orNull = async <A>(answer: Promise<A>): Promise<A | null> => {
+/** Null for a refusal with one of these statuses. */
+export const orNull = async <A>(
+  answer: Promise<A>,
+  statuses: readonly number[] = [404],
+): Promise<A | null> => {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null;
+    if (error instanceof ApiError && statuses.includes(error.status)) return null;
     throw error;
   }
 };

@@ -4,7 +4,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { nameOf } from "../account/browsers.js";
+import { browserName } from "../account/browser-name.ts";
 import { moment, ZONE } from "../elements/format.js";
 import { projectHead } from "../projects/project.js";
 import { useAddressQuery } from "../ui/address.ts";
@@ -75,7 +75,7 @@ const changeText = (value: unknown): string => {
 
 /** A browser by its name, and another program by the first word of what it says. */
 const programName = (agent: string): string =>
-  agent.startsWith("Mozilla/") ? nameOf(agent) : (agent.split(" ", 1)[0] ?? "");
+  agent.startsWith("Mozilla/") ? browserName(agent) : (agent.split(" ", 1)[0] ?? "");
 
 /** The second row of an actor's work has the words of the first. */
 const isEndOfWork = ({ outcome, action }: AuditEvent): boolean =>

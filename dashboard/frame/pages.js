@@ -1,5 +1,4 @@
 /** Which page an address shows, and what each form does. */
-import { account, accountForms } from "../account/account.js";
 import { h } from "../elements/dom.js";
 import { environment } from "../environments/environment.js";
 import { environmentBuild } from "../environments/build.js";
@@ -8,15 +7,15 @@ import { newProject, newProjectForms } from "../projects/new-project.js";
 import { newSession, newSessionForms } from "../projects/new-session.js";
 import { later, laterForms, remade } from "./later.js";
 import { empty, refusedLink } from "../elements/parts.js";
-import { queue } from "../account/queue.js";
 import { secretForms, secrets } from "../projects/secrets.js";
 import { sessions } from "../projects/session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
 import { setup, setupForms } from "../projects/setup.js";
 import { usage } from "../projects/usage.js";
 
-const device = later(() => import("../account/device.js"), "device");
-const browsers = later(() => import("../account/browsers.js"), "browsers");
+const [account, browsers, device, queue] = ["account", "browsers", "device", "queue"].map((name) =>
+  remade("account", name),
+);
 const home = remade("home", "home");
 const projects = remade("projects", "projects");
 const operator = remade("operator", "operator");
@@ -121,7 +120,6 @@ export const pageAt = (path) => {
 
 /** The handlers of the other forms. @type {Record<string, import("../elements/forms.js").Submit>} */
 const FORMS = {
-  ...accountForms,
   ...joinForms,
   ...newProjectForms,
   ...newSessionForms,

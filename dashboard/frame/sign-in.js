@@ -22,7 +22,7 @@ export const learnProviders = async () => {
   );
 };
 
-/** @param {string} wanted @param {typeof providers} known */
+/** @param {string} wanted @param {readonly import("../wire.d.ts").Provider[]} known */
 export const providerName = (wanted, known) => known.find(({ id }) => id === wanted)?.label ?? wanted;
 
 /** Why an attempt failed, in the form's words. @param {unknown} error */

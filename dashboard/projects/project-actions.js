@@ -1,5 +1,5 @@
-/** Actions on projects, secrets, tokens and sessions, for frame/actions.js. */
-import { showToken } from "../account/account.js";
+/** Actions on projects, secrets and sessions, for frame/actions.js. */
+import { showToken } from "../account/token.ts";
 import { getJson, patch, post, remove } from "../api/api.js";
 import { ask } from "../frame/dialog.js";
 import { buildLink } from "../environments/build.js";
@@ -107,20 +107,6 @@ export const PROJECT_ACTIONS = {
     const expires = new Date(now() + GIT_TOKEN_MS).toISOString();
     const { token } = await post("/v1/tokens", { name: "git", expires_at: expires });
     showToken("git, valid for 24 hours", token);
-  },
-
-  "revoke-token": async ({ token = "", title = "", own = "" }, page) => {
-    const sure = await ask({
-      title: `Revoke the token ${title}?`,
-      text:
-        own === ""
-          ? "It stops working within a second, and what it opened ends."
-          : "This browser uses it: you will be signed out.",
-      confirm: "Revoke",
-    });
-    if (sure === null) return;
-    await remove(`/v1/tokens/${token}`);
-    page.notice(`The token ${title} was revoked.`);
   },
 
   "rename-session": async ({ project = "", session = "", name: old = "" }, page) => {

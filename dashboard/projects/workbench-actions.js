@@ -1,5 +1,5 @@
-/** Actions on secrets that sign webhooks and on a person's own credentials, for frame/actions.js. */
-import { post, put } from "../api/api.js";
+/** Actions on secrets that sign webhooks, for frame/actions.js. */
+import { put } from "../api/api.js";
 import { ask, tell } from "../frame/dialog.js";
 import { projectPath } from "./project.js";
 
@@ -38,17 +38,6 @@ export const WORKBENCH_ACTIONS = {
       text: "Give it to the sender now. It is not shown again.",
       secret: value,
     });
-    page.refresh();
-  },
-
-  "give-credentials": async ({ project = "", session = "" }, page) => {
-    const sure = await ask({
-      title: "Give your own credentials back to this session?",
-      text: "The agent uses them again. What the other person said, her open terminals and the programs that she started in the sandbox stay. Stop and restart the session first, if you are not sure.",
-      confirm: "Give my credentials back",
-    });
-    if (sure === null) return;
-    await post(`${projectPath(project)}/sessions/${session}/own-credentials/give-back`);
     page.refresh();
   },
 };

@@ -4,7 +4,7 @@ import { isOfEnded } from "../../src/domain/save/shown.ts";
 import type { FailureCode } from "../../src/domain/session/failure.ts";
 import { awaitedView } from "../environments/build.js";
 import { sentence } from "../elements/format.js";
-import { suspendedView } from "../account/own-credentials.js";
+import { SuspendedNote } from "../account/own-credentials.tsx";
 import { projectLink } from "../elements/parts.js";
 import { isLive } from "../projects/project.js";
 import { canRestore, RESTORE_BOX, waitView } from "../saved/work.js";
@@ -117,7 +117,8 @@ interface Notes {
 export const Notes = ({ data: { session, own, awaited }, following, reader }: Notes): ReactNode => (
   <>
     <Failure session={session} />
-    <Drawn view={[suspendedView(session, own, reader), awaitedView(awaited)]} />
+    <SuspendedNote session={session} own={own} reader={reader} />
+    <Drawn view={awaitedView(awaited)} />
     <SavedNote session={session} />
     {following !== null && <Prompt session={session} reading={following.reading} />}
   </>

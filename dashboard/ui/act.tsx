@@ -15,8 +15,8 @@ const useFocusKept = (button: RefObject<HTMLButtonElement | null>): void => {
 
 interface Act {
   readonly label: string;
-  /** What it acts on, read aloud after the label. */
-  readonly about: string;
+  /** What it acts on, read aloud after the label. Without it, the page has one such thing. */
+  readonly about?: string;
   readonly does: () => Promise<void>;
   readonly className?: string;
 }
@@ -37,7 +37,7 @@ export const Act = ({ label, about, does, className = "plain" }: Act) => {
       ref={button}
       type="button"
       className={className}
-      aria-label={`${label}: ${about}`}
+      aria-label={about === undefined ? undefined : `${label}: ${about}`}
       onClick={() => void press()}
     >
       {label}

@@ -114,7 +114,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     name: "signs another browser out",
     hash: "#/browsers",
     shows: ".row",
-    does: ({ press }) => press("Sign out Safari at 2001:db8::7"),
+    does: ({ press }) => press("Sign out: Safari at 2001:db8::7"),
     writes: "DELETE /v1/me/browsers/b-2 ",
     tells: "The browser is signed out.",
   },
@@ -123,7 +123,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     hash: "#/browsers",
     shows: ".row",
     does: async ({ press }) => {
-      await press("Remove mona at github");
+      await press("Remove: mona at github");
       await press("Remove");
     },
     writes: "DELETE /v1/me/identities/i-2 ",

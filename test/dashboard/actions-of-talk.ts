@@ -59,7 +59,7 @@ export const TALK_ACTIONS: readonly Action[] = [
       await press("Give them back");
       await press("Give my credentials back");
     },
-    writes: `POST ${API}/own-credentials/give-back {}`,
+    writes: `POST ${API}/own-credentials/give-back `,
   },
   {
     name: "begins a session from a turn",

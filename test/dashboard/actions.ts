@@ -470,7 +470,7 @@ const ACCOUNT_ACTIONS: readonly Action[] = [
     hash: "#/account",
     shows: ".row",
     does: async ({ press }) => {
-      await press("Revoke ci of the greeter, for the nightly builds");
+      await press("Revoke: ci of the greeter, for the nightly builds");
       await press("Revoke");
     },
     writes: "DELETE /v1/tokens/t-ci ",

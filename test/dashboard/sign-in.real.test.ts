@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await second.page.getByRole("heading", { name: "Browsers" }).waitFor();
     expect(second.page.url()).toBe(`${service.url}/#/browsers`);
     await second.page.getByText("this browser").waitFor();
-    expect(await second.page.locator("[data-key=browsers] li.row").count()).toBe(2);
+    expect(await second.page.getByRole("list", { name: "Browsers" }).getByRole("listitem").count()).toBe(2);
     await second.page.getByText(`mia at ${label}`).waitFor();
 
     await second.page.getByRole("button", { name: "Sign out everywhere" }).click();

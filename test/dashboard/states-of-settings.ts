@@ -143,7 +143,7 @@ export const STATES_OF_SETTINGS: readonly State[] = [
       await page.getByRole("dialog").locator("code").waitFor();
     },
   },
-  { name: "account-revoke", hash: "#/account", shows: ".row", act: pressed("Revoke first") },
+  { name: "account-revoke", hash: "#/account", shows: ".row", act: pressed("Revoke: first") },
   { name: "secrets", hash: `${PROJECT}/secrets`, shows: ".row", change: withSecrets },
   { name: "secrets-empty", hash: `${PROJECT}/secrets`, shows: ".empty" },
   {
