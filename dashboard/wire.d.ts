@@ -73,10 +73,6 @@ export type BuildFailure = api.EnvironmentBuildFailure;
 export type BuildLog = api.EnvironmentBuildLog;
 export type Base = api.EnvironmentBase;
 
-export type Receiver = api.OutboundWebhook;
-export type Delivery = api.OutboundDelivery;
-export type Try = NonNullable<Delivery["last_try"]>;
-
 export type WorkspaceFiles = api.WorkspaceDirectory | api.WorkspaceFile;
 export type WorkspaceEntry = api.WorkspaceDirectory["entries"][number];
 

@@ -13,9 +13,14 @@ import { join, joined, joinForms } from "./sign-in.js";
 import { setup, setupForms } from "../projects/setup.js";
 import { usage } from "../projects/usage.js";
 
-const [account, browsers, device, queue] = ["account", "browsers", "device", "queue"].map((name) =>
-  remade("account", name),
-);
+const [account, browsers, device, notification, notifications, queue] = [
+  "account",
+  "browsers",
+  "device",
+  "notification",
+  "notifications",
+  "queue",
+].map((name) => remade("account", name));
 const home = remade("home", "home");
 const projects = remade("projects", "projects");
 const operator = remade("operator", "operator");
@@ -37,8 +42,6 @@ const people = remade("people", "people");
 const providers = remade("providers", "providers");
 const connectors = later(() => import("../connectors/connectors.js"), "connectors");
 const connector = later(() => import("../connectors/connectors.js"), "connector");
-const notifications = later(() => import("../account/notifications.js"), "notifications");
-const notification = later(() => import("../account/notifications.js"), "notification");
 /** The state's pages are polled: few events tell of them. @param {string} name */
 const stateOf = (name) => later(() => import("../state/state.js"), name, { isPolled: true });
 const settings = remade("settings", "settings");

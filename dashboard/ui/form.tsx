@@ -2,6 +2,7 @@
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import { ApiError } from "../api/api.js";
 import { perform } from "../frame/app.js";
+import { lackedRole } from "../frame/roles.js";
 import { Callout, Prose } from "./parts.tsx";
 
 /** What the service says about single fields, by their name in the API. */
@@ -66,6 +67,8 @@ const namesIn = ({ current }: RefObject<HTMLFormElement | null>): ReadonlySet<st
   new Set(current === null ? [] : new FormData(current).keys());
 
 interface Form {
+  /** One of roles.js. A reader who lacks the role that it needs is told so. */
+  readonly entry?: string;
   /** The button's label, and its label until the answer arrives. */
   readonly submit: string;
   readonly sending: string;
@@ -78,7 +81,7 @@ interface Form {
   readonly children: ReactNode;
 }
 
-export const Form = ({ submit, sending, other, noted = NO_ISSUES, onSend, children }: Form) => {
+const OpenForm = ({ submit, sending, other, noted = NO_ISSUES, onSend, children }: Omit<Form, "entry">) => {
   const form = useRef<HTMLFormElement>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [isSending, setSending] = useState(false);
@@ -131,6 +134,15 @@ export const Form = ({ submit, sending, other, noted = NO_ISSUES, onSend, childr
   );
 };
 
+export const Form = ({ entry, ...form }: Form) => {
+  const lacked = entry === undefined ? null : lackedRole(entry);
+  return lacked === null ? (
+    <OpenForm {...form} />
+  ) : (
+    <p className="quiet">{`This needs the role ${lacked} in the project.`}</p>
+  );
+};
+
 interface Field {
   readonly name: string;
   readonly label: string;
@@ -145,30 +157,41 @@ interface Described {
   readonly "aria-describedby": string | undefined;
 }
 
-/** A field with its label, its hint and its issue. @param input makes the input itself */
-const FieldFrame = ({
-  name,
-  label,
-  hint,
-  input,
-}: Field & { readonly input: (own: Described) => ReactNode }) => {
+interface Framed extends Field {
+  /** Makes the input itself. */
+  readonly input: (own: Described) => ReactNode;
+  /** The label stands after the input. */
+  readonly isCheck?: boolean;
+}
+
+/** A field with its label, its hint and its issue. */
+const FieldFrame = ({ name, label: words, hint, input, isCheck = false }: Framed) => {
   const id = useId();
   const issue = useContext(FormIssues).get(name);
   const notes = [hint !== undefined && `${id}-hint`, issue !== undefined && `${id}-issue`].filter(Boolean);
+  const label = <label htmlFor={id}>{words}</label>;
+  const made = input({
+    id,
+    name,
+    "aria-invalid": issue === undefined ? undefined : true,
+    "aria-describedby": notes.length === 0 ? undefined : notes.join(" "),
+  });
   return (
     <div className="field">
-      <label htmlFor={id}>{label}</label>
+      {isCheck ? (
+        <span className="check">
+          {made}
+          {label}
+        </span>
+      ) : (
+        label
+      )}
       {hint !== undefined && (
         <p id={`${id}-hint`} className="quiet">
           <Prose text={hint} />
         </p>
       )}
-      {input({
-        id,
-        name,
-        "aria-invalid": issue === undefined ? undefined : true,
-        "aria-describedby": notes.length === 0 ? undefined : notes.join(" "),
-      })}
+      {!isCheck && made}
       {issue !== undefined && (
         <p id={`${id}-issue`} className="refusal">
           <Prose text={issue} />
@@ -198,7 +221,7 @@ const heldBy = ({ value, initial, onWrite }: Held) =>
 
 interface TextField extends Field, Held {
   readonly required?: boolean;
-  readonly type?: "text" | "time" | "number" | "password";
+  readonly type?: "text" | "time" | "number" | "password" | "url";
   /** More than one: a text area. */
   readonly lines?: number;
   /** For names, keys and addresses. */
@@ -270,6 +293,15 @@ export const SelectField = ({
         ))}
       </select>
     )}
+  />
+);
+
+/** What is typed has its name with `yes` where it is ticked, and no such name where it is not. */
+export const CheckField = ({ isTicked, ...field }: Field & { readonly isTicked?: boolean }) => (
+  <FieldFrame
+    {...field}
+    isCheck
+    input={(own) => <input {...own} type="checkbox" value="yes" defaultChecked={isTicked} />}
   />
 );
 

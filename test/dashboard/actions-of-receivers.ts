@@ -25,7 +25,7 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
     hash: RECEIVERS,
     shows: ".row",
     does: ({ press }) => press(`Send a test: ${URL}`),
-    writes: `POST ${API}/${RECEIVER_ID}/test {}`,
+    writes: `POST ${API}/${RECEIVER_ID}/test `,
     tells: "The test was delivered. Answered 204 in 84 ms.",
   },
   {
@@ -42,7 +42,7 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
       };
     },
     does: ({ press }) => press(`Send a test: ${URL}`),
-    writes: `POST ${API}/${RECEIVER_ID}/test {}`,
+    writes: `POST ${API}/${RECEIVER_ID}/test `,
     tells: "The test was not delivered. No answer within 15 s.",
   },
   {
@@ -80,7 +80,7 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
     hash: ONE,
     shows: ".row",
     does: ({ press }) => press("Send again: change_request.opened"),
-    writes: `POST ${API}/${RECEIVER_ID}/deliveries/d-3/replay {}`,
+    writes: `POST ${API}/${RECEIVER_ID}/deliveries/d-3/replay `,
     tells: "The delivery is sent again.",
   },
 ];
