@@ -24,7 +24,6 @@ export type {
   Person,
   Project,
   ProjectSetup,
-  ProjectUsage,
   Remark,
   RepositoryCheck,
   Sandbox,
@@ -59,7 +58,6 @@ export type Answer = NonNullable<api.Item["answer"]>;
 export type ModelListing = Answers["GET /v1/projects/{pid}/sessions/{sid}/models"];
 
 /** A trigger that is being described: its lines, or what is missing. */
-export type SecretListing = Answers["GET /v1/projects/{pid}/secrets"];
 
 export type ConnectorListing = Answers["GET /v1/projects/{pid}/connectors"];
 export type ConnectorError = ConnectorListing["errors"][number];

@@ -229,7 +229,8 @@ export const maskedArea = (attributes) => {
     edges,
   );
 };
-const EDGES =
+/** Said beside a masked value. */
+export const EDGES =
   "The value begins or ends with a space or a line break, which is part of it. A sender without it signs differently.";
 
 /** @param {string} name @param {Field} field */

@@ -7,11 +7,9 @@ import { newProject, newProjectForms } from "../projects/new-project.js";
 import { newSession, newSessionForms } from "../projects/new-session.js";
 import { later, laterForms, remade } from "./later.js";
 import { empty, refusedLink } from "../elements/parts.js";
-import { secretForms, secrets } from "../projects/secrets.js";
 import { sessions } from "../projects/session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
 import { setup, setupForms } from "../projects/setup.js";
-import { usage } from "../projects/usage.js";
 
 const [account, browsers, device, notification, notifications, queue] = [
   "account",
@@ -22,7 +20,7 @@ const [account, browsers, device, notification, notifications, queue] = [
   "queue",
 ].map((name) => remade("account", name));
 const home = remade("home", "home");
-const projects = remade("projects", "projects");
+const [projects, secrets, usage] = ["projects", "secrets", "usage"].map((name) => remade("projects", name));
 const operator = remade("operator", "operator");
 const [runs, run, triggers, newTrigger, editTrigger] = [
   "runs",
@@ -126,7 +124,6 @@ const FORMS = {
   ...joinForms,
   ...newProjectForms,
   ...newSessionForms,
-  ...secretForms,
   ...setupForms,
 };
 

@@ -9,6 +9,8 @@ import { repositoryName } from "./project.js";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, More, Prose, Tag, Time } from "../ui/parts.tsx";
 import { NoProjects } from "./none.tsx";
+import { secrets } from "./secrets.tsx";
+import { usage } from "./usage.tsx";
 
 type Project = Answer<"GET /v1/projects">["projects"][number];
 
@@ -77,6 +79,8 @@ const Projects = () => {
 };
 
 export const pages = {
+  secrets,
+  usage,
   projects: framedPage<void>({
     load: async () => {
       await queries.infiniteQuery(listQuery);

@@ -77,17 +77,6 @@ export const PROJECT_ACTIONS = {
     );
   },
 
-  "delete-secret": async ({ project = "", secret = "" }, page) => {
-    const sure = await ask({
-      title: `Delete ${secret}?`,
-      text: "Its value cannot be restored. Running sessions lose it after their current turn.",
-      confirm: "Delete",
-    });
-    if (sure === null) return;
-    await remove(`${projectPath(project)}/secrets/${encodeURIComponent(secret)}`);
-    page.notice(`${secret} was deleted.`);
-  },
-
   /** The key is under one of these names. */
   "try-key": async ({ project = "", secrets = "" }, page) => {
     const names = secrets.split(" ");

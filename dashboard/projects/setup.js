@@ -6,7 +6,6 @@ import { promptField, startSession } from "./new-session.js";
 import { badge, button, code, commandLine, projectLink } from "../elements/parts.js";
 import { isArchived, projectHead, projectPath, sessionName } from "./project.js";
 import { checkView, followConnection } from "./repository-check.js";
-import { tryButton } from "./secrets.js";
 
 /** @typedef {import("../wire.d.ts").Project} Project */
 /** @typedef {import("../wire.d.ts").ProjectSetup} ProjectSetup */
@@ -171,7 +170,15 @@ const modelText = ({ model }) => {
 const tryKey = (project, { model, providers }) => {
   const provider = providers.find(({ id }) => model.model?.startsWith(`${id}/`));
   return model.source === "secret" && provider !== undefined
-    ? h("p", {}, tryButton(project.id, provider.secrets, "Try the key"))
+    ? h(
+        "p",
+        {},
+        button("try-key", "Try the key", {
+          class: "plain",
+          "data-project": project.id,
+          "data-secrets": provider.secrets.join(" "),
+        }),
+      )
     : null;
 };
 

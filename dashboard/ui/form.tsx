@@ -2,6 +2,7 @@
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import { ApiError } from "../api/api.js";
 import { perform } from "../frame/app.js";
+import { EDGES, SECRET_LINES } from "../frame/dialog.js";
 import { lackedRole } from "../frame/roles.js";
 import { Callout, Prose } from "./parts.tsx";
 
@@ -292,6 +293,41 @@ export const SelectField = ({
           </option>
         ))}
       </select>
+    )}
+  />
+);
+
+/** A text of several lines that is not shown until the reader wishes it. The page holds it, so that it arrives exactly as it was typed. */
+export const SecretField = ({
+  value,
+  onWrite,
+  required,
+  ...field
+}: Field & {
+  readonly required?: boolean;
+  readonly value: string;
+  readonly onWrite: (text: string) => void;
+}) => (
+  <FieldFrame
+    {...field}
+    input={(own) => (
+      <div className="masked">
+        <input type="checkbox" id={`${own.id}-show`} />
+        <label htmlFor={`${own.id}-show`}>Show</label>
+        <textarea
+          {...own}
+          {...heldBy({ value, onWrite })}
+          rows={SECRET_LINES}
+          required={required}
+          autoComplete="off"
+          spellCheck={false}
+          className="mono"
+        />
+        {/* A masked text does not show its edges, and a value that is copied often brings a line break. */}
+        <p className="quiet" role="status">
+          {value.trim() !== "" && value.trim() !== value && EDGES}
+        </p>
+      </div>
     )}
   />
 );

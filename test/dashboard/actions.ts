@@ -166,7 +166,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
     shows: ".row",
     change: withSecret,
     does: async ({ press }) => {
-      await press("Delete NPM_TOKEN");
+      await press("Delete: NPM_TOKEN");
       await press("Delete");
     },
     writes: `DELETE ${API}/secrets/NPM_TOKEN `,
