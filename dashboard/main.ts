@@ -4,6 +4,7 @@ import { FOLDERS } from "./frame/later.js";
 
 FOLDERS["account"] = () => import("./account/page.tsx");
 FOLDERS["automations"] = () => import("./automations/page.tsx");
+FOLDERS["connectors"] = () => import("./connectors/page.tsx");
 FOLDERS["conversation"] = () => import("./conversation/page.tsx");
 FOLDERS["audit"] = () => import("./audit/page.tsx");
 FOLDERS["change-requests"] = () => import("./change-requests/page.tsx");

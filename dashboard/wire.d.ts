@@ -6,11 +6,8 @@ import type * as api from "./wire-schemas.d.ts";
 import type { Answers } from "./wire-schemas.d.ts";
 
 export type {
-  Approval,
-  Catalogue,
   ChangeRequest,
   ChangeRequestDetail,
-  Connector,
   Conversation,
   Devcontainer,
   Environment,
@@ -58,13 +55,6 @@ export type Answer = NonNullable<api.Item["answer"]>;
 export type ModelListing = Answers["GET /v1/projects/{pid}/sessions/{sid}/models"];
 
 /** A trigger that is being described: its lines, or what is missing. */
-
-export type ConnectorListing = Answers["GET /v1/projects/{pid}/connectors"];
-export type ConnectorError = ConnectorListing["errors"][number];
-export type Policy = ConnectorListing["default_policy"];
-export type Tool = api.Catalogue["tools"][number];
-export type ToolShape = NonNullable<Tool["accepted"]>;
-export type ConnectorCall = api.ExecutorCall;
 
 export type Build = Fixed<api.EnvironmentBuild>;
 export type BuildFailure = api.EnvironmentBuildFailure;

@@ -16,12 +16,19 @@ const searchOf = (query: Parts["query"] = {}): string => {
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
 };
 
-/** Throws an `ApiError` for a refusal, and with status 0 if the service does not respond. */
-export const request = async <R extends Route>(route: R, parts: Request<R>): Promise<Answer<R>> => {
+/** Throws an `ApiError` for a refusal, and with status 0 if the service does not respond. @param timeoutMs if not that of all requests */
+export const request = async <R extends Route>(
+  route: R,
+  parts: Request<R>,
+  timeoutMs?: number,
+): Promise<Answer<R>> => {
   const { params = {}, query, payload } = parts as Parts;
   const [method = "", template = ""] = route.split(" ");
   const path = template.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
-  const text = await call(method, path + searchOf(query), { body: payload });
+  const text = await call(method, path + searchOf(query), {
+    body: payload,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  });
   return JSON.parse(text === "" ? "null" : text);
 };
 

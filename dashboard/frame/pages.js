@@ -38,8 +38,7 @@ const projectAudit = remade("audit", "projectAudit");
 const session = remade("sessions", "session", { hearsProject: true });
 const people = remade("people", "people");
 const providers = remade("providers", "providers");
-const connectors = later(() => import("../connectors/connectors.js"), "connectors");
-const connector = later(() => import("../connectors/connectors.js"), "connector");
+const [connectors, connector] = ["connectors", "connector"].map((name) => remade("connectors", name));
 /** The state's pages are polled: few events tell of them. @param {string} name */
 const stateOf = (name) => later(() => import("../state/state.js"), name, { isPolled: true });
 const settings = remade("settings", "settings");

@@ -16,7 +16,7 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
     shows: ".ends > .item",
     change: withWaitingCall,
     does: ({ press }) => press("Approve: linear create_issue"),
-    writes: `POST ${CALL}/approve {}`,
+    writes: `POST ${CALL}/approve `,
     tells: "linear create_issue is approved. The agent gets the result.",
     gone: "The agent asks to call",
   },
@@ -72,7 +72,7 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
     hash: CONNECTORS,
     shows: ".row",
     does: ({ press }) => press("Sign in again: tracker"),
-    writes: `POST ${API}/tracker/authorize {}`,
+    writes: `POST ${API}/tracker/authorize `,
     gone: "The connector",
   },
   {

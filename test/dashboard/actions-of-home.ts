@@ -118,7 +118,7 @@ export const HOME_ACTIONS: readonly Action[] = [
       await press("Decide: on-push");
       await press("Approve: linear create_issue");
     },
-    writes: `${CALL}/approve {}`,
+    writes: `${CALL}/approve `,
     tells: "linear create_issue is approved.",
   },
   {

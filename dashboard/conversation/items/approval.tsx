@@ -35,7 +35,7 @@ export const useApprovals = ({ project, session }: Place, known: unknown): reado
         query: { session_id: session, status: "pending" },
       });
       // The module has what the buttons do.
-      if (waiting.length > 0) await bring(() => import("../../connectors/approvals.js"));
+      if (waiting.length > 0) await bring(() => import("../../connectors/approvals.ts"));
       if (isCurrent) setApprovals(waiting);
     };
     // The page around it says that the service does not respond.
