@@ -8,6 +8,7 @@ FOLDERS["connectors"] = () => import("./connectors/page.tsx");
 FOLDERS["conversation"] = () => import("./conversation/page.tsx");
 FOLDERS["audit"] = () => import("./audit/page.tsx");
 FOLDERS["change-requests"] = () => import("./change-requests/page.tsx");
+FOLDERS["environments"] = () => import("./environments/page.tsx");
 FOLDERS["home"] = () => import("./home/page.tsx");
 FOLDERS["operator"] = () => import("./operator/page.tsx");
 FOLDERS["people"] = () => import("./people/page.tsx");

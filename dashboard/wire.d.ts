@@ -9,8 +9,6 @@ export type {
   ChangeRequest,
   ChangeRequestDetail,
   Conversation,
-  Devcontainer,
-  Environment,
   Fire,
   FireDetail,
   Invitation,
@@ -23,7 +21,6 @@ export type {
   ProjectSetup,
   Remark,
   RepositoryCheck,
-  Sandbox,
   SessionOptions,
   Trigger,
   Usage,
@@ -55,11 +52,6 @@ export type Answer = NonNullable<api.Item["answer"]>;
 export type ModelListing = Answers["GET /v1/projects/{pid}/sessions/{sid}/models"];
 
 /** A trigger that is being described: its lines, or what is missing. */
-
-export type Build = Fixed<api.EnvironmentBuild>;
-export type BuildFailure = api.EnvironmentBuildFailure;
-export type BuildLog = api.EnvironmentBuildLog;
-export type Base = api.EnvironmentBase;
 
 export type WorkspaceFiles = api.WorkspaceDirectory | api.WorkspaceFile;
 export type WorkspaceEntry = api.WorkspaceDirectory["entries"][number];

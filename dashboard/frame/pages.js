@@ -1,7 +1,5 @@
 /** Which page an address shows, and what each form does. */
 import { h } from "../elements/dom.js";
-import { environment } from "../environments/environment.js";
-import { environmentBuild } from "../environments/build.js";
 import { framed } from "./framed.js";
 import { newProject, newProjectForms } from "../projects/new-project.js";
 import { newSession, newSessionForms } from "../projects/new-session.js";
@@ -38,6 +36,9 @@ const projectAudit = remade("audit", "projectAudit");
 const session = remade("sessions", "session", { hearsProject: true });
 const people = remade("people", "people");
 const providers = remade("providers", "providers");
+const [environment, environmentBuild] = ["environment", "environmentBuild"].map((name) =>
+  remade("environments", name),
+);
 const [connectors, connector] = ["connectors", "connector"].map((name) => remade("connectors", name));
 /** The state's pages are polled: few events tell of them. @param {string} name */
 const stateOf = (name) => later(() => import("../state/state.js"), name, { isPolled: true });

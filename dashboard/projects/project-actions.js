@@ -2,7 +2,6 @@
 import { showToken } from "../account/token.ts";
 import { getJson, patch, post, remove } from "../api/api.js";
 import { ask } from "../frame/dialog.js";
-import { buildLink } from "../environments/build.js";
 import { now } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
 import { projectPath } from "./project.js";
@@ -55,25 +54,6 @@ export const PROJECT_ACTIONS = {
         ? "platform.toml was read. It has errors."
         : `platform.toml was read: ${triggers.length === 1 ? "1 trigger" : `${triggers.length} triggers`}.`,
       ["Show the triggers", projectLink(project, "/triggers")],
-    );
-  },
-
-  "build-environment": async ({ project = "" }, page) => {
-    const { id } = await post(`${projectPath(project)}/environment/builds`);
-    page.go(buildLink(project, id));
-  },
-
-  "cancel-build": async ({ project = "", build = "" }, page) => {
-    const sure = await ask({
-      title: "Cancel this build?",
-      text: "Sessions that wait for its image fail.",
-      confirm: "Cancel the build",
-      decline: "Keep building",
-    });
-    if (sure === null) return;
-    const { status } = await post(`${projectPath(project)}/environment/builds/${build}/cancel`);
-    page.notice(
-      status === "cancelled" ? "The build was cancelled." : `The build had already ended: ${status}.`,
     );
   },
 

@@ -7,7 +7,7 @@ import { request } from "../api/client.ts";
 import { ChangeRows } from "../change-requests/list.tsx";
 import { Diff } from "../diff/diff.tsx";
 import { sourceOf } from "../diff/files.js";
-import { sandboxEnvironment } from "../environments/build.js";
+import { sandboxEnvironment } from "../environments/parts.tsx";
 import { dollars, duration, grouped, moment } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
 import { ACTIVITIES } from "../ui/activity.tsx";
@@ -126,7 +126,7 @@ const originOf = (session: Session): readonly FactRow[] => {
 
 const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
   const { project_id: project, base_commit: commit, last_turn: last } = session;
-  const environment = sandbox && sandboxEnvironment(project, sandbox, awaited);
+  const environment = sandbox && sandboxEnvironment({ pid: project, sandbox, awaited });
   const { data: counted = [] } = useQuery(countedQuery(session));
   return (
     <Facts
@@ -178,7 +178,7 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
             </Fact>
           ),
         ],
-        ["Environment", environment && <Drawn key="environment" view={environment} />],
+        ["Environment", environment],
         ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
       ]}
     />

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { isOfEnded } from "../../src/domain/save/shown.ts";
 import type { FailureCode } from "../../src/domain/session/failure.ts";
-import { awaitedView } from "../environments/build.js";
+import { AwaitedNote } from "../environments/parts.tsx";
 import { sentence } from "../elements/format.js";
 import { SuspendedNote } from "../account/own-credentials.tsx";
 import { projectLink } from "../elements/parts.js";
@@ -118,7 +118,7 @@ export const Notes = ({ data: { session, own, awaited }, following, reader }: No
   <>
     <Failure session={session} />
     <SuspendedNote session={session} own={own} reader={reader} />
-    <Drawn view={awaitedView(awaited)} />
+    <AwaitedNote awaited={awaited} />
     <SavedNote session={session} />
     {following !== null && <Prompt session={session} reading={following.reading} />}
   </>

@@ -1,7 +1,7 @@
 /** What the page of a session reads. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
-import { isOver } from "../environments/log.js";
+import { isOver } from "../environments/build.ts";
 
 export type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 export type Sandbox = Answer<"GET /v1/projects/:pid/sessions/:sid/sandbox">;

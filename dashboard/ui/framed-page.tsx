@@ -31,7 +31,7 @@ export interface PageDefinition<D, F extends Followed> {
   readonly load: (params: readonly string[], query: URLSearchParams) => Promise<D>;
   /** Follows what no event of the project tells, as soon as the page's script is loaded: it may be before its data are. */
   readonly follow?: (params: readonly string[], frame: Frame) => F;
-  readonly title: (data: D) => string;
+  readonly title: (data: D, following: F | null) => string;
   /** What the frame draws above the page. */
   readonly head?: (data: D) => readonly Child[];
   readonly Body: ComponentType<Shown<D, F>>;
@@ -69,7 +69,7 @@ export const framedPage = <D extends object | void, F extends Followed = Followe
   };
   return {
     load: (params: readonly string[], { query }: { readonly query: URLSearchParams }) => load(params, query),
-    title,
+    title: (data: D) => title(data, following),
     view: (data: D) => [
       ...(head?.(data) ?? []),
       h("div", { class: "page", "data-own": "page", "data-key": "page" }),

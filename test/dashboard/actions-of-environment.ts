@@ -15,7 +15,7 @@ export const ENVIRONMENT_ACTIONS: readonly Action[] = [
     shows: ".row",
     change: isReady,
     does: ({ press }) => press("Build again"),
-    writes: `POST ${API}/builds {}`,
+    writes: `POST ${API}/builds `,
     leads: `${ENVIRONMENT}/builds/${NEW_BUILD_ID}`,
     tells: "waits for its place on the node",
   },
@@ -27,7 +27,7 @@ export const ENVIRONMENT_ACTIONS: readonly Action[] = [
       await press("Cancel");
       await press("Cancel the build");
     },
-    writes: `POST ${API}/builds/${BUILD_ID}/cancel {}`,
+    writes: `POST ${API}/builds/${BUILD_ID}/cancel `,
     tells: "The build was cancelled.",
   },
   {
