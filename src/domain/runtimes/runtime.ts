@@ -13,13 +13,7 @@ export const PERMISSIONS = ["ask", "allow"] as const;
 export type Permissions = (typeof PERMISSIONS)[number];
 
 /** What a runtime may lack. People are told why. */
-export const ABILITIES = [
-  "permissions",
-  "outputs",
-  "exit_codes",
-  "stops_commands",
-  "model_changes",
-] as const;
+export const ABILITIES = ["permissions", "outputs", "exit_codes", "stops_commands", "model_changes"] as const;
 export type Ability = (typeof ABILITIES)[number];
 
 /** How a runtime uses an account's provider of models. */
