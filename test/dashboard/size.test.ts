@@ -19,7 +19,7 @@ it("is a page of at most 125 kB in few files, compressed, 220 kB with its first 
     await pageSize();
   // Each is a request of a new reader.
   expect(files).toBeLessThanOrEqual(FILES_MAX);
-  expect(gzippedKb).toBeGreaterThan(50);
+  expect(gzippedKb).toBeGreaterThan(30);
   expect(gzippedKb).toBeLessThanOrEqual(SIZE_MAX_KB);
   expect(homeKb).toBeGreaterThan(gzippedKb + reactKb);
   expect(homeKb).toBeLessThanOrEqual(HOME_MAX_KB);
