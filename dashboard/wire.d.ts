@@ -12,6 +12,7 @@ export type {
   Fire,
   FireDetail,
   Invitation,
+  ListedChangeRequest,
   Item,
   Machine,
   MachineDefinition,

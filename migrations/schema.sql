@@ -113,6 +113,7 @@ CREATE TABLE change_request_reviewers (
   CONSTRAINT change_request_reviewers_request_fkey FOREIGN KEY (change_request_id) REFERENCES change_requests(id) ON DELETE CASCADE,
   CONSTRAINT change_request_reviewers_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 );
+CREATE INDEX change_request_reviewers_user_idx ON public.change_request_reviewers USING btree (user_id);
 
 CREATE TABLE change_requests (
   id uuid NOT NULL,
@@ -140,6 +141,9 @@ CREATE TABLE change_requests (
   state text NOT NULL,
   state_context jsonb NOT NULL,
   version integer NOT NULL DEFAULT 1,
+  open_threads integer NOT NULL DEFAULT 0,
+  changes_asked_by uuid,
+  CONSTRAINT change_requests_changes_asked_by_fkey FOREIGN KEY (changes_asked_by) REFERENCES users(id),
   CONSTRAINT change_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT change_requests_merge_whole CHECK ((((num_nonnulls(head_commit, merged_commit, merged_at) = 3) AND (status = 'merged'::text)) OR ((num_nonnulls(merged_commit, merged_at, merged_by) = 0) AND (status <> 'merged'::text)))),
   CONSTRAINT change_requests_merged_by_fkey FOREIGN KEY (merged_by) REFERENCES users(id),
@@ -312,6 +316,7 @@ CREATE TABLE conversation_items (
   record jsonb NOT NULL,
   bytes integer NOT NULL,
   native_order bigint,
+  words tsvector,
   CONSTRAINT conversation_items_conversation_fkey FOREIGN KEY (session_id) REFERENCES conversations(session_id) ON DELETE CASCADE,
   CONSTRAINT conversation_items_kind_known CHECK ((kind = ANY (ARRAY['message'::text, 'thought'::text, 'tool'::text, 'plan'::text, 'request'::text, 'note'::text]))),
   CONSTRAINT conversation_items_native_key UNIQUE (session_id, native_id),
@@ -321,6 +326,8 @@ CREATE TABLE conversation_items (
   CONSTRAINT conversation_items_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'accepted'::text, 'cancelled'::text, 'pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'interrupted'::text, 'lost'::text])))
 );
 CREATE INDEX conversation_items_open_idx ON public.conversation_items USING btree (session_id, place) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text, 'pending'::text, 'running'::text]));
+CREATE INDEX conversation_items_wordless_idx ON public.conversation_items USING btree (session_id) WHERE ((words IS NULL) AND (kind = 'message'::text) AND (status = ANY (ARRAY['accepted'::text, 'completed'::text, 'failed'::text, 'interrupted'::text, 'lost'::text])));
+CREATE INDEX conversation_items_words_idx ON public.conversation_items USING gin (words) WHERE (words IS NOT NULL);
 
 CREATE TABLE conversation_outputs (
   session_id uuid NOT NULL,
@@ -1223,6 +1230,17 @@ BEGIN
   END IF;
   RETURN 'free';
 END;
+$function$;
+
+CREATE OR REPLACE FUNCTION public.message_words(record jsonb)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT CASE WHEN record ->> 'parentId' IS NOT NULL THEN ''::tsvector ELSE to_tsvector('simple'::regconfig, translate(
+    left((SELECT string_agg(part.value ->> 'text', '' ORDER BY part.ordinality)
+      FROM jsonb_array_elements(record -> 'content') WITH ORDINALITY AS part), 20000),
+    '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', repeat(' ', 32))) END
 $function$;
 
 CREATE TRIGGER audit_events_fixed BEFORE UPDATE ON public.audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_refuse_update();

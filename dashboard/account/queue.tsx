@@ -78,7 +78,7 @@ const InUse = ({ inUse, names }: Pick<Queue, "inUse" | "names">) => (
   <section>
     <h2>Sessions in use</h2>
     <p className="quiet">
-      Each one uses a place, even while its agent is idle. If you stop one, its work is saved, and the next
+      Each one uses a place, even while its agent rests. If you stop one, its work is saved, and the next
       session starts.
     </p>
     <Drawn

@@ -21,15 +21,14 @@ export const lackedApprovals = ({
   return `A merge needs ${counted(required - given, given === 0 ? "approval" : "more approval")} of the newest commit.`;
 };
 
-type Judged = Pick<Change, "status" | "verdicts" | "created_by">;
+type Judged = Pick<Change, "verdicts">;
+
+const uncounted = ({ why_not: why }: Change["verdicts"][number]): string =>
+  why === null ? "" : `, which does not count: ${why}`;
 
 /** Who has decided what, and why an approval does not count. Null: no person has. */
-export const verdictWords = ({ status, verdicts, created_by: opener }: Judged): string | null => {
-  const said = verdicts.map(({ by, kind, counts }) => {
-    if (kind !== "approval" || status !== "open" || counts) return `${by.name} ${VERDICTS[kind]}`;
-    const why = by.id === opener ? "who opens a request does not approve it" : "it is of an earlier commit";
-    return `${by.name} approved, which does not count: ${why}`;
-  });
+export const verdictWords = ({ verdicts }: Judged): string | null => {
+  const said = verdicts.map((verdict) => `${verdict.by.name} ${VERDICTS[verdict.kind]}${uncounted(verdict)}`);
   return said.length === 0 ? null : `${said.join("; ")}.`;
 };
 
@@ -39,9 +38,9 @@ export const answerWords = (
   { id, answer }: Change["reviewers"][number],
 ): string => {
   if (answer === null) return status === "open" ? "is asked" : "did not answer";
-  const isOld =
-    answer === "approval" && status === "open" && !verdicts.some(({ by, counts }) => by.id === id && counts);
-  return `${VERDICTS[answer]}${isOld ? ", which does not count" : ""}`;
+  if (answer === "comment") return "commented";
+  const verdict = verdicts.find(({ by }) => by.id === id);
+  return `${VERDICTS[answer]}${verdict === undefined ? "" : uncounted(verdict)}`;
 };
 
 /** The people whose review is still waited for. Null: no review is. */

@@ -153,9 +153,10 @@ const update = (shown, wanted) => {
 };
 
 /**
- * Details that the reader opened stay open.
+ * Details that the reader opened stay open, at the side where they opened.
  *
  * @param {Element} element
  * @param {string} attribute
  */
-const isReaders = (element, attribute) => attribute === "open" && element.nodeName === "DETAILS";
+const isReaders = (element, attribute) =>
+  ["open", "data-side"].includes(attribute) && element.nodeName === "DETAILS";

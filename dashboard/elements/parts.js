@@ -1,6 +1,7 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.js";
 import { inZone, moment, relative, shortId } from "./format.js";
+import { ACTIVITIES } from "../ui/activities.ts";
 import { lackedRole } from "../frame/roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
@@ -8,13 +9,12 @@ import { lackedRole } from "../frame/roles.js";
 /** A state as a word and a dot, because colour alone is not readable for everyone. @param {string} status */
 export const badge = (status) => h("span", { class: "badge", "data-status": status }, status);
 
-/** A session's status. It is quiet while the agent is at rest. @param {Pick<import("../wire.d.ts").Session, "status" | "turn">} session */
-export const sessionBadge = ({ status, turn }) =>
-  h(
-    "span",
-    { class: "badge", "data-status": turn.state === "idle" && status === "running" ? "idle" : status },
-    status,
-  );
+/** What a session does, in the words of all lists. @param {Pick<import("../wire.d.ts").Session, "activity" | "archived">} session */
+export const sessionWord = ({ activity, archived }) => (archived ? "Archived" : ACTIVITIES[activity].word);
+
+/** The same with a dot. @param {Pick<import("../wire.d.ts").Session, "activity" | "archived">} session */
+export const sessionBadge = (session) =>
+  h("span", { class: "badge", "data-status": session.activity }, sessionWord(session));
 
 /** A small word beside a name. @param {string} text @param {string} [tone] */
 export const tag = (text, tone) => h("span", { class: "tag", "data-tone": tone }, text);

@@ -4,7 +4,7 @@
  */
 import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "../api/api.js";
-import { countMark, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.js";
+import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.js";
 import { seeFinished } from "../live/finished.js";
 import { askingAgain, closeDialog } from "./dialog.js";
 import { h, morph } from "../elements/dom.js";
@@ -14,6 +14,7 @@ import { accountView, seeSignedIn, unfoldHeader } from "./header.js";
 import { followPrompts } from "../projects/new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.js";
 import { followKeys } from "./keys.js";
+import { followMenus } from "./menus.js";
 import { follow } from "../live/live.js";
 import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.js";
 import { formOf, pageAt } from "./pages.js";
@@ -70,8 +71,8 @@ const region = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 let visit = visitOf(location.hash);
 /** @type {import("../wire.d.ts").Me | null} */
 let me = null;
-/** Sessions of any project that wait for a person. @type {import("../wire.d.ts").Session[]} */
-let waiting = [];
+/** How much waits for the reader. */
+let waiting = 0;
 /** @type {string | null} */
 let refusal = refusedLink();
 let signedIn = false;
@@ -91,14 +92,14 @@ const isSeen = ({ page }) => signedIn || page.isOpen === true;
 
 const draw = () => {
   const { page, data, error } = visit;
-  morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting.length) : []);
+  morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting) : []);
   seeSignedIn(signedIn);
   if (!isSeen(visit)) {
     document.title = "Sign in · Platform";
     morph(region("main"), signInView(refusal));
     return;
   }
-  document.title = `${countMark(waiting.length)}${data === null ? "" : `${visible(page.title(data, visit.live))} · `}Platform`;
+  document.title = `${countMark(waiting)}${data === null ? "" : `${visible(page.title(data, visit.live))} · `}Platform`;
   keepingPlace(() =>
     morph(region("main"), [
       me?.paused === true && pausedBanner(me),
@@ -165,12 +166,13 @@ const refresh = async () => {
   }
 };
 
-/** Looks which sessions wait for a person. A failure shows nothing: the page itself reports what it cannot read. */
+/** Looks what waits for the reader. A failure shows nothing: the page itself reports what it cannot read. */
 const attend = async () => {
   if (!signedIn) return;
   try {
-    waiting = await readWaiting();
-    seeWaiting(waiting);
+    const waits = await readWaiting();
+    waiting = countWaiting(waits);
+    seeWaiting(waits);
     void seeFinished(me?.user.id);
   } catch {
     // The next look comes soon.
@@ -227,7 +229,7 @@ const followProject = () => {
 const leave = () => {
   signedIn = false;
   me = null;
-  waiting = [];
+  waiting = 0;
   forgetWaiting();
   visit.data = null;
   followPage(visit);
@@ -373,6 +375,7 @@ followFilters();
 keepForms();
 followPrompts();
 followKeys();
+followMenus();
 addEventListener("hashchange", () => {
   // A change during the sign-in is reported after the page has begun to show the new address.
   if (location.hash !== visit.hash) navigate();

@@ -9,7 +9,7 @@ import { counted } from "../elements/format.js";
  *
  * @param {Me} me
  * @param {boolean | null} live
- * @param {number} asking how many sessions wait for a person
+ * @param {number} asking how much waits for the reader
  */
 export const accountView = ({ user, account }, live, asking) => [
   asking > 0 &&

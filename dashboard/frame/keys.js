@@ -4,6 +4,7 @@
  */
 import { openDialog } from "./dialog.js";
 import { h } from "../elements/dom.js";
+import { closeMenus } from "./menus.js";
 import { openPalette } from "./palette.js";
 
 /** A second key of a pair comes within this time. */
@@ -140,26 +141,6 @@ const pressed = (event) => {
   if (press(event.key)) event.preventDefault();
 };
 
-/** @param {Element} menu */
-const closeMenu = (menu) => {
-  const wasInside = menu.contains(document.activeElement);
-  menu.removeAttribute("open");
-  if (wasInside) menu.querySelector("summary")?.focus();
-};
-
-/** @param {Event} event */
-const closeChosen = ({ target }) => {
-  const chosen = target instanceof Element ? target.closest(".menu-items :is(a, button)") : null;
-  const menu = chosen?.closest("details.menu");
-  if (menu) closeMenu(menu);
-};
-
-/** Open menus of rows, other than the one around the element. @param {EventTarget | null} around */
-const otherMenus = (around) =>
-  [...document.querySelectorAll("details.menu[open]")].filter(
-    (menu) => !(around instanceof Node && menu.contains(around)),
-  );
-
 /**
  * In a text of several lines, Enter begins a line, and Ctrl+Enter sends the form as its button does: a dialog needs the button's value.
  *
@@ -178,13 +159,8 @@ export const followKeys = () => {
   document.addEventListener("keydown", sendByKey);
   document.addEventListener("keydown", pressed);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !isAsking()) for (const menu of otherMenus(null)) closeMenu(menu);
+    if (event.key === "Escape" && !isAsking()) closeMenus();
   });
-  document.addEventListener("click", (event) => {
-    for (const menu of otherMenus(event.target)) menu.removeAttribute("open");
-  });
-  // A chosen action closes its menu. Before it begins: a dialog gives the focus back to what had it then.
-  document.addEventListener("click", closeChosen, { capture: true });
 };
 
 export const showShortcuts = () => {

@@ -1,11 +1,11 @@
 /**
  * The palette: one field that finds projects, sessions, triggers and actions, by keyboard alone. The service searches
- * the sessions by name. Everything else is few, and read when the palette opens.
+ * the sessions by name and by the words of their messages. Everything else is few, and read when the palette opens.
  */
 import { getJson, getJsonOrNull } from "../api/api.js";
 import { onClose, openDialog } from "./dialog.js";
 import { h } from "../elements/dom.js";
-import { projectLink } from "../elements/parts.js";
+import { projectLink, sessionWord } from "../elements/parts.js";
 import { projectPath, sessionName } from "../projects/project.js";
 
 /** How long the reader rests before the service searches. */
@@ -15,7 +15,11 @@ const SHOWN = 8;
 /** Triggers are searched in this many projects: the shown one, and the newest. */
 const TRIGGER_PROJECTS = 20;
 
-/** @typedef {{label: string, kind: string, detail: string, go: string}} Entry go: an address, or the action `!name` */
+/**
+ * `go`: an address, or the action `!name`. `line`: the sentence of a message in which the words are.
+ *
+ * @typedef {{label: string, kind: string, detail: string, go: string, line?: string | undefined}} Entry
+ */
 
 /** @type {Entry[]} */
 const ACTIONS = [
@@ -111,7 +115,8 @@ const readSessions = async (typed, names) => {
   return sessions.map((/** @type {import("../wire.d.ts").Session} */ session) => ({
     label: sessionName(session),
     kind: "Session",
-    detail: `${session.status} · ${names.get(session.project_id) ?? ""}`,
+    detail: `${sessionWord(session)} · ${names.get(session.project_id) ?? ""}`,
+    line: session.found?.text,
     go: projectLink(session.project_id, `/sessions/${session.id}`),
   }));
 };
@@ -128,13 +133,14 @@ const bounded = (entries) => {
 };
 
 /** @param {Entry} entry @param {number} index @param {boolean} chosen */
-const option = ({ label, kind, detail }, index, chosen) =>
+const option = ({ label, kind, detail, line }, index, chosen) =>
   h(
     "li",
     { id: `found-${index}`, role: "option", "aria-selected": String(chosen), "data-index": index },
     h("span", { class: "found-kind" }, kind),
     h("span", { class: "found-label" }, label),
     h("span", { class: "quiet" }, detail),
+    line !== undefined && h("span", { class: "found-line", title: line }, line),
   );
 
 /** @param {string} target an address, or the action `!name` */
@@ -254,7 +260,11 @@ class Palette {
     );
     this.list.hidden = this.#found.length === 0;
     this.note.textContent =
-      this.#places.length === 0 ? "Loading…" : this.#found.length === 0 ? "Nothing has this name." : "";
+      this.#places.length === 0
+        ? "Loading…"
+        : this.#found.length === 0
+          ? "Nothing has this name, and no message these words."
+          : "";
     this.#point();
   }
 

@@ -5,7 +5,7 @@ export interface Filter {
   readonly project: string;
   /** The id of a person, or `TRIGGERS`. "": everyone. */
   readonly by: string;
-  /** A part of the name. */
+  /** A part of the name, or words of messages. */
   readonly search: string;
   /** "yes": only archived sessions. "": only others. */
   readonly archived: string;
@@ -25,7 +25,8 @@ export const isNarrowed = ({ project, by, search, archived }: Filter): boolean =
 
 /** The parameters of a list that it becomes, besides the project. */
 export const listParameters = ({ by, search, archived }: Filter) => ({
-  archived: archived === "" ? ("false" as const) : ("true" as const),
+  // A search finds archived sessions, too.
+  ...(archived === "" ? search === "" && { archived: "false" as const } : { archived: "true" as const }),
   ...(by === TRIGGERS && { started_by: "trigger" as const }),
   ...(by !== "" && by !== TRIGGERS && { started_by: "person" as const, created_by: by }),
   ...(search !== "" && { search }),

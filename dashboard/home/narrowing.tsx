@@ -32,12 +32,12 @@ const Fields = ({ filter, projects, reader }: Narrowing) => (
     <Pick
       name="archived"
       label="Show"
-      all="Current sessions"
+      all={filter.search === "" ? "Current sessions" : "All sessions"}
       value={filter.archived}
       options={[["yes", "Archived sessions"]]}
     />
     <label className="pick">
-      Name
+      Name or words
       <input
         type="search"
         data-filter="search"

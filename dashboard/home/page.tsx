@@ -9,7 +9,7 @@ import { notificationState } from "../live/attention.js";
 import { counted } from "../elements/format.js";
 import { isArchived } from "../projects/project.js";
 import { NoProjects } from "../projects/none.tsx";
-import { ACTIVITIES } from "../ui/activity.tsx";
+import { ACTIVITIES } from "../ui/activities.ts";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty, More } from "../ui/parts.tsx";
@@ -18,6 +18,7 @@ import { hasQueued, isNarrowed, readFilter, type Filter } from "./filter.ts";
 import { useNarrowing } from "./narrowing.tsx";
 import { useStartable } from "./rights.ts";
 import { type Queued, QueuedRow, queueQuery, useQueued } from "./queued.tsx";
+import { type Review, ReviewRow, reviewsQuery, useReviews } from "./reviews.tsx";
 import { SessionRow } from "./row.tsx";
 import { byUrgency, groupQuery, groupsIn, type Session } from "./sessions.ts";
 
@@ -63,6 +64,8 @@ interface Group {
   readonly projects: readonly Project[];
   /** Sessions that wait for a free one, in the order in which they start. */
   readonly queued: readonly Queued[];
+  /** Change requests that wait for the reader's review. */
+  readonly reviews: readonly Review[];
   /** Beside the heading. */
   readonly aside: ReactNode;
   /** Below the rows. */
@@ -72,16 +75,34 @@ interface Group {
 const nameIn = (projects: readonly Project[], { project_id: of }: { readonly project_id: string }) =>
   projects.find(({ id }) => id === of)?.name;
 
-const GroupSection = ({ group, isArchive, sessions, queued, list, projects, aside, children }: Group) => (
+const GroupSection = ({
+  group,
+  isArchive,
+  sessions,
+  queued,
+  reviews,
+  list,
+  projects,
+  aside,
+  children,
+}: Group) => (
   <section className="group-of-sessions" aria-labelledby={`group-${group}`}>
     <header>
       <h2 id={`group-${group}`}>{isArchive ? "Archived" : ACTIVITIES[group].word}</h2>
       {aside}
     </header>
-    {sessions.length + queued.length > 0 && (
+    {sessions.length + queued.length + reviews.length > 0 && (
       <ul className="sessions">
         {byUrgency(sessions).map((session) => (
-          <SessionRow key={session.id} session={session} project={nameIn(projects, session)} />
+          <SessionRow
+            key={session.id}
+            session={session}
+            project={nameIn(projects, session)}
+            isArchive={isArchive}
+          />
+        ))}
+        {reviews.map((one) => (
+          <ReviewRow key={one.id} review={one} project={nameIn(projects, one)} />
         ))}
         {queued.map((one) => (
           <QueuedRow key={one.fire_id} queued={one} project={nameIn(projects, one)} />
@@ -117,9 +138,13 @@ const Sessions = ({ projects, me, canStart }: SessionsParts) => {
   const filter = readFilter(useAddressQuery());
   const narrowing = useNarrowing({ filter, projects, reader: me?.user.id ?? null });
   const queued = useQueued().filter((one) => hasQueued(filter, one));
+  const reviews = useReviews(filter);
   const hasRuns = !isNarrowed(filter) && me !== null && me.account.queued_fires > 0;
   const groups = useGroups(filter).filter(
-    ({ group, sessions }) => sessions.length > 0 || (group === "working" && (queued.length > 0 || hasRuns)),
+    ({ group, sessions }) =>
+      sessions.length > 0 ||
+      (group === "needs_you" && reviews.length > 0) ||
+      (group === "working" && (queued.length > 0 || hasRuns)),
   );
   if (groups.length === 0 && isNarrowed(filter))
     return (
@@ -147,6 +172,7 @@ const Sessions = ({ projects, me, canStart }: SessionsParts) => {
           sessions={sessions}
           list={list}
           projects={projects}
+          reviews={group === "needs_you" ? reviews : []}
           queued={group === "working" ? queued : []}
           aside={
             at === 0 && (
@@ -190,6 +216,7 @@ export const pages = {
       await Promise.all([
         queries.query(projectsQuery),
         queries.query(queueQuery),
+        queries.query(reviewsQuery),
         ...groupsIn(filter).map((group) => queries.infiniteQuery(groupQuery(group, filter))),
       ]);
     },

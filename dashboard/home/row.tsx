@@ -4,7 +4,8 @@ import { counted, dollars, grouped } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
 import { hasEnded, sessionName } from "../projects/project.js";
 import { isUnsafe, unsavedWords } from "../saved/words.js";
-import { ACTIVITIES, ActivityIcon } from "../ui/activity.tsx";
+import { ACTIVITIES } from "../ui/activities.ts";
+import { ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
 import { ActionButton, SessionMenu } from "./actions.tsx";
 import type { Session } from "./sessions.ts";
@@ -28,9 +29,10 @@ const problemText = (session: Session): string | null => {
   return saved !== null && isUnsafe(session) ? unsavedWords(saved) : null;
 };
 
-/** The session in one line: what it waits for, what is wrong, or what the agent said last. */
+/** The session in one line: what a search found in it, what it waits for, what is wrong, or what the agent said last. */
 const lineOf = (session: Session): readonly [text: string, look: string] => {
-  const { waits_for: wait, last_sentence: sentence } = session;
+  const { waits_for: wait, last_sentence: sentence, found } = session;
+  if (found !== undefined) return [found.text, "line"];
   if (wait !== null) return [WAITS[wait.kind][0] + wait.text, "line asks-line"];
   const problem = problemText(session);
   return problem === null ? [sentence ?? "", "line"] : [problem, "line problem-line"];
@@ -56,19 +58,20 @@ const starter = ({ name, person, trigger_slug: trigger, parent_session_id: paren
 };
 
 /** The state's word, unless the group's heading says it. */
-const stateWord = ({ activity }: Session): string | null => {
+const stateWord = ({ session: { activity, archived }, isArchive }: RowParts): string | null => {
   const { word, group } = ACTIVITIES[activity];
+  if (archived && !isArchive) return "Archived";
   return word === ACTIVITIES[group].word ? null : word;
 };
 
-const aboutText = ({ session, project }: RowParts): string =>
-  [stateWord(session), project ?? "Another project", starter(session)]
+const aboutText = ({ session, project, isArchive }: RowParts): string =>
+  [stateWord({ session, project, isArchive }), project ?? "Another project", starter(session)]
     .filter((part) => part !== null)
     .join(" · ");
 
-const About = ({ session, project }: RowParts) => (
-  <span className="quiet about" title={aboutText({ session, project })}>
-    {aboutText({ session, project })}
+const About = (parts: RowParts) => (
+  <span className="quiet about" title={aboutText(parts)}>
+    {aboutText(parts)}
   </span>
 );
 
@@ -104,6 +107,8 @@ interface RowParts {
   readonly session: Session;
   /** Its name. */
   readonly project: string | undefined;
+  /** Whether all rows of the list are archived. */
+  readonly isArchive: boolean;
 }
 
 /** The button that opens a row, by what stands in it. Null: all is said. */
@@ -128,7 +133,7 @@ const Failure = ({ session }: { readonly session: Session }) => (
   </>
 );
 
-export const SessionRow = ({ session, project }: RowParts) => {
+export const SessionRow = ({ session, project, isArchive }: RowParts) => {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const name = sessionName(session);
@@ -149,7 +154,7 @@ export const SessionRow = ({ session, project }: RowParts) => {
           <Line session={session} />
         </span>
         <span className="meta">
-          <About session={session} project={project} />
+          <About session={session} project={project} isArchive={isArchive} />
           <Facts session={session} />
           {label !== null && (
             <button

@@ -5,7 +5,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectPath } from "../projects/project.js";
 import { type Filter, listParameters } from "./filter.ts";
-import { ACTIVITIES } from "../ui/activity.tsx";
+import { ACTIVITIES } from "../ui/activities.ts";
 
 export type Session = Answer<"GET /v1/sessions">["sessions"][number];
 type Activity = Session["activity"];

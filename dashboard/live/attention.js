@@ -1,5 +1,5 @@
 /**
- * Which sessions of any project wait for a person: as a number in the page's title, as a mark on its icon, and as a
+ * What waits for the reader, sessions of any project and change requests that she is asked to review: as a number in the page's title, as a mark on its icon, and as a
  * notification of the browser if the reader asked for those.
  */
 import { getJson } from "../api/api.js";
@@ -8,6 +8,8 @@ import { sessionName } from "../projects/project.js";
 import { visible } from "../elements/text.js";
 
 /** @typedef {import("../wire.d.ts").Session} Session */
+/** @typedef {import("../wire.d.ts").ListedChangeRequest} Review */
+/** @typedef {{sessions: Session[], reviews: Review[]}} Waits */
 
 /** How many are shown and counted. */
 const SHOWN = 50;
@@ -16,9 +18,17 @@ const ALLOWED = "notifications";
 /** @type {Set<string> | null} those of the last reading; null before the first */
 let known = null;
 
-/** @returns {Promise<Session[]>} */
-export const readWaiting = async () =>
-  (await getJson(`/v1/sessions?activity=needs_you&limit=${SHOWN}`)).sessions;
+/** @returns {Promise<Waits>} */
+export const readWaiting = async () => {
+  const [{ sessions }, { change_requests: reviews }] = await Promise.all([
+    getJson(`/v1/sessions?activity=needs_you&limit=${SHOWN}`),
+    getJson(`/v1/change-requests?reviewer=me&limit=${SHOWN}`),
+  ]);
+  return { sessions, reviews };
+};
+
+/** @param {Waits} waits */
+export const countWaiting = ({ sessions, reviews }) => sessions.length + reviews.length;
 
 /** Forgets what was seen: the reader has signed out. */
 export const forgetWaiting = () => {
@@ -26,16 +36,21 @@ export const forgetWaiting = () => {
   mark(0);
 };
 
-/** @param {Session[]} waiting */
-export const seeWaiting = (waiting) => {
-  mark(waiting.length);
-  const fresh = known === null ? [] : waiting.filter(({ id }) => known?.has(id) === false);
-  known = new Set(waiting.map(({ id }) => id));
-  if (document.visibilityState === "hidden") for (const session of fresh) tellOf(session);
+/** @param {Waits} waits */
+export const seeWaiting = ({ sessions, reviews }) => {
+  mark(countWaiting({ sessions, reviews }));
+  const before = known;
+  known = new Set([...sessions.map(({ id }) => id), ...reviews.map(askedKey)]);
+  if (before === null || document.visibilityState !== "hidden") return;
+  for (const session of sessions) if (!before.has(session.id)) tellOf(session);
+  for (const review of reviews) if (!before.has(askedKey(review))) tellOfReview(review);
 };
 
+/** Who is asked again is told again. @param {Review} review */
+const askedKey = ({ id, review_asked: asked }) => `${id} ${asked?.at ?? ""}`;
+
 /** @param {number} count @returns {string} what stands before the page's title */
-export const countMark = (count) => (count === 0 ? "" : `(${count === SHOWN ? `${SHOWN}+` : count}) `);
+export const countMark = (count) => (count === 0 ? "" : `(${count >= SHOWN ? `${SHOWN}+` : count}) `);
 
 /** The page's icon has a dot while a session waits. @param {number} count */
 const mark = (count) => {
@@ -81,23 +96,35 @@ const WORDS = {
   question: "The agent needs your answer",
   permission: "The agent needs your permission",
   approval: "The agent needs your approval",
-  work_unsaved: "The work of an idle session cannot be saved",
+  work_unsaved: "The work of a resting session cannot be saved",
 };
 
 /** @param {Session} session */
 const tellOf = (session) => notify(session, WORDS[session.waits_for?.kind ?? "question"]);
 
-/** A notification of a session, if the reader asked for those. @param {Session} session @param {string} words */
-export const notify = (session, words) => {
-  if (notificationState() !== "on") return;
-  const shown = new Notification(words, {
-    body: visible(sessionName(session)),
-    tag: session.id,
-    icon: "icon-waiting.svg",
+/** @param {Review} review */
+const tellOfReview = ({ id, project_id: project, number, title, review_asked: asked }) =>
+  show(`${visible(asked?.by.name ?? "")} asks for your review`, {
+    body: title,
+    tag: id,
+    go: projectLink(project, `/change-requests/${number}`),
   });
+
+/** A notification of a session, if the reader asked for those. @param {Session} session @param {string} words */
+export const notify = (session, words) =>
+  show(words, {
+    body: sessionName(session),
+    tag: session.id,
+    go: projectLink(session.project_id, `/sessions/${session.id}`),
+  });
+
+/** @param {string} words @param {{body: string, tag: string, go: string}} about `go`: where a click leads */
+const show = (words, { body, tag, go }) => {
+  if (notificationState() !== "on") return;
+  const shown = new Notification(words, { body: visible(body), tag, icon: "icon-waiting.svg" });
   shown.addEventListener("click", () => {
     window.focus();
-    location.hash = projectLink(session.project_id, `/sessions/${session.id}`);
+    location.hash = go;
     shown.close();
   });
 };

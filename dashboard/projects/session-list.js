@@ -3,7 +3,6 @@ import { getJson, getJsonOrNull, getList } from "../api/api.js";
 import { h } from "../elements/dom.js";
 import { duration, now } from "../elements/format.js";
 import {
-  badge,
   button,
   callout,
   empty,
@@ -18,21 +17,29 @@ import {
 import { isArchived, isLive, projectHead, projectPath, sessionName } from "./project.js";
 import { lackedRole } from "../frame/roles.js";
 import { isUnsafe, unsavedWords } from "../saved/words.js";
-import { TURN_WORDS } from "../conversation/foot/turn-state.ts";
+import { ACTIVITIES } from "../ui/activities.ts";
 
 /** @typedef {import("../wire.d.ts").Project} Project */
 /** @typedef {import("../wire.d.ts").Session} Session */
 /** @typedef {import("../wire.d.ts").Fire} Fire */
 
-/** What the status may be narrowed to: its words, and the API's query. @type {Record<string, [string, string]>} */
+/** @type {Record<NonNullable<Session["waits_for"]>["kind"], string>} */
+const WAITS = {
+  question: "An answer",
+  permission: "A permission",
+  approval: "An approval",
+  work_unsaved: "Work not saved",
+};
+
+/** What the state may be narrowed to: its words, and the API's query. @type {Record<string, [string, string]>} */
 const STATUSES = {
-  waiting: ["waits for a person", "turn=requires_action"],
-  working: ["agent at work", "turn=running"],
-  provisioning: ["provisioning", "status=provisioning"],
-  running: ["running", "status=running"],
-  stopped: ["stopped", "status=stopped"],
-  failed: ["failed", "status=failed"],
-  queued: ["queued", ""],
+  waiting: [ACTIVITIES.needs_you.word, "activity=needs_you"],
+  ...Object.fromEntries(
+    Object.entries(ACTIVITIES)
+      .filter(([activity]) => activity !== "needs_you" && activity !== "queued")
+      .map(([activity, { word }]) => [activity, [word, `activity=${activity}`]]),
+  ),
+  queued: [ACTIVITIES.queued.word, ""],
 };
 
 /** Who started a session. A trigger's slug follows its colon. @type {Record<string, [string, string]>} */
@@ -132,7 +139,7 @@ const filterBar = (project, { status, by, search }, slugs) =>
     { class: "filters", "data-key": "filters", role: "search", "aria-label": "Sessions" },
     pick({
       name: "status",
-      label: "Status",
+      label: "State",
       all: "all",
       options: Object.keys(STATUSES),
       chosen: status,
@@ -156,7 +163,7 @@ const filterBar = (project, { status, by, search }, slugs) =>
     h(
       "label",
       { class: "pick", "data-key": "search" },
-      "Name",
+      "Name or words",
       h("input", {
         type: "search",
         "data-filter": "search",
@@ -210,6 +217,7 @@ export const row = (session, project) =>
         session.name !== null && session.trigger_slug !== null && ` · ${session.trigger_slug}`,
         session.parent_session_id && " · by an agent",
       ),
+      session.found !== undefined && h("span", { class: "quiet" }, session.found.text),
       session.failure && h("span", { class: "reason" }, prose(session.failure.message)),
       session.failure === null &&
         session.last_turn?.state === "failed" &&
@@ -223,12 +231,8 @@ export const row = (session, project) =>
     h(
       "span",
       { class: "states" },
-      session.pending_approvals > 0
-        ? h("span", { class: "turn-word", "data-turn": "requires_action" }, "Needs your approval")
-        : session.status === "running" &&
-            (session.unsaved === null
-              ? turnTag(session.turn.state)
-              : h("span", { class: "turn-word", "data-turn": "requires_action" }, "Work not saved")),
+      session.waits_for !== null &&
+        h("span", { class: "turn-word", "data-turn": "requires_action" }, WAITS[session.waits_for.kind]),
       sessionBadge(session),
     ),
     h("span", { class: "row-side" }, time(session.created_at), length(session)),
@@ -270,12 +274,9 @@ const waitingRun = (projectId, run) =>
       h("a", { class: "cover", href: fireLink(projectId, run.id) }, run.trigger_slug ?? "Session"),
       h("span", { class: "quiet" }, "Waits for a free session of the account."),
     ),
-    badge("queued"),
+    sessionBadge({ activity: "queued", archived: false }),
     h("span", { class: "row-side" }, time(run.received_at)),
   );
-
-/** Whether the agent or the reader has to act. @param {import("../wire.d.ts").Turn["state"]} state */
-const turnTag = (state) => h("span", { class: "turn-word", "data-turn": state }, TURN_WORDS[state]);
 
 /** How long it ran, or has been running. @param {Session} session */
 const length = (session) => {

@@ -3,7 +3,7 @@ import { getJson, getJsonOrNull, put } from "../api/api.js";
 import { h } from "../elements/dom.js";
 import { formView } from "../elements/forms.js";
 import { promptField, startSession } from "./new-session.js";
-import { badge, button, code, commandLine, projectLink } from "../elements/parts.js";
+import { badge, sessionBadge, button, code, commandLine, projectLink } from "../elements/parts.js";
 import { isArchived, projectHead, projectPath, sessionName } from "./project.js";
 import { checkView, followConnection } from "./repository-check.js";
 
@@ -108,7 +108,7 @@ const stepsOf = (page, live) => {
                 {},
                 h("a", { href: projectLink(project.id, `/sessions/${session.id}`) }, sessionName(session)),
                 " ",
-                badge(session.status),
+                sessionBadge(session),
               ),
             ],
     }),

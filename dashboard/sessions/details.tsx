@@ -10,7 +10,7 @@ import { sourceOf } from "../diff/files.js";
 import { sandboxEnvironment } from "../environments/parts.tsx";
 import { dollars, duration, grouped, moment } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
-import { ACTIVITIES } from "../ui/activity.tsx";
+import { ACTIVITIES } from "../ui/activities.ts";
 import { Drawn } from "../ui/drawn.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
 import { BootSteps } from "./boot.tsx";
@@ -37,7 +37,7 @@ const stepsOf = (session: Session, sandbox: Sandbox | null) => {
     ["Sandbox live", sandbox?.active_at],
     ["Running", session.running_at],
     ["Sandbox ended", sandbox?.ended_at],
-    ["Stopped", status === "stopped" ? session.stopped_at : null, stopWords(session)],
+    ["Asleep", status === "stopped" ? session.stopped_at : null, stopWords(session)],
     ["Failed", status === "failed" ? failure?.at : null, failure?.code],
   ];
   return all

@@ -53,7 +53,7 @@ const Failure = ({ session: { failure, project_id: project } }: { readonly sessi
 const savedHeadline = ({ status, unsaved }: Session, saved: NonNullable<Session["saved"]>): string => {
   if (saved.state === "complete") return "The agent left unpushed work. It is saved.";
   const lead = unsavedWords(saved);
-  if (unsaved !== null) return `${lead} The idle session waits for that and keeps its sandbox.`;
+  if (unsaved !== null) return `${lead} The resting session waits for that and keeps its sandbox.`;
   const what =
     saved.pending.length > 0
       ? "Their newest version"

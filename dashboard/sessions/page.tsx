@@ -4,7 +4,7 @@ import { createPortal } from "react-dom";
 import { request } from "../api/client.ts";
 import { projectPath, sessionName } from "../projects/project.js";
 import { lackedRole, mayOpenTerminal } from "../frame/roles.js";
-import { ACTIVITIES } from "../ui/activity.tsx";
+import { ACTIVITIES } from "../ui/activities.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { BootWait } from "./boot.tsx";
 import { Changes } from "./changes.tsx";

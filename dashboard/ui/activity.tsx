@@ -2,21 +2,12 @@
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import type { ACTIVITY_WORDS } from "../../src/domain/session/session-activity.ts";
+import { ACTIVITIES } from "./activities.ts";
 
 type Activity = Answer<"GET /v1/sessions">["sessions"][number]["activity"];
 
 /** The page takes no values of the service. These are the service's own words: others do not compile. */
-export const ACTIVITIES: typeof ACTIVITY_WORDS = {
-  queued: { word: "Queued", group: "working" },
-  starting: { word: "Starting", group: "working" },
-  working: { word: "Working", group: "working" },
-  needs_you: { word: "Needs you", group: "needs_you" },
-  ready_for_review: { word: "Ready for review", group: "ready_for_review" },
-  resting: { word: "Resting", group: "done" },
-  asleep: { word: "Asleep", group: "done" },
-  failed: { word: "Failed", group: "needs_you" },
-  done: { word: "Done", group: "done" },
-};
+ACTIVITIES satisfies typeof ACTIVITY_WORDS;
 
 /** What works or waits for a person cannot be put away. */
 export const isAtRest = ({ activity }: { readonly activity: Activity }): boolean =>

@@ -378,7 +378,7 @@ describe("a project that requires a secret without a value", () => {
     const warning =
       "The manifest requires the secret NEEDED, but it has no value. Set it with `platform secrets set NEEDED`.\n";
     const create = (...more: string[]) => run(["sessions", "create", "--project", own, ...more]);
-    const created = { code: 0, stdout: expect.stringMatching(`^${ID} provisioning\n$`) as string };
+    const created = { code: 0, stdout: expect.stringMatching(`^${ID} Starting\n$`) as string };
     expect(await create()).toMatchObject({ ...created, stderr: noted(warning) });
     const { stderr, stdout } = await create("--json");
     expect([stderr, JSON.parse(stdout)]).toEqual([
@@ -450,7 +450,7 @@ describe("at the account's cap", () => {
     const id = new RegExp(`^POSITION .*\n1 +(${ID}) +push +${pid} `).exec(waiting.stdout)?.[1] ?? "";
     expect(await run(["triggers", "cancel", id])).toMatchObject({ code: 0, stdout: `${id} cancelled\n` });
     const asked = await run(["sessions", "create", "--name", "A draft"]);
-    const own = new RegExp(`^(${ID}) queued\n$`).exec(asked.stdout)?.[1] ?? "";
+    const own = new RegExp(`^(${ID}) Queued\n$`).exec(asked.stdout)?.[1] ?? "";
     expect([asked.code, asked.stderr]).toEqual([
       0,
       expect.stringMatching(

@@ -59,7 +59,8 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "cr list": {
     args: async () => (await world.openRequest(), ["--status", "open", "--limit", "2"]),
-    human: /^NUMBER +STATUS +BRANCH +CHANGED +TITLE\n\d+ +open +work-\S+ +\d{4}-\d\d-\d\d \d\d:\d\dZ +\S/,
+    human:
+      /^NUMBER +STATUS +BRANCH +CHANGED +ASKED BY +TITLE\n\d+ +open +work-\S+ +\d{4}-\d\d-\d\d \d\d:\d\dZ +- +\S/,
     json: "/change-requests?status=open&limit=2",
     refused: [["--status", "half-open"], 2, /^--status must be one of open, merged, closed\.\n$/],
   },
@@ -131,17 +132,17 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     refused: [["999"], 4, notFound("Change request")],
   },
   "sessions list": {
-    args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
+    args: async () => (await world.stoppedSession(), ["--limit", "1", "--activity", "asleep,failed"]),
     human: new RegExp(
-      `^SESSION +ACTIVITY +STATUS +WAITS FOR +SAVED +CREATED +STARTED BY +NAME\n${ID} +Asleep +stopped +- +\\S+ +.*Z +a person +Begin\n$`,
+      `^SESSION +STATE +WAITS FOR +SAVED +CREATED +STARTED BY +NAME\n${ID} +Asleep +- +\\S+ +.*Z +a person +Begin\n$`,
     ),
-    json: "/sessions?limit=1&status=stopped",
+    json: "/sessions?limit=1&activity=asleep%2Cfailed",
     refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],
   },
   "sessions show": {
     args: async () => [await world.stoppedSession()],
     human: new RegExp(
-      `^session +${ID}\nactivity +Asleep\nstatus +stopped\nstop reason +requested\nturn +idle since .*Z\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
+      `^session +${ID}\nstate +Asleep\nstop reason +requested\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
     ),
     json: ([sid = ""]) => `/sessions/${sid}`,
     refused: [[NOWHERE], 4, notFound("Session")],
@@ -161,7 +162,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "sessions create": {
     args: () => ["--prompt", "Begin", "--name", "by the table", "--base", "main"],
-    human: new RegExp(`^${ID} provisioning\n$`),
+    human: new RegExp(`^${ID} Starting\n$`),
     json: { name: "by the table", initial_prompt: "Begin", base_ref: "main" },
     refused: [["--base", "nothing-there"], 1, /nothing-there/],
   },
@@ -185,13 +186,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "sessions stop": {
     args: async () => [await runSession(world.service, world.pid)],
-    human: new RegExp(`^${ID} stopped\n$`),
+    human: new RegExp(`^${ID} Asleep\n$`),
     json: { status: "stopped" },
     refused: [[], 2, /^SESSION is missing\. See `platform sessions stop --help`\.\n$/],
   },
   "sessions restart": {
     args: async () => [await world.stoppedSession()],
-    human: new RegExp(`^${ID} provisioning\n$`),
+    human: new RegExp(`^${ID} Starting\n$`),
     json: { status: "provisioning" },
     refused: [["../projects"], 4, /^No such session: give its id, /],
   },

@@ -116,7 +116,7 @@ describe("platform sessions stop", () => {
     answers = { [STOP]: [200, session()] };
     expect(await run(["sessions", "stop", ID, ...options])).toMatchObject({
       code: 0,
-      stdout: `${ID} stopped\n`,
+      stdout: `${ID} Asleep\n`,
     });
     expect(requests).toEqual([`${STOP} {"save":"${save}"}`]);
   });
@@ -155,7 +155,7 @@ describe("platform sessions stop", () => {
 
   it("ends with 9 if the sandbox was lost before its work was saved", async () => {
     const failure = { code: "sandbox_lost", message: "the sandbox has ended", at: AT };
-    answers = { [STOP]: [200, session({ status: "failed", failure })] };
+    answers = { [STOP]: [200, session({ status: "failed", activity: "failed", failure })] };
     expect(await run(["sessions", "stop", ID])).toEqual({
       code: 9,
       stdout: "",
@@ -166,7 +166,7 @@ describe("platform sessions stop", () => {
         "",
       ].join("\n"),
     });
-    expect(await run(["sessions", "stop", ID, "--now"])).toMatchObject({ code: 0, stdout: `${ID} failed\n` });
+    expect(await run(["sessions", "stop", ID, "--now"])).toMatchObject({ code: 0, stdout: `${ID} Failed\n` });
   });
 
   it("gives a program the refusal as it is", async () => {
@@ -204,7 +204,7 @@ describe("platform sessions stop", () => {
     answers = { [STOP]: [200, session()], [SESSION]: [200, session({ saved: saved({ pending: PENDING }) })] };
     const ended = await run(["sessions", "stop", ID], { isWatched: true });
     expect(ended.stderr).toBe("\r\u001b[2KSaving unpushed work … 41 paths are left.\r\u001b[2K");
-    expect(ended.stdout).toBe(`${ID} stopped\n`);
+    expect(ended.stdout).toBe(`${ID} Asleep\n`);
   });
 
   it("does not read the session for a pipe or a program", async () => {
@@ -299,7 +299,7 @@ describe("the words for saved work", () => {
       ],
     };
     const { stdout } = await run(["sessions", "list"]);
-    expect(stdout.split("\n").map((line) => line.split(/ {2,}/)[4])).toEqual([
+    expect(stdout.split("\n").map((line) => line.split(/ {2,}/)[3])).toEqual([
       "SAVED",
       "complete",
       "-",

@@ -204,7 +204,7 @@ describe("a session that waits for a free one", () => {
   it("is waited for, with its place, and followed once it has started", async () => {
     serve([{}, { position: 1 }, { status: "fired", position: null, session_id: PID }]);
     const ended = await run(["sessions", "create", "--watch"]);
-    expect(ended.stdout).toBe(`${PID} queued\n`);
+    expect(ended.stdout).toBe(`${PID} Queued\n`);
     expect(ended.stderr).toMatch(
       /Place 3 in the queue\.\n[^]*Place 1 in the queue\.\nPage: [^\n]+\nSession not found\.\n$/,
     );

@@ -111,7 +111,9 @@ export const checkChangeRequests = (check: Check): void => {
         expect(yield* byId(id)).toEqual(merged);
         expect(yield* closeAt(id, NOON + 9)).toBe(null);
         expect(yield* get(projectId, 2)).toEqual(other);
-        expect((yield* list(projectId, { ...newest, status: "merged" })).items).toEqual([merged]);
+        expect((yield* list(projectId, { ...newest, status: "merged" })).items).toEqual([
+          { ...merged, reviewAsked: null },
+        ]);
         yield* open(request(world, { headRef: "last", now: NOON + 10 }));
         expect(yield* events(3)).toEqual([
           ["change_request.opened", NOON, { number: 1, status: "open" }],

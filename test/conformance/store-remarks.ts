@@ -11,6 +11,7 @@ import { Remarks, type NewRemark } from "../../src/features/change-requests/port
 import { Reviewers, REVIEWERS_MAX } from "../../src/features/change-requests/ports/reviewers.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import type { Check } from "./store-fixture.ts";
+import { tellRequest } from "../support/world/change-requests.ts";
 import { addPerson, makeWorld, NOON } from "../support/world/world.ts";
 
 const opened = Effect.fnUntraced(function* () {
@@ -132,7 +133,11 @@ export const checkRemarks = (check: Check): void => {
         const told = yield* toldOf(world.projectId);
         const [ben, other] = [yield* addPerson(world), yield* addPerson(world)];
         const asked = (userId: string, askedAt: number) => ({ userId, askedBy: world.userId, askedAt });
-        expect(yield* ask(request, asked(ben, NOON + 1))).toEqual({ ...asked(ben, NOON + 1), name: "Ben" });
+        expect(yield* ask(request, asked(ben, NOON + 1))).toEqual({
+          ...asked(ben, NOON + 1),
+          name: "Ben",
+          hasSpoken: false,
+        });
         yield* ask(request, asked(other, NOON + 2));
         yield* ask(request, asked(ben, NOON + 3));
         const order = Effect.map(list(request.id), (rows) =>
@@ -159,6 +164,40 @@ export const checkRemarks = (check: Check): void => {
           reviewer_name: "Ben",
           asked_by: world.userId,
         });
+      }),
+    );
+
+    check(
+      "is listed for whom it waits, until she says something, or it has ended",
+      Effect.gen(function* () {
+        const { world, request, said } = yield* opened();
+        const { add } = yield* Remarks;
+        const { ask, list: reviewers } = yield* Reviewers;
+        const { list, listOf } = yield* ChangeRequests;
+        const [ben, other] = [yield* addPerson(world), yield* addPerson(world)];
+        const { projectId, accountId } = world;
+        const owes = (reader: string) =>
+          Effect.map(
+            listOf(
+              { accountId, userId: null },
+              { limit: 9, cursor: null, status: null, reader, isReviewAsked: true },
+            ),
+            ({ items }) => items.map(({ id, reviewAsked }) => [id, reviewAsked]),
+          );
+        const asked = { by: world.userId, name: expect.any(String), at: NOON + 1 };
+        yield* add(request, said({ createdBy: ben }));
+        yield* ask(request, { userId: ben, askedBy: world.userId, askedAt: NOON + 1 });
+        expect(yield* owes(ben)).toEqual([[request.id, asked]]);
+        expect(yield* owes(other)).toEqual([]);
+        const seen = yield* list(projectId, { limit: 9, cursor: null, status: "open", reader: other });
+        expect(seen.items).toEqual([{ ...request, reviewAsked: null }]);
+        yield* add(request, said({ createdBy: ben, createdAt: NOON + 1 }));
+        expect(yield* owes(ben)).toEqual([]);
+        expect(yield* reviewers(request.id)).toMatchObject([{ hasSpoken: true }]);
+        yield* ask(request, { userId: ben, askedBy: world.userId, askedAt: NOON + 2 });
+        expect(yield* owes(ben)).toHaveLength(1);
+        yield* tellRequest(request.id, { type: "close.requested" });
+        expect(yield* owes(ben)).toEqual([]);
       }),
     );
 

@@ -11,7 +11,7 @@ import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
 import { asked } from "../support/world/approvals.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
-import { converse, nativeItem, report } from "../support/world/conversations.ts";
+import { converse, nativeItem, nativeTool, report } from "../support/world/conversations.ts";
 import { addPerson, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const APPROVALS = { atOnce: 9, perConnector: 99, windowMs: 60_000, openMs: 90_000, open: 9 };
@@ -73,6 +73,36 @@ export const checkSessionRows = (check: Check): void => {
         // The end of a message that grew takes the fast path.
         yield* tell(6, { items: [says("e", 6, "Now it is said. Yes.")] });
         expect(yield* sentence).toBe("Now it is said.");
+      }),
+    );
+
+    check(
+      "is found by the beginnings of words in whole messages, with the sentence around the newest",
+      Effect.gen(function* () {
+        const { world, tell } = yield* scene;
+        const { list } = yield* Sessions;
+        const found = (search: string) =>
+          Effect.map(list(world.projectId, { limit: 9, cursor: null, status: null, search }), ({ items }) =>
+            items.map(({ hit }) => hit?.text ?? null),
+          );
+        yield* tell(1, {
+          items: [says("a", 1, "I looked.\n\nThe greeting `lives` in src/main/Übergreet.ts now! Bye.")],
+        });
+        yield* tell(2, { items: [nativeTool("b", 2, "porcupine")] });
+        yield* tell(3, { items: [says("c", 3, "Not mine, porcupine.", { parent_id: "a" })] });
+        yield* tell(4, { items: [says("d", 4, "A porcupine?", { kind: "thought" })] });
+        yield* tell(5, { items: [says("e", 5, "A porcupine is comi", { status: "running" })] });
+        const sentence = "The greeting `lives` in src/main/Übergreet.ts now!";
+        expect(yield* found("greet MAIN bye")).toEqual([sentence]);
+        expect(yield* found("übergreet")).toEqual([sentence]);
+        expect(yield* found("greeting porcupine")).toEqual([]);
+        expect(yield* found("porcupine")).toEqual([]);
+        expect(yield* found("reeting")).toEqual([]);
+        expect(yield* found("'%")).toEqual([]);
+        // The end of a message that grew takes the fast path.
+        yield* tell(6, { items: [says("e", 6, "A porcupine is coming. It greets.")] });
+        expect(yield* found("porcu")).toEqual(["A porcupine is coming."]);
+        expect(yield* found("greet")).toEqual(["It greets."]);
       }),
     );
 

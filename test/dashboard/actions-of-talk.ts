@@ -90,7 +90,7 @@ export const TALK_ACTIONS: readonly Action[] = [
     hash: SESSION,
     shows,
     does: ({ press }) => press("Cancel"),
-    tells: "Needs your answer",
+    tells: "Needs you",
     gone: "1 message waiting for the agent",
   },
   {

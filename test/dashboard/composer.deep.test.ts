@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await queue.getByText("1 message waiting for the agent").waitFor();
     expect(await queue.getByText("The queue is paused.").count()).toBe(0);
     await press("Stop");
-    await page.getByText("Idle", { exact: true }).waitFor();
+    await page.locator(".turn-word", { hasText: "Resting" }).waitFor();
     await queue.getByRole("status").getByText("The queue is paused.").waitFor();
     expect(await page.getByRole("button", { name: "Stop", exact: true }).count()).toBe(0);
     await queue.getByRole("button", { name: "Resume" }).click();
@@ -280,6 +280,19 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await stored(page)).toBe("{}");
   });
 
+  it("keeps the first message in the conversation while the agent begins, until it is an item", async () => {
+    const first = queued("w", "Say hello.");
+    const { page, fake, queue } = await openWith(conversationOf([first], { turn: IDLE }), { waits: true });
+    const shown = page.getByRole("log").getByText("Say hello.");
+    await shown.waitFor();
+    fake.say("state", { state: WORKING });
+    await page.getByText("Working", { exact: true }).waitFor();
+    expect([await shown.count(), await queue.count()]).toEqual([1, 0]);
+    fake.say("item", { ...first, status: "accepted" });
+    await page.locator(".items > .item").waitFor();
+    expect(await shown.count()).toBe(1);
+  });
+
   it("restarts a stopped session with a message", async () => {
     const { page, fake, area, press, asked, queue, alert } = await openWith(
       conversationOf([sampleItem("a", text("one")), queued("w", "Waits since the stop.")]),
@@ -287,7 +300,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const [first, ...others] = fake.world.sessions;
     fake.world.sessions = [{ ...first, status: "stopped" }, ...others];
     fake.emit("session.status");
-    await page.getByText("The session is stopped", { exact: true }).waitFor();
+    await page.locator(".turn-word", { hasText: "Asleep" }).waitFor();
     await queue.getByText("The agent gets them after a restart.").waitFor();
     await area.fill("Go on.");
     fake.world.refused = { status: 429, code: "session_cap_reached", error: "All 3 sessions are in use." };
@@ -297,7 +310,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Send and restart");
     await expect.poll(asked).toHaveLength(2);
     fake.emit("session.status");
-    await page.getByText("The sandbox is starting").waitFor();
+    await page.locator(".turn-word", { hasText: "Starting" }).waitFor();
     await page.locator(".next-messages").getByText("Waits for the sandbox").waitFor();
   });
 

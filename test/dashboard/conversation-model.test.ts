@@ -295,6 +295,17 @@ describe("a conversation as the page reads it", () => {
     expect([conversation.turn.state, told()]).toEqual(["running", [[], ["m1", "m2"]]]);
   });
 
+  it("knows that the first message began the turn in which nothing else is known yet", () => {
+    const conversation = emptyConversation();
+    for (const id of ["m1", "m2"])
+      applyItem(conversation, item(id, Number(id.slice(1)), { status: "queued" }));
+    applyState(conversation, stateOf(7, 0), 7);
+    const ids = () => waitingMessages(conversation, true).next.map(({ id }) => id);
+    expect(ids()).toEqual(["m1"]);
+    applyItem(conversation, item("m1", 8, { status: "accepted" }));
+    expect(ids()).toEqual([]);
+  });
+
   it("knows the newest state of the turn, also if a later item came before it", () => {
     const conversation = emptyConversation();
     applyState(conversation, stateOf(7, 0), 7);

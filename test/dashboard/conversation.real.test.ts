@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect.stringContaining("Then tag a release."),
     ]);
     await waiting.getByText("1 message waiting for the agent").waitFor();
-    await page.getByText(/^Needs your answer\s*for \d+ (?:s|min)/).waitFor();
+    await page.getByText(/^Needs you\s*for \d+ (?:s|min)/).waitFor();
     await page.getByRole("log").getByText("Which title shall the change request have?").waitFor();
     const asked = fake.world.conversation.items.find(({ id }) => id === "i-question");
     fake.say("item", { ...asked, status: "completed", completed_at: "2026-11-20T06:53:00.000Z" });

@@ -283,6 +283,11 @@ type Answer = Json | string | null | undefined;
 const answerOf = (world: World, route: string, query: URLSearchParams): Answer => {
   if (route === "GET /v1/projects") return { projects: world.projects, next_cursor: null };
   if (route === "GET /v1/sessions") return sessionsOf(world, query);
+  if (route === "GET /v1/change-requests")
+    return {
+      change_requests: world.changes.filter((one) => one["review_asked"] !== null),
+      next_cursor: null,
+    };
   if (route === "GET /v1/operator") return world.operator ?? undefined;
   if (route === "POST /v1/operator/doctor") return world.doctor;
   if (route === "GET /v1/machines") return { machines: MACHINES };
@@ -340,6 +345,14 @@ const pageOf = (plural: string, items: readonly Json[], query: URLSearchParams):
 const isTurn = ({ status, turn, unsaved }: Json, state: string): boolean =>
   status === "running" && (Object(turn).state === state || (state === "requires_action" && unsaved !== null));
 
+/** By its name, or by the message that the world has for it in `found`. */
+const searched = ({ found, ...one }: Json, search: string | null): readonly Json[] => {
+  const name = String(one["name"] ?? one["trigger_slug"] ?? one["initial_prompt"]);
+  const has = (text: string): boolean => text.toLowerCase().includes((search ?? "").toLowerCase());
+  if (has(name)) return [one];
+  return found !== undefined && has(String(Object(found).text)) ? [{ ...one, found }] : [];
+};
+
 /** The service's own filters, on what the page shows. */
 const sessionsOf = (world: World, query: URLSearchParams) => {
   const [status, turn, trigger] = [query.get("status"), query.get("turn"), query.get("trigger")];
@@ -354,10 +367,7 @@ const sessionsOf = (world: World, query: URLSearchParams) => {
     .filter((one) => trigger === null || one["trigger_slug"] === trigger)
     .filter((one) => startedBy === null || (one["trigger_slug"] === null) === (startedBy === "person"))
     .filter((one) => by === null || one["created_by"] === by)
-    .filter((one) => {
-      const name = String(one["name"] ?? one["trigger_slug"] ?? one["initial_prompt"]);
-      return search === null || name.toLowerCase().includes(search.toLowerCase());
-    });
+    .flatMap((one) => searched(one, search));
   return pageOf("sessions", found, query);
 };
 

@@ -20,6 +20,28 @@ const title = hasChromium ? "a notification" : "a notification (/usr/bin/chromiu
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
+  it("tells who asks the reader for a review, again when she is asked again, while the page is hidden", async () => {
+    const world = makeWorld(clock());
+    const asked = (at: number) => ({
+      ...world.changes[0],
+      review_asked: { by: { id: "u-karl", name: "Karl" }, at: new Date(at).toISOString() },
+    });
+    const { page, visit, fake } = await start({ ...world, sessions: [] });
+    const told = () => page.evaluate("window.told");
+    await page.addInitScript(RECORD);
+    await page.addInitScript(
+      `Object.defineProperty(document, "visibilityState", { get: () => window.hides ? "hidden" : "visible" })`,
+    );
+    await visit("#/");
+    await page.reload();
+    await page.getByLabel("What should the agent do?").waitFor();
+    await page.evaluate("window.hides = true");
+    fake.world.changes = [asked(clock())];
+    await expect.poll(told, { timeout: 40_000 }).toEqual(["Karl asks for your review"]);
+    fake.world.changes = [asked(clock() + 1000)];
+    await expect.poll(told, { timeout: 40_000 }).toHaveLength(2);
+  });
+
   it("tells once that the agent finished in a session of the reader, and not on the page that shows it", async () => {
     const world = makeWorld(clock());
     const user = world.me["user"] as { readonly id: string };

@@ -64,6 +64,19 @@ describe.skipIf(!hasChromium)(title, () => {
     );
   });
 
+  it("shows a change request that waits for the reader's review, counts it above, and leads to it", async () => {
+    const { page, group, fake } = await open(stateOf("home-review"));
+    const asked = group("Needs you").getByRole("listitem").filter({ hasText: "asks for your review" });
+    expect(await asked.locator(".cover").innerText()).toBe("Note the first push");
+    expect(await asked.innerText()).toContain("Karl asks for your review");
+    // Three sessions, and the review.
+    await page.getByRole("link", { name: "4 need you" }).waitFor();
+    await asked.getByRole("link", { name: "Review: Note the first push" }).click();
+    await page.getByRole("heading", { name: "Note the first push" }).waitFor();
+    fake.world.changes = [{ ...fake.world.changes[0], review_asked: null }];
+    await page.getByRole("link", { name: "3 need you" }).waitFor();
+  });
+
   it("moves a session to its new group without a reload", async () => {
     const { fake, group } = await open(stateOf("home"));
     await group("Working").getByText("Add a dark theme").waitFor();
@@ -71,6 +84,17 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.sessions = [{ ...moved, activity: "ready_for_review" }];
     await group("Ready for review").getByText("Add a dark theme").waitFor();
     expect(await group("Working").getByText("Add a dark theme").count()).toBe(0);
+  });
+
+  it("opens a menu near the lower edge of the window above its button, so that all of it is in sight", async () => {
+    const { page } = await open(stateOf("home"));
+    const button = page.getByLabel("Actions for Remove the old greeter");
+    await button.evaluate((summary) => summary.scrollIntoView({ block: "end" }));
+    await button.click();
+    await page.locator(".menu[data-side=above]").waitFor();
+    const { y = -1, height = 0 } = (await page.locator(".menu[open] > .menu-items").boundingBox()) ?? {};
+    expect(y).toBeGreaterThanOrEqual(0);
+    expect(y + height).toBeLessThanOrEqual(page.viewportSize()?.height ?? 0);
   });
 
   it("folds what is done to the newest, and shows more of it", async () => {
@@ -233,6 +257,18 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.members = [{ user: viewer, role: "member", own_role: "member" }];
     await page.reload();
     await prompt.waitFor();
+  });
+
+  it("finds a session by the words of a message, an archived one too, and shows the sentence", async () => {
+    const { page, visit, group } = await open(stateOf("palette-found"));
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: /^Search/ }).fill("porcupine");
+    const option = page.getByRole("option").filter({ hasText: "A porcupine greets you" });
+    expect(await option.innerText()).toMatch(/Look for animals[^]*Archived · /);
+    await page.keyboard.press("Escape");
+    await visit("#/?search=porcupine");
+    await group("Done").getByText("A porcupine greets you").waitFor();
+    expect(await group("Done").locator(".about").innerText()).toContain("Archived · ");
   });
 
   it("narrows the list by project, starter and name, in the address, and shows everything again", async () => {

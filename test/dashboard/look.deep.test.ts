@@ -98,9 +98,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`#/projects/${PROJECT_ID}`);
     await page.locator(".row").first().waitFor();
     expect(await page.locator(".row .turn-word").allInnerTexts()).toEqual([
-      "Needs your answer",
+      "Needs you",
       "Working",
-      "Idle",
+      "Resting",
     ]);
     fs.mkdirSync(PICTURES, { recursive: true });
     await page.screenshot({ path: path.join(PICTURES, `sessions-${name}.png`) });

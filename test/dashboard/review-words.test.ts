@@ -5,30 +5,29 @@ import { verdictWords } from "../../dashboard/change-requests/words.ts";
 type Judged = Parameters<typeof verdictWords>[0];
 
 const COMMIT = "0123456789abcdef0123456789abcdef01234567";
-const verdict = (id: string, counts: boolean, kind: Judged["verdicts"][number]["kind"] = "approval") => ({
+const verdict = (
+  id: string,
+  why: string | null = null,
+  kind: Judged["verdicts"][number]["kind"] = "approval",
+) => ({
   by: { id, name: id },
   at: "2026-11-20T06:52:05.618Z",
   commit: COMMIT,
   kind,
-  counts,
-});
-const judged = (verdicts: Judged["verdicts"], status: Judged["status"] = "open"): Judged => ({
-  status,
-  verdicts,
-  created_by: "ada",
+  counts: why === null,
+  why_not: why,
 });
 
 it("says why an approval does not count", () => {
-  expect(verdictWords(judged([verdict("grace", true)]))).toBe("grace approved.");
-  expect(verdictWords(judged([verdict("ada", false), verdict("grace", false)]))).toBe(
-    "ada approved, which does not count: who opens a request does not approve it; " +
-      "grace approved, which does not count: it is of an earlier commit.",
+  expect(verdictWords({ verdicts: [verdict("grace")] })).toBe("grace approved.");
+  expect(verdictWords({ verdicts: [verdict("ada", "it is hers"), verdict("grace", "it is old")] })).toBe(
+    "ada approved, which does not count: it is hers; grace approved, which does not count: it is old.",
   );
 });
 
-it("says no more than the verdicts once the request has ended", () => {
-  expect(verdictWords(judged([]))).toBeNull();
-  expect(
-    verdictWords(judged([verdict("ada", false), verdict("grace", false, "changes_requested")], "merged")),
-  ).toBe("ada approved; grace asked for changes.");
+it("says nothing without a verdict, and who asked for changes", () => {
+  expect(verdictWords({ verdicts: [] })).toBeNull();
+  expect(verdictWords({ verdicts: [verdict("grace", null, "changes_requested")] })).toBe(
+    "grace asked for changes.",
+  );
 });

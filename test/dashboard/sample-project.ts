@@ -340,6 +340,7 @@ export const makeWorld = (now: number): World => ({
       warnings: [],
       merged_by: null,
       pull_request: null,
+      review_asked: null,
       verdicts: [
         {
           kind: "approval",
@@ -347,6 +348,7 @@ export const makeWorld = (now: number): World => ({
           at: ago(now, 3000),
           commit: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",
           counts: true,
+          why_not: null,
         },
       ],
       reviewers: [

@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await box.waitFor({ state: "detached" });
     // Until the page has read how the next turn ended, it does not show the old failure again.
     fake.say("state", turn("idle"));
-    await page.getByText("Idle", { exact: true }).waitFor();
+    await page.locator(".turn-word", { hasText: "Resting" }).waitFor();
     expect(await box.count()).toBe(0);
     for (const one of fake.world.sessions) Object.assign(one, { turn: turn("running").state });
     await visit(PROJECT);

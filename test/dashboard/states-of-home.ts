@@ -4,6 +4,8 @@ import { PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { pressed, type State, withProject } from "./state-of-a-page.ts";
 import { waitingCall } from "./fake-connectors.ts";
 
+export const REQUEST_ID = "01995f2c-1e5b-7b0e-8a44-b7d15c2a0f71";
+
 /** Sessions of which one waits for a person, one works and one rests. */
 export const withTurns = (world: World): void => {
   const [first = {}, ...others] = world.sessions;
@@ -101,13 +103,38 @@ const withEach = (world: World): void => {
   world.sessions = rows.map((rest, at) => row(world, at, rest));
 };
 
+/** A person asked for a review, beside the sessions. */
+const withReview = (world: World): void => {
+  withEach(world);
+  const asked = { by: { id: "u-karl", name: "Karl" }, at: world.sessions[0]?.["created_at"] };
+  world.changes = world.changes.map((one) => ({ ...one, review_asked: asked }));
+};
+
+/** One archived session has a message about a porcupine. */
+const withMessage = (world: World): void => {
+  withEach(world);
+  const [first = {}, ...others] = world.sessions;
+  const text =
+    "A porcupine greets you, in all languages that the ticket names, and in the one that nobody asked for.";
+  world.sessions = [
+    ...others,
+    {
+      ...first,
+      name: "Look for animals",
+      activity: "asleep",
+      waits_for: null,
+      turn: { ...Object(first["turn"]), state: "idle" },
+      archived: true,
+      found: { item_id: REQUEST_ID, at: first["created_at"], text },
+    },
+  ];
+};
+
 const withDone = (world: World): void => {
   world.sessions = Array.from({ length: 8 }, (_, at) =>
     row(world, at, { name: `Chore ${String(at)}`, activity: "done" }),
   );
 };
-
-export const REQUEST_ID = "01995f2c-1e5b-7b0e-8a44-b7d15c2a0f71";
 
 /** All sessions are in use, and two that people asked for wait beside a run. */
 export const withRequests = (world: World): void => {
@@ -150,6 +177,7 @@ export const STATES_OF_HOME: readonly State[] = [
     change: withRequests,
   },
   { name: "home", hash: "#/", shows: ".session", change: withEach },
+  { name: "home-review", hash: "#/", shows: ".session", change: withReview },
   { name: "home-narrowed", hash: "#/?search=the", shows: ".filters", change: withEach },
   {
     name: "home-typed",
@@ -184,6 +212,18 @@ export const STATES_OF_HOME: readonly State[] = [
       await page.locator(".opened .ask-card").waitFor();
     },
   },
+  {
+    name: "palette-found",
+    hash: "#/",
+    shows: ".session",
+    change: withMessage,
+    act: async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.locator(".palette input").fill("porcupine");
+      await page.locator(".found-line").waitFor();
+    },
+  },
+  { name: "home-found", hash: "#/?search=porcupine", shows: ".session", change: withMessage },
   { name: "home-done", hash: "#/", shows: ".session", change: withDone },
   {
     name: "home-new",

@@ -115,6 +115,22 @@ describe("a reviewer", () => {
     expect(seen(await service.request("DELETE", reviewer(ben.id)))).toEqual([404, "not_found"]);
   });
 
+  it("finds what she is asked for in her list of all projects, until she comments", async () => {
+    const owed = async (): Promise<readonly Fields[]> =>
+      listOf(
+        await service.request("GET", "/v1/change-requests?reviewer=me", { token: ben.token }),
+        "change_requests",
+      ).filter(({ project_id: id }) => id === pid);
+    expect(await owed()).toEqual([]);
+    expectStatus(await service.request("PUT", reviewer(ben.id)), 200);
+    expect(await owed()).toMatchObject([{ number, review_asked: { by: { name: expect.any(String) } } }]);
+    const hers = await service.request("GET", `/v1/projects/${pid}/change-requests?reviewer=me`);
+    expect(listOf(hers, "change_requests")).toEqual([]);
+    await said({ body: "Why?" }, ben.token);
+    expect(await owed()).toEqual([]);
+    expect((await shown())["reviewers"]).toMatchObject([{ id: ben.id, answer: "comment" }]);
+  });
+
   it("is no one who only reads, and no one is asked about a request that has ended", async () => {
     const patched = await service.request("PATCH", `/v1/projects/${pid}`, {
       body: { default_role: "viewer" },
@@ -144,7 +160,12 @@ describe("a project that demands an approval", () => {
     const refused = await merge();
     expect(fields(refused)["details"]).toEqual({ required: 1, given: 0 });
     const before = await shown();
-    expect((before["verdicts"] as readonly Fields[]).map(({ counts }) => counts)).toEqual([false, false]);
+    expect(
+      (before["verdicts"] as readonly Fields[]).map(({ counts, why_not: why }) => [counts, why]),
+    ).toEqual([
+      [false, "who opens a request does not approve it"],
+      [false, "it is of an earlier commit"],
+    ]);
     await said({ kind: "approval", commit: before["head_commit"] }, ben.token);
     await said({ kind: "changes_requested", body: "No." }, ben.token);
     expect(seen(await merge())).toEqual([409, "approvals_missing"]);

@@ -102,6 +102,8 @@ export const NextMessages = ({
 }) => {
   const { next, sent, isNext } = foot.waiting();
   const { session, me } = foot.around;
+  // The first message may have begun the turn already.
+  const rests = foot.moment().turn === "idle";
   return (
     <ol className="next-messages" aria-label="Messages on their way" hidden={hidden}>
       {next.map((item) => (
@@ -113,7 +115,7 @@ export const NextMessages = ({
           files={filesIn(item)}
           path={path}
         >
-          {item.status === "queued" ? (
+          {item.status === "queued" && rests ? (
             <>
               {session.status === "running" ? "Sending… " : "Waits for the sandbox "}
               <Cancel foot={foot} id={item.id} />

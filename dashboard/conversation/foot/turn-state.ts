@@ -2,18 +2,18 @@
 import { type Conversation, silentSince } from "../reading/model.js";
 import type { Session, Turn } from "../../wire.d.ts";
 
-/** The state of a turn. */
-export const TURN_WORDS: Readonly<Record<Turn["state"], string>> = {
-  idle: "Idle",
+/** The state of a turn, in the words of the session's (ui/activity.tsx). */
+const TURN_WORDS: Readonly<Record<Turn["state"], string>> = {
+  idle: "Resting",
   running: "Working",
-  requires_action: "Needs your answer",
+  requires_action: "Needs you",
 };
 /** A model that thinks says nothing for as long as this, ms. */
 const SILENT_MS = 30_000;
 const SESSION_WORDS: Readonly<Record<string, string>> = {
-  provisioning: "The sandbox is starting",
-  stopped: "The session is stopped",
-  failed: "The session failed",
+  provisioning: "Starting",
+  stopped: "Asleep",
+  failed: "Failed",
 };
 
 export interface TurnState {
@@ -36,7 +36,7 @@ export const turnState = (
   const outside = SESSION_WORDS[status];
   if (outside !== undefined) return { word: outside, state: status, workedMs: null, silentMs: null };
   // The runtime counts a call that waits as work.
-  const word = state === "running" && calls > 0 ? "Waits for your approval" : TURN_WORDS[state];
+  const word = TURN_WORDS[state === "running" && calls > 0 ? "requires_action" : state];
   const silence = state === "idle" || calls > 0 ? null : silentSince(conversation);
   const silentMs = silence === null ? 0 : nowMs - silence;
   return {

@@ -91,12 +91,15 @@ export const finishedTools = ({ order }) =>
  *
  * @param {Conversation} conversation
  * @param {boolean} isLive whether the session has a sandbox, or gets one
- * @returns {{next: Item[], queue: Item[]}} next: those that it gets now, because it rests; queue: those that wait
+ * @returns {{next: Item[], queue: Item[]}} next: those that it gets now, because it rests or begins with them; queue: those that wait
  */
-export const waitingMessages = ({ order, turn, held }, isLive) => {
+export const waitingMessages = ({ order, turn, held, older }, isLive) => {
   const waiting = order.filter(isWaiting);
-  const rests = isLive && turn.state === "idle" && !held;
-  const next = waiting.filter((item, index) => item.status === "sending" || (rests && index === 0));
+  const rests = turn.state === "idle" && !held;
+  // Only the first message can have begun a turn in which nothing else is known. The runtime accepts it some seconds later.
+  const begins = turn.state !== "idle" && older === null && waiting.length === order.length;
+  const isFirstSent = isLive && (rests || begins);
+  const next = waiting.filter((item, index) => item.status === "sending" || (isFirstSent && index === 0));
   return { next, queue: waiting.filter((item) => !next.includes(item)) };
 };
 

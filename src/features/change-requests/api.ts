@@ -13,7 +13,7 @@ import {
   text,
   Uuid,
 } from "../../http/api/schemas.ts";
-import { ReviewerWire, VerdictWire } from "./review-api.ts";
+import { Person, ReviewerWire, VerdictWire } from "./review-api.ts";
 
 const nullable = Schema.NullOr;
 
@@ -44,6 +44,27 @@ export const ChangeRequestSummary = Schema.Struct({
     }),
   ),
 }).annotate({ identifier: "ChangeRequest" });
+
+/** A request in a list. */
+export const ListedChangeRequest = Schema.Struct({
+  ...ChangeRequestSummary.fields,
+  review_asked: nullable(Schema.Struct({ by: Person, at: Instant })).annotate({
+    description:
+      "Who asked the caller for a review that she still owes. Null: nobody, or she has said something since, or the request has ended.",
+  }),
+}).annotate({ identifier: "ListedChangeRequest" });
+
+const listQuery = {
+  ...pageQuery,
+  status: Schema.optionalKey(ChangeRequestSummary.fields.status),
+  reviewer: Schema.optionalKey(Schema.Literal("me")).annotate({
+    description: "`me`: only requests of which the caller owes a review.",
+  }),
+};
+const ChangeRequestPage = Schema.Struct({
+  change_requests: Schema.Array(ListedChangeRequest),
+  next_cursor: nullable(Schema.String),
+});
 
 export const Detail = Schema.Struct({
   ...ChangeRequestSummary.fields,
@@ -104,11 +125,8 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
     }).annotate(Access, "open_change_request"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,
-      query: { ...pageQuery, status: Schema.optionalKey(ChangeRequestSummary.fields.status) },
-      success: Schema.Struct({
-        change_requests: Schema.Array(ChangeRequestSummary),
-        next_cursor: nullable(Schema.String),
-      }),
+      query: listQuery,
+      success: ChangeRequestPage,
       error: NotFound,
     }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("get", "/:number", {
@@ -154,5 +172,11 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       error: [NotFound, Conflict],
     }).annotate(Access, "review_change_request"),
   )
-  .middleware(Authorized)
-  .prefix("/v1/projects/:pid/change-requests") {}
+  .prefix("/v1/projects/:pid/change-requests")
+  .add(
+    HttpApiEndpoint.get("listAll", "/v1/change-requests", {
+      query: listQuery,
+      success: ChangeRequestPage,
+    }).annotate(Access, "read_project"),
+  )
+  .middleware(Authorized) {}

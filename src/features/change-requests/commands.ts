@@ -35,8 +35,8 @@ const mergeable = ({ status, mergeable: clean, conflicts }: Detail): string | nu
 /** Each person's newest verdict, and how many approvals a merge needs. */
 const verdictsText = ({ verdicts, approvals_required: required, status }: Detail): string | null => {
   const lines = verdicts.map(
-    ({ by, kind, counts }) =>
-      `${by.name} ${VERDICTS[kind]}${kind === "approval" && !counts && status === "open" ? " (does not count)" : ""}`,
+    ({ by, kind, why_not: why }) =>
+      `${by.name} ${VERDICTS[kind]}${why === null ? "" : `, which does not count: ${why}`}`,
   );
   const given = verdicts.filter(({ counts }) => counts).length;
   if (status === "open" && required > 0) lines.push(`${given} of ${required} approvals that a merge needs`);
@@ -48,7 +48,10 @@ const reviewersText = ({ reviewers }: Detail): string | null =>
   reviewers.length === 0
     ? null
     : reviewers
-        .map(({ name, answer }) => `${name} ${answer === null ? "has not answered" : VERDICTS[answer]}`)
+        .map(
+          ({ name, answer }) =>
+            `${name} ${answer === null ? "has not answered" : answer === "comment" ? "commented" : VERDICTS[answer]}`,
+        )
         .join("\n");
 
 /** One line for each mistake that a merge would bring. */
@@ -144,24 +147,37 @@ const list = command({
   inProject: true,
   options: {
     status: { value: "STATUS", about: "Only those with this status: open, merged or closed" },
+    reviewer: { value: "me", about: "Only those that wait for your review" },
+    all: { about: "Of all your projects" },
     ...pageOptions,
   },
   run: async ({ options, api, project, note }) => {
     const status = oneOf(options.status, ["open", "merged", "closed"], "--status");
-    const answered = await api().call("GET /v1/projects/:pid/change-requests", {
-      params: { pid: await project() },
-      query: { ...page(options), ...(status !== undefined && { status }) },
-    });
+    const reviewer = oneOf(options.reviewer, ["me"], "--reviewer");
+    const query = {
+      ...page(options),
+      ...(status !== undefined && { status }),
+      ...(reviewer !== undefined && { reviewer }),
+    };
+    const answered = options.all
+      ? await api().call("GET /v1/change-requests", { query })
+      : await api().call("GET /v1/projects/:pid/change-requests", {
+          params: { pid: await project() },
+          query,
+        });
     const rows = answered.value.change_requests.map((request) => [
+      ...(options.all ? [request.project_id] : []),
       String(request.number),
       request.status,
       request.head_ref,
       timeOrDash(request.merged_at ?? request.updated_at),
+      request.review_asked?.by.name ?? "-",
       request.title,
     ]);
+    const columns = ["NUMBER", "STATUS", "BRANCH", "CHANGED", "ASKED BY", "TITLE"];
     return pageOutcome(
       answered,
-      table(["NUMBER", "STATUS", "BRANCH", "CHANGED", "TITLE"], rows, "No change requests."),
+      table(options.all ? ["PROJECT", ...columns] : columns, rows, "No change requests."),
       note,
     );
   },

@@ -37,6 +37,8 @@ const changeRequest = {
   pull_request: null,
 };
 
+const listed = { ...changeRequest, review_asked: { by: { id: USER, name: "Mia" }, at: LATER } };
+
 const merged = {
   ...changeRequest,
   status: "merged",
@@ -104,7 +106,11 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
   },
   "changeRequests.list": {
     summary: "List a project's change requests, newest first.",
-    response: { change_requests: [changeRequest], next_cursor: null },
+    response: { change_requests: [listed], next_cursor: null },
+  },
+  "changeRequests.listAll": {
+    summary: "List the change requests of all projects that the caller reads, newest first.",
+    response: { change_requests: [listed], next_cursor: null },
   },
   "changeRequests.get": {
     summary: "Show a change request with its commits, its files, and whether it can be merged.",
@@ -116,7 +122,14 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
       conflicts: [],
       warnings: [{ file: "platform.toml", line: 3, message: "triggers[0].cron: cron is missing." }],
       verdicts: [
-        { kind: "approval", by: { id: USER, name: "Mia" }, at: LATER, commit: COMMIT, counts: false },
+        {
+          kind: "approval",
+          by: { id: USER, name: "Mia" },
+          at: LATER,
+          commit: COMMIT,
+          counts: false,
+          why_not: "who opens a request does not approve it",
+        },
       ],
       reviewers: [reviewer],
       approvals_required: 0,

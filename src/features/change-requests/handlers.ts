@@ -8,7 +8,14 @@ import { GitBackend } from "../../git/port.ts";
 import { leakMessage, leaksIn } from "../../domain/secret/leaked-secrets.ts";
 import { namedSecrets } from "../../services/projects/project-secrets.ts";
 import { MISTAKES_MAX, proposedMistakes } from "./proposed-files.ts";
-import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
+import { listReader } from "../../http/callers/access.ts";
+import type { Page } from "../../store/ports/page.ts";
+import {
+  ChangeRequests,
+  type ChangeRequest,
+  type ListedRequest,
+  type ListRequest,
+} from "./ports/change-requests.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Forbidden, notFound } from "../../http/api/errors.ts";
@@ -31,7 +38,7 @@ import {
 } from "./review.ts";
 import { askReviewer, reviewerWire, withdrawReviewer } from "./reviewers.ts";
 import { ReviewsGroup } from "./review-api.ts";
-import { changeRequestWire } from "./wire.ts";
+import { changeRequestWire, listedWire } from "./wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 interface OpenRequest {
@@ -125,6 +132,44 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   });
 });
 
+interface ListQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly status?: ChangeRequest["status"];
+  readonly reviewer?: "me";
+}
+
+const listRequest = ({ user }: Principal, { status, reviewer, ...query }: ListQuery): ListRequest => ({
+  ...pageRequest(query),
+  reader: user.id,
+  status: status ?? null,
+  isReviewAsked: reviewer === "me",
+});
+
+/** Each project masks its own secrets. */
+const shownPage = Effect.fnUntraced(function* ({ items, nextCursor }: Page<ListedRequest>) {
+  const shown = yield* Effect.forEach(new Set(items.map(({ projectId }) => projectId)), (projectId) =>
+    shownWork(projectId, items.filter((request) => request.projectId === projectId).map(listedWire)),
+  );
+  const byId = new Map(shown.flat().map((request) => [request.id, request]));
+  return {
+    change_requests: items.flatMap(({ id }) => byId.get(id) ?? []),
+    next_cursor: nextCursor,
+  };
+});
+
+const listAll = Effect.fnUntraced(function* (query: ListQuery) {
+  const caller = yield* Caller;
+  const { accountId, projectId } = caller;
+  const requests = yield* ChangeRequests;
+  const request = listRequest(caller, query);
+  return yield* shownPage(
+    yield* projectId === null
+      ? requests.listOf({ accountId, userId: listReader(caller) }, request)
+      : requests.list(projectId, request),
+  );
+});
+
 export const merge = Effect.fnUntraced(function* (
   path: NumberPath,
   wish: { readonly message?: string; readonly squash?: boolean },
@@ -167,14 +212,15 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
       .handle("list", ({ params, query }) =>
         answering(
           Effect.gen(function* () {
-            yield* requireProject(yield* Caller, params.pid);
-            const request = { ...pageRequest(query), status: query.status ?? null };
-            const page = yield* (yield* ChangeRequests).list(params.pid, request);
-            const requests = yield* shownWork(params.pid, page.items.map(changeRequestWire));
-            return { change_requests: requests, next_cursor: page.nextCursor };
+            const caller = yield* Caller;
+            yield* requireProject(caller, params.pid);
+            return yield* shownPage(
+              yield* (yield* ChangeRequests).list(params.pid, listRequest(caller, query)),
+            );
           }),
         ),
       )
+      .handle("listAll", ({ query }) => answering(listAll(query)))
       .handle("get", ({ params }) =>
         answering(detail(params)).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
       )

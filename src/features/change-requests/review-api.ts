@@ -9,7 +9,7 @@ import { REMARK_KINDS } from "./rules/verdicts.ts";
 const nullable = Schema.NullOr;
 const BODY_MAX = 16 * 1024;
 const LINES_MAX = 10_000_000;
-const Person = Schema.Struct({ id: Uuid, name: Schema.String });
+export const Person = Schema.Struct({ id: Uuid, name: Schema.String });
 const Line = Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: LINES_MAX }));
 
 /** Lines of a file on one side of the comparison. */
@@ -49,14 +49,19 @@ export const VerdictWire = Schema.Struct({
     description:
       "Whether it is an approval of the present head, by another person than the one who opened the request.",
   }),
+  why_not: nullable(Schema.String).annotate({
+    description:
+      "Why an approval of an open request does not count, as a part of a sentence. Null: it counts, or it is none.",
+  }),
 });
 
 export const ReviewerWire = Schema.Struct({
   ...Person.fields,
   asked_by: Uuid,
   asked_at: Instant,
-  answer: nullable(Schema.Literals(["approval", "changes_requested"])).annotate({
-    description: "Her newest verdict since she was asked. Null: she has not answered.",
+  answer: nullable(Schema.Literals(REMARK_KINDS)).annotate({
+    description:
+      "Her newest verdict since she was asked, else `comment` if she commented. Null: she has not answered.",
   }),
 }).annotate({ identifier: "Reviewer" });
 

@@ -9,7 +9,7 @@ import { badRequest, Conflict, Forbidden, notFound } from "../../http/api/errors
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
 import { Remarks, REMARKS_MAX, type NamedVerdict, type Remark } from "./ports/remarks.ts";
-import { isApproval, type RemarkKind } from "./rules/verdicts.ts";
+import { isApproval, type RemarkKind, whyNotCounted } from "./rules/verdicts.ts";
 
 export const remarkWire = (remark: Remark, head: string | null) => ({
   id: remark.id,
@@ -33,14 +33,15 @@ export const remarkWire = (remark: Remark, head: string | null) => ({
 
 /** Of an ended request no approval counts any more. */
 export const verdictWire = (
-  { kind, by, name, at, commit }: NamedVerdict,
-  { status, head, createdBy }: { readonly head: string } & Pick<ChangeRequest, "status" | "createdBy">,
+  { name, ...verdict }: NamedVerdict,
+  request: { readonly head: string } & Pick<ChangeRequest, "status" | "createdBy">,
 ) => ({
-  kind,
-  by: { id: by, name },
-  at: instant(at),
-  commit,
-  counts: status === "open" && isApproval({ kind, by, at, commit }, { head, createdBy }),
+  kind: verdict.kind,
+  by: { id: verdict.by, name },
+  at: instant(verdict.at),
+  commit: verdict.commit,
+  counts: request.status === "open" && isApproval(verdict, request),
+  why_not: request.status === "open" && verdict.kind === "approval" ? whyNotCounted(verdict, request) : null,
 });
 
 /** The head branch's present commit. Null: the branch is gone. */

@@ -12,14 +12,16 @@ import { type Reviewer, Reviewers, REVIEWERS_MAX } from "./ports/reviewers.ts";
 
 /** A verdict from before she was asked answers nothing. */
 export const reviewerWire = (
-  { userId, name, askedBy, askedAt }: Reviewer,
+  { userId, name, askedBy, askedAt, hasSpoken }: Reviewer,
   verdicts: readonly NamedVerdict[],
 ) => ({
   id: userId,
   name,
   asked_by: askedBy,
   asked_at: instant(askedAt),
-  answer: verdicts.find(({ by, at }) => by === userId && at >= askedAt)?.kind ?? null,
+  answer:
+    verdicts.find(({ by, at }) => by === userId && at >= askedAt)?.kind ??
+    (hasSpoken ? ("comment" as const) : null),
 });
 
 const ofOpen = Effect.fnUntraced(function* ({ number, status }: ChangeRequest) {

@@ -1,6 +1,6 @@
 /** A change request in wire format. */
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
-import type { ChangeRequest } from "./ports/change-requests.ts";
+import type { ChangeRequest, ListedRequest } from "./ports/change-requests.ts";
 
 export const changeRequestWire = (request: ChangeRequest) => ({
   id: request.id,
@@ -19,4 +19,12 @@ export const changeRequestWire = (request: ChangeRequest) => ({
   merged_at: instantOrNull(request.merged?.at ?? null),
   merged_by: request.merged?.by ?? null,
   pull_request: request.pull === null || request.pull.status === "wanted" ? null : request.pull,
+});
+
+export const listedWire = ({ reviewAsked, ...request }: ListedRequest) => ({
+  ...changeRequestWire(request),
+  review_asked: reviewAsked && {
+    by: { id: reviewAsked.by, name: reviewAsked.name },
+    at: instant(reviewAsked.at),
+  },
 });

@@ -66,7 +66,7 @@ import {
 } from "../steps/sessions/session-workspace.ts";
 import { sessionWarnings } from "../steps/warnings.ts";
 import { conversationStateWire } from "../steps/sessions/conversation-wire.ts";
-import { pageRequest, sandboxWire, sessionWire } from "../steps/wire.ts";
+import { instant, pageRequest, sandboxWire, sessionWire } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
 interface Typed {
@@ -204,6 +204,9 @@ const shownWire = (session: ShownSession) => ({
   changes: changesWire(session),
   change_request: changeRequestWire(session),
   archived: isArchived(session),
+  ...(session.hit && {
+    found: { item_id: session.hit.itemId, at: instant(session.hit.at), text: session.hit.text },
+  }),
   unread: isUnread(session, session.seenAt ?? null),
   // A trigger acts for the person who manages it, who did not begin the session.
   person: session.triggerSlug === null ? { id: session.createdBy, name: session.creatorName } : null,

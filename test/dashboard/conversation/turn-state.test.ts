@@ -17,18 +17,18 @@ const at = (
 };
 
 it("says what the agent does, and for how long", () => {
-  expect(at("idle")).toEqual(["Idle", null, null]);
+  expect(at("idle")).toEqual(["Resting", null, null]);
   expect(at("running")).toEqual(["Working", 12_000, null]);
-  expect(at("requires_action")).toEqual(["Needs your answer", 12_000, null]);
+  expect(at("requires_action")).toEqual(["Needs you", 12_000, null]);
 });
 
 it("names a model that is silent for half a minute, unless a call waits for a person", () => {
   expect(at("running", { agoMs: 30_000 })).toEqual(["Working", 30_000, 30_000]);
-  expect(at("running", { agoMs: 30_000, calls: 1 })).toEqual(["Waits for your approval", 30_000, null]);
+  expect(at("running", { agoMs: 30_000, calls: 1 })).toEqual(["Needs you", 30_000, null]);
 });
 
 it("says what the session does if it has no agent", () => {
-  expect(at("running", { status: "provisioning" })).toEqual(["The sandbox is starting", null, null]);
-  expect(at("running", { status: "stopped" })).toEqual(["The session is stopped", null, null]);
-  expect(at("idle", { status: "failed" })).toEqual(["The session failed", null, null]);
+  expect(at("running", { status: "provisioning" })).toEqual(["Starting", null, null]);
+  expect(at("running", { status: "stopped" })).toEqual(["Asleep", null, null]);
+  expect(at("idle", { status: "failed" })).toEqual(["Failed", null, null]);
 });

@@ -16,9 +16,11 @@ import { Taken } from "../../../src/store/ports/errors.ts";
 import {
   ChangeRequests,
   type ChangeRequest,
+  type ListRequest,
 } from "../../../src/features/change-requests/ports/change-requests.ts";
 import { firstTransition } from "../../../src/machines/transition.ts";
 import { makeActorMemory } from "./actor-memory.ts";
+import { reviewersOf } from "./reviewers.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type ChangeRequestRow, type TableSet } from "./tables.ts";
 
@@ -104,6 +106,22 @@ const noteTips = (tables: TableSet, found: ChangeRequest | null, told: TipsTold)
   tables.events.append([changeRequestMoved(moved, now)]);
 };
 
+const reviewAsked = (tables: TableSet, { id, status }: ChangeRequest, reader: string | undefined) => {
+  const asked = reviewersOf(tables, id).find(({ userId }) => userId === reader);
+  if (asked === undefined || asked.hasSpoken || status !== "open") return null;
+  const { askedBy: by, askedAt: at } = asked;
+  return { by, name: tables.users.get(by)?.name ?? "", at };
+};
+
+const list = (tables: TableSet, requests: readonly ChangeRequest[], request: ListRequest) => {
+  const { status, reader, isReviewAsked = false } = request;
+  const listed = requests
+    .filter((found) => status === null || found.status === status)
+    .map((found) => Object.assign({ reviewAsked: reviewAsked(tables, found, reader) }, found))
+    .filter((found) => !isReviewAsked || found.reviewAsked !== null);
+  return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
+};
+
 export const layer = Layer.effect(
   ChangeRequests,
   Effect.map(Tables, (tables) => {
@@ -153,11 +171,15 @@ export const layer = Layer.effect(
           const found = find(projectId, number);
           if (found !== null) put(tables, { ...found, pull });
         }),
-      list: (projectId, request) =>
+      list: (projectId, request) => Effect.suspend(() => list(tables, ofProject(projectId), request)),
+      listOf: ({ accountId, userId }, request) =>
         Effect.suspend(() => {
-          const { status } = request;
-          const listed = ofProject(projectId).filter((found) => status === null || found.status === status);
-          return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
+          const seen = records(tables).filter(
+            ({ projectId: id }) =>
+              tables.projects.get(id)?.record.accountId === accountId &&
+              (userId === null || tables.roleOf(userId, id) !== null),
+          );
+          return list(tables, seen, request);
         }),
     };
   }),

@@ -15,27 +15,37 @@ import { Tables, type TableSet } from "./tables.ts";
 const inOrder = (one: Reviewer, other: Reviewer): number =>
   one.askedAt - other.askedAt || (one.userId < other.userId ? -1 : 1);
 
-const of = ({ reviewers }: TableSet, requestId: string): readonly Reviewer[] =>
-  reviewers.get(requestId) ?? [];
+export const reviewersOf = ({ reviewers, remarks }: TableSet, requestId: string): readonly Reviewer[] =>
+  (reviewers.get(requestId) ?? []).map((asked) =>
+    Object.assign({}, asked, {
+      hasSpoken: [...remarks.values()].some(
+        (remark) =>
+          remark.requestId === requestId &&
+          remark.createdBy === asked.userId &&
+          remark.createdAt >= asked.askedAt,
+      ),
+    }),
+  );
 
 export const layer = Layer.effect(
   Reviewers,
   Effect.map(Tables, (tables) => ({
-    list: (requestId) => Effect.sync(() => of(tables, requestId)),
+    list: (requestId) => Effect.sync(() => reviewersOf(tables, requestId)),
     ask: (request, asked) =>
       Effect.sync(() => {
-        const others = of(tables, request.id).filter(({ userId }) => userId !== asked.userId);
-        const isAgain = others.length < of(tables, request.id).length;
+        const others = reviewersOf(tables, request.id).filter(({ userId }) => userId !== asked.userId);
+        const isAgain = others.length < reviewersOf(tables, request.id).length;
         if (!isAgain && others.length >= REVIEWERS_MAX) return null;
-        const reviewer = { ...asked, name: tables.users.get(asked.userId)?.name ?? "" };
+        const name = tables.users.get(asked.userId)?.name ?? "";
+        const reviewer = { ...asked, name, hasSpoken: false };
         tables.reviewers.set(request.id, [...others, reviewer].toSorted(inOrder));
         tables.events.append([reviewRequested(request, reviewer)]);
-        return reviewer;
+        return reviewersOf(tables, request.id).find(({ userId }) => userId === asked.userId) ?? null;
       }),
     withdraw: (request, userId, at) =>
       Effect.sync(() => {
-        const others = of(tables, request.id).filter((one) => one.userId !== userId);
-        if (others.length === of(tables, request.id).length) return false;
+        const others = reviewersOf(tables, request.id).filter((one) => one.userId !== userId);
+        if (others.length === reviewersOf(tables, request.id).length) return false;
         tables.reviewers.set(request.id, others);
         tables.events.append([changeRequestMoved(request, at)]);
         return true;

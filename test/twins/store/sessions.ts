@@ -4,6 +4,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isSafe } from "../../../src/domain/save/saved.ts";
+import { hasWords, searchWords } from "../../../src/domain/conversation/search.ts";
 import { isArchived } from "../../../src/domain/session/session-news.ts";
 import { sessionActivity } from "../../../src/domain/session/session-activity.ts";
 import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
@@ -36,6 +37,7 @@ import {
   slotMove,
   unsavedNews,
 } from "../../../src/store/session-columns.ts";
+import { hitIn } from "../../../src/store/session-hits.ts";
 import { filterReach } from "../../../src/store/session-filters.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
@@ -126,6 +128,18 @@ type ListFilter = SessionFilter & { readonly approves: (projectId: string) => bo
 const isApprovable = (tables: TableSet, { id, projectId }: Session, filter: ListFilter): boolean =>
   filter.mayApprove === true && filter.approves(projectId) && pendingOf(tables, id) > 0;
 
+/** The newest message that has the words. */
+const hitOf = (tables: TableSet, sessionId: string, search: string): ShownSession["hit"] => {
+  const words = searchWords(search);
+  const items = [...(tables.conversations.get(sessionId)?.items.values() ?? [])];
+  const newest = items
+    .toSorted((one, other) => one.place - other.place)
+    .findLast((item) => hasWords(item, words));
+  return newest === undefined
+    ? null
+    : hitIn({ itemId: newest.id, at: newest.createdAt, content: newest.content }, words);
+};
+
 /** Whether the filter wants the session. */
 const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean => {
   const { status, turn, activities, archived, triggerSlug, startedBy, createdBy, parentSessionId, search } =
@@ -142,7 +156,9 @@ const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean =>
     (startedBy === undefined || (record.triggerSlug === null) === (startedBy === "person")) &&
     (createdBy === undefined || record.createdBy === createdBy) &&
     (parentSessionId === undefined || record.parentSessionId === parentSessionId) &&
-    (search === undefined || searched(record).toLowerCase().includes(search.toLowerCase()))
+    (search === undefined ||
+      searched(record).toLowerCase().includes(search.toLowerCase()) ||
+      hitOf(tables, record.id, search) !== null)
   );
 };
 
@@ -263,7 +279,10 @@ const list = Effect.fnUntraced(function* (
   const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));
   const page = cutPage(
     found.map((record) =>
-      Object.assign(shownIn(tables, record), { seenAt: seenBy(tables, record.id, reader) }),
+      Object.assign(shownIn(tables, record), {
+        seenAt: seenBy(tables, record.id, reader),
+        hit: request.search === undefined ? null : hitOf(tables, record.id, request.search),
+      }),
     ),
     limit,
     positionIn,

@@ -1,5 +1,5 @@
 /** `platform sessions`. */
-import { ACTIVITIES, ACTIVITY_WORDS } from "../../../domain/session/session-activity.ts";
+import { ACTIVITIES } from "../../../domain/session/session-activity.ts";
 import type { Answer } from "../../contract.ts";
 import { command } from "../../command.ts";
 import { attached } from "./attached.ts";
@@ -19,6 +19,7 @@ import { saveCommands } from "./saves.ts";
 import { namedSession } from "./session-argument.ts";
 import { checkoutCommands, pushFromHere } from "./checkout.ts";
 import { shell } from "./shell.ts";
+import { stateLine, stateWord } from "./state-words.ts";
 import { stop } from "./stop.ts";
 import { sessionsWhy } from "./why.ts";
 import { wait } from "./wait.ts";
@@ -26,17 +27,7 @@ import { workspaceCommands } from "./workspace.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 
-const STATUSES = [
-  "queued",
-  "branching",
-  "provisioning",
-  "running",
-  "stopped",
-  "failed",
-  "completed",
-] as const;
-
-const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
+const state = (session: Session): string => visible(`${session.id} ${stateWord(session)}`);
 
 const lastTurn = ({ last_turn: turn }: Session): string | null => {
   if (turn === null) return null;
@@ -44,16 +35,12 @@ const lastTurn = ({ last_turn: turn }: Session): string | null => {
   return `${turn.state} at ${time(turn.at)}${why}`;
 };
 
-const turn = ({ turn: { state: now, since } }: Session): string => `${now} since ${time(since)}`;
-
 const WAITS: Readonly<Record<NonNullable<Session["waits_for"]>["kind"], string>> = {
   question: "an answer",
   permission: "a permission",
   approval: "an approval",
   work_unsaved: "a save of its work",
 };
-
-const activityWord = ({ activity }: Session): string => ACTIVITY_WORDS[activity].word;
 
 /** The activities of `--activity`, as the API reads them. */
 const activities = (options: {
@@ -81,11 +68,9 @@ const shown = (session: Session): string =>
   fields([
     ["session", session.id],
     ["name", session.name],
-    ["activity", activityWord(session)],
-    ["status", session.status],
+    ["state", stateLine(session)],
     ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
     ["stop reason", stopWords(session)],
-    ["turn", turn(session)],
     ["waits for", session.waits_for && `${WAITS[session.waits_for.kind]}: ${session.waits_for.text}`],
     ["last turn", lastTurn(session)],
     ...savedFields(session),
@@ -99,7 +84,7 @@ const shown = (session: Session): string =>
     ["started by", session.parent_session_id && `the agent of ${session.parent_session_id}`],
     ["created", time(session.created_at)],
     ["running", session.running_at && time(session.running_at)],
-    ["stopped", session.stopped_at && time(session.stopped_at)],
+    ["ended", session.stopped_at && time(session.stopped_at)],
     ["prompt", session.initial_prompt],
   ]);
 
@@ -108,7 +93,7 @@ const list = command({
   about: "List sessions, newest first",
   inProject: true,
   options: {
-    status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
+    search: { value: "WORDS", about: "Only those whose name has this, or one message all of these words" },
     activity: {
       value: "ACTIVITIES",
       about: `Only those with one of these, between commas: ${ACTIVITIES.join(", ")}`,
@@ -119,13 +104,12 @@ const list = command({
     ...pageOptions,
   },
   run: async ({ options, api, project, note }) => {
-    const status = oneOf(options.status, STATUSES, "--status");
     const activity = activities(options);
     const answered = await api().call("GET /v1/projects/:pid/sessions", {
       params: { pid: await project() },
       query: {
         ...page(options),
-        ...(status !== undefined && { status }),
+        ...(options.search !== undefined && { search: options.search }),
         ...(activity !== undefined && { activity }),
         ...(options.archived && { archived: "true" as const }),
         ...(options.parent !== undefined && { parent_session_id: sessionId(options.parent) }),
@@ -133,18 +117,19 @@ const list = command({
     });
     const rows = answered.value.sessions.map((session) => [
       session.id,
-      activityWord(session),
-      session.status,
+      stateWord(session),
       session.waits_for === null ? "-" : WAITS[session.waits_for.kind],
       savedWord(session),
       time(session.created_at),
       session.trigger_slug ?? (session.parent_session_id === null ? "a person" : "an agent"),
       session.name ?? session.initial_prompt ?? "",
+      ...(options.search === undefined ? [] : [session.found?.text ?? ""]),
     ]);
+    const found = options.search === undefined ? [] : ["FOUND"];
     return pageOutcome(
       answered,
       table(
-        ["SESSION", "ACTIVITY", "STATUS", "WAITS FOR", "SAVED", "CREATED", "STARTED BY", "NAME"],
+        ["SESSION", "STATE", "WAITS FOR", "SAVED", "CREATED", "STARTED BY", "NAME", ...found],
         rows,
         "No sessions.",
       ),
@@ -196,7 +181,7 @@ const create = command({
     "no-queue": { about: "Do not wait for a free session" },
   },
   notes:
-    "The command returns while the session is `provisioning`. `platform sessions show` shows when it is running. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
+    "The command returns while the session starts. `platform sessions show` shows when it works. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
   run: async (call) => {
     const { options, input, note, json, write, api, project } = call;
     const { prompt, "prompt-file": file, attach, agent, model, name } = options;
@@ -223,7 +208,7 @@ const create = command({
         ...(name !== undefined && { name }),
       },
     });
-    const line = isQueued(value) ? visible(`${value.queue_id} queued`) : state(value);
+    const line = isQueued(value) ? visible(`${value.queue_id} Queued`) : state(value);
     for (const words of isQueued(value) ? queuedNotes(value) : value.warnings.map(({ message }) => message))
       note(words);
     const tellPage = (sid: string) => note(`Page: ${sessionPage(api().page, { pid, sid })}`);
@@ -249,14 +234,14 @@ const archive = command({
       params: { pid: await project(), sid: sessionId(given.SESSION) },
       payload: { archived: !options.undo },
     });
-    const words = value.archived ? "archived" : `not archived: ${activityWord(value)}`;
+    const words = value.archived ? "archived" : `not archived: ${stateWord(value)}`;
     return { json: text, text: `${value.id} ${options.undo ? "is not archived" : words}` };
   },
 });
 
 const restart = command({
   name: "sessions restart",
-  about: "Start a stopped or failed session again, on its branch and with its saved work",
+  about: "Start a session that is asleep or failed again, on its branch and with its saved work",
   takes: ["SESSION"],
   inProject: true,
   options: { "no-restore": NO_RESTORE },

@@ -6,6 +6,7 @@ import { EXIT, Failure, usage } from "../../failure.ts";
 import { second, visible } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 import { leftOutLines, pathCount } from "./saved-words.ts";
+import { stateWord } from "./state-words.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 type Paths = NonNullable<Session["saved"]>["pending"];
@@ -113,7 +114,7 @@ export const stop = command({
       progress?.("");
       if (value.status === "failed" && save === "require") throw failedBefore(value);
       for (const line of lossLines(value, options.now)) note(line);
-      return { json: text, text: visible(`${value.id} ${value.status}`) };
+      return { json: text, text: visible(`${value.id} ${stateWord(value)}`) };
     } catch (error) {
       progress?.("");
       const isRefused = error instanceof Failure && error.code === "not_saved";

@@ -52,6 +52,20 @@ export interface BranchTips {
   readonly head: string | null;
 }
 
+/** A request in a list, for its reader. */
+export interface ListedRequest extends ChangeRequest {
+  /** Who asked the reader for a review that she still owes: of an open request, of which she has said nothing since. */
+  readonly reviewAsked: { readonly by: string; readonly name: string; readonly at: number } | null;
+}
+
+export interface ListRequest extends PageRequest {
+  /** Whose reviews `reviewAsked` means. Absent: nobody's. */
+  readonly reader?: string;
+  readonly status: string | null;
+  /** Only requests of which the reader owes a review. */
+  readonly isReviewAsked?: boolean;
+}
+
 export class ChangeRequests extends Context.Service<
   ChangeRequests,
   {
@@ -105,10 +119,13 @@ export class ChangeRequests extends Context.Service<
       number: number,
       change: { readonly title?: string; readonly description?: string; readonly now: number },
     ) => Stored<ChangeRequest | null>;
-    readonly list: (
-      projectId: string,
-      request: PageRequest & { readonly status: string | null },
-    ) => Stored<Page<ChangeRequest>, BadCursor>;
+    /** Newest first. */
+    readonly list: (projectId: string, request: ListRequest) => Stored<Page<ListedRequest>, BadCursor>;
+    /** Of all projects of the account in which the person has a role. A `userId` of null is the whole account. */
+    readonly listOf: (
+      scope: { readonly accountId: string; readonly userId: string | null },
+      request: ListRequest,
+    ) => Stored<Page<ListedRequest>, BadCursor>;
     /**
      * A project's requests that are open, or whose pull request at the code host may be open. Ended ones first, by
      * number, at most `limit`.

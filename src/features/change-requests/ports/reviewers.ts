@@ -12,7 +12,12 @@ export interface Reviewer {
   readonly askedBy: string;
   /** Of the last time, if she was asked again. */
   readonly askedAt: number;
+  /** Whether she said something since, a verdict or a comment. Then the request waits for her no more. */
+  readonly hasSpoken: boolean;
 }
+
+/** What a person is asked for. */
+export type Asking = Pick<Reviewer, "userId" | "askedBy" | "askedAt">;
 
 /** Each change tells the readers of the request. */
 export class Reviewers extends Context.Service<
@@ -25,7 +30,7 @@ export class Reviewers extends Context.Service<
      *
      * @returns null if the request has REVIEWERS_MAX others
      */
-    readonly ask: (request: ChangeRequest, reviewer: Omit<Reviewer, "name">) => Stored<Reviewer | null>;
+    readonly ask: (request: ChangeRequest, reviewer: Asking) => Stored<Reviewer | null>;
     /** @returns whether she was asked */
     readonly withdraw: (request: ChangeRequest, userId: string, at: number) => Stored<boolean>;
   }

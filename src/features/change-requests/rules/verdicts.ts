@@ -16,8 +16,20 @@ export interface Verdict {
   readonly commit: string | null;
 }
 
-/** @param head the head branch's commit */
-export const isApproval = (
-  { kind, by, commit }: Verdict,
-  { head, createdBy }: { readonly head: string; readonly createdBy: string | null },
-): boolean => kind === "approval" && commit === head && by !== createdBy;
+interface Judged {
+  /** The head branch's commit. */
+  readonly head: string;
+  readonly createdBy: string | null;
+}
+
+/** Why an approval does not count, as the part of a sentence. Null: it counts. */
+export const whyNotCounted = (
+  { by, commit }: Pick<Verdict, "by" | "commit">,
+  { head, createdBy }: Judged,
+): string | null => {
+  if (by === createdBy) return "who opens a request does not approve it";
+  return commit === head ? null : "it is of an earlier commit";
+};
+
+export const isApproval = (verdict: Verdict, request: Judged): boolean =>
+  verdict.kind === "approval" && whyNotCounted(verdict, request) === null;

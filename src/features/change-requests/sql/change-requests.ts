@@ -4,6 +4,7 @@ import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
+import type { Fragment } from "effect/sql/Statement";
 import type {
   ChangeRequestCommand,
   ChangeRequestEvent,
@@ -18,7 +19,13 @@ import {
 } from "../ports/change-request-steps.ts";
 import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { Taken } from "../../../store/ports/errors.ts";
-import { ChangeRequests, type ChangeRequest, type PullBeside } from "../ports/change-requests.ts";
+import {
+  ChangeRequests,
+  type ChangeRequest,
+  type ListedRequest,
+  type ListRequest,
+  type PullBeside,
+} from "../ports/change-requests.ts";
 import { firstTransition } from "../../../machines/transition.ts";
 import { makeActorMemory } from "../../../store/postgres/actor-memory.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
@@ -26,6 +33,8 @@ import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { plannedAnew, shared } from "../../../store/postgres/connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
 import { appendFor } from "../../../store/postgres/outbox.ts";
+import { hasRoleIn } from "../../../store/postgres/people/roles.ts";
+import { hasSpoken } from "./reviewers.ts";
 import { keeping } from "../../../store/postgres/events/transition-rows.ts";
 
 const COLUMNS = `
@@ -207,6 +216,46 @@ const makeLooks = Effect.gen(function* () {
   return { byPull, openOf, allOpen, noteTips, edit };
 });
 
+type ListedRow = Row & Pick<ListedRequest, "reviewAsked">;
+
+/** Who asked the reader for a review that she still owes. */
+const reviewAsked = (sql: SqlClient.SqlClient, reader: string | null): Fragment => sql`(
+  SELECT jsonb_build_object('by', asked_by, 'name', asker.name, 'at', extract(epoch FROM asked_at) * 1000)
+  FROM change_request_reviewers AS reviewer JOIN users AS asker ON asker.id = asked_by
+  WHERE reviewer.change_request_id = change_requests.id AND user_id = ${reader}::uuid AND status = 'open'
+    AND NOT ${sql.literal(hasSpoken("reviewer"))})`;
+
+const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> => {
+  const listIn = Effect.fnUntraced(function* (scope: Fragment, request: ListRequest) {
+    const { cursor, limit, status, reader = null, isReviewAsked = false } = request;
+    const position = yield* readCursor(cursor);
+    const asked = sql`AND id IN (SELECT change_request_id FROM change_request_reviewers WHERE user_id = ${reader}::uuid)
+      AND ${reviewAsked(sql, reader)} IS NOT NULL`;
+    const rows = yield* sql<ListedRow>`
+      SELECT ${sql.literal(COLUMNS)}, ${reviewAsked(sql, reader)} AS "reviewAsked" FROM change_requests
+      WHERE ${scope} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
+        ${isReviewAsked ? asked : sql.literal("")} ${after(sql, { at: "created_at", id: "id" }, position)}
+      ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
+      status === null && !isReviewAsked ? identity : plannedAnew,
+    );
+    const listed = rows.map(({ reviewAsked: asking, ...row }) =>
+      Object.assign(requestOf(row), { reviewAsked: asking }),
+    );
+    return cutPage(listed, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+  });
+  return {
+    list: (projectId, request) =>
+      listIn(sql`project_id = ${projectId}`, request).pipe(stored("changeRequests.list")),
+    listOf: ({ accountId, userId }, request) =>
+      listIn(
+        sql`project_id IN (
+          SELECT project.id FROM projects AS project
+          WHERE project.account_id = ${accountId} AND ${userId === null ? sql`true` : hasRoleIn(sql, userId)})`,
+        request,
+      ).pipe(stored("changeRequests.listOf")),
+  };
+};
+
 export const layer = Layer.effect(
   ChangeRequests,
   Effect.gen(function* () {
@@ -217,6 +266,7 @@ export const layer = Layer.effect(
       ...(yield* makeMemory),
       ...(yield* makeReads),
       ...(yield* makeLooks),
+      ...makeLists(sql),
       open: (request) =>
         sql.withTransaction(open(request)).pipe(
           Effect.mapError((error) =>
@@ -244,17 +294,6 @@ export const layer = Layer.effect(
           stored("changeRequests.recordPull"),
         );
       },
-      list: Effect.fnUntraced(function* (projectId, { cursor, limit, status }) {
-        const position = yield* readCursor(cursor);
-        const rows = yield* sql<Row>`
-          SELECT ${columns} FROM change_requests
-          WHERE project_id = ${projectId} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
-            ${after(sql, { at: "created_at", id: "id" }, position)}
-          ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
-          status === null ? identity : plannedAnew,
-        );
-        return cutPage(rows.map(requestOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-      }, stored("changeRequests.list")),
     };
   }),
 );

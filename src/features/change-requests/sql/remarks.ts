@@ -43,6 +43,23 @@ const remarkOf = ({ file, side, firstLine, lastLine, resolvedBy, resolvedAt, ...
 
 const first = ([row]: readonly Row[]): Remark | null => (row === undefined ? null : remarkOf(row));
 
+/**
+ * Stores what the row of a session shows: how many threads of others are open, and who asks for changes, the newest one of those
+ * whose newest verdict it is.
+ */
+const noteSaid = (sql: SqlClient.SqlClient, requestId: string) => sql`
+  UPDATE change_requests AS request SET
+    open_threads = (SELECT count(*) FROM change_request_remarks AS remark
+      WHERE remark.change_request_id = request.id AND remark.kind = 'comment' AND remark.reply_to IS NULL
+        AND remark.resolved_at IS NULL AND remark.created_by IS DISTINCT FROM request.created_by),
+    changes_asked_by = (SELECT newest.created_by FROM (
+        SELECT DISTINCT ON (remark.created_by) remark.kind, remark.created_at, remark.id, remark.created_by
+        FROM change_request_remarks AS remark
+        WHERE remark.change_request_id = request.id AND remark.kind <> 'comment'
+        ORDER BY remark.created_by, remark.created_at DESC, remark.id DESC
+      ) AS newest WHERE newest.kind = 'changes_requested' ORDER BY newest.created_at DESC, newest.id DESC LIMIT 1)
+  WHERE id = ${requestId}`;
+
 const makeReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(COLUMNS);
@@ -85,12 +102,17 @@ export const layer = Layer.effect(
     const events = yield* EventLog;
     const reads = yield* makeReads;
 
-    const changed = (request: ChangeRequest, now: number) =>
-      events.append([changeRequestMoved(request, now)]);
-    /** The row of the request is locked, so that concurrent remarks are counted. */
+    const changed = Effect.fnUntraced(function* (request: ChangeRequest, now: number) {
+      yield* noteSaid(sql, request.id);
+      yield* events.append([changeRequestMoved(request, now)]);
+    });
+    /** The row of the request is locked, so that each writer counts the remarks of those before it. */
+    const writing = <A, E>(requestId: string, write: Effect.Effect<A, E>) =>
+      sql.withTransaction(
+        Effect.andThen(sql`SELECT 1 FROM change_requests WHERE id = ${requestId} FOR UPDATE`, write),
+      );
     const add = Effect.fnUntraced(function* (request: ChangeRequest, remark: NewRemark) {
       const { id, kind, body, commit, place, replyTo, createdBy, createdAt } = remark;
-      yield* sql`SELECT 1 FROM change_requests WHERE id = ${request.id} FOR UPDATE`;
       const added = yield* sql<{ readonly id: string }>`
         INSERT INTO change_request_remarks (id, change_request_id, kind, body, commit, file, side, first_line, last_line,
           reply_to, created_by, created_at)
@@ -120,32 +142,30 @@ export const layer = Layer.effect(
       });
     return {
       ...reads,
-      add: (request, remark) => sql.withTransaction(add(request, remark)).pipe(stored("remarks.add")),
+      add: (request, remark) => writing(request.id, add(request, remark)).pipe(stored("remarks.add")),
       edit: (request, id, { body, at: now }) =>
-        sql
-          .withTransaction(change(request, { id, now }, sql`body = ${body}, edited_at = ${at(now)}`))
-          .pipe(stored("remarks.edit")),
+        writing(request.id, change(request, { id, now }, sql`body = ${body}, edited_at = ${at(now)}`)).pipe(
+          stored("remarks.edit"),
+        ),
       resolve: (request, id, { by, at: now }) =>
-        sql
-          .withTransaction(
-            change(
-              request,
-              { id, now },
-              sql`resolved_by = ${by}::uuid, resolved_at = ${by === null ? null : at(now)}::timestamptz`,
-            ),
-          )
-          .pipe(stored("remarks.resolve")),
+        writing(
+          request.id,
+          change(
+            request,
+            { id, now },
+            sql`resolved_by = ${by}::uuid, resolved_at = ${by === null ? null : at(now)}::timestamptz`,
+          ),
+        ).pipe(stored("remarks.resolve")),
       remove: (request, id, now) =>
-        sql
-          .withTransaction(
-            Effect.gen(function* () {
-              const rows = yield* sql`
-                DELETE FROM change_request_remarks WHERE change_request_id = ${request.id} AND id = ${id} RETURNING id`;
-              if (rows.length > 0) yield* changed(request, now);
-              return rows.length > 0;
-            }),
-          )
-          .pipe(stored("remarks.remove")),
+        writing(
+          request.id,
+          Effect.gen(function* () {
+            const rows = yield* sql`
+              DELETE FROM change_request_remarks WHERE change_request_id = ${request.id} AND id = ${id} RETURNING id`;
+            if (rows.length > 0) yield* changed(request, now);
+            return rows.length > 0;
+          }),
+        ).pipe(stored("remarks.remove")),
     };
   }),
 );

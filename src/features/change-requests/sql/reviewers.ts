@@ -4,10 +4,15 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { changeRequestMoved, reviewRequested } from "../ports/change-request-steps.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
-import { type Reviewer, Reviewers, REVIEWERS_MAX } from "../ports/reviewers.ts";
+import { type Asking, type Reviewer, Reviewers, REVIEWERS_MAX } from "../ports/reviewers.ts";
 import { shared } from "../../../store/postgres/connection/prepared.ts";
 import { at, stored } from "../../../store/postgres/connection/statement.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
+
+/** Whether a reviewer said something since she was asked. `reviewer` names her row. */
+export const hasSpoken = (reviewer: string): string => `EXISTS (SELECT FROM change_request_remarks AS remark
+  WHERE remark.change_request_id = ${reviewer}.change_request_id AND remark.created_by = ${reviewer}.user_id
+    AND remark.created_at >= ${reviewer}.asked_at)`;
 
 export const layer = Layer.effect(
   Reviewers,
@@ -16,14 +21,12 @@ export const layer = Layer.effect(
     const events = yield* EventLog;
     const rows = (requestId: string) =>
       sql<Reviewer>`
-        SELECT user_id AS "userId", users.name, asked_by AS "askedBy", asked_at AS "askedAt"
+        SELECT user_id AS "userId", users.name, asked_by AS "askedBy", asked_at AS "askedAt",
+          ${sql.literal(hasSpoken("change_request_reviewers"))} AS "hasSpoken"
         FROM change_request_reviewers JOIN users ON users.id = user_id
         WHERE change_request_id = ${requestId} ORDER BY asked_at, user_id`.pipe(shared);
     /** The row of the request is locked, so that concurrent reviewers are counted. */
-    const ask = Effect.fnUntraced(function* (
-      request: ChangeRequest,
-      { userId, askedBy, askedAt }: Omit<Reviewer, "name">,
-    ) {
+    const ask = Effect.fnUntraced(function* (request: ChangeRequest, { userId, askedBy, askedAt }: Asking) {
       yield* sql`SELECT 1 FROM change_requests WHERE id = ${request.id} FOR UPDATE`;
       yield* sql`
         INSERT INTO change_request_reviewers (change_request_id, user_id, asked_by, asked_at)

@@ -140,6 +140,10 @@ export const SessionWire = Schema.Struct({
     description:
       "In a list: whether a turn has ended, it failed, or it began to wait for a person since the caller last looked at it.",
   }),
+  found: Schema.optionalKey(Schema.Struct({ item_id: Uuid, at: Instant, text: Schema.String })).annotate({
+    description:
+      "In a list with `search`: the newest message that has the words, with the sentence around them. Absent: its name has them.",
+  }),
   created_at: Instant,
   updated_at: Instant,
   running_at: nullable(Instant),
@@ -308,7 +312,7 @@ const listQuery = {
   search: Schema.optionalKey(
     text(200).annotate({
       description:
-        "A part of its name. Without a name: of its trigger's slug, or else of the first 200 characters of its prompt.",
+        "A part of its name. Without a name: of its trigger's slug, or else of the first 200 characters of its prompt. Or words whose beginnings are all in one message of a person or the agent (`found`).",
     }),
   ),
 };

@@ -106,6 +106,8 @@ export interface ShownSession extends Session {
   readonly creatorName: string;
   /** Until when the reader of a list has seen it. Null or absent: no reader is known. */
   readonly seenAt?: number | null;
+  /** The newest message that a search found. Null or absent: its name has the words, or nothing was looked for. */
+  readonly hit?: { readonly itemId: string; readonly at: number; readonly text: string } | null;
 }
 
 /** The fields that admission inserts. Status, version and first command come from the session machine's start. */
@@ -187,8 +189,8 @@ export interface SessionFilter {
   /** Those that the agent of this session started. */
   readonly parentSessionId?: string | undefined;
   /**
-   * A part of its name; of its trigger's slug if it has no name; of the beginning of its prompt if it has neither. The
-   * case of letters does not matter.
+   * A part of its name; of its trigger's slug if it has no name; of the beginning of its prompt if it has neither. Or the
+   * beginnings of words that are all in one message of a person or the agent. The case of letters does not matter.
    */
   readonly search?: string | undefined;
 }

@@ -53,6 +53,7 @@ import {
   writeMarked,
   type ConversationRow,
 } from "./rows.ts";
+import { addAllWords } from "./wordless.ts";
 import { EventLog } from "../events/event-log.ts";
 import { addSpent } from "../projects/project-usage.ts";
 import { keeping } from "../events/transition-rows.ts";
@@ -313,6 +314,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const waiting = new Waiting();
+    yield* Effect.forkScoped(addAllWords(sql));
     const { say } = yield* makeSignal(CHANNEL, (sessionId) => {
       waiting.wake(sessionId);
     });

@@ -128,16 +128,22 @@ export const itemColumns = (item: Item) => ({
   bytes: itemBytes(item),
 });
 
+/** Whether a row of conversation_items is a message that is whole. */
+export const isWholeMessage = (row: string): string =>
+  `${row}.kind = 'message' AND ${row}.status IN ('accepted', 'completed', 'failed', 'interrupted', 'lost')`;
+
 /** The parts of a statement that writes items, given as a list of `itemColumns`. */
 export const INSERTED_ITEMS = {
   into: `INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, native_order,
-        kind, status, record, bytes)`,
-  columns: `r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.native_order, r.kind, r.status, r.record, r.bytes`,
+        kind, status, record, bytes, words)`,
+  columns: `r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.native_order, r.kind, r.status, r.record, r.bytes,
+        CASE WHEN ${isWholeMessage("r")} THEN coalesce(message_words(r.record), '') END`,
   row: `r(id uuid, seq integer, place integer,
         native_id text, sandbox_id uuid, rev bigint, native_order bigint, kind text, status text, record jsonb, bytes integer)`,
   replacing: `ON CONFLICT (session_id, id) DO UPDATE SET seq = excluded.seq, place = excluded.place,
         native_id = excluded.native_id, sandbox_id = excluded.sandbox_id, rev = excluded.rev,
-        native_order = excluded.native_order, kind = excluded.kind, status = excluded.status, record = excluded.record, bytes = excluded.bytes`,
+        native_order = excluded.native_order, kind = excluded.kind, status = excluded.status, record = excluded.record, bytes = excluded.bytes,
+        words = excluded.words`,
 } as const;
 
 /** The columns that each write of a draft sets. */

@@ -60,19 +60,6 @@ export const pendingCalls = (session: string): string => `
 /** The branch's commit that a request proposed, as far as it is known. */
 const REQUEST_HEAD = "coalesce(request.head_commit, request.head_tip)";
 
-/** Who asks for changes of a request: the newest one of those whose newest verdict it is. */
-const CHANGES_ASKED_BY = `(SELECT newest.name FROM (
-      SELECT DISTINCT ON (remark.created_by) remark.kind, remark.created_at, remark.id, person.name
-      FROM change_request_remarks AS remark JOIN users AS person ON person.id = remark.created_by
-      WHERE remark.change_request_id = request.id AND remark.kind <> 'comment'
-      ORDER BY remark.created_by, remark.created_at DESC, remark.id DESC
-    ) AS newest WHERE newest.kind = 'changes_requested' ORDER BY newest.created_at DESC, newest.id DESC LIMIT 1)`;
-
-/** How many threads of others are open. */
-const COMMENTS = `(SELECT count(*) FROM change_request_remarks AS remark
-    WHERE remark.change_request_id = request.id AND remark.kind = 'comment' AND remark.reply_to IS NULL
-      AND remark.resolved_at IS NULL AND remark.created_by IS DISTINCT FROM request.created_by)`;
-
 /** The newest change request of a session's branch, which has the session's id as its name. */
 const newestRequest = (sessions: string, columns: string): string => `SELECT ${columns}
     FROM change_requests AS request
@@ -146,8 +133,9 @@ export const shownColumns = (sessions: string): string => `${SESSION_COLUMNS},
     sessions,
     `jsonb_build_object('id', request.id, 'number', request.number, 'title', request.title,
       'status', request.status, 'head', ${REQUEST_HEAD},
-      'changesAskedBy', CASE WHEN request.status = 'open' THEN ${CHANGES_ASKED_BY} END,
-      'comments', CASE WHEN request.status = 'open' THEN ${COMMENTS} ELSE 0 END)`,
+      'changesAskedBy', CASE WHEN request.status = 'open'
+        THEN (SELECT name FROM users WHERE users.id = request.changes_asked_by) END,
+      'comments', CASE WHEN request.status = 'open' THEN request.open_threads ELSE 0 END)`,
   )}) AS "changeRequest",
   (SELECT creator.name FROM users AS creator WHERE creator.id = ${sessions}.created_by) AS "creatorName"`;
 

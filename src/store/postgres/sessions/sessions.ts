@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
+import { searchWords } from "../../../domain/conversation/search.ts";
 import { isLive } from "../../../domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../machines/session.ts";
 import { writeCursor, cutPage, readCursor } from "../../cursor.ts";
@@ -16,6 +17,7 @@ import {
   type RunningSession,
   type Session,
   type SessionFilter,
+  type ShownSession,
   type SessionRequest,
 } from "../../ports/sessions/sessions.ts";
 import {
@@ -26,6 +28,7 @@ import {
   type SessionColumns,
 } from "../../session-columns.ts";
 import { filterReach } from "../../session-filters.ts";
+import { hitIn, type FoundMessage } from "../../session-hits.ts";
 import { insertAudit } from "../audit.ts";
 import { makeActorMemory } from "../actor-memory.ts";
 import { Endings } from "../connection/endings.ts";
@@ -174,11 +177,44 @@ const conditionsOf = (
     createdBy !== undefined && sql`created_by = ${createdBy}`,
     parentSessionId !== undefined && sql`parent_session_id = ${parentSessionId}`,
     search !== undefined &&
-      sql`strpos(lower(coalesce(name, trigger_slug, left(initial_prompt, ${PROMPT_SEARCHED}))), lower(${search})) > 0`,
+      sql`(strpos(lower(coalesce(name, trigger_slug, left(initial_prompt, ${PROMPT_SEARCHED}))), lower(${search})) > 0
+        OR id IN (SELECT session_id FROM found))`,
   ].filter((condition) => condition !== false);
 };
 
 const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
+
+/**
+ * A word as Postgres may have it: a database with the locale C folds ASCII letters alone. Words have letters and digits alone.
+ */
+const spellings = (word: string): readonly string[] => {
+  const [first = ""] = word;
+  const all = new Set([word, first.toUpperCase() + word.slice(first.length), word.toUpperCase()]);
+  return [...all].map((spelling) => `'${spelling}':*`);
+};
+
+/** The newest message of each session in which all words of a search are: see hasWords of the domain. */
+const foundIn = (sql: SqlClient.SqlClient, words: readonly string[]): Fragment => {
+  const query = words.map((word) => `(${spellings(word).join(" | ")})`).join(" & ");
+  const wanted = words.length === 0 ? sql`false` : sql`words @@ to_tsquery('simple', ${query})`;
+  return sql`found AS MATERIALIZED (
+    SELECT DISTINCT ON (session_id) session_id, id AS item_id FROM conversation_items
+    WHERE words IS NOT NULL AND ${wanted}
+    ORDER BY session_id, place DESC
+  )`;
+};
+
+/** The message of a row of `page` that a search found. */
+const HIT = `(SELECT jsonb_build_object('itemId', item.id, 'at', item.record -> 'createdAt',
+    'content', item.record -> 'content')
+  FROM found JOIN conversation_items AS item ON item.session_id = found.session_id AND item.id = found.item_id
+  WHERE found.session_id = page.id) AS message`;
+
+/** What a search shows of the message that it found. */
+const withHit = (
+  { message, ...row }: ShownRow & { readonly message: FoundMessage | null },
+  words: readonly string[],
+): ShownSession => ({ ...readShownSession(row), hit: message && hitIn(message, words) });
 
 /** The sessions of a list. `approver`: whether its reader may approve calls of a session that is looked at. */
 interface Scope {
@@ -217,21 +253,24 @@ const listIn = (sql: SqlClient.SqlClient) =>
     // Without a filter, the page is all that is looked at, and the plan knows how small it is. The page is cut before the
     // conversations are joined: else the planner may join all sessions that are looked at.
     const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
-    const rows = yield* sql<ShownRow>`
-      SELECT ${sql.literal(shownColumns("page"))}, ${seenBy(sql, reader)} AS "seenAt" FROM (
+    const words = request.search === undefined ? null : searchWords(request.search);
+    const rows = yield* sql<ShownRow & { readonly message: FoundMessage | null }>`
+      ${words === null ? sql.literal("") : sql`WITH ${foundIn(sql, words)}`}
+      SELECT ${sql.literal(shownColumns("page"))}, ${seenBy(sql, reader)} AS "seenAt",
+        ${sql.literal(words === null ? "NULL AS message" : HIT)} FROM (
         SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
         ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
       ) AS page ${sql.literal(withConversations("page"))}
       ORDER BY created_at DESC, id DESC`.pipe(planned);
-    if (rows.length > limit || wanted.length === 0)
-      return cutPage(rows.map(readShownSession), limit, positionIn);
+    const shown = rows.map((row) => withHit(row, words ?? []));
+    if (rows.length > limit || wanted.length === 0) return cutPage(shown, limit, positionIn);
     const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
       SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`.pipe(
       planned,
     );
     return {
-      items: rows.map(readShownSession),
+      items: shown,
       nextCursor: last === undefined ? null : writeCursor(positionIn(last)),
     };
   });

@@ -1,0 +1,47 @@
+/** Words that a person looks for in messages, and the sentence around them. Both stores use it. */
+import { cutText } from "../text.ts";
+import { contentText, isClosed, type ContentPart, type ItemStatus } from "./conversation.ts";
+
+/** How many words of a search count. */
+const WORDS_MAX = 10;
+/** How much of a message is searched, in characters. Migration 0019 has it, too. */
+export const MESSAGE_SEARCHED = 20_000;
+const SENTENCE_MAX = 200;
+/** How much before the word is shown at least. */
+const LEAD = 60;
+
+/** Signs divide words, as in `src/main.ts`. */
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+
+/** @returns in lower case, at most WORDS_MAX */
+export const searchWords = (search: string): readonly string[] => wordsOf(search).slice(0, WORDS_MAX);
+
+interface Message {
+  readonly kind: string;
+  readonly status: ItemStatus;
+  readonly parentId: string | null;
+  readonly content: readonly ContentPart[];
+}
+
+/** Whether a message that is whole, of a person or the agent itself, has a word that begins with each of `words`. */
+export const hasWords = ({ kind, status, parentId, content }: Message, words: readonly string[]): boolean => {
+  if (kind !== "message" || parentId !== null || !isClosed(status) || status === "cancelled") return false;
+  const own = new Set(wordsOf(contentText(content).slice(0, MESSAGE_SEARCHED)));
+  return words.length > 0 && words.every((word) => [...own].some((one) => one.startsWith(word)));
+};
+
+const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
+
+/** The sentence in which the first of the words is, as one line. A long one is cut around it. */
+export const sentenceAround = (text: string, words: readonly string[]): string => {
+  const line = text.slice(0, MESSAGE_SEARCHED).replaceAll(/\s+/gu, " ").trim();
+  const beginnings = words.map((word) => `(?<![\\p{L}\\p{M}\\p{N}])${word}`).join("|");
+  const at = Math.max(0, line.search(new RegExp(beginnings, "iu")));
+  const found = SENTENCES.segment(line).containing(at);
+  const sentence = (found?.segment ?? line).trim();
+  if (sentence.length <= SENTENCE_MAX) return sentence;
+  const from = Math.max(0, at - (found?.index ?? 0) - LEAD);
+  const begins = from === 0 ? "" : "…";
+  const rest = sentence.slice(from).replace(/^[\uDC00-\uDFFF]/u, "");
+  return begins + (rest.length <= SENTENCE_MAX ? rest : `${cutText(rest, SENTENCE_MAX - 1).trimEnd()}…`);
+};
