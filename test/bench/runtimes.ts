@@ -56,7 +56,10 @@ const measure = async (life: Life, projectId: string, agent: Json): Promise<Meas
   const word = `word-${randomUUID()}`;
   const sent = performance.now();
   const prompt = promptOf([{ say: word }]);
-  const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, { ...agent, prompt });
+  const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, {
+    ...agent,
+    initial_prompt: prompt,
+  });
   const target = `/v1/projects/${projectId}/sessions/${String(id)}`;
   let running = 0;
   await until(async () => {

@@ -14,10 +14,12 @@ export const GEMINI: Runtime = {
       [
         // It reads no settings of another user than itself and root.
         'mkdir -p "$HOME/.gemini" && [ -e "$HOME/.gemini/settings.json" ] || cat "$0" > "$HOME/.gemini/settings.json"',
-        // To open a conversation again, it begins a file of the same name in the same minute, over the one that it looks for.
+        // To open a conversation again, it begins a file of the same name in the same minute, over the one that it looks for. It goes on in
+        // the file that it has found, and leaves the new one almost empty.
         'for chat in "$HOME"/.gemini/tmp/*/chats/session-*.jsonl; do',
         '  earlier="${chat%/*}/session-2000-01-01T00-00-${chat##*-}"',
-        '  [ ! -f "$chat" ] || [ "$chat" = "$earlier" ] || mv "$chat" "$earlier"',
+        '  if [ ! -f "$chat" ] || [ "$chat" = "$earlier" ]; then continue; fi',
+        '  if [ -f "$earlier" ] && [ "$(wc -c < "$earlier")" -gt "$(wc -c < "$chat")" ]; then rm "$chat"; else mv "$chat" "$earlier"; fi',
         "done",
         'exec "$@"',
       ].join("\n"),
