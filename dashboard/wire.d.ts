@@ -19,7 +19,6 @@ export type {
   Member,
   Person,
   Project,
-  ProjectSetup,
   Remark,
   RepositoryCheck,
   SessionOptions,

@@ -7,7 +7,6 @@ import { later, laterForms, remade } from "./later.js";
 import { empty, refusedLink } from "../elements/parts.js";
 import { sessions } from "../projects/session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
-import { setup, setupForms } from "../projects/setup.js";
 
 const [account, browsers, device, notification, notifications, queue] = [
   "account",
@@ -19,6 +18,8 @@ const [account, browsers, device, notification, notifications, queue] = [
 ].map((name) => remade("account", name));
 const home = remade("home", "home");
 const [projects, secrets, usage] = ["projects", "secrets", "usage"].map((name) => remade("projects", name));
+/** No event says that somebody pushed. */
+const setup = remade("projects", "setup", { isPolled: true });
 const operator = remade("operator", "operator");
 const [runs, run, triggers, newTrigger, editTrigger] = [
   "runs",
@@ -124,7 +125,6 @@ const FORMS = {
   ...joinForms,
   ...newProjectForms,
   ...newSessionForms,
-  ...setupForms,
 };
 
 /** The handler of a form. @param {string} action its `data-action` */

@@ -147,7 +147,7 @@ export const startIn = async (project, typed, files) => {
 };
 
 /** @type {import("../elements/forms.js").Submit} */
-export const startSession = async (typed, { project = "" }, { files, go }) =>
+const startSession = async (typed, { project = "" }, { files, go }) =>
   go((await startIn(project, typed, files)) ?? "#/");
 
 /** @type {Record<string, import("../elements/forms.js").Submit>} */

@@ -10,6 +10,7 @@ import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, More, Prose, Tag, Time } from "../ui/parts.tsx";
 import { NoProjects } from "./none.tsx";
 import { secrets } from "./secrets.tsx";
+import { setup } from "./setup.tsx";
 import { usage } from "./usage.tsx";
 
 type Project = Answer<"GET /v1/projects">["projects"][number];
@@ -80,6 +81,7 @@ const Projects = () => {
 
 export const pages = {
   secrets,
+  setup,
   usage,
   projects: framedPage<void>({
     load: async () => {

@@ -1,16 +1,11 @@
 /** Actions on projects, secrets and sessions, for frame/actions.js. */
-import { showToken } from "../account/token.ts";
 import { getJson, patch, post, remove } from "../api/api.js";
 import { ask } from "../frame/dialog.js";
-import { now } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
 import { projectPath } from "./project.js";
 import { checkAgain } from "./repository-check.js";
 
 /** @typedef {import("../frame/actions.js").Action} Action */
-
-/** A token for git lives as long as setting up a computer takes, and a working day. */
-const GIT_TOKEN_MS = 24 * 3_600_000;
 
 /** @type {Record<string, Action>} */
 export const PROJECT_ACTIONS = {
@@ -69,13 +64,6 @@ export const PROJECT_ACTIONS = {
     // A reason stays on the page until it is dismissed.
     if (outcome !== "accepted") throw new Error(`${message} ${advice ?? ""}`.trim());
     page.notice(message);
-  },
-
-  /** The default branch of a new repository takes only a token of the whole account. */
-  "make-git-token": async () => {
-    const expires = new Date(now() + GIT_TOKEN_MS).toISOString();
-    const { token } = await post("/v1/tokens", { name: "git", expires_at: expires });
-    showToken("git, valid for 24 hours", token);
   },
 
   "rename-session": async ({ project = "", session = "", name: old = "" }, page) => {
