@@ -5,10 +5,10 @@ import { type PageFile, readPage } from "../../../src/http/pages/page-files.ts";
 const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 
 /** Limits for the files that each reader loads, and for those that are loaded when their page is opened. */
-export const SIZE_MAX_KB = 125;
+export const SIZE_MAX_KB = 115;
 /** With the first page of a person who is signed in. */
 export const HOME_MAX_KB = 220;
-export const LATER_MAX_KB = 80;
+export const LATER_MAX_KB = 90;
 /** A session's conversation, beside what the first page loads. */
 export const CONVERSATION_MAX_KB = 20;
 /** The terminal, most of which is its library. */
