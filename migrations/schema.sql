@@ -622,11 +622,20 @@ CREATE TABLE model_providers (
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
   prices jsonb NOT NULL DEFAULT '{}'::jsonb,
+  project_id uuid,
+  user_id uuid,
+  refused_at timestamp with time zone,
+  refusal text,
   CONSTRAINT model_providers_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT model_providers_kind_known CHECK ((kind = ANY (ARRAY['anthropic'::text, 'openai'::text, 'openai-compatible'::text, 'gemini'::text]))),
-  CONSTRAINT model_providers_pkey PRIMARY KEY (id)
+  CONSTRAINT model_providers_one_owner CHECK (((project_id IS NULL) OR (user_id IS NULL))),
+  CONSTRAINT model_providers_pkey PRIMARY KEY (id),
+  CONSTRAINT model_providers_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT model_providers_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 );
-CREATE UNIQUE INDEX model_providers_name_key ON public.model_providers USING btree (account_id, name);
+CREATE UNIQUE INDEX model_providers_name_key ON public.model_providers USING btree (account_id, project_id, user_id, name) NULLS NOT DISTINCT;
+CREATE INDEX model_providers_project_idx ON public.model_providers USING btree (project_id);
+CREATE INDEX model_providers_user_idx ON public.model_providers USING btree (user_id);
 
 CREATE TABLE model_usage (
   session_id uuid NOT NULL,
@@ -1031,10 +1040,16 @@ CREATE TABLE spend_reservations (
   tokens bigint NOT NULL,
   cost bigint NOT NULL,
   expires_at timestamp with time zone NOT NULL,
+  session_id uuid NOT NULL,
+  model text NOT NULL,
+  is_own boolean NOT NULL,
   CONSTRAINT spend_reservations_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  CONSTRAINT spend_reservations_pkey PRIMARY KEY (id)
+  CONSTRAINT spend_reservations_pkey PRIMARY KEY (id),
+  CONSTRAINT spend_reservations_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE
 );
-CREATE INDEX spend_reservations_account_idx ON public.spend_reservations USING btree (account_id, expires_at);
+CREATE INDEX spend_reservations_account_idx ON public.spend_reservations USING btree (account_id);
+CREATE INDEX spend_reservations_expires_idx ON public.spend_reservations USING btree (expires_at);
+CREATE INDEX spend_reservations_session_idx ON public.spend_reservations USING btree (session_id);
 
 CREATE TABLE suspended_credentials (
   session_id uuid NOT NULL,

@@ -25,12 +25,14 @@ const ABOUT: Readonly<Record<string, string>> = {
   approvals:
     "A call of an agent that waits for a person, or whose result waits for the agent: its state, with encrypted arguments.",
   project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",
-  model_providers: "A provider of models of an account, with its encrypted key.",
+  model_providers:
+    "A provider of models of an account, a project or a person, with its encrypted key, and what it last refused.",
   model_usage: "What passed the service of one model in one session on one day: calls and tokens.",
   spend_limits:
     "A limit of what models may cost or use: of a session, a trigger, a person, a project or the account.",
   spend: "The tokens and the cost of one subject in a period.",
-  spend_reservations: "The most that a call of a model under way may cost, until it is counted.",
+  spend_reservations:
+    "A call of a model under way, and the most that it may cost. Its count ends it, which happens once.",
   project_trigger_runtime: "When a trigger last started a session.",
   trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",
   fires: "The ledger: one row for each webhook, due instant or manual fire, and what became of it.",

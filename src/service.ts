@@ -47,6 +47,7 @@ import { reconcileLayer } from "./duties/manifests.ts";
 import { callApprovalLayer } from "./features/approvals/waiting-calls.ts";
 import { showOutbound } from "./features/notifications/metrics.ts";
 import { outboundLayer } from "./features/notifications/outbound.ts";
+import { spendLayer } from "./features/spend/duty.ts";
 import { outboundWebhooksLayer } from "./features/notifications/duty.ts";
 import { PageAddress } from "./services/page-address.ts";
 import { pausingLayer } from "./services/pausing.ts";
@@ -197,7 +198,15 @@ const modelPolicy = (config: Config) =>
 const accountModels = Layer.merge(
   Layer.effect(
     AccountModels,
-    Effect.map(ModelProviders, ({ list }) => list),
+    Effect.map(
+      ModelProviders,
+      ({ usable }) =>
+        (user) =>
+          // A sandbox gets these, and nothing else of a provider.
+          Effect.map(usable(user), (providers) =>
+            providers.map(({ owner, name, kind, models }) => ({ owner, name, kind, models })),
+          ),
+    ),
   ),
   Layer.effect(
     PassedUsages,
@@ -387,7 +396,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       NodeHttpServer.layerHttpServices,
       webhookRecordLayer,
       requestBranchesLayer({ intervalMs: DUTIES.change_requests.periodMs(options.config) }),
-      pullRequestsLayer,
+      Layer.merge(pullRequestsLayer, spendLayer),
       outboundWebhooksLayer(options),
     ).pipe(
       Layer.provideMerge(openingsLayer),

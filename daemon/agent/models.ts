@@ -112,7 +112,8 @@ export const runtimeModels = (
         : null,
     model: Result.isSuccess(choice) ? choice.success : null,
     gateway: gateway ? [...new Set(offered)] : [],
-    providers: providers.map(({ name, kind, models }) => ({
+    providers: providers.map(({ owner, name, kind, models }) => ({
+      owner,
       name,
       kind,
       models: [...new Set([...models, ...askedOf(name)])],

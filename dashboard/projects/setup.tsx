@@ -107,6 +107,8 @@ const Push = ({ url, branch }: Found["repository"]) => (
 
 const BY = {
   gateway: "The operator's gateway provides it.",
+  person: "A model provider of your own provides it. The key stays outside of sandboxes.",
+  project: "A model provider of the project provides it. The key stays outside of sandboxes.",
   account: "A model provider of the account provides it. The key stays outside of sandboxes.",
   secret: "Its key is a secret of the project.",
 };

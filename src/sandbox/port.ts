@@ -46,7 +46,7 @@ export interface SandboxSpec {
    * Requests keep their path, which must be below this one. Null: unreachable.
    */
   readonly llmUpstream: string | null;
-  /** The account's own providers of models, which the sandbox reaches by their inside addresses. Absent: none. */
+  /** The providers of models that the sandbox reaches by their inside addresses (account-provider.ts). Absent: none. */
   readonly providers?: readonly AccountProvider[];
   /** What starts the agent runtime. */
   readonly runtime: LaunchRuntime;

@@ -108,6 +108,13 @@ export const DUTIES = {
     signal: null,
     owner: "each node",
   },
+  spend: {
+    about: "counts calls that a crash cut off",
+    // A limit counts the reservation until then.
+    periodMs: MINUTE,
+    signal: null,
+    owner: "each node",
+  },
   connectors: {
     about: "fetches tools of connectors again",
     periodMs: 10 * MINUTE,

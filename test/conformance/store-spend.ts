@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { contentText } from "../../src/domain/conversation/conversation.ts";
 import { limitReached, NANO } from "../../src/domain/sandbox/spend.ts";
+import { ModelUsage } from "../../src/features/model-providers/ports/model-usage.ts";
 import { type LimitWish, RESERVED_MS, Spend } from "../../src/features/spend/ports/spend.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { admitOne, admitSession, fired } from "../support/world/sessions.ts";
@@ -34,23 +35,30 @@ const session = (world: World, id: string, fields: { readonly triggerSlug?: stri
 
 const call = (
   sessionId: string,
-  fields: { readonly tokens?: number; readonly cost?: number | null } = {},
+  fields: { readonly tokens?: number; readonly cost?: number | null; readonly isOwn?: boolean } = {},
 ) => ({
   id: randomUUID(),
   sessionId,
   model: "acme/large",
   tokens: 100,
   cost: 1,
+  isOwn: false,
   now: NOON,
   ...fields,
+});
+
+const counted = (input: number, cost: number) => ({
+  model: "acme/large",
+  tokens: { input, cached: 0, output: 0 },
+  estimated: 0,
+  cost,
 });
 
 /** A call that passes is counted with what it reserved. */
 const spendOf = Effect.fnUntraced(function* (wanted: ReturnType<typeof call>) {
   const { reserve, settle } = yield* Spend;
   const refusal = yield* reserve(wanted);
-  const spent = { tokens: wanted.tokens, cost: wanted.cost ?? 0 };
-  if (refusal === null) yield* settle({ ...wanted, spent });
+  if (refusal === null) yield* settle({ ...wanted, counted: counted(wanted.tokens, wanted.cost ?? 0) });
   return refusal;
 });
 
@@ -135,7 +143,7 @@ const checkCalls = (check: Check): void => {
         limit: { scope: "account", unit: "tokens", amount: 350, name: "", spent: 0, reserved: 400 },
         lacksPrice: false,
       });
-      yield* Effect.forEach(passed, (one) => settle({ ...one, spent: { tokens: 90, cost: 7 } }), {
+      yield* Effect.forEach(passed, (one) => settle({ ...one, counted: counted(90, 7) }), {
         concurrency: 4,
       });
       const [state] = yield* ofSession(session(world, sessionId), NOON);
@@ -151,7 +159,7 @@ const checkCalls = (check: Check): void => {
   );
 
   check(
-    "end a reservation that cost nothing at once, and one without an end by time",
+    "end a reservation that cost nothing at once, and count the estimate of one that nobody renews, once and marked",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { set, reserve, settle, ofSession } = yield* Spend;
@@ -159,12 +167,65 @@ const checkCalls = (check: Check): void => {
       yield* set(limit(world, { amount: 100 }));
       const first = call(sessionId);
       expect(yield* reserve(first)).toBe(null);
-      yield* settle({ ...first, spent: null });
+      yield* settle({ ...first, counted: null });
       expect(yield* ofSession(session(world, sessionId), NOON)).toMatchObject([{ spent: 0, reserved: 0 }]);
-      expect(yield* reserve(call(sessionId))).toBe(null);
+      const lost = call(sessionId);
+      expect(yield* reserve(lost)).toBe(null);
       expect(yield* reserve(call(sessionId))).not.toBe(null);
-      const later = NOON + RESERVED_MS;
-      expect(yield* reserve({ ...call(sessionId), now: later })).toBe(null);
+      const { lapse, renew, spentBySession } = yield* Spend;
+      yield* renew([lost.id, randomUUID()], NOON + 1);
+      expect(yield* lapse(NOON + RESERVED_MS)).toBe(0);
+      expect(yield* ofSession(session(world, sessionId), NOON)).toMatchObject([{ spent: 0, reserved: 100 }]);
+      const rounds = [lapse(NOON + RESERVED_MS + 1), lapse(NOON + RESERVED_MS + 1)];
+      const lapsed = yield* Effect.all(rounds, { concurrency: 2 });
+      expect(lapsed.toSorted()).toEqual([0, 1]);
+      expect(yield* ofSession(session(world, sessionId), NOON)).toMatchObject([{ spent: 100, reserved: 0 }]);
+      // Its node lives, and was only late.
+      yield* settle({ ...lost, counted: counted(90, 7) });
+      expect(yield* spentBySession(sessionId)).toEqual({ tokens: 100, cost: 1 });
+      const usage = yield* (yield* ModelUsage).ofSession(sessionId);
+      expect(usage).toMatchObject([{ calls: 1, untoldCalls: 1, input: 0, estimated: 100, cost: 1 }]);
+    }),
+  );
+
+  check(
+    "count a call once, however often its end is told",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { reserve, settle, spentBySession } = yield* Spend;
+      const sessionId = yield* admitSession(world);
+      const one = call(sessionId);
+      yield* reserve(one);
+      // The answer to the first was lost, and the caller tries again.
+      const end = settle({ ...one, counted: counted(90, 7) });
+      yield* Effect.all([end, end, end], { concurrency: 3 });
+      yield* settle({ ...call(sessionId), counted: counted(90, 7) });
+      expect(yield* spentBySession(sessionId)).toEqual({ tokens: 90, cost: 7 });
+      expect(yield* (yield* ModelUsage).ofSession(sessionId)).toMatchObject([
+        { calls: 1, input: 90, cost: 7 },
+      ]);
+    }),
+  );
+
+  check(
+    "count a call that a person pays for herself for her and for the session, and for nobody else",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { set, month, reserve } = yield* Spend;
+      const sessionId = yield* admitSession(world);
+      yield* set(limit(world, { amount: 50 }));
+      yield* set(limit(world, { scope: "project", subject: world.projectId, amount: 50 }));
+      yield* spendOf(call(sessionId, { isOwn: true }));
+      const sums = yield* month(world.accountId, "2026-11");
+      expect(sums.map(({ scope, tokens }) => [scope, tokens])).toEqual([["person", 100]]);
+      yield* set(limit(world, { scope: "person", subject: world.userId, amount: 100 }));
+      expect(yield* reserve(call(sessionId, { isOwn: true }))).toMatchObject({ limit: { scope: "person" } });
+      expect(yield* reserve(call(sessionId))).toMatchObject({ limit: { scope: "person" } });
+      const run = yield* admitOne(world, fired(world));
+      const runId = run.outcome === "admitted" ? run.sessionId : "";
+      yield* set(limit(world, { scope: "trigger", subject: `${world.projectId}/on-push`, amount: 1 }));
+      yield* set(limit(world, { scope: "person", subject: world.userId, amount: 1000 }));
+      expect(yield* spendOf(call(runId, { isOwn: true }))).toBe(null);
     }),
   );
 

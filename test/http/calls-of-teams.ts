@@ -12,6 +12,9 @@ const newProvider = () => ({
   try: false,
 });
 
+/** A provider of the owner's own. Others do not see it. */
+const notHers = { foreign: 404, projectOwner: 404, member: 404, viewer: 404, outsider: 404 } as const;
+
 export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const addWebhook = async (): Promise<string> => {
@@ -24,12 +27,15 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const inWebhook = (rest: string) => async () =>
     `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
 
-  const addProvider = async (): Promise<string> => {
-    const made = await cast.service.request("POST", "/v1/model-providers", { body: newProvider() });
-    return `/v1/model-providers/${String(fields(expectStatus(made, 201))["id"])}`;
+  const addProvider = async (target = "/v1/model-providers"): Promise<string> => {
+    const made = await cast.service.request("POST", target, { body: newProvider() });
+    return `${target}/${String(fields(expectStatus(made, 201))["id"])}`;
   };
   let kept: Promise<string> | null = null;
   const keptProvider = () => (kept ??= addProvider());
+  let ofProject: Promise<string> | null = null;
+  const projectProvider = () => (ofProject ??= addProvider(project("/model-providers")()));
+  const otherModels = { body: () => ({ models: ["other"], try: false }) };
 
   /** The path of a limit that the account has. */
   const keptLimit = async (): Promise<string> => {
@@ -76,6 +82,34 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: (kind) => (kind === "user" ? addProvider() : keptProvider()),
       answers: [204],
       fates: { foreign: 404 },
+    },
+    "GET /v1/me/model-providers": at("/v1/me/model-providers", 200),
+    "POST /v1/me/model-providers": { ...at("/v1/me/model-providers", 201), body: newProvider },
+    "PATCH /v1/me/model-providers/:id": {
+      target: () => addProvider("/v1/me/model-providers"),
+      ...otherModels,
+      answers: [200],
+      fates: notHers,
+    },
+    "DELETE /v1/me/model-providers/:id": {
+      target: () => addProvider("/v1/me/model-providers"),
+      answers: [204],
+      fates: notHers,
+    },
+    "GET /v1/projects/:pid/model-providers": { target: project("/model-providers"), answers: [200] },
+    "POST /v1/projects/:pid/model-providers": {
+      target: project("/model-providers"),
+      body: newProvider,
+      answers: [201],
+    },
+    "PATCH /v1/projects/:pid/model-providers/:id": {
+      target: projectProvider,
+      ...otherModels,
+      answers: [200],
+    },
+    "DELETE /v1/projects/:pid/model-providers/:id": {
+      target: (kind) => (WORKERS.has(kind) ? addProvider(project("/model-providers")()) : projectProvider()),
+      answers: [204],
     },
     "GET /v1/spend": at("/v1/spend", 200),
     "PUT /v1/spend-limits": {

@@ -116,3 +116,57 @@ describe("a provider of models", () => {
     expectStatus(await service.request("DELETE", `${TARGET}/${String(id)}`), 404);
   });
 });
+
+const postTo = (target: string, body: object, token?: string) =>
+  service.request("POST", target, { body, ...(token !== undefined && { token }) });
+const optionsFor = async (pid: string, token?: string) => {
+  const target = `/v1/projects/${pid}/session-options`;
+  return fields(
+    expectStatus(await service.request("GET", target, token === undefined ? {} : { token }), 200),
+  );
+};
+/** A provider `layered` among the options. */
+const row = (owner: string, models: readonly string[], unused: string | null): unknown =>
+  expect.objectContaining({ name: "layered", owner, models, unused });
+
+describe("a provider of a project or a person", () => {
+  it("is tried as the account's, is seen below its owner only, and the narrowest one is used and is the default", async () => {
+    const pid = await makeProject(service);
+    const ben = await invitePerson(service, "Ben");
+    const wide = fields(expectStatus(await postTo(TARGET, acme("layered")), 201));
+    const ofProject = `/v1/projects/${pid}/model-providers`;
+    const refused = expectStatus(await postTo(ofProject, acme("layered", { key: "sk-wrong" })), 422);
+    expect(refused.json).toMatchObject({ code: "provider_refused" });
+    const shared = fields(
+      expectStatus(await postTo(ofProject, acme("layered", { models: ["shared"] })), 201),
+    );
+    const own = fields(
+      expectStatus(
+        await postTo("/v1/me/model-providers", acme("layered", { models: ["own"] }), ben.token),
+        201,
+      ),
+    );
+    expect([wide["owner"], shared["owner"], own["owner"]]).toEqual(["account", "project", "person"]);
+    const again = expectStatus(await postTo("/v1/me/model-providers", acme("layered"), ben.token), 409);
+    expect(again.text).toContain("You have a model provider layered.");
+    const hers = await optionsFor(pid, ben.token);
+    expect(hers).toMatchObject({ default_model: "layered/own" });
+    expect(hers["providers"]).toEqual(
+      expect.arrayContaining([
+        row("person", ["own"], null),
+        row("project", ["shared"], "person"),
+        row("account", ["large", "small"], "person"),
+      ]),
+    );
+    const others = await optionsFor(pid);
+    expect(others).toMatchObject({ default_model: "layered/shared" });
+    expect(others["providers"]).toContainEqual(row("account", ["large", "small"], "project"));
+    const setup = fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/setup`), 200));
+    expect(setup["model"]).toMatchObject({ model: "layered/shared", source: "project" });
+    for (const target of [`${TARGET}/${String(own["id"])}`, `${ofProject}/${String(own["id"])}`])
+      expectStatus(await service.request("DELETE", target), 404);
+    expect(listOf(await service.request("GET", "/v1/me/model-providers"), "model_providers")).toEqual([]);
+    expect(listOf(await service.request("GET", ofProject), "model_providers")).toEqual([shared]);
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(wide["id"])}`), 204);
+  });
+});

@@ -58,6 +58,7 @@ describe("the options of a session", () => {
       agents: [],
       agent_choices: [choice("default")],
       runtimes: expect.arrayContaining([]) as unknown,
+      providers: [],
       default_model: null,
       models: [],
     });
@@ -90,6 +91,7 @@ describe("the options of a session", () => {
       agents: ["reviewer"],
       agent_choices: [choice("default"), choice("reviewer")],
       runtimes: expect.arrayContaining([]) as unknown,
+      providers: [],
       default_model: "openai/gpt-5.5",
       models: ["openai/gpt-5.5", "openai/gpt-6-mini"],
     });

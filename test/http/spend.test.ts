@@ -99,10 +99,12 @@ describe("a limit of spend", () => {
     const { session_id: sessionId } = fields(expectStatus(await fire(), 202));
     await service.inside(
       Effect.gen(function* () {
-        const { settle } = yield* Spend;
-        const spent = { tokens: 1, cost: 2 * NANO };
+        const { reserve, settle } = yield* Spend;
+        const call = { id: randomUUID(), sessionId: String(sessionId), model: "acme/m", isOwn: false };
+        const counted = { model: "acme/m", tokens: null, estimated: 1, cost: 2 * NANO };
         const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis);
-        yield* settle({ id: randomUUID(), sessionId: String(sessionId), spent, now });
+        yield* reserve({ ...call, tokens: 1, cost: 1, now });
+        yield* settle({ id: call.id, counted, now });
       }),
     );
     expect(expectStatus(await fire(), 422).json).toMatchObject({ code: "spend_limit" });

@@ -44,7 +44,10 @@ it("seals the keys of model providers with the new key, each in its own place", 
   const { counted, after } = await service.inside(
     Effect.gen(function* () {
       const done = yield* resealed((yield* Keyring).secrets);
-      return { counted: done, after: yield* (yield* ModelProviders).get(accountId, String(id)) };
+      return {
+        counted: done,
+        after: yield* (yield* ModelProviders).get({ accountId, projectId: null, userId: null }, String(id)),
+      };
     }),
   );
   expect(counted.modelProviders).toBe(1);

@@ -16,7 +16,7 @@ import { ModelProviders } from "../../src/features/model-providers/ports/model-p
 import { ModelServers } from "../../src/features/model-providers/ports/model-servers.ts";
 import { ModelUsage } from "../../src/features/model-providers/ports/model-usage.ts";
 import { accountSpendLayer } from "../../src/features/spend/account-spend.ts";
-import { Spend } from "../../src/features/spend/ports/spend.ts";
+import { RESERVED_MS, Spend } from "../../src/features/spend/ports/spend.ts";
 import { ModelDoor } from "../../src/sandbox/model-door.ts";
 import { type Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { nodesOfFile } from "../support/postgres/postgres.ts";
@@ -71,6 +71,8 @@ const layers = nodesOfFile();
 const doors = [new ModelDoor(), new ModelDoor()] as const;
 const scope = Effect.runSync(Scope.make());
 let context: Context.Context<Store | Keyring>;
+/** The other node. */
+let second: Context.Context<Store | Keyring>;
 let world: World;
 /** A session, and one that its agent started. */
 let sessions: readonly string[];
@@ -88,17 +90,17 @@ beforeAll(async () => {
       Layer.provideMerge(Layer.provide(modelCalls(door), asks), Layer.merge(Layer.orDie(store), keys)),
     );
   });
-  const [first, second] = built;
-  if (first === undefined || second === undefined) throw new Error("two nodes");
+  const [first, other] = built;
+  if (first === undefined || other === undefined) throw new Error("two nodes");
   context = await Effect.runPromise(Layer.buildWithScope(first, scope));
-  await Effect.runPromise(Layer.buildWithScope(second, scope));
+  second = await Effect.runPromise(Layer.buildWithScope(other, scope));
   await inside(
     Effect.gen(function* () {
       world = yield* makeWorld(5);
       const parent = yield* admitSession(world);
       sessions = [parent, yield* admitSession(world, { parentSessionId: parent })];
       sandboxes = yield* Effect.forEach(sessions, (id) => Effect.map(openSandbox(id), (made) => made.id));
-      const place = { id: randomUUID(), accountId: world.accountId };
+      const place = { id: randomUUID(), accountId: world.accountId, projectId: null, userId: null };
       yield* (yield* ModelProviders).create({
         ...place,
         name: "acme",
@@ -165,6 +167,44 @@ const counted = async () => {
 };
 
 describe("two nodes", () => {
+  it("count a call whose node died once, as its estimate, and an end that is told again not at all", async () => {
+    const { reserve } = Context.get(context, Spend);
+    const spends = [Context.get(context, Spend), Context.get(second, Spend)] as const;
+    const sessionId = await inside(admitSession(world));
+    const wanted = { sessionId, model: "acme/whole", tokens: 700, cost: 9, isOwn: false, now: NOON };
+    const [lost, ended] = [randomUUID(), randomUUID()];
+    const run = Effect.runPromise;
+    await run(Effect.all([reserve({ ...wanted, id: lost }), reserve({ ...wanted, id: ended })]));
+    const tokens = { input: 1000, cached: 0, output: 100 };
+    const told = { model: "acme/whole", tokens, estimated: 0, cost: 5 };
+    // The answer to the first is lost, and the other node's duty comes between.
+    await run(spends[0].settle({ id: ended, counted: told, now: NOON }));
+    const late = NOON + RESERVED_MS;
+    const lapses = await run(
+      Effect.all(
+        spends.map(({ lapse }) => lapse(late)),
+        { concurrency: 2 },
+      ),
+    );
+    expect(lapses.toSorted()).toEqual([0, 1]);
+    await run(spends[0].settle({ id: ended, counted: told, now: late }));
+    await run(spends[0].settle({ id: lost, counted: told, now: late }));
+    const rows = await inside(Effect.flatMap(ModelUsage, ({ ofSession }) => ofSession(sessionId)));
+    expect(rows).toEqual([
+      {
+        model: "acme/whole",
+        calls: 2,
+        untoldCalls: 1,
+        input: 1000,
+        cached: 0,
+        output: 100,
+        estimated: 700,
+        cost: 14,
+      },
+    ]);
+    expect(await run(spends[1].spentBySession(sessionId))).toEqual({ tokens: 1800, cost: 14 });
+  });
+
   it("count calls of parallel sessions to the token, and pass a limit by no more than a call", async () => {
     const limit = { scope: "session", subject: sessions[0] ?? "", unit: "tokens" } as const;
     const amount = 40_000;

@@ -13,6 +13,7 @@ import type { Claim, GitCredential } from "../../domain/sandbox/launch.ts";
 import { SandboxProvider, type SandboxSpec } from "../../sandbox/port.ts";
 import { providerPointing } from "../../domain/agents/agent-provider.ts";
 import { usedProviders } from "../../domain/sandbox/model.ts";
+import { personOf } from "../../services/connectors/own-credentials.ts";
 import { AccountModels } from "../../services/projects/account-models.ts";
 import { startOf } from "../../domain/agents/agents.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
@@ -20,6 +21,7 @@ import { agentIn, Runtimes } from "../../services/projects/runtimes.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { type Sandbox, Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
+import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Secrets } from "../../store/ports/projects/secrets.ts";
 import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import type { BootEnvironment } from "../../services/environments/environments.ts";
@@ -70,6 +72,8 @@ interface Standing {
   readonly environment: BootEnvironment;
   /** The session's, or of no effect. */
   readonly session: SessionInput;
+  /** Whose own providers of models the session may use. */
+  readonly personId: string | null;
 }
 
 /** @returns a function that builds what all sandboxes of a project have in common, from the tables as they are now. */
@@ -80,7 +84,8 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const accountModels = yield* AccountModels;
   const { installed } = yield* SandboxProvider;
   const services = yield* Effect.context<Secrets | Keyring>();
-  return Effect.fnUntraced(function* ({ sandboxId, projectId, environment, session }: Standing) {
+  return Effect.fnUntraced(function* (standing: Standing) {
+    const { sandboxId, projectId, environment, session, personId } = standing;
     const [[state = null], { given, values }] = yield* Effect.all(
       [projects.states([projectId]), Effect.provideContext(openSecrets(projectId), services)],
       { concurrency: "unbounded" },
@@ -89,7 +94,10 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const named = yield* Effect.provideService(agentIn(manifest, session.agentName), Runtimes, offered);
     const { runtime, agent, model } = startOf(named, session.agentModel);
     const secretNames = Object.keys(values);
-    const providers = usedProviders(yield* accountModels(project.accountId), secretNames);
+    const providers = usedProviders(
+      yield* accountModels({ accountId: project.accountId, projectId, personId }),
+      secretNames,
+    );
     const pointing = providerPointing(named, model, { providers, secretNames });
     const digest = yield* installed(runtime);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
@@ -139,7 +147,7 @@ type Booting = Pick<Sandbox, "id" | "sessionId" | "bootDeadlineAt">;
 export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const sandboxes = yield* Sandboxes;
   const sessions = yield* Sessions;
-  const services = yield* Effect.context<Conversations>();
+  const services = yield* Effect.context<Conversations | Suspensions>();
   const makeStanding = yield* standingSpec(options);
   return Effect.fnUntraced(function* (row: Booting, environment: BootEnvironment) {
     const { id: sandboxId, sessionId } = row;
@@ -150,6 +158,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       projectId,
       environment,
       session: { ...session, sessionId },
+      personId: yield* Effect.provideContext(personOf(session), services),
     });
     const [{ spec, given }, recap] = yield* Effect.all(
       [standing, Effect.provideContext(readRecap(sessionId), services)],
@@ -188,6 +197,7 @@ export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       projectId,
       environment,
       session: NO_SESSION,
+      personId: null,
     });
     const waiting: SandboxSpec = {
       ...spec,

@@ -1,5 +1,5 @@
 /**
- * When a person's own credential works in her session (docs/use/own-credentials.md).
+ * When a person's own credential works in her session (docs/use/own-credentials.md): for a connector, and for a provider of models.
  *
  *  O1 It works while she alone steers the session. The first act of another person suspends it, before the act takes effect.
  *  O2 The person who steers an agent steers the sessions that it started: each is suspended with the session above it.
@@ -35,7 +35,7 @@ export interface Suspension {
   readonly at: number;
 }
 
-/** Why a call is refused, for the agent and for the record of calls. */
-export const suspendedMessage = (slug: string, { sessionId, by, act }: Suspension): string =>
-  `The connector ${slug} uses the own credential of the person who started this session. It is suspended here: ${by.name} ` +
+/** Why a call is refused, for the agent and for the record of calls. @param what e.g. `The connector mail` */
+export const suspendedMessage = (what: string, { sessionId, by, act }: Suspension): string =>
+  `${what} uses the own credential of the person who started this session. It is suspended here: ${by.name} ` +
   `${STEERING_ACTS[act]}. She can give it back: platform sessions give-credentials ${sessionId}.`;

@@ -97,6 +97,8 @@ export const PRIVILEGES = {
   manage_own_access: { power: "account" },
   see_people: { power: "account" },
   see_model_providers: { power: "account" },
+  /** Her own providers of models. Nobody else sees or changes them. */
+  manage_own_model_providers: { power: "account" },
   see_queue: { power: "account" },
   create_project: { power: "account" },
   govern_account: { power: "administer" },
@@ -148,6 +150,9 @@ export const PRIVILEGES = {
   /** Delete a save that no sandbox has brought back. */
   delete_save: { power: "contribute" },
   write_secret: { power: "govern" },
+  /** As secrets: members see which ones the project has, and owners set them. */
+  see_project_model_providers: { power: "contribute" },
+  set_project_model_provider: { power: "govern" },
   govern_project: { power: "govern" },
   /** Delete a project, and restore a deleted one. */
   delete_project: { power: "govern" },

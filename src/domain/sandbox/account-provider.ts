@@ -1,6 +1,10 @@
 /**
- * Providers of models that belong to an account. The service keeps their keys. A sandbox reaches one by an inside address, and has a
- * placeholder in place of the key.
+ * Providers of models that belong to an account, a project or a person. The service keeps their keys. A sandbox reaches one by an inside
+ * address, and has a placeholder in place of the key.
+ *
+ *  V1 A session may use those of its account and of its project, and those of its person while she alone steers it
+ *     (../connector/own-credential.ts). A trigger's session has no person.
+ *  V2 Of several with one name, it uses that of the narrowest owner.
  */
 
 /** The name of the account's providers and of the managed gateway inside every sandbox, on port 80 (api.md 8). */
@@ -10,8 +14,21 @@ export const MODEL_HOST = "llm.platform.internal";
 export const PROVIDER_KINDS = ["anthropic", "openai", "openai-compatible", "gemini"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
+/** Whose a provider is, the narrowest first (V2). */
+export const PROVIDER_OWNERS = ["person", "project", "account"] as const;
+export type ProviderOwner = (typeof PROVIDER_OWNERS)[number];
+
+/** Who calls models: a session, or one that is about to start. */
+export interface ModelUser {
+  readonly accountId: string;
+  readonly projectId: string;
+  /** Whose own providers it may use. Null: nobody's (V1). */
+  readonly personId: string | null;
+}
+
 /** What runtimes and people who choose a model need of a provider. */
 export interface AccountProvider {
+  readonly owner: ProviderOwner;
   /** The first part of `provider/model`, and of the path of its inside address. */
   readonly name: string;
   readonly kind: ProviderKind;

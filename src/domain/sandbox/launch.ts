@@ -12,7 +12,7 @@ import {
   type Permissions,
   type RuntimePackage,
 } from "../runtimes/runtime.ts";
-import { PROVIDER_KINDS } from "./account-provider.ts";
+import { PROVIDER_KINDS, PROVIDER_OWNERS } from "./account-provider.ts";
 import { History } from "../conversation/history.ts";
 
 /** The path of the launch settings inside every sandbox, for every provider. */
@@ -123,10 +123,11 @@ export const LaunchSettings = Schema.Struct({
   agent: Schema.optionalKey(LaunchAgent),
   /** Default models by provider (domain/sandbox/model.ts), including the managed gateway's. */
   models: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
-  /** The account's own providers of models (account-provider.ts). Absent: none. */
+  /** The providers of models that the session uses (account-provider.ts). Absent: none. */
   providers: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({
+        owner: Schema.Literals(PROVIDER_OWNERS),
         name: Schema.String,
         kind: Schema.Literals(PROVIDER_KINDS),
         models: Schema.Array(Schema.String),

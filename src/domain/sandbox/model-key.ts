@@ -110,6 +110,18 @@ export const keyVerdict = (
   };
 };
 
+/** A call that says nothing of its own request, as a sentence. Null: the request may be at fault, and not the provider or the key. */
+export const callRefusal = (
+  { host }: Pick<ModelProvider, "host">,
+  key: string,
+  { status, text }: { readonly status: number; readonly text: string },
+): string | null => {
+  const words = wordsIn(text, key);
+  if (isWrongKey(status, words)) return `${host} rejects the key (${status}).${said(words)}`;
+  const isRefused = status === 402 || status === 429 || status >= 500 || /credit|billing|quota/i.test(words);
+  return isRefused ? `${host} refuses calls (${status}).${said(words)}` : null;
+};
+
 /** There was no answer. */
 export const noVerdict = ({ host }: Pick<ModelProvider, "host">, why: string): KeyVerdict => ({
   outcome: "unknown",

@@ -3,8 +3,9 @@
  * session. The daemon checks again each time it starts the runtime, since keys may have changed in between.
  *
  *  M1 The first that applies: the session's own `agent_model`; the model of its agent's table in the manifest
- *     (`startOf` of ../agents/agents.ts); the managed gateway, if the account's tier has it; the first provider of the table below
- *     whose key is among the project's secrets; the first model of the account's first provider.
+ *     (`startOf` of ../agents/agents.ts); the first model of the first provider of the session's person, then of its project; the managed
+ *     gateway, if the account's tier has it; the first provider of the table below whose key is among the project's secrets; the first
+ *     model of the account's first provider.
  *  M2 The repository's own configuration of the runtime wins over all of these except the first two.
  *  M3 The runtime's own hosted provider is used only if the session or the repository names it.
  */
@@ -118,7 +119,7 @@ export interface ModelQuestion {
   /** `provider/model` that the session requests. Null if it requests none. */
   readonly agentModel: string | null;
   readonly defaults: DefaultModels;
-  /** The account's own providers, the oldest first. */
+  /** Those that the session may use (account-provider.ts), the narrowest owner's first, of each the oldest first. */
   readonly providers: readonly AccountProvider[];
 }
 
@@ -131,8 +132,11 @@ export const NO_MODEL =
 
 /** The model if the repository has no configuration of its own (M1). */
 export const chooseModel = (question: ModelQuestion): ModelChoice => {
-  const { gateway, secretNames, agentModel, defaults, providers } = question;
+  const { gateway, secretNames, agentModel, defaults } = question;
   if (agentModel !== null) return named(agentModel, question);
+  const providers = usedProviders(question.providers, secretNames);
+  const [narrow] = offeredModels(providers.filter(({ owner }) => owner !== "account"));
+  if (narrow !== undefined) return Result.succeed(narrow);
   if (gateway)
     return Result.succeed(`${GATEWAY_PROVIDER}/${defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL}`);
   const provider = MODEL_PROVIDERS.find(({ keys }) => keys.some((key) => secretNames.includes(key)));
@@ -160,18 +164,42 @@ const named = (agentModel: string, { gateway, secretNames, providers }: ModelQue
       );
 };
 
-/** `provider/model` of each model of an account's providers. */
+/** `provider/model` of each model of providers. */
 export const offeredModels = (providers: readonly AccountProvider[]): readonly string[] =>
   providers.flatMap(({ name, models }) => models.map((model) => `${name}/${model}`));
 
-/** The account's providers that a sandbox uses: a project's own key wins over one of the same name. */
+/** Why a session does not use a provider. */
+export type UnusedReason = "secret" | "person" | "project";
+
+/**
+ * Each provider that a session may use, with why it does not: a secret of the project with a key of the same name wins, and so does a
+ * provider of the same name with a narrower owner (account-provider.ts V2). Null: it is used.
+ *
+ * @param providers the narrowest owner's first
+ */
+export const providerStandings = <P extends AccountProvider>(
+  providers: readonly P[],
+  secretNames: readonly string[],
+): readonly { readonly provider: P; readonly unused: UnusedReason | null }[] => {
+  const secrets = new Set(
+    MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => secretNames.includes(key))).map(({ id }) => id),
+  );
+  return providers.map((provider) => {
+    const first = providers.find(({ name }) => name === provider.name);
+    const narrower = first === undefined || first.owner === provider.owner ? null : first.owner;
+    const unused = secrets.has(provider.name) ? "secret" : narrower === "account" ? null : narrower;
+    return { provider, unused };
+  });
+};
+
+/** The providers that a sandbox uses. */
 export const usedProviders = (
   providers: readonly AccountProvider[],
   secretNames: readonly string[],
-): readonly AccountProvider[] => {
-  const own = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => secretNames.includes(key)));
-  return providers.filter(({ name }) => !own.some(({ id }) => id === name));
-};
+): readonly AccountProvider[] =>
+  providerStandings(providers, secretNames).flatMap(({ provider, unused }) =>
+    unused === null ? [provider] : [],
+  );
 
 /** The provider of `provider/model`. */
 export const providerOf = (model: string): string => model.slice(0, model.indexOf("/"));

@@ -3,6 +3,7 @@
  * them in what a runtime says of it, whatever the runtime puts around them.
  */
 import { utcDay } from "../conversation/usage.ts";
+import type { CountedTokens } from "./account-provider.ts";
 
 /** The subjects of sums, in the order in which a refusal names limits. */
 export const SPEND_SCOPES = ["session", "trigger", "person", "project", "account"] as const;
@@ -53,15 +54,35 @@ export interface CallEstimate {
   readonly tokens: number;
   /** Billionths of a dollar. Null: the model has no known price. */
   readonly cost: number | null;
+  /** Whether the session's person pays for it, with a provider of her own. */
+  readonly isOwn: boolean;
+}
+
+/** What a call is counted as. */
+export interface CountedCall {
+  /** `provider/model`. */
+  readonly model: string;
+  /** Null: the answer named none, as if it broke off before. */
+  readonly tokens: CountedTokens | null;
+  /** Tokens that the answer did not name. */
+  readonly estimated: number;
+  /** Billionths of a dollar. 0: the model has no known price. */
+  readonly cost: number;
 }
 
 /** A call that ended. */
 export interface EndedCall {
+  /** Of its reservation. */
   readonly id: string;
-  readonly sessionId: string;
   /** Null: it cost nothing. */
-  readonly spent: SpendSums | null;
+  readonly counted: CountedCall | null;
 }
+
+/** What a call adds to sums. */
+export const spentBy = ({ tokens, estimated, cost }: Omit<CountedCall, "model">): SpendSums => ({
+  tokens: (tokens?.input ?? 0) + (tokens?.output ?? 0) + estimated,
+  cost,
+});
 
 /** A session to which limits may apply. It may not exist yet. */
 export interface LimitedSession extends SpendingSession {
@@ -75,20 +96,27 @@ export const monthOf = (now: number): string => utcDay(now).slice(0, 7);
 export const triggerSubject = (projectId: string, slug: string): string => `${projectId}/${slug}`;
 
 /**
- * The sums for which a call counts. A trigger's session counts for its trigger, and for no person.
+ * The sums for which a call counts. A trigger's session counts for its trigger, and for no person. A call that a person pays for with a
+ * provider of her own counts for the sessions and for her: no trigger, project or account spends anything.
  *
  * @param chain the session, then the session whose agent started it, and so on
  */
-export const spendCounts = (chain: readonly SpendingSession[], now: number): readonly SpendCount[] => {
+export const spendCounts = (
+  chain: readonly SpendingSession[],
+  { now, isOwn }: { readonly now: number; readonly isOwn: boolean },
+): readonly SpendCount[] => {
   const [session] = chain;
   if (session === undefined) return [];
   const { projectId, createdBy } = session;
   const month = monthOf(now);
+  const sessions = chain.map(({ id }) => ({ scope: "session", subject: id, period: "" }) as const);
+  const person = { scope: "person", subject: createdBy, period: month } as const;
+  if (isOwn) return [...sessions, person];
   const slug = chain.find(({ triggerSlug }) => triggerSlug !== null)?.triggerSlug ?? null;
   return [
-    ...chain.map(({ id }) => ({ scope: "session", subject: id, period: "" }) as const),
+    ...sessions,
     slug === null
-      ? { scope: "person", subject: createdBy, period: month }
+      ? person
       : { scope: "trigger", subject: triggerSubject(projectId, slug), period: utcDay(now) },
     { scope: "project", subject: projectId, period: month },
     { scope: "account", subject: "", period: month },

@@ -1,9 +1,9 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { PROVIDER_KINDS } from "../../domain/sandbox/account-provider.ts";
+import { PROVIDER_KINDS, PROVIDER_OWNERS } from "../../domain/sandbox/account-provider.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
-import { Instant, optionalText, sessionParams, text, Uuid } from "../../http/api/schemas.ts";
+import { Instant, optionalText, projectParams, sessionParams, text, Uuid } from "../../http/api/schemas.ts";
 import { Price } from "./rules/prices.ts";
 import { KEY_MAX, MODELS_MAX } from "./rules/provider.ts";
 
@@ -14,6 +14,7 @@ const prices = Schema.Record(Schema.String, Price).annotate({
 
 const ModelProviderWire = Schema.Struct({
   id: Uuid,
+  owner: Schema.Literals(PROVIDER_OWNERS),
   name: Schema.String.annotate({ description: "The first part of `provider/model`." }),
   kind: Schema.Literals(PROVIDER_KINDS),
   base_url: Schema.String,
@@ -26,6 +27,10 @@ const ModelProviderWire = Schema.Struct({
   }),
   tried_at: Schema.NullOr(Instant).annotate({
     description: "When the provider last accepted this address and key. Null: they were saved without a try.",
+  }),
+  refusal: Schema.NullOr(Schema.Struct({ at: Instant, message: Schema.String })).annotate({
+    description:
+      "The last call that the provider refused, in its own words. Null: a call or a try succeeded since.",
   }),
   created_at: Instant,
   updated_at: Instant,
@@ -74,29 +79,76 @@ const Change = Schema.Struct({
 });
 
 const params = { id: Uuid };
+const inProject = { ...projectParams, id: Uuid };
+const list = Schema.Struct({ model_providers: Schema.Array(ModelProviderWire) });
+const created = ModelProviderWire.pipe(HttpApiSchema.status(201));
+const refusals = [BadRequest, NotFound, Conflict, Unprocessable] as const;
 
-/** The account's providers of models, whose keys no sandbox gets, and what sessions used of them (api.md 2). */
+/** Providers of models of the account, of a project and of the caller, whose keys no sandbox gets, and what sessions used of them (api.md 2). */
 export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
   .add(
-    HttpApiEndpoint.get("list", "/model-providers", {
-      success: Schema.Struct({ model_providers: Schema.Array(ModelProviderWire) }),
-    }).annotate(Access, "see_model_providers"),
+    HttpApiEndpoint.get("list", "/model-providers", { success: list }).annotate(
+      Access,
+      "see_model_providers",
+    ),
     HttpApiEndpoint.post("create", "/model-providers", {
       payload: Wish,
-      success: ModelProviderWire.pipe(HttpApiSchema.status(201)),
-      error: [BadRequest, Conflict, Unprocessable],
+      success: created,
+      error: refusals,
     }).annotate(Access, "govern_account"),
     HttpApiEndpoint.patch("change", "/model-providers/:id", {
       params,
       payload: Change,
       success: ModelProviderWire,
-      error: [BadRequest, NotFound, Conflict, Unprocessable],
+      error: refusals,
     }).annotate(Access, "govern_account"),
     HttpApiEndpoint.delete("delete", "/model-providers/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: NotFound,
     }).annotate(Access, "govern_account"),
+    HttpApiEndpoint.get("listOwn", "/me/model-providers", { success: list }).annotate(
+      Access,
+      "manage_own_model_providers",
+    ),
+    HttpApiEndpoint.post("createOwn", "/me/model-providers", {
+      payload: Wish,
+      success: created,
+      error: refusals,
+    }).annotate(Access, "manage_own_model_providers"),
+    HttpApiEndpoint.patch("changeOwn", "/me/model-providers/:id", {
+      params,
+      payload: Change,
+      success: ModelProviderWire,
+      error: refusals,
+    }).annotate(Access, "manage_own_model_providers"),
+    HttpApiEndpoint.delete("deleteOwn", "/me/model-providers/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "manage_own_model_providers"),
+    HttpApiEndpoint.get("listOfProject", "/projects/:pid/model-providers", {
+      params: projectParams,
+      success: list,
+      error: NotFound,
+    }).annotate(Access, "see_project_model_providers"),
+    HttpApiEndpoint.post("createForProject", "/projects/:pid/model-providers", {
+      params: projectParams,
+      payload: Wish,
+      success: created,
+      error: refusals,
+    }).annotate(Access, "set_project_model_provider"),
+    HttpApiEndpoint.patch("changeOfProject", "/projects/:pid/model-providers/:id", {
+      params: inProject,
+      payload: Change,
+      success: ModelProviderWire,
+      error: refusals,
+    }).annotate(Access, "set_project_model_provider"),
+    HttpApiEndpoint.delete("deleteOfProject", "/projects/:pid/model-providers/:id", {
+      params: inProject,
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "set_project_model_provider"),
     HttpApiEndpoint.get("usage", "/projects/:pid/sessions/:sid/model-usage", {
       params: sessionParams,
       success: Schema.Struct({ models: Schema.Array(UsageWire) }),

@@ -1,32 +1,38 @@
 /**
- * The calls of sandboxes to their account's providers of models, and to the managed gateway (sandbox/model-door.ts).
+ * The calls of sandboxes to the providers of models of their account, project and person, and to the managed gateway
+ * (sandbox/model-door.ts).
  *
  *  L1 The sandbox's own way out tells which session calls, and the tables which provider it may use. Both are looked at for each call, so
- *     a provider that was deleted, or a session that has ended, is shut with the next one.
+ *     a provider that was deleted, a session that has ended, or a person's own provider while another one steers, is shut with the next one.
  *  L2 A key is opened for one call, and is in no answer, log or sandbox. What the sandbox sends as its key goes nowhere.
  *  L3 Both ways are streamed unchanged. A caller that leaves ends the provider's work.
  *  L4 A call is counted before its answer ends: who has seen the end of its body knows that it is counted, whatever happens then. A call
  *     that broke off has the tokens that were named before, and an estimate of the others, which is marked.
- *  L5 An estimate is reserved before a call passes, and the reservation ends when the call is counted. If a limit of spend is reached, the
+ *  L5 An estimate is reserved before a call passes, and the reservation ends when the call is counted, which is once. It is renewed while
+ *     the call is under way. If a limit of spend is reached, the
  *     call does not pass, and the answer is an error as its API has them, which no client repeats.
+ *  L6 What a provider last refused stands beside it until a call succeeds.
  */
 import { PassThrough, type Readable } from "node:stream";
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
+import { suspendedMessage } from "../../domain/connector/own-credential.ts";
 import type { CountedTokens, ProviderKind } from "../../domain/sandbox/account-provider.ts";
+import type { CountedCall } from "../../domain/sandbox/spend.ts";
 import { GATEWAY_PROVIDER } from "../../domain/sandbox/model.ts";
 import { isNothing, TokensReader, usageIn } from "../../domain/sandbox/model-tokens.ts";
 import type { ModelAnswer, ModelDoor, ModelRefusal, ModelRequest } from "../../sandbox/model-door.ts";
 import { newUuid } from "../../services/entropy.ts";
+import { ownCredentials } from "../../services/connectors/own-credentials.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
+import type { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { openKey } from "./keys.ts";
-import { ModelProviders, type ProviderOfSandbox } from "./ports/model-providers.ts";
+import { type CallEnd, makeNoting } from "./refusals.ts";
+import { type ModelProvider, ModelProviders, type ProvidersOfSandbox } from "./ports/model-providers.ts";
 import { GatewayServer, ModelServers, type ModelServersPort, type Unreached } from "./ports/model-servers.ts";
-import { ModelUsage } from "./ports/model-usage.ts";
 import { answeredModel, NAMED_WITHIN, requestedModel } from "./rules/call-model.ts";
 import { callEstimate, promptEstimate, WrittenText } from "./rules/estimate.ts";
 import {
@@ -130,7 +136,8 @@ const requestHeaders = (headers: ModelRequest["headers"]): Record<string, string
 /** Where a call goes. */
 interface Way {
   readonly sessionId: string;
-  readonly projectId: string;
+  /** Null: the managed gateway. */
+  readonly provider: ModelProvider | null;
   /** The first part of `provider/model`. */
   readonly name: string;
   /** Null: the managed gateway, which may have several APIs. */
@@ -176,7 +183,7 @@ interface Counting {
   /** Counts a call. */
   readonly settle: (ended: Ended) => Promise<void>;
   /** Ends the reservation of a call that cost nothing. */
-  readonly release: (ended: Pick<Ended, "id" | "way">) => Promise<void>;
+  readonly release: (id: string) => Promise<void>;
 }
 
 /** A sandbox does not learn the addresses of the operator's own hosts. */
@@ -216,14 +223,19 @@ const refusedByLimit = ({ kind }: Pick<Way, "kind">, reason: string): ModelAnswe
   body: once(errorBody(kind, reason)),
 });
 
+interface Serving extends Counting {
+  readonly newId: () => Promise<string>;
+  readonly note: (provider: ModelProvider | null, end: CallEnd) => Promise<void>;
+}
+
 const serveCall = async (
-  { reserve, settle, release, newId }: Counting & { readonly newId: () => Promise<string> },
+  { reserve, settle, release, newId, note }: Serving,
   way: Way,
   { method, body: incoming, left }: Pick<ModelRequest, "method" | "body" | "left">,
 ): Promise<ModelAnswer | ModelRefusal> => {
   const request = remembered(incoming);
   const reader = new Reader();
-  const { name, base, path, headers, servers } = way;
+  const { name, provider, base, path, headers, servers } = way;
   const counts = isCounted(method, path);
   const id = await newId();
   if (counts) {
@@ -235,23 +247,26 @@ const serveCall = async (
     }
   }
   const count = () => (counts ? settle({ id, way, request, reader }) : Promise.resolve());
-  const forget = () => (counts ? release({ id, way }) : Promise.resolve());
+  const forget = () => (counts ? release(id) : Promise.resolve());
   const asked = servers.call({ base, path, method, headers, body: request.body, left });
   const answer = await Effect.runPromise(Effect.result(asked));
   if (Result.isFailure(answer)) {
     // The provider may have begun.
-    await (left.aborted ? count() : forget());
+    await (left.aborted ? count() : Promise.all([forget(), note(provider, answer.failure)]));
     return notReached(name, answer.failure);
   }
+  const { status } = answer.success;
+  if (status < 300) await note(provider, { status, text: "" });
   // A refused call costs nothing.
-  const settled = answer.success.status < 300 ? count : forget;
+  const refused = () => Promise.all([forget(), note(provider, { status, text: reader.start })]);
+  const settled = async () => void (await (status < 300 ? count() : refused()));
   return { ...answer.success, body: read(answer.success.body, reader, settled) };
 };
 
 /** The way to a provider of the account, or why it has no way now. */
 const providerWay = (
   { keyring, servers }: { readonly keyring: Keyring["Service"]; readonly servers: ModelServersPort },
-  { provider, sessionId, projectId }: ProviderOfSandbox,
+  { provider, sessionId }: { readonly provider: ModelProvider; readonly sessionId: string },
   { path: below, method, headers }: ModelRequest,
 ): Way | ModelRefusal => {
   const { name, kind, baseUrl, prices } = provider;
@@ -269,7 +284,7 @@ const providerWay = (
   const base = new URL(baseUrl);
   return {
     sessionId,
-    projectId,
+    provider,
     name,
     kind,
     prices,
@@ -290,13 +305,28 @@ const RETRIED = { times: 5, schedule: Schedule.spaced("1 second") };
 const kept = <E>(done: Effect.Effect<void, E>) =>
   done.pipe(
     Effect.retry(RETRIED),
-    Effect.catch((error) => Effect.logError("a call of a model is not counted", { error })),
+    Effect.catch((error) =>
+      Effect.logError("a call of a model is not counted now, and as its estimate later", { error }),
+    ),
   );
 
+/** How often the reservations of calls under way are renewed. A third of their time. */
+const RENEW = "200 seconds";
+
 const makeCounting = Effect.gen(function* () {
-  const usage = yield* ModelUsage;
+  const underWay = new Set<string>();
   const spend = yield* AccountSpend;
   const run = Effect.runPromiseWith(yield* Effect.context());
+  const renew = Effect.suspend(() => (underWay.size === 0 ? Effect.void : spend.renew([...underWay])));
+  const scope = yield* Effect.scope;
+  yield* Effect.forkScoped(Effect.ignore(renew).pipe(Effect.delay(RENEW), Effect.forever));
+  /** A call that is not counted now is counted as its estimate, when its reservation lapses. */
+  const settled = (id: string, counted: CountedCall | null) =>
+    Effect.suspend(() => {
+      underWay.delete(id);
+      return kept(spend.settle({ id, counted }));
+    });
+  const ended = (id: string, counted: CountedCall | null): Promise<void> => run(settled(id, counted));
   const counting: Counting = {
     reserve: (id, way, request) => {
       const names = namesIn(way, request.start(), "");
@@ -304,10 +334,13 @@ const makeCounting = Effect.gen(function* () {
       const price = callPrice(names, way.prices);
       const cost = price === null ? null : costOf(estimate, price);
       const tokens = estimate.input + estimate.output;
+      const isOwn = way.provider?.owner === "person";
       return run(
-        spend
-          .reserve({ id, sessionId: way.sessionId, model: modelOf(way, names), tokens, cost })
-          .pipe(Effect.orElseSucceed(() => UNREADABLE)),
+        spend.reserve({ id, sessionId: way.sessionId, model: modelOf(way, names), tokens, cost, isOwn }).pipe(
+          Effect.tap((refusal) => Effect.sync(() => refusal === null && underWay.add(id))),
+          // It may have been reserved.
+          Effect.catch(() => Effect.as(Effect.forkIn(settled(id, null), scope), UNREADABLE)),
+        ),
       );
     },
     settle: ({ id, way, request, reader }) => {
@@ -317,23 +350,28 @@ const makeCounting = Effect.gen(function* () {
       const price = callPrice(names, way.prices);
       const cost = price === null ? 0 : costOf(told, price) + costOf(estimate, price);
       const estimated = estimate.input + estimate.output;
-      const { sessionId, projectId } = way;
-      const call = { sessionId, projectId, model: modelOf(way, names), tokens: reader.counted };
-      const spent = { tokens: told.input + told.output + estimated, cost };
-      return run(
-        Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis;
-          const counts = [
-            kept(usage.add({ ...call, estimated, cost, now })),
-            kept(spend.settle({ id, sessionId, spent })),
-          ];
-          yield* Effect.all(counts, { concurrency: 2, discard: true });
-        }),
-      );
+      return ended(id, { model: modelOf(way, names), tokens: reader.counted, estimated, cost });
     },
-    release: ({ id, way }) => run(kept(spend.settle({ id, sessionId: way.sessionId, spent: null }))),
+    release: (id) => ended(id, null),
   };
   return counting;
+});
+
+/** The provider that a call goes to: a person's own while she alone steers, or else the next one of the name (L1). */
+const providerFor = Effect.fnUntraced(function* ({
+  sessionId: id,
+  origin,
+  createdBy,
+  providers,
+}: ProvidersOfSandbox) {
+  const shared = providers.find(({ owner }) => owner !== "person") ?? null;
+  const mine = providers.find(({ owner }) => owner === "person");
+  if (mine === undefined) return shared;
+  const own = yield* ownCredentials({ id, origin, createdBy });
+  if (own !== "no_person" && "personId" in own) return mine;
+  if (shared !== null || own === "no_person") return shared;
+  const reason = suspendedMessage(`The model provider ${mine.name}`, own.suspension);
+  return { refused: 403, reason } satisfies ModelRefusal;
 });
 
 /** Answers at the door as long as the layer lives. */
@@ -343,16 +381,26 @@ export const modelCalls = (door: ModelDoor) =>
       const { ofSandbox, sessionOf } = yield* ModelProviders;
       const keyring = yield* Keyring;
       const [servers, gateway] = [yield* ModelServers, yield* GatewayServer];
-      const run = Effect.runPromiseWith(yield* Effect.context());
-      const counting = { ...(yield* makeCounting), newId: () => run(newUuid) };
+      const run = Effect.runPromiseWith(yield* Effect.context<Suspensions>());
+      const serving = { ...(yield* makeCounting), newId: () => run(newUuid), note: yield* makeNoting };
       const toProvider = async (sandboxId: string, request: ModelRequest) => {
         const wanted = split(request.path);
         if (wanted === null) return null;
-        const call = await run(Effect.result(ofSandbox(sandboxId, wanted.name)));
-        if (Result.isFailure(call)) return UNREADABLE;
-        if (call.success === null) return null;
-        const way = providerWay({ keyring, servers }, call.success, { ...request, path: wanted.below });
-        return "refused" in way ? way : serveCall(counting, way, request);
+        const found = await run(
+          Effect.result(
+            Effect.flatMap(ofSandbox(sandboxId, wanted.name), (call) =>
+              call === null
+                ? Effect.succeed(null)
+                : Effect.map(providerFor(call), (provider) => ({ provider, sessionId: call.sessionId })),
+            ),
+          ),
+        );
+        if (Result.isFailure(found)) return UNREADABLE;
+        const { provider = null, sessionId = "" } = found.success ?? {};
+        if (provider === null || "refused" in provider) return provider;
+        const call = { ...request, path: wanted.below };
+        const way = providerWay({ keyring, servers }, { provider, sessionId }, call);
+        return "refused" in way ? way : serveCall(serving, way, request);
       };
       /** The sandbox has the gateway's key, and the egress policy has checked the path. */
       const toGateway = async (sandboxId: string, request: ModelRequest, base: URL) => {
@@ -360,8 +408,9 @@ export const modelCalls = (door: ModelDoor) =>
         if (Result.isFailure(found)) return UNREADABLE;
         if (found.success === null) return null;
         const { path, headers } = request;
-        const way = { ...found.success, name: GATEWAY_PROVIDER, kind: null, prices: {}, base, path };
-        return serveCall(counting, { ...way, headers: requestHeaders(headers), servers: gateway }, request);
+        const { sessionId } = found.success;
+        const way = { sessionId, provider: null, name: GATEWAY_PROVIDER, kind: null, prices: {}, base, path };
+        return serveCall(serving, { ...way, headers: requestHeaders(headers), servers: gateway }, request);
       };
       const serve = (sandboxId: string, request: ModelRequest) =>
         request.gateway === null

@@ -8,7 +8,7 @@ import { NANO } from "../../domain/sandbox/spend.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
-import { answering, sessionFor } from "../../http/steps/answers.ts";
+import { answering, projectFor, sessionFor } from "../../http/steps/answers.ts";
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
 import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
@@ -19,11 +19,20 @@ import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
 import { defaultBaseUrl } from "./rules/kinds.ts";
 import { callPrice, type Prices } from "./rules/prices.ts";
-import { keyFault, MODELS_MAX, modelsFault, nameFault, parseBaseUrl } from "./rules/provider.ts";
+import {
+  keyFault,
+  MODELS_MAX,
+  modelsFault,
+  nameFault,
+  ownerAt,
+  parseBaseUrl,
+  type ProviderPlace,
+} from "./rules/provider.ts";
 import { type Trial, tryProvider } from "./trial.ts";
 
 const wireOf = (provider: ModelProvider) => ({
   id: provider.id,
+  owner: provider.owner,
   name: provider.name,
   kind: provider.kind,
   base_url: provider.baseUrl,
@@ -32,6 +41,7 @@ const wireOf = (provider: ModelProvider) => ({
   prices: provider.prices,
   unpriced: provider.models.filter((model) => callPrice([model], provider.prices) === null),
   tried_at: instantOrNull(provider.triedAt),
+  refusal: provider.refusal && { at: instant(provider.refusal.at), message: provider.refusal.text },
   created_at: instant(provider.createdAt),
   updated_at: instant(provider.updatedAt),
 });
@@ -83,8 +93,35 @@ interface Wish {
   readonly try?: boolean;
 }
 
-const create = Effect.fnUntraced(function* ({ name, kind, key = "", ...wish }: Wish) {
-  const { accountId } = yield* Caller;
+const ofAccount = Effect.map(Caller, ({ accountId }): ProviderPlace => ({
+  accountId,
+  projectId: null,
+  userId: null,
+}));
+const ofCaller = Effect.map(Caller, ({ accountId, user }): ProviderPlace => ({
+  accountId,
+  projectId: null,
+  userId: user.id,
+}));
+const ofProject = Effect.fnUntraced(function* (pid: string) {
+  const { accountId, id: projectId } = yield* projectFor(yield* Caller, pid);
+  return { accountId, projectId, userId: null } satisfies ProviderPlace;
+});
+
+/** The subject of a sentence about an owner. */
+const WHO = { account: "The account has", project: "The project has", person: "You have" } as const;
+
+/** What each row of the audit record has. */
+const about = ({ projectId, ...place }: ProviderPlace) => ({
+  changes: { owner: ownerAt({ projectId, ...place }) },
+  ...(projectId !== null && { projectId }),
+});
+
+const list = Effect.fnUntraced(function* (place: ProviderPlace) {
+  return { model_providers: (yield* (yield* ModelProviders).list(place)).map(wireOf) };
+});
+
+const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, key = "", ...wish }: Wish) {
   yield* sound("name", nameFault(name));
   yield* sound("key", keyFault(key));
   const baseUrl = yield* baseUrlOf(kind, wish.base_url);
@@ -98,25 +135,27 @@ const create = Effect.fnUntraced(function* ({ name, kind, key = "", ...wish }: W
   const id = yield* newUuid;
   const prices = wish.prices ?? {};
   yield* sound("prices", modelsFault(Object.keys(prices)));
-  const row = { id, accountId, name, kind, baseUrl, models, prices, hasKey: key !== "", triedAt };
+  const row = { ...place, id, name, kind, baseUrl, models, prices, hasKey: key !== "", triedAt };
+  const { changes, ...where } = about(place);
   return yield* (yield* ModelProviders)
     .create({ ...row, sealed: yield* sealKey(row, key, 1), now: yield* Clock.currentTimeMillis })
     .pipe(
       audited((made) => ({
         action: "model_provider.created",
         target: made.id,
-        changes: { name, kind, base_url: baseUrl },
+        ...where,
+        changes: { ...changes, name, kind, base_url: baseUrl },
       })),
       Effect.map(wireOf),
       Effect.catchTags({
         NameTaken: () =>
           Effect.fail(
-            new Conflict({ error: `The account has a model provider ${name}.`, code: "name_taken" }),
+            new Conflict({ error: `${WHO[ownerAt(place)]} a model provider ${name}.`, code: "name_taken" }),
           ),
         ProvidersFull: ({ limit }) =>
           Effect.fail(
             new Conflict({
-              error: `An account has at most ${limit} model providers. Delete one first.`,
+              error: `${WHO[ownerAt(place)]} ${limit} model providers, the most that are possible. Delete one first.`,
               code: "too_many_providers",
               details: { limit },
             }),
@@ -125,9 +164,8 @@ const create = Effect.fnUntraced(function* ({ name, kind, key = "", ...wish }: W
     );
 });
 
-const providerFor = Effect.fnUntraced(function* (id: string) {
-  const { accountId } = yield* Caller;
-  return (yield* (yield* ModelProviders).get(accountId, id)) ?? (yield* notFound("model provider"));
+const providerFor = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {
+  return (yield* (yield* ModelProviders).get(place, id)) ?? (yield* notFound("model provider"));
 });
 
 /** The stored key, or what is wrong with using it for this address: a key goes where its owner sent it, and nowhere else. */
@@ -148,9 +186,13 @@ const storedKey = Effect.fnUntraced(function* (provider: ModelProvider, baseUrl:
 const isOnlyPrices = (wish: Omit<Wish, "name" | "kind">): boolean =>
   wish.prices !== undefined && Object.keys(wish).length === 1;
 
-const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" | "kind">) {
-  const provider = yield* providerFor(id);
-  const { accountId, kind } = provider;
+const change = Effect.fnUntraced(function* (
+  place: ProviderPlace,
+  id: string,
+  wish: Omit<Wish, "name" | "kind">,
+) {
+  const provider = yield* providerFor(place, id);
+  const { kind } = provider;
   const prices = wish.prices ?? provider.prices;
   yield* sound("prices", modelsFault(Object.keys(prices)));
   yield* sound("key", keyFault(wish.key ?? ""));
@@ -171,8 +213,9 @@ const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" 
     triedAt: isOnlyPrices(wish) ? provider.triedAt : triedAt,
   };
   const sealed = yield* sealKey(provider, key, provider.sealed.version + 1);
+  const { changes, ...where } = about(place);
   const changed = yield* (yield* ModelProviders)
-    .change(accountId, id, { ...row, sealed, now: yield* Clock.currentTimeMillis })
+    .change(place, id, { ...row, sealed, now: yield* Clock.currentTimeMillis })
     .pipe(
       audited((made) =>
         made === null
@@ -180,7 +223,9 @@ const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" 
           : {
               action: "model_provider.updated",
               target: id,
+              ...where,
               changes: {
+                ...changes,
                 name: made.name,
                 base_url: baseUrl,
                 new_key: wish.key !== undefined,
@@ -200,10 +245,16 @@ const change = Effect.fnUntraced(function* (id: string, wish: Omit<Wish, "name" 
   return changed === null ? yield* notFound("model provider") : wireOf(changed);
 });
 
-const remove = Effect.fnUntraced(function* (id: string) {
-  const { accountId, name } = yield* providerFor(id);
-  const row = { action: "model_provider.deleted", target: id, changes: { name } } as const;
-  const removed = (yield* ModelProviders).remove(accountId, id);
+const remove = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {
+  const { name } = yield* providerFor(place, id);
+  const { changes, ...where } = about(place);
+  const row = {
+    action: "model_provider.deleted",
+    target: id,
+    ...where,
+    changes: { ...changes, name },
+  } as const;
+  const removed = (yield* ModelProviders).remove(place, id);
   if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
     return yield* notFound("model provider");
 });
@@ -231,16 +282,35 @@ export const modelProvidersHandlers = HttpApiBuilder.group(
   "modelProviders",
   (handlers) =>
     handlers
-      .handle("list", () =>
-        answering(
-          Effect.gen(function* () {
-            const { accountId } = yield* Caller;
-            return { model_providers: (yield* (yield* ModelProviders).list(accountId)).map(wireOf) };
-          }),
-        ),
+      .handle("list", () => answering(Effect.flatMap(ofAccount, list)))
+      .handle("create", ({ payload }) =>
+        answering(Effect.flatMap(ofAccount, (place) => create(place, payload))),
       )
-      .handle("create", ({ payload }) => answering(create(payload)))
-      .handle("change", ({ params, payload }) => answering(change(params.id, payload)))
-      .handle("delete", ({ params }) => answering(remove(params.id)))
+      .handle("change", ({ params, payload }) =>
+        answering(Effect.flatMap(ofAccount, (place) => change(place, params.id, payload))),
+      )
+      .handle("delete", ({ params }) =>
+        answering(Effect.flatMap(ofAccount, (place) => remove(place, params.id))),
+      )
+      .handle("listOwn", () => answering(Effect.flatMap(ofCaller, list)))
+      .handle("createOwn", ({ payload }) =>
+        answering(Effect.flatMap(ofCaller, (place) => create(place, payload))),
+      )
+      .handle("changeOwn", ({ params, payload }) =>
+        answering(Effect.flatMap(ofCaller, (place) => change(place, params.id, payload))),
+      )
+      .handle("deleteOwn", ({ params }) =>
+        answering(Effect.flatMap(ofCaller, (place) => remove(place, params.id))),
+      )
+      .handle("listOfProject", ({ params }) => answering(Effect.flatMap(ofProject(params.pid), list)))
+      .handle("createForProject", ({ params, payload }) =>
+        answering(Effect.flatMap(ofProject(params.pid), (place) => create(place, payload))),
+      )
+      .handle("changeOfProject", ({ params, payload }) =>
+        answering(Effect.flatMap(ofProject(params.pid), (place) => change(place, params.id, payload))),
+      )
+      .handle("deleteOfProject", ({ params }) =>
+        answering(Effect.flatMap(ofProject(params.pid), (place) => remove(place, params.id))),
+      )
       .handle("usage", ({ params }) => answering(usageOf(params))),
 );

@@ -34,6 +34,7 @@ export const accountSpendLayer = Layer.effect(
             ),
           ),
       settle: (call) => spend.settle({ ...call, now: clock.currentTimeMillisUnsafe() }),
+      renew: (ids) => spend.renew(ids, clock.currentTimeMillisUnsafe()),
       mayLimit: (accountId) => (unlimited.get(accountId) ?? 0) <= clock.currentTimeMillisUnsafe(),
       limitSet: (accountId) => void unlimited.delete(accountId),
       standing: Effect.fnUntraced(function* (session) {

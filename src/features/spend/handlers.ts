@@ -20,6 +20,7 @@ import { answering, projectFor, requireProject, sessionFor } from "../../http/st
 import { triggerFor } from "../../http/steps/projects/hand-fires.ts";
 import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
+import { personOf } from "../../services/connectors/own-credentials.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
 import { knownAgent } from "../../services/projects/agents.ts";
 import { requireCountable } from "../../services/projects/counted-models.ts";
@@ -204,6 +205,7 @@ const limitSession = Effect.fnUntraced(function* (params: SessionPath, typed: Ty
       agent: agent.value,
       agentModel: session.agentModel,
       commit: session.baseCommit,
+      personId: yield* personOf(session),
     }).pipe(
       Effect.catchTags({
         LimitNeedsProvider: ({ message }) => limitNeedsProvider(message),

@@ -1,4 +1,5 @@
 import * as Schema from "effect/Schema";
+import { PROVIDER_KINDS, PROVIDER_OWNERS } from "../../domain/sandbox/account-provider.ts";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import {
   CredentialRequest,
@@ -113,7 +114,7 @@ const SetupWire = Schema.Struct({
       description:
         "The model of a session that names none. Null if the repository chooses it, or without any.",
     }),
-    source: Schema.NullOr(Schema.Literals(["gateway", "secret", "account", "repository"])),
+    source: Schema.NullOr(Schema.Literals(["gateway", "secret", "repository", ...PROVIDER_OWNERS])),
   }),
   providers: Schema.Array(
     Schema.Struct({
@@ -173,6 +174,21 @@ const SessionOptionsWire = Schema.Struct({
   }),
   runtimes: Schema.Array(RuntimeWire).annotate({
     description: "What the installation offers. The first one is that of agents that name none.",
+  }),
+  providers: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      kind: Schema.Literals(PROVIDER_KINDS),
+      owner: Schema.Literals(PROVIDER_OWNERS),
+      models: Schema.Array(Schema.String),
+      unused: Schema.NullOr(Schema.Literals(["secret", "person", "project"])).annotate({
+        description:
+          "Why sessions do not use it: a secret of the project has a key of the same name, or a narrower owner has a provider of this name. Null: they use it.",
+      }),
+    }),
+  ).annotate({
+    description:
+      "The providers of models that the caller's sessions may use: her own, the project's, the account's.",
   }),
   default_model: Schema.NullOr(Schema.String).annotate({
     description: "The model of a session that names none. Null if the repository chooses it, or without any.",

@@ -9,6 +9,7 @@ import { Admitter } from "../../services/triggers/admission.ts";
 import { Actors } from "../../services/actors.ts";
 import { Directory } from "../../services/directory.ts";
 import { newUuid } from "../../services/entropy.ts";
+import { callingPerson } from "../callers/person.ts";
 import { requireModel } from "../../services/projects/models.ts";
 import { requireCounted } from "../../services/projects/counted-models.ts";
 import { logMissingSecrets } from "../../services/projects/required-secrets.ts";
@@ -100,7 +101,8 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
   const agent = yield* requireAgent({ projectId: project.id, commit, name: agentName });
   const agentModel = wish.agent_model ?? null;
   if (agentModel !== null) yield* checkModelName(agent, "agent_model", agentModel);
-  yield* requireModel(project, { commit, agent, agentModel });
+  const personId = yield* callingPerson;
+  yield* requireModel(project, { commit, agent, agentModel, personId });
   const { attachments = [], initial_prompt: text = null } = wish;
   const first =
     attachments.length === 0
@@ -131,7 +133,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
     ...(work !== null && { saved: work.saved }),
   };
   const limited = { ...session, parentSessionId: session.parentSessionId ?? null };
-  yield* requireCounted(limited, { commit, agent, agentModel });
+  yield* requireCounted(limited, { commit, agent, agentModel, personId });
   return session;
 });
 

@@ -25,9 +25,9 @@ import { operationRequest } from "../../domain/connector/http-operation.ts";
 import { suspendedMessage } from "../../domain/connector/own-credential.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
-import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import type { CallLimits, NewCall } from "../../store/ports/connectors/executor-calls.ts";
 import { openCredential, type Credential } from "./credentials.ts";
+import { ownCredentials } from "./own-credentials.ts";
 import { catalogueFor, serverTarget } from "./connectors.ts";
 import { newUuid } from "../entropy.ts";
 import { connectorPage } from "../page-address.ts";
@@ -105,6 +105,9 @@ const misfitOf = (connector: Connector, { request }: CatalogueTool, given: Argum
   return Result.isFailure(made) ? made.failure : null;
 };
 
+const callingSession = ({ sessionId, userId, startedBy }: AgentCaller) =>
+  ({ id: sessionId, createdBy: userId, origin: startedBy === "trigger" ? "trigger" : "session" }) as const;
+
 /** Everything up to the limits (executor.ts X2). */
 export const decide = Effect.fnUntraced(function* ({ caller, executor, connector, name, given }: Asked) {
   const { slug } = connector;
@@ -138,9 +141,9 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
   const misfit = misfitOf(connector, tool, given);
   if (misfit !== null) return refuse(misfit, about);
-  const suspension =
-    connector.credential === "user" ? yield* (yield* Suspensions).of(caller.sessionId) : null;
-  if (suspension !== null) return refuse(suspendedMessage(slug, suspension), about);
+  const own = connector.credential === "user" ? yield* ownCredentials(callingSession(caller)) : "no_person";
+  if (own !== "no_person" && "suspension" in own)
+    return refuse(suspendedMessage(`The connector ${slug}`, own.suspension), about);
   const opened = yield* openCredential(caller.projectId, connector, caller.userId);
   if (opened.missing !== null) {
     const page = connector.credential === "user" ? yield* connectorPage(caller.projectId, slug) : "";

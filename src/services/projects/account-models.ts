@@ -1,11 +1,11 @@
-/** What the core asks of the account's own providers of models. The feature `model-providers` answers. */
+/** What the core asks of providers of models of accounts, projects and persons. The feature `model-providers` answers. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { AccountProvider, PassedUsage } from "../../domain/sandbox/account-provider.ts";
+import type { AccountProvider, ModelUser, PassedUsage } from "../../domain/sandbox/account-provider.ts";
 import type { Stored } from "../../store/ports/journal.ts";
 
-/** An account's providers, the oldest first. Without the feature, an account has none. */
-export const AccountModels = Context.Reference<(accountId: string) => Stored<readonly AccountProvider[]>>(
+/** All that a session may use, the narrowest owner's first, of each the oldest first. Without the feature, there are none. */
+export const AccountModels = Context.Reference<(user: ModelUser) => Stored<readonly AccountProvider[]>>(
   "platform/services/AccountModels",
   { defaultValue: () => () => Effect.succeed([]) },
 );

@@ -7,8 +7,10 @@ import type { Stored } from "../../store/ports/journal.ts";
 export interface AccountSpendPort {
   /** Reserves the estimate, or says in a sentence why the call may not pass. Null: it passes. */
   readonly reserve: (call: CallEstimate) => Stored<string | null>;
-  /** Ends the reservation, and counts what was spent. */
+  /** Ends the reservation, and counts what was spent. Without the reservation, nothing is counted: it may be done again. */
   readonly settle: (call: EndedCall) => Stored<void>;
+  /** Keeps the reservations of calls under way. One that is not kept ends by itself, and its call is counted as the estimate. */
+  readonly renew: (ids: readonly string[]) => Stored<void>;
   /** False: no limit is set in the account, as far as this process knows. It may be some seconds late. */
   readonly mayLimit: (accountId: string) => boolean;
   /** A limit was set in the account. */
@@ -24,6 +26,7 @@ export const AccountSpend = Context.Reference<AccountSpendPort>("platform/servic
   defaultValue: () => ({
     reserve: () => Effect.succeed(null),
     settle: () => Effect.void,
+    renew: () => Effect.void,
     mayLimit: () => false,
     limitSet: () => undefined,
     standing: () => Effect.succeed({ applies: false, reached: null }),

@@ -21,12 +21,14 @@ interface Calling {
   readonly agentModel: string | null;
   /** Where the repository's configuration is read. Null: it has no commit. */
   readonly commit: string | null;
+  /** Whose own providers the session may use. */
+  readonly personId: string | null;
 }
 
 /** Fails if the session's calls could not be counted, whether a limit applies to it or not. */
 export const requireCountable = Effect.fnUntraced(function* (
   { accountId, projectId }: Pick<LimitedSession, "accountId" | "projectId">,
-  { agent, agentModel, commit }: Calling,
+  { agent, agentModel, commit, personId }: Calling,
 ) {
   // Simulated sandboxes run no model.
   if (!(yield* ModelPolicy).required) return;
@@ -35,7 +37,7 @@ export const requireCountable = Effect.fnUntraced(function* (
     agent,
     agentModel,
     secretNames: deliveredNames(secrets),
-    providers: yield* (yield* AccountModels)(accountId),
+    providers: yield* (yield* AccountModels)({ accountId, projectId, personId }),
     bringsModel: commit !== null && (yield* configuresModel({ projectId }, commit)),
   });
   if (reason !== null) return yield* new LimitNeedsProvider({ message: reason });

@@ -11,14 +11,17 @@ import { agentNamed, type Agent } from "../../domain/agents/agents.ts";
 import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
 import { knownAgent } from "./agents.ts";
-import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
+import type { AccountProvider, ProviderOwner } from "../../domain/sandbox/account-provider.ts";
 import { deliveredNames } from "../../domain/manifest/required-secrets.ts";
 import { parseManifest } from "../../domain/manifest/manifest.ts";
 import {
   bringsModel,
   chooseModel,
+  GATEWAY_PROVIDER,
+  providerOf,
   runtimeConfigFiles,
   type DefaultModels,
+  usedProviders,
 } from "../../domain/sandbox/model.ts";
 import { GitBackend, type GitError, type Repository } from "../../git/port.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
@@ -68,14 +71,21 @@ export interface ProjectModel {
   readonly required: boolean;
   /** `provider/model`. Null if the repository chooses it, or without any model. */
   readonly model: string | null;
-  readonly source: "gateway" | "secret" | "account" | "repository" | null;
+  readonly source: "gateway" | "secret" | "repository" | ProviderOwner | null;
 }
 
-/** @param commit where the repository's configuration is read. Null: it has none. */
+interface Asked {
+  /** Names of the project's secrets. */
+  readonly secretNames: readonly string[];
+  /** Where the repository's configuration is read. Null: it has none. */
+  readonly commit: string | null;
+  /** Whose own providers the session may use. */
+  readonly personId: string | null;
+}
+
 export const projectModel = Effect.fnUntraced(function* (
   project: Project,
-  secretNames: readonly string[],
-  commit: string | null,
+  { secretNames, commit, personId }: Asked,
 ) {
   const { required: isRequired, gatewayTiers, defaults } = yield* ModelPolicy;
   const agent = yield* Effect.option(knownAgent(project.id, DEFAULT_AGENT));
@@ -83,19 +93,17 @@ export const projectModel = Effect.fnUntraced(function* (
   const required = isRequired && runtime?.models === "platform";
   if (own !== null) return { required, model: own, source: "repository" } satisfies ProjectModel;
   const gateway = yield* hasGateway(project, gatewayTiers);
-  const providers = yield* (yield* AccountModels)(project.accountId);
-  const question = { gateway, secretNames, agentModel: null, defaults };
-  const choice = chooseModel({ ...question, providers });
+  const { id: projectId, accountId } = project;
+  const providers = yield* (yield* AccountModels)({ accountId, projectId, personId });
+  const choice = chooseModel({ gateway, secretNames, agentModel: null, defaults, providers });
   // The repository's own configuration wins over both (domain/sandbox/model.ts, M2).
   if (commit !== null && (yield* configuresModel({ projectId: project.id }, commit))) {
     return { required, model: null, source: "repository" } satisfies ProjectModel;
   }
   if (Result.isFailure(choice)) return { required, model: null, source: null } satisfies ProjectModel;
-  const source = gateway
-    ? "gateway"
-    : Result.isSuccess(chooseModel({ ...question, providers: [] }))
-      ? "secret"
-      : "account";
+  const name = providerOf(choice.success);
+  const used = usedProviders(providers, secretNames).find((one) => one.name === name);
+  const source = used?.owner ?? (name === GATEWAY_PROVIDER ? "gateway" : "secret");
   return { required, model: choice.success, source } satisfies ProjectModel;
 });
 
@@ -115,6 +123,8 @@ export interface ModelRequest {
   readonly agent: Agent;
   /** The session's own choice. */
   readonly agentModel: string | null;
+  /** Whose own providers it may use. */
+  readonly personId: string | null;
 }
 
 /**
@@ -123,7 +133,7 @@ export interface ModelRequest {
  */
 export const requireModel = Effect.fnUntraced(function* (
   project: Project,
-  { commit, agent, agentModel }: ModelRequest,
+  { commit, agent, agentModel, personId }: ModelRequest,
 ) {
   const { required, gatewayTiers, defaults } = yield* ModelPolicy;
   if (!required || agent.runtime.models !== "platform") return;
@@ -133,7 +143,11 @@ export const requireModel = Effect.fnUntraced(function* (
     secretNames: deliveredNames(secrets),
     agentModel: agentModel ?? agent.model,
     defaults,
-    providers: yield* (yield* AccountModels)(project.accountId),
+    providers: yield* (yield* AccountModels)({
+      accountId: project.accountId,
+      projectId: project.id,
+      personId,
+    }),
   });
   if (Result.isSuccess(choice)) return;
   if (yield* configuresModel({ projectId: project.id }, commit)) return;
@@ -143,7 +157,7 @@ export const requireModel = Effect.fnUntraced(function* (
 /**
  * The same for a fire, from memory: a sentence that names what is missing. Null if nothing is.
  *
- * @param providers of the account. They are not in memory, so they are read only if something is missing without them.
+ * @param providers that the fire's session may use. They are not in memory, so they are read only if something is missing without them.
  */
 export const missingModel = (
   known: KnownProject | null,

@@ -25,12 +25,14 @@ import type { NewSession } from "../../store/ports/sessions/sessions.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
 import { Directory, type KnownProject } from "../directory.ts";
 import { Entropy, UUID_BYTES } from "../entropy.ts";
+import type { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Runtimes } from "../projects/runtimes.ts";
 import { logMissingSecrets } from "../projects/required-secrets.ts";
 import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
 import { agentNamed } from "../../domain/agents/agents.ts";
 import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
 import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
+import { personOf } from "../connectors/own-credentials.ts";
 import { AccountSpend } from "../projects/account-spend.ts";
 import type { LimitedSession } from "../../domain/sandbox/spend.ts";
 import { AccountModels } from "../projects/account-models.ts";
@@ -90,6 +92,7 @@ const makePrompting = Effect.gen(function* () {
   const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
   const accountModels = yield* AccountModels;
   const spend = yield* AccountSpend;
+  const services = yield* Effect.context<Suspensions>();
   const lacksModel = (request: FireRequest, providers: readonly AccountProvider[] = []): boolean =>
     request.prompt.is !== "skipped" &&
     missingModel(directory.known(request.project.id), request.trigger.agent, { ...rules, providers }) !==
@@ -99,7 +102,7 @@ const makePrompting = Effect.gen(function* () {
     !lacksModel(request) && (request.prompt.is === "skipped" || !spend.mayLimit(request.project.accountId));
   /** The prompt with the account's providers and limits, which are not in memory. */
   const limited = Effect.fnUntraced(function* (request: FireRequest) {
-    const providers = yield* accountModels(request.project.accountId);
+    const providers = yield* accountModels(yield* Effect.provideContext(modelUser(request), services));
     if (lacksModel(request, providers)) return { is: "no_model" } as const;
     const { applies, reached } = yield* spend.standing(limitedSession(request));
     if (reached !== null) return { is: "skipped", reason: "spend_limit" } as const;
@@ -120,7 +123,9 @@ const makePrompting = Effect.gen(function* () {
   return { isPlain, prompted };
 });
 
-export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, Admitter | Directory> =>
+export const firingLayer = (
+  options: FiringOptions,
+): Layer.Layer<Firing, never, Admitter | Directory | Suspensions> =>
   Layer.effect(
     Firing,
     Effect.gen(function* () {
@@ -180,6 +185,15 @@ const limitedSession = ({ project, trigger, userId, parentSessionId = "" }: Fire
   triggerSlug: trigger.slug,
   createdBy: userId,
   parentSessionId: parentSessionId === "" ? null : parentSessionId,
+});
+
+/** Whose models the session of a fire may use. One that a person fires acts for her. */
+const modelUser = Effect.fnUntraced(function* ({ project, kind, userId, parentSessionId }: FireRequest) {
+  const who = { accountId: project.accountId, projectId: project.id };
+  if (kind !== "manual") return { ...who, personId: null };
+  if (parentSessionId === undefined) return { ...who, personId: userId };
+  const parent = { id: parentSessionId, origin: "session", createdBy: userId } as const;
+  return { ...who, personId: yield* personOf(parent) };
 });
 
 interface Uncounting {

@@ -8,11 +8,11 @@ import type { StartableRuntime } from "../../../src/domain/runtimes/runtime.ts";
 import { PLACEHOLDER_KEY } from "../../../src/domain/sandbox/account-provider.ts";
 
 const PROVIDERS = [
-  { name: "acme", kind: "openai-compatible", models: ["large"] },
-  { name: "first", kind: "anthropic", models: ["sonnet", "opus"] },
-  { name: "second", kind: "anthropic", models: ["own"] },
-  { name: "plain", kind: "openai", models: ["gpt"] },
-  { name: "google", kind: "gemini", models: ["pro"] },
+  { owner: "account", name: "acme", kind: "openai-compatible", models: ["large"] },
+  { owner: "account", name: "first", kind: "anthropic", models: ["sonnet", "opus"] },
+  { owner: "account", name: "second", kind: "anthropic", models: ["own"] },
+  { owner: "account", name: "plain", kind: "openai", models: ["gpt"] },
+  { owner: "account", name: "google", kind: "gemini", models: ["pro"] },
 ] as const;
 
 const variables = (runtime: unknown, model: string | null, secretNames: readonly string[] = []) =>

@@ -7,6 +7,7 @@ import {
   offeredModels,
   parseDefaultModels,
   parseModelId,
+  providerStandings,
   usedProviders,
   type ModelQuestion,
 } from "../../../src/domain/sandbox/model.ts";
@@ -24,13 +25,31 @@ const ask = (question: Partial<ModelQuestion>): string =>
     (missing) => `none: ${missing}`,
   );
 
-const ACME = { name: "acme", kind: "openai-compatible", models: ["large", "small"] } as const;
+const ACME = {
+  owner: "account",
+  name: "acme",
+  kind: "openai-compatible",
+  models: ["large", "small"],
+} as const;
 
 test("a provider of the account is left out where the project has its own key of that name", () => {
   const own = { ...ACME, name: "openai" } as const;
   expect(usedProviders([ACME, own], ["OPENAI_API_KEY"])).toEqual([ACME]);
   expect(usedProviders([ACME, own], [])).toEqual([ACME, own]);
   expect(offeredModels([ACME])).toEqual(["acme/large", "acme/small"]);
+});
+
+test("a provider hides those of the same name with a wider owner, and says so", () => {
+  const [own, shared] = [{ ...ACME, owner: "person" } as const, { ...ACME, owner: "project" } as const];
+  const beta = { ...ACME, name: "beta" };
+  const openai = { ...ACME, owner: "person", name: "openai" } as const;
+  const all = [own, openai, shared, ACME, beta];
+  const unused = (providers: typeof all, secretNames: readonly string[] = []) =>
+    providerStandings(providers, secretNames).map((standing) => standing.unused);
+  expect(unused(all)).toEqual([null, null, "person", "person", null]);
+  expect(unused([shared, ACME])).toEqual([null, "project"]);
+  expect(unused([own, openai], ["OPENAI_API_KEY"])).toEqual([null, "secret"]);
+  expect(usedProviders(all, [])).toEqual([own, openai, beta]);
 });
 
 describe("the model of a session", () => {
@@ -43,10 +62,19 @@ describe("the model of a session", () => {
     [{ gateway: true, agentModel: "managed/small" }, "managed/small"],
     [{ providers: [ACME] }, "acme/large"],
     [{ providers: [ACME], secretNames: ["OPENAI_API_KEY"] }, "openai/gpt-5.5"],
+    [
+      { providers: [{ ...ACME, owner: "project" }], gateway: true, secretNames: ["OPENAI_API_KEY"] },
+      "acme/large",
+    ],
+    [{ providers: [{ ...ACME, owner: "person" }, ACME], gateway: true }, "acme/large"],
+    [
+      { providers: [{ ...ACME, owner: "person", name: "openai" }], secretNames: ["OPENAI_API_KEY"] },
+      "openai/gpt-5.5",
+    ],
     [{ providers: [{ ...ACME, name: "openai" }], agentModel: "openai/gpt" }, "openai/gpt"],
     [{ agentModel: "opencode/by-name" }, "opencode/by-name"],
     [{ agentModel: "elsewhere/a/b" }, "elsewhere/a/b"],
-  ])("of %o is %s", (question, model) => {
+  ] satisfies readonly (readonly [Partial<ModelQuestion>, string])[])("of %o is %s", (question, model) => {
     expect(ask(question)).toBe(model);
   });
 

@@ -72,8 +72,8 @@ describe("the words of a limit of spend", () => {
 describe("a call", () => {
   const session = { id: "s", projectId: "p", triggerSlug: null, createdBy: "ada" };
   const now = Date.parse("2026-11-30T23:59:59Z");
-  const keys = (chain: Parameters<typeof spendCounts>[0]) =>
-    spendCounts(chain, now).map(({ scope, subject, period }) => `${scope} ${subject} ${period}`);
+  const keys = (chain: Parameters<typeof spendCounts>[0], isOwn = false) =>
+    spendCounts(chain, { now, isOwn }).map(({ scope, subject, period }) => `${scope} ${subject} ${period}`);
 
   it("counts for its session and those above it, for a person or a trigger, and for project and account", () => {
     expect(keys([session, { ...session, id: "above" }])).toEqual([
@@ -85,5 +85,10 @@ describe("a call", () => {
     ]);
     expect(keys([{ ...session, triggerSlug: "nightly" }])[1]).toBe("trigger p/nightly 2026-11-30");
     expect(keys([])).toEqual([]);
+  });
+
+  it("that a person pays for herself counts for the sessions and for her", () => {
+    const fired = { ...session, triggerSlug: "nightly" };
+    expect(keys([fired], true)).toEqual(["session s ", "person ada 2026-11"]);
   });
 });

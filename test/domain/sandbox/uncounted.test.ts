@@ -5,7 +5,7 @@ import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
 import { withCommand } from "../../../src/domain/runtimes/runtimes.ts";
 import { type CallingSession, uncountedReason } from "../../../src/domain/sandbox/uncounted.ts";
 
-const acme = { name: "acme", kind: "anthropic", models: ["large"] } as const;
+const acme = { owner: "account", name: "acme", kind: "anthropic", models: ["large"] } as const;
 
 const reasonOf = (fields: Partial<CallingSession> = {}): string | null =>
   uncountedReason({

@@ -21,14 +21,16 @@ import { ModelProviders } from "../../../src/features/model-providers/ports/mode
 import { ModelUsage } from "../../../src/features/model-providers/ports/model-usage.ts";
 import { GatewayServer, ModelServers } from "../../../src/features/model-providers/ports/model-servers.ts";
 import { makeModelServers } from "../../../src/features/model-providers/sender.ts";
-import type { ProviderKind } from "../../../src/domain/sandbox/account-provider.ts";
+import type { ProviderKind, ProviderOwner } from "../../../src/domain/sandbox/account-provider.ts";
 import { accountSpendLayer } from "../../../src/features/spend/account-spend.ts";
 import { Spend } from "../../../src/features/spend/ports/spend.ts";
 import { NANO, spendRefusalIn } from "../../../src/domain/sandbox/spend.ts";
 import { type Egress, openEgress } from "../../../src/sandbox/egress.ts";
 import { ModelDoor } from "../../../src/sandbox/model-door.ts";
+import { Suspensions } from "../../../src/store/ports/connectors/suspensions.ts";
+import { Accounts } from "../../../src/store/ports/people/accounts.ts";
 import { type Keyring, keyringLayer } from "../../../src/services/keyring.ts";
-import { admitSession, openSandbox, tellSandbox } from "../../support/world/sessions.ts";
+import { admitOne, admitSession, fired, openSandbox, tellSandbox } from "../../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../../support/world/world.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
 
@@ -102,16 +104,33 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const addProvider = (name: string, kind: ProviderKind, below = "", prices: Prices = {}) =>
+interface Adding {
+  readonly prices?: Prices;
+  readonly owner?: ProviderOwner;
+  readonly models?: readonly string[];
+}
+
+const addProvider = (
+  name: string,
+  kind: ProviderKind,
+  below = "",
+  { prices = {}, owner = "account", models = ["large"] }: Adding = {},
+) =>
   inside(
     Effect.gen(function* () {
-      const place = { id: randomUUID(), accountId: world.accountId };
+      const { accountId, projectId, userId } = world;
+      const place = {
+        id: randomUUID(),
+        accountId,
+        projectId: owner === "project" ? projectId : null,
+        userId: owner === "person" ? userId : null,
+      };
       return yield* (yield* ModelProviders).create({
         ...place,
         name,
         kind,
         baseUrl: `http://127.0.0.1:${port}${below}`,
-        models: ["large"],
+        models,
         hasKey: true,
         prices,
         sealed: yield* sealKey(place, KEY, 1),
@@ -173,6 +192,86 @@ describe("a call to the managed gateway", () => {
   });
 });
 
+const keyed = async (out: string) => {
+  const reply = await answered(call(out, "/acme/v1/messages"));
+  return reply.status === 200 ? asked.at(-1)?.incoming.url : [reply.status, reply.text];
+};
+const steer = (by: "suspend" | "end") =>
+  inside(
+    Effect.gen(function* () {
+      const { suspend, end } = yield* Suspensions;
+      if (by === "end") return void (yield* end(sessionId));
+      const ben = randomUUID();
+      const { accountId } = world;
+      yield* (yield* Accounts).createUser({ id: ben, accountId, name: "Ben", role: "member", now: NOON });
+      yield* suspend(sessionId, { userId: ben, act: "message", now: NOON });
+    }),
+  );
+
+describe("a call where several owners have a provider of the name", () => {
+  it("goes to that of the narrowest one, and to the person's own only while she alone steers", async () => {
+    const out = await wayOut(sandboxId);
+    await addProvider("acme", "anthropic", "/account");
+    expect(await keyed(out)).toBe("/account/v1/messages");
+    await addProvider("acme", "anthropic", "/project", { owner: "project" });
+    expect(await keyed(out)).toBe("/project/v1/messages");
+    await addProvider("acme", "anthropic", "/person", { owner: "person" });
+    expect(await keyed(out)).toBe("/person/v1/messages");
+    await steer("suspend");
+    expect(await keyed(out)).toBe("/project/v1/messages");
+    await steer("end");
+    expect(await keyed(out)).toBe("/person/v1/messages");
+  });
+
+  it("is refused in words if only a suspended own one is left, and a trigger's session has none", async () => {
+    await addProvider("acme", "anthropic", "", { owner: "person" });
+    await steer("suspend");
+    const reply = await keyed(await wayOut(sandboxId));
+    expect(reply).toEqual([
+      403,
+      expect.stringContaining(
+        `The model provider acme uses the own credential of the person who started this session. It is suspended here: Ben sent a message to the agent. She can give it back: platform sessions give-credentials ${sessionId}.`,
+      ),
+    ]);
+    const other = await inside(
+      Effect.gen(function* () {
+        const run = yield* admitOne(world, fired(world));
+        return (yield* openSandbox(run.outcome === "admitted" ? run.sessionId : "")).id;
+      }),
+    );
+    expect(await keyed(await wayOut(other))).toEqual([403, expect.any(String)]);
+    expect(asked).toHaveLength(0);
+  });
+});
+
+const refusal = () =>
+  inside(
+    Effect.flatMap(ModelProviders, ({ list }) =>
+      Effect.map(list({ ...world, projectId: null, userId: null }), ([row]) => row?.refusal?.text),
+    ),
+  );
+
+describe("what a provider last refused", () => {
+  it("is kept in its own words, without the key, until a call succeeds", async () => {
+    await addProvider("acme", "anthropic");
+    const out = await wayOut(sandboxId);
+    const say = (status: number, message: string) => {
+      answer = (response) => void response.writeHead(status).end(JSON.stringify({ error: { message } }));
+      return answered(call(out, "/acme/v1/messages"));
+    };
+    await say(400, "prompt is too long");
+    expect(await refusal()).toBe(undefined);
+    await say(401, `no account has ${KEY}`);
+    const host = `127.0.0.1:${port}`;
+    expect(await refusal()).toBe(`${host} rejects the key (401). It says: no account has (key)`);
+    await say(400, "Your credit balance is too low.");
+    expect(await refusal()).toBe(`${host} refuses calls (400). It says: Your credit balance is too low.`);
+    answer = (response) => void response.end(STREAM);
+    await answered(call(out, "/acme/v1/messages"));
+    expect(await refusal()).toBe(undefined);
+  });
+});
+
 const limit = (unit: "usd" | "tokens", amount: number) =>
   inside(
     Effect.flatMap(Spend, ({ set }) =>
@@ -195,7 +294,7 @@ describe("a call under a limit of spend", () => {
   const cost = 0.0026 * NANO;
 
   it("passes until the limit is reached, and is then refused as its API says it, with words", async () => {
-    await addProvider("acme", "anthropic", "", price);
+    await addProvider("acme", "anthropic", "", { prices: price });
     await limit("usd", 0.005 * NANO);
     answer = (response) => void response.writeHead(200).end(STREAM);
     const out = await wayOut(sandboxId);
@@ -343,7 +442,7 @@ describe("a call of a sandbox", () => {
       }),
     );
     expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(403);
-    await inside(Effect.flatMap(ModelProviders, ({ remove }) => remove(world.accountId, made.id)));
+    await inside(Effect.flatMap(ModelProviders, ({ remove }) => remove(made, made.id)));
     expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(403);
     expect(asked).toHaveLength(1);
   });

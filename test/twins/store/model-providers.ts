@@ -8,13 +8,15 @@ import {
   ProvidersFull,
   type ModelProvider,
 } from "../../../src/features/model-providers/ports/model-providers.ts";
+import { ModelUsage, type CountedUsage } from "../../../src/features/model-providers/ports/model-usage.ts";
 import {
-  COUNTED_MODELS_MAX,
-  ModelUsage,
-  type CountedUsage,
-} from "../../../src/features/model-providers/ports/model-usage.ts";
-import { PROVIDERS_MAX } from "../../../src/features/model-providers/rules/provider.ts";
-import { OTHER_MODELS } from "../../../src/store/ports/projects/project-usage.ts";
+  ownerAt,
+  type ProviderPlace,
+  PROVIDERS_MAX,
+} from "../../../src/features/model-providers/rules/provider.ts";
+import { type ModelUser, PROVIDER_OWNERS } from "../../../src/domain/sandbox/account-provider.ts";
+import type { CountedCall } from "../../../src/domain/sandbox/spend.ts";
+import { COUNTED_MODELS_MAX, OTHER_MODELS } from "../../../src/store/ports/projects/project-usage.ts";
 import { Fenced } from "../../../src/store/ports/journal.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
@@ -24,57 +26,97 @@ export interface ModelUsageRow extends CountedUsage {
   readonly day: string;
 }
 
-const ofAccount = (tables: TableSet, accountId: string): readonly ModelProvider[] =>
-  [...tables.modelProviders.values()]
-    .filter((provider) => provider.accountId === accountId)
-    .toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
+const inOrder = (rows: readonly ModelProvider[]): readonly ModelProvider[] =>
+  rows.toSorted(
+    (one, other) =>
+      PROVIDER_OWNERS.indexOf(one.owner) - PROVIDER_OWNERS.indexOf(other.owner) ||
+      one.createdAt - other.createdAt ||
+      (one.id < other.id ? -1 : 1),
+  );
 
-const rowOf = (tables: TableSet, accountId: string, id: string): ModelProvider | null =>
-  ofAccount(tables, accountId).find((provider) => provider.id === id) ?? null;
+const ofPlace = (
+  tables: TableSet,
+  { accountId, projectId, userId }: ProviderPlace,
+): readonly ModelProvider[] =>
+  inOrder(
+    [...tables.modelProviders.values()].filter(
+      (row) => row.accountId === accountId && row.projectId === projectId && row.userId === userId,
+    ),
+  );
+
+const usableBy = (
+  tables: TableSet,
+  { accountId, projectId, personId }: ModelUser,
+): readonly ModelProvider[] => {
+  const places = [
+    { accountId, projectId: null, userId: null },
+    { accountId, projectId, userId: null },
+    ...(personId === null ? [] : [{ accountId, projectId: null, userId: personId }]),
+  ];
+  return inOrder(places.flatMap((place) => ofPlace(tables, place)));
+};
+
+const rowOf = (tables: TableSet, place: ProviderPlace, id: string): ModelProvider | null =>
+  ofPlace(tables, place).find((provider) => provider.id === id) ?? null;
+
+const sessionIn = (tables: TableSet, sandboxId: string) => {
+  const sandbox = tables.sandboxes.get(sandboxId)?.record;
+  const session = tables.sessions.get(sandbox?.sessionId ?? "")?.record;
+  return sandbox === undefined || sandbox.endedAt !== null ? null : (session ?? null);
+};
 
 const providers = Layer.effect(
   ModelProviders,
   Effect.map(Tables, (tables) => ({
     create: ({ now, ...provider }) =>
       Effect.gen(function* () {
-        const others = ofAccount(tables, provider.accountId);
+        const others = ofPlace(tables, provider);
         if (others.length >= PROVIDERS_MAX) return yield* new ProvidersFull({ limit: PROVIDERS_MAX });
         if (others.some(({ name }) => name === provider.name))
           return yield* new NameTaken({ name: provider.name });
-        const made = { ...provider, createdAt: now, updatedAt: now };
+        const made = {
+          ...provider,
+          owner: ownerAt(provider),
+          refusal: null,
+          createdAt: now,
+          updatedAt: now,
+        };
         tables.modelProviders.set(made.id, made);
         return made;
       }),
-    list: (accountId) => Effect.sync(() => ofAccount(tables, accountId)),
-    get: (accountId, id) => Effect.sync(() => rowOf(tables, accountId, id)),
-    change: (accountId, id, { now, ...change }) =>
+    list: (place) => Effect.sync(() => ofPlace(tables, place)),
+    usable: (user) => Effect.sync(() => usableBy(tables, user)),
+    get: (place, id) => Effect.sync(() => rowOf(tables, place, id)),
+    change: (place, id, { now, ...change }) =>
       Effect.gen(function* () {
-        const row = rowOf(tables, accountId, id);
+        const row = rowOf(tables, place, id);
         if (row === null) return null;
         if (row.sealed.version !== change.sealed.version - 1) return yield* new Fenced({ id });
-        const changed = { ...row, ...change, updatedAt: now };
+        const changed = { ...row, ...change, refusal: null, updatedAt: now };
         tables.modelProviders.set(id, changed);
         return changed;
       }),
-    remove: (accountId, id) =>
-      Effect.sync(() => rowOf(tables, accountId, id) !== null && tables.modelProviders.delete(id)),
+    remove: (place, id) =>
+      Effect.sync(() => rowOf(tables, place, id) !== null && tables.modelProviders.delete(id)),
+    noteRefusal: (id, refusal) =>
+      Effect.sync(() => {
+        const row = tables.modelProviders.get(id);
+        if (row !== undefined) tables.modelProviders.set(id, { ...row, refusal });
+      }),
     sessionOf: (sandboxId) =>
       Effect.sync(() => {
-        const sandbox = tables.sandboxes.get(sandboxId)?.record;
-        const session = tables.sessions.get(sandbox?.sessionId ?? "")?.record;
-        return sandbox === undefined || session === undefined || sandbox.endedAt !== null
-          ? null
-          : { sessionId: session.id, projectId: session.projectId };
+        const session = sessionIn(tables, sandboxId);
+        return session && { sessionId: session.id, projectId: session.projectId };
       }),
     ofSandbox: (sandboxId, name) =>
       Effect.sync(() => {
-        const sandbox = tables.sandboxes.get(sandboxId)?.record;
-        const session = tables.sessions.get(sandbox?.sessionId ?? "")?.record;
-        if (sandbox === undefined || session === undefined || sandbox.endedAt !== null) return null;
-        const provider = ofAccount(tables, session.accountId).find((one) => one.name === name);
-        return provider === undefined
-          ? null
-          : { provider, sessionId: session.id, projectId: session.projectId };
+        const session = sessionIn(tables, sandboxId);
+        if (session === null) return null;
+        const { id: sessionId, accountId, projectId, origin, createdBy } = session;
+        const found = usableBy(tables, { accountId, projectId, personId: createdBy }).filter(
+          (one) => one.name === name,
+        );
+        return found.length === 0 ? null : { sessionId, projectId, origin, createdBy, providers: found };
       }),
   })),
 );
@@ -101,31 +143,36 @@ const summed = (rows: readonly ModelUsageRow[], key: (row: ModelUsageRow) => str
   return [...sums.values()];
 };
 
+/** Adds a call of a session: see src/store/postgres/projects/model-usage.ts. */
+export const addModelUsage = (
+  tables: TableSet,
+  { id: sessionId, projectId }: { readonly id: string; readonly projectId: string },
+  { model, tokens, estimated, cost, now }: CountedCall & { readonly now: number },
+): void => {
+  const day = utcDay(now);
+  const known = [...tables.modelUsage.values()].filter(
+    (row) => row.sessionId === sessionId && row.day === day,
+  );
+  const isOwn = known.length < COUNTED_MODELS_MAX || known.some((row) => row.model === model);
+  const call = {
+    sessionId,
+    projectId,
+    day,
+    model: isOwn ? model : OTHER_MODELS,
+    calls: 1,
+    untoldCalls: tokens === null ? 1 : 0,
+    ...(tokens ?? { input: 0, cached: 0, output: 0 }),
+    estimated,
+    cost,
+  };
+  const before = tables.modelUsage.get(keyOf(call));
+  const [sum = call] = summed(before === undefined ? [call] : [before, call], keyOf);
+  tables.modelUsage.set(keyOf(call), sum);
+};
+
 const usage = Layer.effect(
   ModelUsage,
   Effect.map(Tables, (tables) => ({
-    add: ({ sessionId, projectId, model, tokens, estimated, cost, now }) =>
-      Effect.sync(() => {
-        const day = utcDay(now);
-        const known = [...tables.modelUsage.values()].filter(
-          (row) => row.sessionId === sessionId && row.day === day,
-        );
-        const isOwn = known.length < COUNTED_MODELS_MAX || known.some((row) => row.model === model);
-        const call = {
-          sessionId,
-          projectId,
-          day,
-          model: isOwn ? model : OTHER_MODELS,
-          calls: 1,
-          untoldCalls: tokens === null ? 1 : 0,
-          ...(tokens ?? { input: 0, cached: 0, output: 0 }),
-          estimated,
-          cost,
-        };
-        const before = tables.modelUsage.get(keyOf(call));
-        const [sum = call] = summed(before === undefined ? [call] : [before, call], keyOf);
-        tables.modelUsage.set(keyOf(call), sum);
-      }),
     days: (projectId, { from, to }) =>
       Effect.sync(() =>
         summed(

@@ -55,6 +55,8 @@ const makePeople = (tables: TableSet) => {
       for (const token of tables.tokens.values())
         if (token.userId === id && token.sandboxId === null && token.revokedAt === null)
           tables.tokens.set(token.id, { ...token, revokedAt: now });
+      for (const provider of tables.modelProviders.values())
+        if (provider.userId === id) tables.modelProviders.delete(provider.id);
       const requests = tables.queue.filter(
         ({ kind, session }) => kind === "session" && session.createdBy === id,
       );

@@ -3,15 +3,18 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { utcDay } from "../../../src/domain/conversation/usage.ts";
 import {
+  type CountedCall,
   isNear,
   type LimitState,
   monthOf,
   type SpendCount,
   spendCounts,
+  spentBy,
   type SpendSums,
   sumIn,
 } from "../../../src/domain/sandbox/spend.ts";
 import {
+  LAPSES_MAX,
   LIMITS_MAX,
   RESERVED_MS,
   type ShownLimit,
@@ -31,6 +34,7 @@ import {
 } from "../../../src/features/spend/rules/limits.ts";
 import type { Session } from "../../../src/store/ports/sessions/sessions.ts";
 import { noteIn } from "./conversations.ts";
+import { addModelUsage } from "./model-providers.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 export interface SpendLimitRow extends SpendLimit {
@@ -42,6 +46,9 @@ export interface SpendRow extends SpendCount, SpendSums {
 }
 export interface ReservationRow extends SpendSums {
   readonly accountId: string;
+  readonly sessionId: string;
+  readonly model: string;
+  readonly isOwn: boolean;
   readonly counts: readonly string[];
   readonly expiresAt: number;
 }
@@ -69,12 +76,10 @@ const nameOf = (tables: TableSet, { scope, subject }: Place): string => {
 const statesOf = (
   tables: TableSet,
   accountId: string,
-  { counts, now }: { readonly counts: readonly SpendCount[]; readonly now: number },
+  counts: readonly SpendCount[],
 ): readonly LimitState[] => {
   const limited = limitedCounts(counts, limitsOf(tables, accountId));
-  const reservations = [...tables.spendReservations.values()].filter(
-    (row) => row.accountId === accountId && row.expiresAt > now,
-  );
+  const reservations = [...tables.spendReservations.values()].filter((row) => row.accountId === accountId);
   const sums = limited.map(({ count }) => {
     const reserved = reservations
       .filter((row) => row.counts.includes(countKey(count)))
@@ -85,19 +90,21 @@ const statesOf = (
   return limitStates(limited, new Map(sums));
 };
 
-const settle = (
-  tables: TableSet,
-  { id, sessionId, spent, now }: Parameters<(typeof Spend)["Service"]["settle"]>[0],
-): void => {
-  tables.spendReservations.delete(id);
+interface Counting extends Pick<ReservationRow, "sessionId" | "isOwn"> {
+  readonly counted: CountedCall;
+  readonly now: number;
+}
+
+const countCall = (tables: TableSet, { sessionId, isOwn, counted, now }: Counting): void => {
   const chain = chainOf(tables, sessionId);
   const [session] = chain;
-  if (spent === null || session === undefined) return;
+  if (session === undefined) return;
   const { accountId } = session;
-  const counts = spendCounts(chain, now);
-  for (const count of [...counts, accountDay(utcDay(now))]) {
+  addModelUsage(tables, session, { ...counted, now });
+  const counts = spendCounts(chain, { now, isOwn });
+  for (const count of isOwn ? counts : [...counts, accountDay(utcDay(now))]) {
     const before = tables.spend.get(keyOf(accountId, count));
-    const sum = addSums(before ?? NO_SPEND, spent);
+    const sum = addSums(before ?? NO_SPEND, spentBy(counted));
     tables.spend.set(keyOf(accountId, count), {
       ...count,
       ...sum,
@@ -115,6 +122,26 @@ const settle = (
     const note = nearNote({ sessionId, count, limit: { ...state, spent: sumIn(limit, row) }, now });
     noteIn(tables, sessionId, (draft) => draft.putNote(note));
   }
+};
+
+const settle = (
+  tables: TableSet,
+  { id, counted, now }: Parameters<(typeof Spend)["Service"]["settle"]>[0],
+): void => {
+  const row = tables.spendReservations.get(id);
+  tables.spendReservations.delete(id);
+  if (row !== undefined && counted !== null) countCall(tables, { ...row, counted, now });
+};
+
+const lapse = (tables: TableSet, now: number): number => {
+  const rows = [...tables.spendReservations].filter(([, { expiresAt }]) => expiresAt <= now);
+  const lapsed = rows.toSorted(([, one], [, other]) => one.expiresAt - other.expiresAt).slice(0, LAPSES_MAX);
+  for (const [id, { sessionId, isOwn, model, tokens, cost }] of lapsed) {
+    tables.spendReservations.delete(id);
+    const counted = { model, tokens: null, estimated: tokens, cost };
+    countCall(tables, { sessionId, isOwn, counted, now });
+  }
+  return lapsed.length;
 };
 
 const ORDER: readonly SpendLimit["scope"][] = [
@@ -178,8 +205,8 @@ export const layer = Layer.effect(
     hasPerson: (accountId, userId) => Effect.sync(() => tables.users.get(userId)?.accountId === accountId),
     ofSession: ({ accountId, parentSessionId, ...session }, now) =>
       Effect.sync(() => {
-        const counts = spendCounts([session, ...chainOf(tables, parentSessionId)], now);
-        return statesOf(tables, accountId, { counts, now });
+        const chain = [session, ...chainOf(tables, parentSessionId)];
+        return statesOf(tables, accountId, spendCounts(chain, { now, isOwn: false }));
       }),
     spentBySession: (sessionId) =>
       Effect.sync(() => {
@@ -213,18 +240,19 @@ export const layer = Layer.effect(
       ),
     reserve: (call) =>
       Effect.sync(() => {
-        const { id, sessionId, tokens, cost, now } = call;
+        const { id, sessionId, model, isOwn, tokens, cost, now } = call;
         const chain = chainOf(tables, sessionId);
         const [session] = chain;
         if (session === undefined) return null;
         const { accountId } = session;
-        const counts = spendCounts(chain, now);
-        const states = statesOf(tables, accountId, { counts, now });
-        if (states.length === 0) return null;
-        const refusal = refusingLimit(states, cost);
+        const counts = spendCounts(chain, { now, isOwn });
+        const refusal = refusingLimit(statesOf(tables, accountId, counts), cost);
         if (refusal !== null) return refusal;
         tables.spendReservations.set(id, {
           accountId,
+          sessionId,
+          model,
+          isOwn,
           counts: counts.map(countKey),
           tokens,
           cost: cost ?? 0,
@@ -233,5 +261,13 @@ export const layer = Layer.effect(
         return null;
       }),
     settle: (call) => Effect.sync(() => settle(tables, call)),
+    renew: (ids, now) =>
+      Effect.sync(() => {
+        for (const id of ids) {
+          const row = tables.spendReservations.get(id);
+          if (row !== undefined) tables.spendReservations.set(id, { ...row, expiresAt: now + RESERVED_MS });
+        }
+      }),
+    lapse: (now) => Effect.sync(() => lapse(tables, now)),
   })),
 );

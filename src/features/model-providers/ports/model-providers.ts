@@ -1,8 +1,9 @@
-/** The providers of models of accounts, with their sealed keys. */
+/** The providers of models of accounts, projects and persons, with their sealed keys. */
 import * as Context from "effect/Context";
 import * as Schema from "effect/Schema";
-import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
+import type { AccountProvider, ModelUser } from "../../../domain/sandbox/account-provider.ts";
 import type { Prices } from "../rules/prices.ts";
+import type { ProviderPlace } from "../rules/provider.ts";
 import type { Fenced, Stored, StoreError } from "../../../store/ports/journal.ts";
 import type * as Effect from "effect/Effect";
 
@@ -12,9 +13,15 @@ export interface SealedKey {
   readonly envelope: Uint8Array;
 }
 
-export interface ModelProvider extends AccountProvider {
+/** A call that the provider refused. */
+export interface Refusal {
+  readonly at: number;
+  /** A sentence, with the provider's own words. */
+  readonly text: string;
+}
+
+export interface ModelProvider extends AccountProvider, ProviderPlace {
   readonly id: string;
-  readonly accountId: string;
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly hasKey: boolean;
@@ -23,6 +30,8 @@ export interface ModelProvider extends AccountProvider {
   readonly sealed: SealedKey;
   /** When the provider last accepted what the row has. Null: it was saved without. */
   readonly triedAt: number | null;
+  /** The last one, if no call and no try succeeded since. */
+  readonly refusal: Refusal | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -33,17 +42,22 @@ export type ProviderChange = Pick<
   "baseUrl" | "models" | "hasKey" | "prices" | "sealed" | "triedAt"
 >;
 
+export type NewProvider = Omit<ModelProvider, "owner" | "refusal" | "createdAt" | "updatedAt">;
+
 export interface SessionOfSandbox {
   readonly sessionId: string;
   readonly projectId: string;
 }
 
-/** A provider as one sandbox uses it. */
-export interface ProviderOfSandbox extends SessionOfSandbox {
-  readonly provider: ModelProvider;
+/** The providers of one name that a sandbox may use. */
+export interface ProvidersOfSandbox extends SessionOfSandbox {
+  readonly origin: "session" | "trigger";
+  readonly createdBy: string;
+  /** The narrowest owner's first. One of a person is that of the session's person, who may have suspended it. */
+  readonly providers: readonly ModelProvider[];
 }
 
-/** The account has a provider of this name. */
+/** The owner has a provider of this name. */
 export class NameTaken extends Schema.TaggedError<NameTaken>()("NameTaken", { name: Schema.String }) {}
 export class ProvidersFull extends Schema.TaggedError<ProvidersFull>()("ProvidersFull", {
   limit: Schema.Finite,
@@ -53,21 +67,25 @@ export class ModelProviders extends Context.Service<
   ModelProviders,
   {
     readonly create: (
-      provider: Omit<ModelProvider, "createdAt" | "updatedAt"> & { readonly now: number },
+      provider: NewProvider & { readonly now: number },
     ) => Effect.Effect<ModelProvider, StoreError | NameTaken | ProvidersFull>;
-    /** All of an account, the oldest first: a session without a choice uses the first. */
-    readonly list: (accountId: string) => Stored<readonly ModelProvider[]>;
-    readonly get: (accountId: string, id: string) => Stored<ModelProvider | null>;
-    /** Fenced unless the row has the version before `change.sealed.version`. Null: the account has none with this id. */
+    /** All of an owner, the oldest first. */
+    readonly list: (place: ProviderPlace) => Stored<readonly ModelProvider[]>;
+    /** All that a session may use, the narrowest owner's first, of each the oldest first. */
+    readonly usable: (user: ModelUser) => Stored<readonly ModelProvider[]>;
+    readonly get: (place: ProviderPlace, id: string) => Stored<ModelProvider | null>;
+    /** Fenced unless the row has the version before `change.sealed.version`. Null: the owner has none with this id. A refusal is forgotten. */
     readonly change: (
-      accountId: string,
+      place: ProviderPlace,
       id: string,
       change: ProviderChange & { readonly now: number },
     ) => Effect.Effect<ModelProvider | null, StoreError | Fenced>;
     /** Whether there was one. Its usage stays. */
-    readonly remove: (accountId: string, id: string) => Stored<boolean>;
-    /** The provider of this name in the account of a sandbox's session. Null: none, or the sandbox has ended. */
-    readonly ofSandbox: (sandboxId: string, name: string) => Stored<ProviderOfSandbox | null>;
+    readonly remove: (place: ProviderPlace, id: string) => Stored<boolean>;
+    /** Keeps the last refusal. Null: a call succeeded. */
+    readonly noteRefusal: (id: string, refusal: Refusal | null) => Stored<void>;
+    /** The providers of this name for a sandbox's session. Null: none, or the sandbox has ended. */
+    readonly ofSandbox: (sandboxId: string, name: string) => Stored<ProvidersOfSandbox | null>;
     /** Null: the sandbox has ended. */
     readonly sessionOf: (sandboxId: string) => Stored<SessionOfSandbox | null>;
   }

@@ -1,8 +1,19 @@
-/** What a provider of an account may be. */
+/** What a provider may be, and whose it is. */
 import * as Result from "effect/Result";
+import type { ProviderOwner } from "../../../domain/sandbox/account-provider.ts";
 import { parseModelId } from "../../../domain/sandbox/model.ts";
 
-/** How many providers an account may have. */
+/** Whose a provider is. Without a project and a person: the account's. At most one of them is set. */
+export interface ProviderPlace {
+  readonly accountId: string;
+  readonly projectId: string | null;
+  readonly userId: string | null;
+}
+
+export const ownerAt = ({ projectId, userId }: Pick<ProviderPlace, "projectId" | "userId">): ProviderOwner =>
+  userId !== null ? "person" : projectId !== null ? "project" : "account";
+
+/** How many providers an owner may have. */
 export const PROVIDERS_MAX = 20;
 /** How many models a provider may offer. */
 export const MODELS_MAX = 200;

@@ -11,23 +11,52 @@ import {
   NameTaken,
   ProvidersFull,
   type ModelProvider,
-  type ProviderOfSandbox,
+  type ProvidersOfSandbox,
   type SessionOfSandbox,
 } from "../ports/model-providers.ts";
-import { PROVIDERS_MAX } from "../rules/provider.ts";
+import { ownerAt, type ProviderPlace, PROVIDERS_MAX } from "../rules/provider.ts";
 
-const COLUMNS = `id, account_id AS "accountId", name, kind, base_url AS "baseUrl", models, prices, has_key AS "hasKey",
-  sealed_version AS "sealedVersion", envelope, tried_at AS "triedAt", created_at AS "createdAt", updated_at AS "updatedAt"`;
+const COLUMNS = `id, account_id AS "accountId", project_id AS "projectId", user_id AS "userId", name, kind, base_url AS "baseUrl", models, prices, has_key AS "hasKey",
+  sealed_version AS "sealedVersion", envelope, tried_at AS "triedAt", refused_at AS "refusedAt", refusal AS "refusedWith",
+  created_at AS "createdAt", updated_at AS "updatedAt"`;
+/** The narrowest owner's first. */
+const NARROWEST = "user_id IS NULL, project_id IS NULL, created_at, id";
 
-interface Row extends Omit<ModelProvider, "sealed"> {
+interface Row extends Omit<ModelProvider, "owner" | "sealed" | "refusal"> {
   readonly sealedVersion: number;
   readonly envelope: Uint8Array;
+  readonly refusedAt: number | null;
+  readonly refusedWith: string | null;
 }
 
-const providerOf = ({ sealedVersion, envelope, ...row }: Row): ModelProvider => ({
+const providerOf = ({ sealedVersion, envelope, refusedAt, refusedWith, ...row }: Row): ModelProvider => ({
   ...row,
+  owner: ownerAt(row),
   sealed: { version: sealedVersion, envelope },
+  refusal: refusedAt === null ? null : { at: refusedAt, text: refusedWith ?? "" },
 });
+const placed = (sql: SqlClient.SqlClient, { accountId, projectId, userId }: ProviderPlace) =>
+  sql`account_id = ${accountId} AND project_id IS NOT DISTINCT FROM ${projectId}::uuid AND user_id IS NOT DISTINCT FROM ${userId}::uuid`;
+
+interface SandboxRow extends Pick<ProvidersOfSandbox, "sessionId" | "origin" | "createdBy"> {
+  readonly sessionProjectId: string;
+}
+
+/** @param rows one for each provider, in their order */
+const inSandbox = (rows: readonly (Row & SandboxRow)[]): ProvidersOfSandbox | null => {
+  const [session] = rows;
+  if (session === undefined) return null;
+  return {
+    sessionId: session.sessionId,
+    projectId: session.sessionProjectId,
+    origin: session.origin,
+    createdBy: session.createdBy,
+    providers: rows.map(
+      ({ sessionId: _session, sessionProjectId: _project, origin: _origin, createdBy: _by, ...row }) =>
+        providerOf(row),
+    ),
+  };
+};
 const first = ([row]: readonly Row[]) => (row === undefined ? null : providerOf(row));
 
 type Service = (typeof ModelProviders)["Service"];
@@ -36,40 +65,40 @@ const makeWrites = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(COLUMNS);
 
-  const get = (accountId: string, id: string) =>
+  const get = (place: ProviderPlace, id: string) =>
     Effect.map(
-      sql<Row>`SELECT ${columns} FROM model_providers WHERE account_id = ${accountId} AND id = ${id}`,
+      sql<Row>`SELECT ${columns} FROM model_providers WHERE ${placed(sql, place)} AND id = ${id}`,
       first,
     );
 
   const create = Effect.fnUntraced(function* (provider: Parameters<Service["create"]>[0]) {
-    const { id, accountId, sealed, now } = provider;
+    const { id, accountId, projectId, userId, sealed, now } = provider;
     // Two requests for one account wait for each other, and the second one counts the first one's row.
     yield* sql`SELECT id FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`;
     const [held] = yield* sql<{ readonly count: number }>`
-      SELECT count(*)::integer AS count FROM model_providers WHERE account_id = ${accountId}`;
+      SELECT count(*)::integer AS count FROM model_providers WHERE ${placed(sql, provider)}`;
     if ((held?.count ?? 0) >= PROVIDERS_MAX) return yield* new ProvidersFull({ limit: PROVIDERS_MAX });
     const made = first(
       yield* sql<Row>`
-        INSERT INTO model_providers (id, account_id, name, kind, base_url, models, prices, sealed_version, envelope, has_key, tried_at,
+        INSERT INTO model_providers (id, account_id, project_id, user_id, name, kind, base_url, models, prices, sealed_version, envelope, has_key, tried_at,
           created_at, updated_at)
-        VALUES (${id}, ${accountId}, ${provider.name}, ${provider.kind}, ${provider.baseUrl}, ${[...provider.models]},
+        VALUES (${id}, ${accountId}, ${projectId}, ${userId}, ${provider.name}, ${provider.kind}, ${provider.baseUrl}, ${[...provider.models]},
           ${json(provider.prices)}, ${sealed.version}, ${Buffer.from(sealed.envelope)}, ${provider.hasKey}, ${at(provider.triedAt)}, ${at(now)}, ${at(now)})
         RETURNING ${columns}`,
     );
     return made ?? (yield* Effect.die(new Error("an inserted row was not returned")));
   });
 
-  const change = Effect.fnUntraced(function* (...[accountId, id, wanted]: Parameters<Service["change"]>) {
+  const change = Effect.fnUntraced(function* (...[place, id, wanted]: Parameters<Service["change"]>) {
     const { sealed, now } = wanted;
     const changed = first(
       yield* sql<Row>`
         UPDATE model_providers SET base_url = ${wanted.baseUrl}, models = ${[...wanted.models]}, prices = ${json(wanted.prices)}, has_key = ${wanted.hasKey},
           sealed_version = ${sealed.version}, envelope = ${Buffer.from(sealed.envelope)}, tried_at = ${at(wanted.triedAt)},
-          updated_at = ${at(now)}
-        WHERE account_id = ${accountId} AND id = ${id} AND sealed_version = ${sealed.version - 1} RETURNING ${columns}`,
+          updated_at = ${at(now)}, refused_at = NULL, refusal = NULL
+        WHERE ${placed(sql, place)} AND id = ${id} AND sealed_version = ${sealed.version - 1} RETURNING ${columns}`,
     );
-    if (changed === null && (yield* get(accountId, id)) !== null) return yield* new Fenced({ id });
+    if (changed === null && (yield* get(place, id)) !== null) return yield* new Fenced({ id });
     return changed;
   });
   return { create, get, change };
@@ -89,32 +118,44 @@ export const layer = Layer.effect(
           ),
           stored("modelProviders.create"),
         ),
-      list: (accountId) =>
+      list: (place) =>
         sql<Row>`
-          SELECT ${sql.literal(COLUMNS)} FROM model_providers WHERE account_id = ${accountId} ORDER BY created_at, id`.pipe(
+          SELECT ${sql.literal(COLUMNS)} FROM model_providers WHERE ${placed(sql, place)} ORDER BY created_at, id`.pipe(
           Effect.map((rows) => rows.map(providerOf)),
           stored("modelProviders.list"),
         ),
-      get: (accountId, id) => get(accountId, id).pipe(stored("modelProviders.get")),
+      usable: ({ accountId, projectId, personId }) =>
+        sql<Row>`
+          SELECT ${sql.literal(COLUMNS)} FROM model_providers
+          WHERE account_id = ${accountId} AND (project_id = ${projectId} OR user_id = ${personId}::uuid
+            OR (project_id IS NULL AND user_id IS NULL))
+          ORDER BY ${sql.literal(NARROWEST)}`.pipe(
+          Effect.map((rows) => rows.map(providerOf)),
+          stored("modelProviders.usable"),
+        ),
+      get: (place, id) => get(place, id).pipe(stored("modelProviders.get")),
       change: (...given) => sql.withTransaction(change(...given)).pipe(stored("modelProviders.change")),
-      remove: (accountId, id) =>
-        sql`DELETE FROM model_providers WHERE account_id = ${accountId} AND id = ${id} RETURNING id`.pipe(
+      remove: (place, id) =>
+        sql`DELETE FROM model_providers WHERE ${placed(sql, place)} AND id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
           stored("modelProviders.remove"),
         ),
+      noteRefusal: (id, refusal) =>
+        sql`
+          UPDATE model_providers SET refused_at = ${at(refusal?.at ?? null)}, refusal = ${refusal?.text ?? null}
+          WHERE id = ${id}`.pipe(Effect.asVoid, stored("modelProviders.noteRefusal")),
       ofSandbox: (sandboxId, name) =>
-        sql<Row & Omit<ProviderOfSandbox, "provider">>`
-          SELECT provider.*, session.id AS "sessionId", session.project_id AS "projectId"
+        sql<Row & SandboxRow>`
+          SELECT provider.*, session.id AS "sessionId", session.project_id AS "sessionProjectId", session.origin,
+            session.created_by AS "createdBy"
           FROM session_sandboxes AS sandbox JOIN project_sessions AS session ON session.id = sandbox.session_id
             CROSS JOIN LATERAL (
               SELECT ${sql.literal(COLUMNS)} FROM model_providers
-              WHERE account_id = session.account_id AND name = ${name}) AS provider
+              WHERE account_id = session.account_id AND name = ${name}
+                AND (project_id = session.project_id OR user_id = session.created_by OR (project_id IS NULL AND user_id IS NULL))
+              ORDER BY ${sql.literal(NARROWEST)}) AS provider
           WHERE sandbox.id = ${sandboxId} AND sandbox.status IN ('provisioning', 'active')`.pipe(
-          Effect.map(([row]) => {
-            if (row === undefined) return null;
-            const { sessionId, projectId, ...provider } = row;
-            return { provider: providerOf(provider), sessionId, projectId };
-          }),
+          Effect.map(inSandbox),
           stored("modelProviders.ofSandbox"),
         ),
       sessionOf: (sandboxId) =>

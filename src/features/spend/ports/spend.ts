@@ -4,9 +4,11 @@
  *
  *  S1 A call passes if, for each limit that applies, what is spent and what is reserved is less than the limit. So a limit is passed by at
  *     most the calls under way.
- *  S2 A call is counted and its reservation ends in one transaction. A reservation ends by itself after `RESERVED_MS`.
+ *  S2 Every call has a reservation. It is counted and its reservation ends in one transaction, and without a reservation nothing is
+ *     counted. So a call is counted once, however often it is settled.
  *  S3 The session's conversation has one note for a limit's amount and period, in the transaction that spends four fifths of it.
  *  S4 A session's own limit comes before the one for each session.
+ *  S5 A reservation that its node does not renew for `RESERVED_MS` lapses: its call is counted as the estimate, and marked as estimated.
  */
 import * as Context from "effect/Context";
 import type {
@@ -21,8 +23,10 @@ import type {
 } from "../../../domain/sandbox/spend.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
 
-/** How long a reservation lasts at most, ms. Few calls take longer; one that does is counted all the same. */
+/** How long a reservation lasts if it is not renewed, ms (S5). */
 export const RESERVED_MS = 600_000;
+/** How many reservations lapse in one transaction. */
+export const LAPSES_MAX = 100;
 /** How many limits an account may have. */
 export const LIMITS_MAX = 2_000;
 
@@ -88,5 +92,8 @@ export class Spend extends Context.Service<
     ) => Stored<{ readonly limit: LimitState; readonly lacksPrice: boolean } | null>;
     /** S2, S3. */
     readonly settle: (call: EndedCall & { readonly now: number }) => Stored<void>;
+    readonly renew: (ids: readonly string[], now: number) => Stored<void>;
+    /** S5, of up to `LAPSES_MAX` reservations. @returns how many lapsed */
+    readonly lapse: (now: number) => Stored<number>;
   }
 >()("platform/spend/Spend") {}

@@ -3,9 +3,11 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import {
+  type CountedCall,
   isNear,
   type LimitState,
   monthOf,
+  spentBy,
   type SpendCount,
   spendCounts,
   type SpendingSession,
@@ -15,7 +17,9 @@ import {
 import { utcDay } from "../../../domain/conversation/usage.ts";
 import { at, stored } from "../../../store/postgres/connection/statement.ts";
 import { putNote } from "../../../store/postgres/conversations/rows.ts";
+import { addModelUsage } from "../../../store/postgres/projects/model-usage.ts";
 import {
+  LAPSES_MAX,
   LIMITS_MAX,
   RESERVED_MS,
   type ShownLimit,
@@ -60,6 +64,13 @@ interface SumRow extends SpendCount {
   readonly name: string | null;
 }
 
+interface Counting {
+  readonly sessionId: string;
+  readonly isOwn: boolean;
+  readonly counted: CountedCall;
+  readonly now: number;
+}
+
 const columnsOf = (counts: readonly SpendCount[]) => ({
   scopes: counts.map(({ scope }) => scope),
   subjects: counts.map(({ subject }) => subject),
@@ -88,7 +99,7 @@ const makeReads = Effect.gen(function* () {
         OR (scope, subject) IN (SELECT * FROM unnest(${scopes}::text[], ${subjects}::text[])))
       ORDER BY id ${sql.literal(locks ? "FOR NO KEY UPDATE" : "")}`;
   };
-  const sums = Effect.fnUntraced(function* (accountId: string, counts: readonly SpendCount[], now: number) {
+  const sums = Effect.fnUntraced(function* (accountId: string, counts: readonly SpendCount[]) {
     const { scopes, subjects, periods } = columnsOf(counts);
     const rows = yield* sql<SumRow>`
       SELECT wanted.scope, wanted.subject, wanted.period, coalesce(spend.tokens, 0)::float8 AS tokens,
@@ -99,8 +110,7 @@ const makeReads = Effect.gen(function* () {
           AND spend.subject = wanted.subject
         LEFT JOIN LATERAL (
           SELECT sum(tokens) AS tokens, sum(cost) AS cost FROM spend_reservations
-          WHERE account_id = ${accountId} AND expires_at > ${at(now)}
-            AND counts @> ARRAY[concat_ws('/', wanted.scope, wanted.subject, wanted.period)]) AS reserved ON true`;
+          WHERE account_id = ${accountId} AND counts @> ARRAY[concat_ws('/', wanted.scope, wanted.subject, wanted.period)]) AS reserved ON true`;
     return new Map(
       rows.map((row): readonly [string, CountSums] => [
         countKey(row),
@@ -115,7 +125,7 @@ const makeReads = Effect.gen(function* () {
   const states = Effect.fnUntraced(function* (
     accountId: string,
     counts: readonly SpendCount[],
-    { now, locks }: { readonly now: number; readonly locks: boolean },
+    locks: boolean,
   ) {
     const limited = limitedCounts(counts, yield* limits(accountId, counts, locks));
     if (limited.length === 0) return [];
@@ -124,33 +134,14 @@ const makeReads = Effect.gen(function* () {
       yield* sums(
         accountId,
         limited.map(({ count }) => count),
-        now,
       ),
     );
   });
   return { sql, chain, limits, states };
 });
 
-const makeCalls = Effect.gen(function* () {
-  const { sql, chain, limits, states } = yield* makeReads;
-
-  const reserve = Effect.fnUntraced(function* (call: Parameters<Service["reserve"]>[0]) {
-    const { now, tokens, cost } = call;
-    const sessions = yield* chain(call.sessionId);
-    const [session] = sessions;
-    if (session === undefined) return null;
-    const { accountId } = session;
-    const counts = spendCounts(sessions, now);
-    const found = yield* states(accountId, counts, { now, locks: true });
-    if (found.length === 0) return null;
-    const refusal = refusingLimit(found, cost);
-    if (refusal !== null) return refusal;
-    yield* sql`DELETE FROM spend_reservations WHERE account_id = ${accountId} AND expires_at <= ${at(now)}`;
-    yield* sql`
-      INSERT INTO spend_reservations (id, account_id, counts, tokens, cost, expires_at)
-      VALUES (${call.id}, ${accountId}, ${counts.map(countKey)}, ${tokens}, ${cost ?? 0}, ${at(now + RESERVED_MS)})`;
-    return null;
-  });
+const makeCounts = Effect.gen(function* () {
+  const { sql, chain, limits } = yield* makeReads;
 
   /** @returns the sums after it, in the order of their keys: two calls that settle at the same time wait for each other in it */
   const add = (accountId: string, counts: readonly SpendCount[], { tokens, cost }: SpendSums) => {
@@ -176,36 +167,75 @@ const makeCalls = Effect.gen(function* () {
       (rows) => rows.length > 0,
     );
 
-  const settle = Effect.fnUntraced(function* ({
-    id,
-    sessionId,
-    spent,
-    now,
-  }: Parameters<Service["settle"]>[0]) {
-    yield* sql`DELETE FROM spend_reservations WHERE id = ${id}`;
-    const sessions = spent === null ? [] : yield* chain(sessionId);
+  /** Counts a call whose reservation this transaction has ended (ports/spend.ts S2). */
+  const count = Effect.fnUntraced(function* ({ sessionId, isOwn, counted, now }: Counting) {
+    const sessions = yield* chain(sessionId);
     const [session] = sessions;
-    if (spent === null || session === undefined) return;
+    if (session === undefined) return;
     const { accountId } = session;
-    const counts = spendCounts(sessions, now);
-    const after = yield* add(accountId, [...counts, accountDay(utcDay(now))], spent);
+    yield* addModelUsage(sql, session, { ...counted, now });
+    const counts = spendCounts(sessions, { now, isOwn });
+    const after = yield* add(
+      accountId,
+      isOwn ? counts : [...counts, accountDay(utcDay(now))],
+      spentBy(counted),
+    );
     const limited = limitedCounts(counts, yield* limits(accountId, counts, false));
-    for (const { count, limit } of limited) {
-      const sum = after.find((row) => countKey(row) === countKey(count));
+    for (const { count: sumOf, limit } of limited) {
+      const sum = after.find((row) => countKey(row) === countKey(sumOf));
       if (sum === undefined || !isNear(sumIn(limit, sum), limit.amount)) continue;
-      if (!(yield* mark(accountId, count, limit.amount))) continue;
+      if (!(yield* mark(accountId, sumOf, limit.amount))) continue;
       const state: LimitState = {
-        scope: count.scope,
+        scope: sumOf.scope,
         unit: limit.unit,
         amount: limit.amount,
         name: sum.name ?? "",
         spent: sumIn(limit, sum),
         reserved: 0,
       };
-      yield* putNote(sql, nearNote({ sessionId, count, limit: state, now }));
+      yield* putNote(sql, nearNote({ sessionId, count: sumOf, limit: state, now }));
     }
   });
-  return { reserve, settle };
+  return count;
+});
+
+const makeCalls = Effect.gen(function* () {
+  const { sql, chain, states } = yield* makeReads;
+  const count = yield* makeCounts;
+
+  const reserve = Effect.fnUntraced(function* (call: Parameters<Service["reserve"]>[0]) {
+    const { id, sessionId, model, isOwn, tokens, cost, now } = call;
+    const sessions = yield* chain(sessionId);
+    const [session] = sessions;
+    if (session === undefined) return null;
+    const { accountId } = session;
+    const counts = spendCounts(sessions, { now, isOwn });
+    const refusal = refusingLimit(yield* states(accountId, counts, true), cost);
+    if (refusal !== null) return refusal;
+    yield* sql`
+      INSERT INTO spend_reservations (id, account_id, session_id, model, is_own, counts, tokens, cost, expires_at)
+      VALUES (${id}, ${accountId}, ${sessionId}, ${model}, ${isOwn}, ${counts.map(countKey)}, ${tokens}, ${cost ?? 0},
+        ${at(now + RESERVED_MS)})`;
+    return null;
+  });
+
+  const settle = Effect.fnUntraced(function* ({ id, counted, now }: Parameters<Service["settle"]>[0]) {
+    const [row] = yield* sql<Pick<Counting, "sessionId" | "isOwn">>`
+      DELETE FROM spend_reservations WHERE id = ${id} RETURNING session_id AS "sessionId", is_own AS "isOwn"`;
+    if (row !== undefined && counted !== null) yield* count({ ...row, counted, now });
+  });
+
+  const lapse = Effect.fnUntraced(function* (now: number) {
+    const rows = yield* sql<Pick<Counting, "sessionId" | "isOwn"> & SpendSums & { readonly model: string }>`
+      DELETE FROM spend_reservations WHERE id IN (
+        SELECT id FROM spend_reservations WHERE expires_at <= ${at(now)}
+        ORDER BY expires_at, id LIMIT ${LAPSES_MAX} FOR UPDATE SKIP LOCKED)
+      RETURNING session_id AS "sessionId", is_own AS "isOwn", model, tokens::float8 AS tokens, cost::float8 AS cost`;
+    for (const { sessionId, isOwn, model, tokens, cost } of rows)
+      yield* count({ sessionId, isOwn, counted: { model, tokens: null, estimated: tokens, cost }, now });
+    return rows.length;
+  });
+  return { reserve, settle, lapse };
 });
 
 const makeLimits = Effect.gen(function* () {
@@ -255,7 +285,7 @@ export const layer = Layer.effect(
   Spend,
   Effect.gen(function* () {
     const { sql, chain, states } = yield* makeReads;
-    const { reserve, settle } = yield* makeCalls;
+    const { reserve, settle, lapse } = yield* makeCalls;
     const { set, list } = yield* makeLimits;
     return {
       set: (wish) => sql.withTransaction(set(wish)).pipe(stored("spend.set")),
@@ -280,7 +310,8 @@ export const layer = Layer.effect(
       ofSession: ({ accountId, parentSessionId, ...session }, now) =>
         Effect.gen(function* () {
           const above = parentSessionId === null ? [] : yield* chain(parentSessionId);
-          return yield* states(accountId, spendCounts([session, ...above], now), { now, locks: false });
+          const counts = spendCounts([session, ...above], { now, isOwn: false });
+          return yield* states(accountId, counts, false);
         }).pipe(stored("spend.ofSession")),
       spentBySession: (sessionId) =>
         sql<SpendSums>`
@@ -301,6 +332,13 @@ export const layer = Layer.effect(
           ORDER BY cost DESC, tokens DESC, period DESC, subject`.pipe(stored("spend.month")),
       reserve: (call) => sql.withTransaction(reserve(call)).pipe(stored("spend.reserve")),
       settle: (call) => sql.withTransaction(settle(call)).pipe(stored("spend.settle")),
+      renew: (ids, now) =>
+        sql`
+          UPDATE spend_reservations SET expires_at = ${at(now + RESERVED_MS)} WHERE id = ANY (${[...ids]}::uuid[])`.pipe(
+          Effect.asVoid,
+          stored("spend.renew"),
+        ),
+      lapse: (now) => sql.withTransaction(lapse(now)).pipe(stored("spend.lapse")),
     };
   }),
 );

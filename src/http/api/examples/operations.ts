@@ -126,6 +126,15 @@ export const OPERATION_EXAMPLES: Examples = {
           lacks: [],
         },
       ],
+      providers: [
+        {
+          name: "anthropic",
+          kind: "anthropic",
+          owner: "account",
+          models: ["claude-sonnet-4-6"],
+          unused: "secret",
+        },
+      ],
       default_model: "anthropic/claude-sonnet-4-6",
       models: ["anthropic/claude-sonnet-4-6", "openai/gpt-5.5"],
     },

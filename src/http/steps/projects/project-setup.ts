@@ -6,6 +6,7 @@ import { MODEL_PROVIDERS } from "../../../domain/sandbox/model.ts";
 import { GitBackend } from "../../../git/port.ts";
 import { ModelPolicy, projectModel } from "../../../services/projects/models.ts";
 import { Secrets } from "../../../store/ports/projects/secrets.ts";
+import { callingPerson } from "../../callers/person.ts";
 import { Caller } from "../../api/access.ts";
 import { Addresses, repositoryUrl } from "../../limits.ts";
 import { gitFailed } from "../../answers/refusals.ts";
@@ -21,7 +22,8 @@ export const projectSetup = Effect.fnUntraced(function* (pid: string) {
   const git = yield* GitBackend;
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip({ projectId: project.id }, project.defaultBranch);
-    return { commit, model: yield* projectModel(project, names, commit) };
+    const asked = { secretNames: names, commit, personId: yield* callingPerson };
+    return { commit, model: yield* projectModel(project, asked) };
   });
   const { commit, model } = yield* Effect.catchTag(read, "GitError", (error) => gitFailed(error));
   return {

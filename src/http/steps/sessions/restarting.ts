@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import { Actors } from "../../../services/actors.ts";
 import { askedFor } from "../../../services/audit.ts";
 import { knownAgent } from "../../../services/projects/agents.ts";
+import { personOf } from "../../../services/connectors/own-credentials.ts";
 import { requireCounted } from "../../../services/projects/counted-models.ts";
 import { sandboxToGoOn } from "../../../services/sessions/warm-pool.ts";
 import { CHILDREN_MAX, isLive } from "../../../domain/session/session.ts";
@@ -32,7 +33,8 @@ export interface RestartWish {
 const requireLimitsHold = Effect.fnUntraced(function* (session: Session) {
   const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
   if (agent._tag === "None") return;
-  const calling = { agent: agent.value, agentModel: session.agentModel, commit: session.baseCommit };
+  const { agentModel, baseCommit: commit } = session;
+  const calling = { agent: agent.value, agentModel, commit, personId: yield* personOf(session) };
   yield* requireCounted(session, calling).pipe(
     Effect.catchTags({
       LimitNeedsProvider: ({ message }) => new Conflict({ error: message, code: "limit_needs_provider" }),

@@ -8,7 +8,7 @@ import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
 import { ABILITIES, type Runtime } from "../../../domain/runtimes/runtime.ts";
 import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
-import { MODEL_PROVIDERS, offeredModels, usedProviders } from "../../../domain/sandbox/model.ts";
+import { MODEL_PROVIDERS, offeredModels, providerStandings } from "../../../domain/sandbox/model.ts";
 import { GitBackend } from "../../../git/port.ts";
 import { knownAgents } from "../../../services/projects/agents.ts";
 import { AccountModels } from "../../../services/projects/account-models.ts";
@@ -17,6 +17,7 @@ import { agentFilesAt } from "../../../services/projects/repository.ts";
 import { Runtimes } from "../../../services/projects/runtimes.ts";
 import { Secrets } from "../../../store/ports/projects/secrets.ts";
 import { Sessions } from "../../../store/ports/sessions/sessions.ts";
+import { callingPerson } from "../../callers/person.ts";
 import { Caller } from "../../api/access.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { projectFor } from "../answers.ts";
@@ -68,13 +69,14 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
   const offered = yield* Runtimes;
   const defined = yield* knownAgents(project.id);
   const names = deliveredNames((yield* (yield* Secrets).list(project.id)).secrets);
+  const personId = yield* callingPerson;
   const git = yield* GitBackend;
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip(repository, project.defaultBranch);
     return {
       branches: yield* git.branches(repository, { limit: OPTIONS_MAX }),
       files: commit === null ? [] : yield* agentFilesAt(repository, commit),
-      model: yield* projectModel(project, names, commit),
+      model: yield* projectModel(project, { secretNames: names, commit, personId }),
     };
   });
   const { branches, files, model } = yield* Effect.catchTag(read, "GitError", (error) => gitFailed(error));
@@ -84,7 +86,12 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
     status: null,
   });
   const configured = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => names.includes(key)));
-  const providers = usedProviders(yield* (yield* AccountModels)(project.accountId), names);
+  const { id: projectId, accountId } = project;
+  const standings = providerStandings(
+    yield* (yield* AccountModels)({ accountId, projectId, personId }),
+    names,
+  );
+  const providers = standings.flatMap(({ provider, unused }) => (unused === null ? [provider] : []));
   const models = [
     model.model,
     ...offeredModels(providers),
@@ -97,6 +104,13 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
     agents: [...new Set([...files, ...defined.keys()])].toSorted(),
     agent_choices: agentChoices({ files, defined, offered }),
     runtimes: offered.map((runtime) => runtimeWire(runtime, providers)),
+    providers: standings.map(({ provider: { name, kind, owner, models: own }, unused }) => ({
+      name,
+      kind,
+      owner,
+      models: own,
+      unused,
+    })),
     default_model: model.model,
     models: [...new Set(models.filter((one) => one !== null))],
   };

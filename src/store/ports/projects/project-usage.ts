@@ -10,7 +10,9 @@ import type { Stored } from "../journal.ts";
 
 /** How many models of a project have a row of their own a day. Sandboxes name models; a hostile one could name many. */
 export const MODELS_PER_DAY_MAX = 50;
-/** Stands for the models beyond `MODELS_PER_DAY_MAX`. */
+/** The same for a session, of the calls that passed the service. */
+export const COUNTED_MODELS_MAX = 50;
+/** Stands for the models beyond these numbers. */
 export const OTHER_MODELS = "other";
 /** Stands for a model that the runtime did not name. */
 export const UNKNOWN_MODEL = "unknown";

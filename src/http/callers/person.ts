@@ -1,0 +1,13 @@
+/** Whose own credentials a session would have that the caller starts (domain/connector/own-credential.ts). */
+import * as Effect from "effect/Effect";
+import { personOf } from "../../services/connectors/own-credentials.ts";
+import { Caller } from "../api/access.ts";
+
+/** A person's id. Null: nobody's, for a trigger's agent, and for one whose session another person steered (O2). */
+export const callingPerson = Effect.gen(function* () {
+  const { user, origin, sessionId } = yield* Caller;
+  if (origin === "trigger") return null;
+  return sessionId === null
+    ? user.id
+    : yield* personOf({ id: sessionId, origin: "session", createdBy: user.id });
+});

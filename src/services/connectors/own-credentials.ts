@@ -1,0 +1,28 @@
+/** Whose own credentials work in a session: the one place that asks domain/connector/own-credential.ts, for connectors and for providers of models. */
+import * as Effect from "effect/Effect";
+import type { Suspension } from "../../domain/connector/own-credential.ts";
+import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
+
+interface OwnedSession {
+  readonly id: string;
+  readonly origin: "session" | "trigger";
+  readonly createdBy: string;
+}
+
+/** The person whose credentials work, or who suspended them. A trigger's session acts for no person. */
+export type OwnCredentials =
+  | "no_person"
+  | { readonly personId: string }
+  | { readonly suspension: Suspension };
+
+export const ownCredentials = Effect.fnUntraced(function* ({ id, origin, createdBy }: OwnedSession) {
+  if (origin === "trigger") return "no_person" as const;
+  const suspension = yield* (yield* Suspensions).of(id);
+  return suspension === null ? { personId: createdBy } : { suspension };
+});
+
+/** The same as an id. Null: nobody's work. */
+export const personOf = (session: OwnedSession) =>
+  Effect.map(ownCredentials(session), (own): string | null =>
+    own !== "no_person" && "personId" in own ? own.personId : null,
+  );
