@@ -143,7 +143,13 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     command,
     given: namedWords(command, command.rest === null ? words : words.slice(0, command.takes.length), see),
     rest: command.rest === null ? [] : words.slice(command.takes.length),
-    options: { ...switchesOff(command), ...lists, ...own },
+    // A command that works elsewhere without a project has an option of this name.
+    options: {
+      ...switchesOff(command),
+      ...lists,
+      ...own,
+      ...("project" in command.options && project !== undefined && { project }),
+    },
     project: typeof project === "string" ? project : undefined,
     json: json === true,
   };

@@ -1,9 +1,10 @@
 /**
- * `platform models`: the account's providers of models. A key comes from standard input or a file: every program on the machine can see
+ * `platform models`: providers of models of the account, of a project, and of the person. A key comes from standard input or a file: every program on the machine can see
  * arguments.
  */
 import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
-import type { Answer } from "../../cli/contract.ts";
+import type { Client } from "../../cli/client.ts";
+import type { Answer, Request } from "../../cli/contract.ts";
 import { command } from "../../cli/command.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import type { Input } from "../../cli/input.ts";
@@ -21,6 +22,51 @@ const KINDS = Object.keys({
   gemini: true,
 } satisfies Readonly<Record<ProviderKind, true>>) as readonly ProviderKind[];
 
+const owners = {
+  project: { value: "PROJECT", about: "Of this project, not of the account" },
+  mine: { about: "Your own, for your sessions, not of the account" },
+} as const;
+
+interface Given {
+  readonly options: { readonly project: string | undefined; readonly mine: boolean };
+  readonly api: () => Client;
+  readonly project: () => Promise<string>;
+}
+type Wish = Request<"POST /v1/model-providers">["payload"];
+type Change = NonNullable<Request<"PATCH /v1/model-providers/:id">["payload"]>;
+
+/** The calls for the owner that the options name. */
+const providersOf = async ({ options: { project: named, mine }, api, project }: Given) => {
+  if (named !== undefined && mine) throw usage("Give one of --project and --mine.");
+  const client = api();
+  if (mine)
+    return {
+      list: () => client.call("GET /v1/me/model-providers", {}),
+      add: (payload: Wish) => client.call("POST /v1/me/model-providers", { payload }),
+      change: (id: string, payload: Change) =>
+        client.call("PATCH /v1/me/model-providers/:id", { params: { id }, payload }),
+      remove: (id: string) => client.call("DELETE /v1/me/model-providers/:id", { params: { id } }),
+    };
+  if (named === undefined)
+    return {
+      list: () => client.call("GET /v1/model-providers", {}),
+      add: (payload: Wish) => client.call("POST /v1/model-providers", { payload }),
+      change: (id: string, payload: Change) =>
+        client.call("PATCH /v1/model-providers/:id", { params: { id }, payload }),
+      remove: (id: string) => client.call("DELETE /v1/model-providers/:id", { params: { id } }),
+    };
+  const pid = await project();
+  return {
+    list: () => client.call("GET /v1/projects/:pid/model-providers", { params: { pid } }),
+    add: (payload: Wish) =>
+      client.call("POST /v1/projects/:pid/model-providers", { params: { pid }, payload }),
+    change: (id: string, payload: Change) =>
+      client.call("PATCH /v1/projects/:pid/model-providers/:id", { params: { pid, id }, payload }),
+    remove: (id: string) =>
+      client.call("DELETE /v1/projects/:pid/model-providers/:id", { params: { pid, id } }),
+  };
+};
+
 const priceWords = ([model, { input, cached, output }]: readonly [
   string,
   Provider["prices"][string],
@@ -35,6 +81,10 @@ const shown = (provider: Provider): string =>
     ["models", visible(provider.models.map((model) => `${provider.name}/${model}`).join(", "))],
     ["own prices", visible(Object.entries(provider.prices).map(priceWords).join("; ")) || null],
     ["tried", provider.tried_at === null ? "no" : timeOrDash(provider.tried_at)],
+    [
+      "refused",
+      provider.refusal && visible(`${timeOrDash(provider.refusal.at)} ${provider.refusal.message}`),
+    ],
   ]);
 
 const listOf = (text: string | undefined): readonly string[] | undefined =>
@@ -63,9 +113,10 @@ const noTry = { about: "Save without asking the provider" } as const;
 
 const list = command({
   name: "models providers",
-  about: "List the account's providers of models; keys are never shown",
-  run: async ({ api }) => {
-    const { value, text } = await api().call("GET /v1/model-providers", {});
+  about: "List providers of models; keys are never shown",
+  options: owners,
+  run: async (call) => {
+    const { value, text } = await (await providersOf(call)).list();
     const rows = value.model_providers.map((provider) => [
       provider.name,
       provider.kind,
@@ -79,7 +130,7 @@ const list = command({
 
 const add = command({
   name: "models add",
-  about: "Add a provider of models for all projects of the account",
+  about: "Add a provider of models, without an option for all projects of the account",
   takes: [NAME],
   options: {
     kind: { value: "KIND", about: `${KINDS.join(", ")}` },
@@ -88,29 +139,29 @@ const add = command({
     "key-file": keyFile,
     "no-key": noKey,
     "no-try": noTry,
+    ...owners,
   },
-  run: async ({ given, options, input, api }) => {
+  run: async ({ given, options, input, ...rest }) => {
     const kind = oneOf(options.kind, KINDS, "--kind");
     if (kind === undefined) throw usage(`Give --kind: one of ${KINDS.join(", ")}.`);
     const chosen = listOf(options.models);
-    const { value, text } = await api().call("POST /v1/model-providers", {
-      payload: {
-        name: given.NAME,
-        kind,
-        key: options["no-key"] ? "" : await keyFrom(input, options["key-file"]),
-        ...(options.url !== undefined && { base_url: options.url }),
-        ...(chosen !== undefined && { models: chosen }),
-        ...(options["no-try"] && { try: false }),
-      },
+    const { add: adds } = await providersOf({ options, ...rest });
+    const { value, text } = await adds({
+      name: given.NAME,
+      kind,
+      key: options["no-key"] ? "" : await keyFrom(input, options["key-file"]),
+      ...(options.url !== undefined && { base_url: options.url }),
+      ...(chosen !== undefined && { models: chosen }),
+      ...(options["no-try"] && { try: false }),
     });
     return { json: text, text: shown(value) };
   },
 });
 
-type Api = Parameters<Parameters<typeof command>[0]["run"]>[0]["api"];
+type Providers = Awaited<ReturnType<typeof providersOf>>;
 
-const providerOf = async (api: Api, name: string): Promise<Provider> => {
-  const { value } = await api().call("GET /v1/model-providers", {});
+const providerOf = async (providers: Providers, name: string): Promise<Provider> => {
+  const { value } = await providers.list();
   const provider = value.model_providers.find((one) => one.name === name || one.id === name);
   if (provider === undefined)
     throw new Failure(EXIT.notFound, "not_found", { message: "Model provider not found." });
@@ -127,8 +178,9 @@ const change = command({
     "key-file": { value: "FILE", about: "Replace the key by what is in this file; - is standard input" },
     "no-key": noKey,
     "no-try": noTry,
+    ...owners,
   },
-  run: async ({ given, options, input, api }) => {
+  run: async ({ given, options, input, ...rest }) => {
     const file = options["key-file"];
     const chosen = listOf(options.models);
     const key = options["no-key"]
@@ -138,14 +190,12 @@ const change = command({
         : await keyFrom(input, file === "-" ? undefined : file);
     if (options.url === undefined && chosen === undefined && key === undefined)
       throw usage("Give --url, --models, --key-file or --no-key.");
-    const { value, text } = await api().call("PATCH /v1/model-providers/:id", {
-      params: { id: (await providerOf(api, given.NAME)).id },
-      payload: {
-        ...(options.url !== undefined && { base_url: options.url }),
-        ...(chosen !== undefined && { models: chosen }),
-        ...(key !== undefined && { key }),
-        ...(options["no-try"] && { try: false }),
-      },
+    const providers = await providersOf({ options, ...rest });
+    const { value, text } = await providers.change((await providerOf(providers, given.NAME)).id, {
+      ...(options.url !== undefined && { base_url: options.url }),
+      ...(chosen !== undefined && { models: chosen }),
+      ...(key !== undefined && { key }),
+      ...(options["no-try"] && { try: false }),
     });
     return { json: text, text: shown(value) };
   },
@@ -156,10 +206,10 @@ const remove = command({
   about: "Delete a provider of models with its key. Sessions lose it at once",
   asks: "Delete the provider with its key?",
   takes: [NAME],
-  run: async ({ given, api }) => {
-    const { text } = await api().call("DELETE /v1/model-providers/:id", {
-      params: { id: (await providerOf(api, given.NAME)).id },
-    });
+  options: owners,
+  run: async ({ given, ...rest }) => {
+    const providers = await providersOf(rest);
+    const { text } = await providers.remove((await providerOf(providers, given.NAME)).id);
     return { json: text, text: visible(`${given.NAME} deleted`) };
   },
 });
@@ -182,11 +232,14 @@ const price = command({
     },
     output: { value: "DOLLARS", about: "Of the answer" },
     remove: { about: "Use the service's price again, if it knows one" },
+    ...owners,
   },
-  run: async ({ given: { MODEL }, options: { input, cached, output, remove: isRemoved }, api }) => {
+  run: async ({ given: { MODEL }, options, ...rest }) => {
+    const { input, cached, output, remove: isRemoved } = options;
     const [, name = "", model = ""] = /^([^/]+)\/(.+)$/.exec(MODEL) ?? [];
     if (model === "") throw usage("MODEL must have the form provider/model.");
-    const provider = await providerOf(api, name);
+    const providers = await providersOf({ options, ...rest });
+    const provider = await providerOf(providers, name);
     const { [model]: _former, ...others } = provider.prices;
     const own = isRemoved
       ? null
@@ -195,9 +248,8 @@ const price = command({
           cached: number(cached ?? input, "--cached"),
           output: number(output, "--output"),
         };
-    const { value: changed, text } = await api().call("PATCH /v1/model-providers/:id", {
-      params: { id: provider.id },
-      payload: { prices: { ...others, ...(own !== null && { [model]: own }) } },
+    const { value: changed, text } = await providers.change(provider.id, {
+      prices: { ...others, ...(own !== null && { [model]: own }) },
     });
     return { json: text, text: shown(changed) };
   },
