@@ -14,6 +14,7 @@ import { Badge, Callout, Codes, CopyLine, Empty, Facts, Prose, Tag, Time } from 
 import { actOn } from "./changes.ts";
 import { eventsOf, receiverOf, sampleDelivery, type Trigger } from "./deliveries.ts";
 import { Instants } from "./instants.tsx";
+import { TriggerLimit } from "./limit.tsx";
 import { openPreview } from "./preview.tsx";
 import { scheduleWords, scheduleWordsFor } from "./schedule.ts";
 import { type Known, Senders } from "./senders.tsx";
@@ -333,6 +334,7 @@ const Card = (about: About) => {
           ["Filter", filter !== undefined && <Filter filter={filter} />],
           ["Secret", secret !== undefined && <Secret project={project} secrets={secrets} name={secret} />],
           ["Webhook", url !== undefined && <CopyLine text={url} />],
+          ["Limit", <TriggerLimit pid={project.id} slug={slug} name={name} />],
           ["State", <a href={triggerLink(project.id, slug, "state")}>{`Why ${slug} fires or waits`}</a>],
         ]}
       />

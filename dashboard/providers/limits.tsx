@@ -149,7 +149,7 @@ const AddLimit = () => {
         <SelectField
           name="subject"
           label="For"
-          hint="Limits of triggers and of single sessions are set with platform limits, and in the details of a session."
+          hint="Those of triggers are set at each trigger of a project, those of single sessions in their details."
           options={options}
         />
         <AmountFields />

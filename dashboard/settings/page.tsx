@@ -3,18 +3,22 @@ import { type ReactNode, useEffect, useRef } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { ApiError } from "../api/api.js";
 import { request } from "../api/client.ts";
+import { queries } from "../api/queries.ts";
 import type { Project } from "../api/projects.ts";
 import { notice } from "../frame/notices.js";
 import { projectLink } from "../elements/parts.js";
 import { isArchived, projectHead } from "../projects/project.js";
 import { type Checking, followConnection } from "../projects/repository-check.js";
 import { lackedRole } from "../frame/roles.js";
+import { optionsQuery, setupQuery } from "../home/options.ts";
+import { ofProject, providersQuery } from "../providers/place.ts";
 import { FrameAct } from "../ui/act.tsx";
 import { setFilter, useAddressQuery } from "../ui/address.ts";
 import { Form, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { DeletePart } from "./delete.tsx";
 import { type Members, MembersPart, readMembers } from "./members.tsx";
+import { ModelsPart } from "./models.tsx";
 import { RepositoryPart } from "./repository.tsx";
 import { SavesPart } from "./saves.tsx";
 
@@ -152,6 +156,12 @@ const SECTIONS: readonly Section[] = [
     ),
   },
   {
+    id: "models",
+    title: () => "Models and keys",
+    about: "use/models",
+    view: ({ project }) => <ModelsPart pid={project.id} />,
+  },
+  {
     id: "triggers",
     title: () => "Triggers",
     about: "use/triggers",
@@ -265,6 +275,13 @@ export const pages = {
   settings: framedPage<Shown, Checking>({
     load: async ([pid = ""]) => {
       const params = { pid };
+      // They are shown once they are known.
+      for (const reading of [
+        queries.query({ ...optionsQuery(pid), staleTime: 0 }),
+        queries.query({ ...setupQuery(pid), staleTime: 0 }),
+        queries.query(providersQuery(ofProject(pid))),
+      ])
+        void reading.catch(() => undefined);
       const [project, setup, members, saves] = await Promise.all([
         request("GET /v1/projects/:pid", { params }),
         // The repository's server may be away.

@@ -116,6 +116,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     return null;
   }
   if (route === "GET /v1/spend") return world.spend;
+  if (target === "/v1/me/model-providers" && method === "GET") return { model_providers: [] };
   if (collection === "model-providers") return providersAnswer(world, { method, id, body });
   if (collection === "device-logins") return deviceAnswer(id, body);
   if (collection === "audit" || part === "audit") return { events: world.audit, next_cursor: null };
@@ -205,6 +206,11 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
     modelProviders: [
       {
         id: "mp-1",
+        owner: "account",
+        refusal: {
+          at: at(0),
+          message: "api.anthropic.com refuses calls (400). It says: Your credit balance is too low.",
+        },
         name: "anthropic",
         kind: "anthropic",
         base_url: "https://api.anthropic.com",
@@ -218,6 +224,8 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
       },
       {
         id: "mp-2",
+        owner: "account",
+        refusal: null,
         name: "local",
         kind: "openai-compatible",
         base_url: "http://gpu.internal:11434/v1",

@@ -107,10 +107,45 @@ const OPTIONS = {
     { ...AGENT, name: "ours", runtime: "acp", mode: "careful" },
     { ...AGENT, name: "release-notes" },
   ],
-  runtimes: [],
+  runtimes: [
+    {
+      name: "codex",
+      takes_command: false,
+      models: "own",
+      provider_models: [],
+      modes: [],
+      permissions: ["ask", "allow"],
+      instructions: true,
+      conversation: true,
+      lacks: [{ ability: "exit_codes", reason: "Codex does not say with which code a command ended." }],
+    },
+  ],
+  providers: [
+    { name: "acme", kind: "openai", owner: "person", models: ["large-2", "small-2"], unused: null },
+    { name: "acme", kind: "openai", owner: "project", models: ["large-2"], unused: "person" },
+    { name: "anthropic", kind: "anthropic", owner: "account", models: ["claude-large"], unused: "secret" },
+  ],
   default_model: "anthropic/claude-large",
   models: ["anthropic/claude-large", "openai/gpt-small"],
 };
+
+const OWN_PROVIDERS = [
+  {
+    id: "mp-3",
+    owner: "project",
+    name: "acme",
+    kind: "openai",
+    base_url: "https://models.acme.example/v1",
+    has_key: true,
+    models: ["large-2"],
+    prices: {},
+    unpriced: ["large-2"],
+    tried_at: "2026-11-20T09:30:00.000Z",
+    refusal: null,
+    created_at: "2026-11-20T09:30:00.000Z",
+    updated_at: "2026-11-20T09:30:00.000Z",
+  },
+];
 
 /** A project after its deletion. */
 export const DELETED = { status: "deleted", deletes_at: "2026-12-06T09:30:00.000Z" } as const;
@@ -124,6 +159,8 @@ const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>
   if (rest === "/restore") return changeProject(world, id, { status: "active", deletes_at: null });
   if (rest === "/setup") return world.setup;
   if (rest === "/session-options") return OPTIONS;
+  if (rest === "/model-providers") return { model_providers: OWN_PROVIDERS };
+  if (rest === "/spend") return { month: "2026-11", spent: { usd: 0, tokens: 0 }, limits: [] };
   if (rest === "/secrets") return secretsOf(world, world.projects[0]?.["created_at"]);
   if (group === "secrets" && part === "try")
     return {
