@@ -20,7 +20,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     human:
       /^NAME +KIND +TRIED +MODELS +ADDRESS\n[^]*acme-\w+ +openai-compatible +- +1 +http:\/\/127\.0\.0\.1:9\/v1\n/,
     json: "/v1/model-providers",
-    refused: [["--mine", "--project", "x"], 2, /^Give one of --project and --mine\.\n$/],
+    refused: [["--project", "x"], 4, /^No such project/],
   },
   "models add": {
     args: async () => {
