@@ -222,6 +222,8 @@ export interface AdapterSteering {
   /** Answers an open request of the agent. False if it is closed, or takes no such answer. */
   readonly answer: (requestId: string, answer: RequestAnswer) => Effect.Effect<boolean, HttpFailure>;
   readonly offers: (session: AgentSession) => Effect.Effect<RuntimeOffers, HttpFailure>;
+  /** The modes that the running process has told, the one in which it began first. Empty: it tells none. */
+  readonly modes: () => readonly string[];
 }
 
 export interface AheadOfSession {

@@ -233,7 +233,7 @@ class Interpreter {
 
   #turnEnded(end: TurnEnd): void {
     const { report, steering, log } = this.#options;
-    if (end.isOurs === true && end.error !== null) steering.turnEnded(end.error);
+    steering.turnEnded(end);
     const { state, error } = report.endTurn(end, instantNow(), steering.newestTurn);
     if (error === null) log("turn ended", { state });
     else log(`turn ${state}`, { code: error.code, message: error.message });

@@ -53,8 +53,9 @@ import {
 import type { ConversationFeed } from "../conversation/feed.ts";
 import type { HttpFailure } from "../http/client.ts";
 import type { Log } from "../logs/log.ts";
-import type { Report } from "../report.ts";
+import type { Report, TurnEnd } from "../report.ts";
 import type { SteeringName } from "../http/route.ts";
+import { Planning, type PlanMode } from "./planning.ts";
 import { TurnBook } from "./turn-book.ts";
 
 export interface SteeringOptions {
@@ -63,6 +64,12 @@ export interface SteeringOptions {
   readonly feed: ConversationFeed;
   readonly log: Log;
   readonly session: AgentSession;
+  /** Absent: the agent's mode does not plan. */
+  readonly planning?: {
+    readonly plan: PlanMode;
+    /** The mode that a person chose in a former sandbox. Null: none. */
+    readonly chosen: string | null;
+  };
   readonly attachments: Pick<Attachments, "missing" | "files">;
   /** Ends the runtime's process, and starts it again. */
   readonly restart: Effect.Effect<void>;
@@ -122,6 +129,7 @@ export class Steering {
   readonly observer: ConversationObserver;
   readonly #options: SteeringOptions;
   readonly #book: TurnBook;
+  readonly #planning: Planning;
   /** E1. */
   readonly #calls = Semaphore.makeUnsafe(1);
   /** The turns of messages that were accepted. */
@@ -139,10 +147,21 @@ export class Steering {
   #cut: ItemError | null = null;
 
   constructor(options: SteeringOptions) {
-    const { feed } = options;
+    const { feed, adapter, planning } = options;
     this.#options = options;
-    this.#book = new TurnBook(feed.turn);
-    this.observer = { item: feed.item, grown: feed.grown, turn: (now) => this.#observed(now) };
+    this.#planning = new Planning({
+      feed,
+      plan: planning?.plan ?? null,
+      chosen: planning?.chosen ?? null,
+      modes: () => adapter.steering?.modes() ?? [],
+      now: () => feed.now(),
+    });
+    this.#book = new TurnBook(this.#planning.turn);
+    this.observer = {
+      item: this.#planning.item,
+      grown: feed.grown,
+      turn: (now) => this.#observed(now),
+    };
   }
 
   /** Whether a turn is open, also one that the runtime has not begun yet. */
@@ -150,9 +169,10 @@ export class Steering {
     return this.#book.open !== null;
   }
 
-  /** The daemon has ended a turn. */
-  turnEnded(error: ItemError): void {
-    this.#options.feed.turnEnded(error);
+  /** A turn ends. */
+  turnEnded(end: TurnEnd): void {
+    if (end.isOurs === true && end.error !== null) this.#options.feed.turnEnded(end.error);
+    this.#planning.turnEnds(end);
   }
 
   /** The turn that is open or was the last one. Null: the runtime's turns are not counted. */
@@ -199,6 +219,7 @@ export class Steering {
   runtimeEnded(): void {
     // The items first: the turn's end is told after them.
     this.#options.feed.runtimeEnded();
+    this.#planning.lose();
     this.#book.runtimeEnded();
   }
 
@@ -239,9 +260,13 @@ export class Steering {
     const order = read(decodeAnswer(body));
     if ("status" in order) return Effect.succeed(order);
     const { request_id: id, answer } = order.body;
+    if (this.#planning.answer(id, answer)) return Effect.succeed({ done: { answered: true } });
     return this.#asked(
       name,
-      Effect.map(steering.answer(id, answer), (answered) => ({ done: { answered } })),
+      Effect.map(steering.answer(id, answer), (answered) => {
+        if (answered && "approve" in answer) this.#planning.chose(answer.mode);
+        return { done: { answered } };
+      }),
     );
   }
 
@@ -326,7 +351,7 @@ export class Steering {
       const handed = yield* Effect.exit(steering.hand(session, message, attachments.files(named)));
       const nowMs = yield* Clock.currentTimeMillis;
       this.#askSoon();
-      if (Exit.isSuccess(handed)) return told(this.#outcome(handed.value, { id: message.id, turn, nowMs }));
+      if (Exit.isSuccess(handed)) return told(this.#outcome(handed.value, { message, turn, nowMs }));
       // The runtime may have it.
       this.#book.handed(turn, { hasBegun: false, nowMs });
       this.#silent("messages", handed.cause);
@@ -336,7 +361,11 @@ export class Steering {
 
   #outcome(
     handed: Handover,
-    { id, turn, nowMs }: { readonly id: string; readonly turn: number; readonly nowMs: number },
+    {
+      message: { id, agent },
+      turn,
+      nowMs,
+    }: { readonly message: OutgoingMessage; readonly turn: number; readonly nowMs: number },
   ): MessageHandedOver {
     if (handed.outcome === "refused") {
       this.#book.refused(turn);
@@ -344,6 +373,7 @@ export class Steering {
     }
     if (handed.outcome === "busy") this.#book.foundBusy(turn);
     else {
+      this.#planning.chose(agent);
       this.#book.handed(turn, { hasBegun: true, nowMs });
       this.#accepted.set(id, turn);
     }

@@ -25,6 +25,8 @@ const INPUT_DEPTH_MAX = 32;
 const PATCHES_MAX = 64 * 1024;
 /** The longest command that waits for a permission, in UTF-16 code units. Its end says how much is missing. */
 const COMMAND_MAX = 16 * 1024;
+/** The longest plan that waits for an approval, in UTF-16 code units. Its end says how much is missing. */
+const PLAN_MAX = 64 * 1024;
 /** How many entries a list of an item has: changes, entries of a plan, questions, options, patterns. */
 const ENTRIES_MAX = 500;
 
@@ -91,13 +93,15 @@ const cleanTool = (tool: ToolCall, { redactor, label }: { redactor: Redactor; la
 });
 
 const cleanRequest = (
-  { kind, title, patterns, command, always, questions }: AgentRequest,
+  { kind, title, patterns, command, always, questions, plan }: AgentRequest,
   { redactor, label }: { redactor: Redactor; label: Clean },
 ): AgentRequest => ({
   kind,
   title: label(title),
   patterns: patterns.slice(0, ENTRIES_MAX).map(label),
-  ...(command !== undefined && { command: cleanCommand(command, redactor) }),
+  ...(command !== undefined && {
+    command: cleanWhole(command, redactor, { what: "command", max: COMMAND_MAX }),
+  }),
   ...(always !== undefined && { always: always.slice(0, ENTRIES_MAX).map(label) }),
   questions: questions.slice(0, ENTRIES_MAX).map((question) => ({
     title: label(question.title),
@@ -108,15 +112,27 @@ const cleanRequest = (
     })),
     multiple: question.multiple,
   })),
+  ...(plan !== undefined && {
+    plan: {
+      ...plan,
+      text: cleanWhole(plan.text, redactor, { what: "plan", max: PLAN_MAX }),
+      modes: plan.modes.slice(0, ENTRIES_MAX).map(({ id, name }) => ({ id, name: label(name) })),
+    },
+  }),
 });
 
-const cleanCommand = (command: string, redactor: Redactor): string => {
-  const clean = redactor.redact(storableText(command));
-  const shown = cutText(clean, COMMAND_MAX);
+/** A text that people must see whole before they decide. One that is too long says how much of it is missing. */
+const cleanWhole = (
+  text: string,
+  redactor: Redactor,
+  { what, max }: { readonly what: string; readonly max: number },
+): string => {
+  const clean = redactor.redact(storableText(text));
+  const shown = cutText(clean, max);
   const missing = clean.length - shown.length;
   return missing === 0
     ? clean
-    : `${shown}\n… ${String(missing)} more characters of the command are not shown.`;
+    : `${shown}\n… ${String(missing)} more characters of the ${what} are not shown.`;
 };
 
 const cleanChanges = (

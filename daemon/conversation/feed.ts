@@ -90,6 +90,11 @@ export class ConversationFeed implements ConversationObserver {
     return this.#rev;
   }
 
+  /** ms since the epoch. */
+  now(): number {
+    return this.#options.now();
+  }
+
   get turnNow(): TurnNow {
     return this.#turn;
   }

@@ -17,6 +17,7 @@ type Kind = NonNullable<Session["waits_for"]>["kind"];
 const WAITS: Readonly<Record<Kind, readonly [lead: string, open: string]>> = {
   question: ["Asks: ", "Answer"],
   permission: ["Asks for permission: ", "Answer"],
+  plan: ["Proposes a plan: ", "Decide"],
   approval: ["Asks for approval: ", "Decide"],
   work_unsaved: ["", "Decide"],
 };

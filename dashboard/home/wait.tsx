@@ -41,7 +41,8 @@ const useRequests = (session: Place) => {
     const changed = (): void => {
       redraw();
       // The answer decides in which group the session is.
-      if (openRequests(conversation).length < made.ids.length) void perform(() => {});
+      const left = openRequests(conversation).filter(({ id }) => steering.askedOf(id).settled === null);
+      if (left.length < made.ids.length) void perform(() => {});
     };
     const steering = new Steering(path, conversation, { changed, told: () => {} });
     const made: Known = { conversation, steering, drafts: new Map(), ids: [] };

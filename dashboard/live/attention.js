@@ -95,6 +95,7 @@ const isWanted = () => {
 const WORDS = {
   question: "The agent needs your answer",
   permission: "The agent needs your permission",
+  plan: "The agent's plan needs your approval",
   approval: "The agent needs your approval",
   work_unsaved: "The work of a resting session cannot be saved",
 };

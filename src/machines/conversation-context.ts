@@ -1,4 +1,4 @@
-/** What a conversation remembers after each event, and where the event leads: conversation.ts has the rules M1 to M8. */
+/** What a conversation remembers after each event, and where the event leads: conversation.ts has the rules M1 to M9. */
 import { QUEUE_MAX } from "../domain/conversation/steering.ts";
 import type { ConversationContext, ConversationEvent, ConversationState } from "./conversation-events.ts";
 
@@ -8,6 +8,7 @@ export const START: ConversationContext = {
   ended: 0,
   seq: 0,
   requests: [],
+  plans: [],
   answered: [],
   queue: [],
   sending: null,
@@ -32,28 +33,27 @@ const reported = (former: ConversationContext, event: Reported): ConversationCon
   if (event.seq < former.seq) return former;
   const context = former.sandboxId === event.sandboxId ? former : without(former);
   if (event.ended < context.ended) return context;
+  // Whatever else the agent asks, it asks in a turn.
+  const runs = event.isWorking || event.requests.some((id) => !event.plans.includes(id));
   return {
     ...context,
     sandboxId: event.sandboxId,
     ended: event.ended,
     seq: event.seq,
-    turn: Math.max(context.turn, event.ended + Number(event.isWorking || event.requests.length > 0)),
+    turn: Math.max(context.turn, event.ended + Number(runs)),
     attended: event.isAttended,
     requests: event.requests,
+    plans: event.plans,
     answered: context.answered.filter((id) => event.requests.includes(id)),
   };
 };
 
 /** A message is known by its id: it waits once (machines/conversation.ts M8). */
-export const hasRoom = (
-  { queue, sending, settled }: ConversationContext,
-  event: ConversationEvent,
-): boolean =>
-  event.type === "message.posted" &&
-  queue.length < QUEUE_MAX &&
-  sending !== event.messageId &&
-  !queue.includes(event.messageId) &&
-  !settled.includes(event.messageId);
+const isKnown = ({ queue, sending, settled }: ConversationContext, id: string): boolean =>
+  sending === id || queue.includes(id) || settled.includes(id);
+
+export const hasRoom = (context: ConversationContext, event: ConversationEvent): boolean =>
+  event.type === "message.posted" && context.queue.length < QUEUE_MAX && !isKnown(context, event.messageId);
 
 /** How many messages are remembered (machines/conversation.ts M8): requests that are under way at the same time are far fewer. */
 const SETTLED_KEPT = 20;
@@ -73,6 +73,9 @@ const handled = (context: ConversationContext, id: string): ConversationContext 
   settled: settledWith(context, id),
   stopping: false,
 });
+
+/** Whether a turn runs. */
+export const isInTurn = ({ turn, ended }: ConversationContext): boolean => turn > ended;
 
 /** The context after the event, before the next message is taken from the queue. */
 export const noted = (context: ConversationContext, event: ConversationEvent): ConversationContext => {
@@ -111,8 +114,11 @@ export const noted = (context: ConversationContext, event: ConversationEvent): C
       return reported(context, event);
     case "runtime.gone":
       return without(context);
-    case "answer.given":
-      return { ...context, answered: [...context.answered, event.requestId] };
+    case "answer.given": {
+      const answered = { ...context, answered: [...context.answered, event.requestId] };
+      if (event.begins === undefined || isKnown(context, event.begins.messageId)) return answered;
+      return { ...answered, queue: [event.begins.messageId, ...queue], held: false };
+    }
   }
 };
 
@@ -125,10 +131,11 @@ export interface Given {
 /** The state that follows. A message that is next in the queue is still there. */
 export const following = ({ context, event }: Given): ConversationState => {
   const after = noted(context, event);
+  const maySend = after.sandboxId !== null && !after.held && after.queue.length > 0;
   if (after.sending !== null) return "sending";
-  if (after.requests.length > 0) return "requires_action";
-  if (after.turn > after.ended) return "running";
-  return after.sandboxId !== null && !after.held && after.queue.length > 0 ? "sending" : "idle";
+  if (after.requests.length > 0 && (isInTurn(after) || !maySend)) return "requires_action";
+  if (isInTurn(after)) return "running";
+  return maySend ? "sending" : "idle";
 };
 
 const OUTCOMES: ReadonlySet<string> = new Set(["message.accepted", "message.deferred", "message.refused"]);
@@ -145,8 +152,14 @@ export const isCurrent = ({ context, event }: Given): boolean => {
 export const isUnanswered = ({ requests, answered }: ConversationContext, id: string): boolean =>
   requests.includes(id) && !answered.includes(id);
 
-/** Whether a request must be declined because no person attends (machines/conversation.ts M7). */
-export const mustDecline = ({ context, event }: Given): boolean => {
-  const after = noted(context, event);
-  return !after.attended && after.requests.some((id) => isUnanswered(after, id));
-};
+/** The plan that waits for an answer, after this event. Null: none does. */
+export const openPlan = (context: ConversationContext): string | null =>
+  context.plans.find((id) => isUnanswered(context, id)) ?? null;
+
+/** The request that must be declined because no person attends (machines/conversation.ts M7). Null: none. */
+export const declinable = (context: ConversationContext): string | null =>
+  context.attended
+    ? null
+    : (context.requests.find((id) => isUnanswered(context, id) && !context.plans.includes(id)) ?? null);
+
+export const mustDecline = ({ context, event }: Given): boolean => declinable(noted(context, event)) !== null;

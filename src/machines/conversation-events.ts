@@ -1,4 +1,4 @@
-/** What a conversation's machine remembers and hears: conversation.ts has the rules M1 to M8. */
+/** What a conversation's machine remembers and hears: conversation.ts has the rules M1 to M9. */
 import type { Author, ItemError } from "../domain/conversation/conversation.ts";
 import type { MessageDraft, RequestAnswer } from "../domain/conversation/steering.ts";
 
@@ -13,6 +13,8 @@ export interface ConversationContext {
   readonly seq: number;
   /** Open requests, the oldest first. */
   readonly requests: readonly string[];
+  /** Those of them that are plans. If no turn runs, they keep no message waiting (conversation.ts M9). */
+  readonly plans: readonly string[];
   /** Open requests that have their answer. */
   readonly answered: readonly string[];
   /** Messages that wait, the next one first. */
@@ -56,6 +58,8 @@ export type ConversationEvent =
       /** Whether another turn runs. */
       readonly isWorking: boolean;
       readonly requests: readonly string[];
+      /** Those of the requests that are plans. */
+      readonly plans: readonly string[];
       readonly isAttended: boolean;
     }
   /** The sandbox has ended, or another one takes its place. */
@@ -66,6 +70,8 @@ export type ConversationEvent =
       readonly answer: RequestAnswer;
       /** Null: no person answers. */
       readonly by: Author | null;
+      /** The message that begins the next turn: with it the agent carries an approved plan out. */
+      readonly begins?: { readonly messageId: string; readonly message: MessageDraft };
     };
 
 interface Outcome<Type extends string> {

@@ -14,17 +14,22 @@
  *  M6 A request is answered once.
  *  M7 Where no person attends, the oldest request is declined as soon as it is reported, and then the next one.
  *  M8 A message that was posted twice at once waits once, also if the second one comes after the first was accepted.
+ *  M9 A plan waits for a person, attended or not. The next message settles it. While no turn runs, it holds no message back: its approval
+ *     brings one, which begins the next turn.
  */
 import { assign, setup } from "xstate";
 import type { RequestAnswer } from "../domain/conversation/steering.ts";
 import {
+  declinable,
   following,
   type Given,
   hasRoom,
   isCurrent,
+  isInTurn,
   isUnanswered,
   mustDecline,
   noted,
+  openPlan,
   START,
 } from "./conversation-context.ts";
 import type { ConversationContext, ConversationEvent, ConversationState } from "./conversation-events.ts";
@@ -64,18 +69,25 @@ const interruptTurn = {
 };
 const answerRequest = {
   type: "answerRequest" as const,
-  params: ({ context, event }: Given): AnswerOrder => ({
-    sandboxId: sandboxOf(context),
-    ...(event.type === "answer.given"
-      ? { requestId: event.requestId, answer: event.answer }
-      : { requestId: context.answered.at(-1) ?? "", answer: { declined: "unattended" as const } }),
-  }),
+  params: ({ context, event }: Given): AnswerOrder => {
+    const sandboxId = sandboxOf(context);
+    if (event.type === "answer.given") return { sandboxId, requestId: event.requestId, answer: event.answer };
+    const requestId = context.answered.at(-1) ?? "";
+    const declined = context.plans.includes(requestId) ? "message" : "unattended";
+    return { sandboxId, requestId, answer: { declined } };
+  },
 };
 
 const sendNext = {
   guard: "sends" as const,
   target: "sending" as const,
   actions: ["note" as const, "take" as const, sendMessage],
+};
+/** The message settles a plan (M9). */
+const sendOverPlan = {
+  guard: "sendsOverPlan" as const,
+  target: "sending" as const,
+  actions: ["note" as const, "settlePlan" as const, answerRequest, "take" as const, sendMessage],
 };
 /** Where the end of a wait leads. */
 const onwards = [
@@ -86,6 +98,7 @@ const onwards = [
   },
   { guard: "asks" as const, target: "requires_action" as const, actions: "note" as const },
   { guard: "works" as const, target: "running" as const, actions: "note" as const },
+  sendOverPlan,
   sendNext,
   { guard: "rests" as const, target: "idle" as const, actions: "note" as const },
 ];
@@ -97,6 +110,17 @@ const resume = { guard: "isHeld" as const, ...note };
 const interrupt = { actions: ["note" as const, interruptTurn] };
 /** While the agent works, an urgent message ends its turn. */
 const postDuringTurn = [{ guard: "hasRoomAndIsUrgent" as const, ...interrupt }, post];
+/** M9. */
+const postDuringRequest = [
+  { ...sendOverPlan, guard: "sendsNewOverPlan" as const },
+  { ...sendNext, guard: "sendsNew" as const },
+  { guard: "hasRoomAndIsUrgent" as const, ...interrupt },
+  {
+    guard: "hasRoomAndPlanWaits" as const,
+    actions: ["note" as const, "settlePlan" as const, answerRequest],
+  },
+  post,
+];
 
 /** Where a report of the runtime leads. */
 const onwardsWords = {
@@ -109,6 +133,13 @@ const goneWords = "If the sandbox ends, its turn is over. A message on its way w
 const cancelledWords = "A person can take a waiting message back.";
 const resumedWords = "A person can let the held queue go on.";
 
+const sends = (given: Given): boolean =>
+  isCurrent(given) && following(given) === "sending" && noted(given.context, given.event).sending === null;
+const sendsNew = (given: Given): boolean =>
+  hasRoom(given.context, given.event) && following(given) === "sending";
+/** Whether a plan waits for an answer after the event. */
+const meetsPlan = ({ context, event }: Given): boolean => openPlan(noted(context, event)) !== null;
+
 export const conversationMachine = setup({
   types: {
     context: {} as ConversationContext,
@@ -119,10 +150,8 @@ export const conversationMachine = setup({
     asksNobody: (given) => isCurrent(given) && following(given) === "requires_action" && mustDecline(given),
     asks: (given) => isCurrent(given) && following(given) === "requires_action",
     works: (given) => isCurrent(given) && following(given) === "running",
-    sends: (given) =>
-      isCurrent(given) &&
-      following(given) === "sending" &&
-      noted(given.context, given.event).sending === null,
+    sends,
+    sendsOverPlan: (given) => sends(given) && meetsPlan(given),
     rests: (given) => isCurrent(given) && following(given) === "idle",
     isCurrent,
     startsStopped: ({ context, event }) =>
@@ -133,9 +162,18 @@ export const conversationMachine = setup({
     isQueued: ({ context, event }) => "messageId" in event && context.queue.includes(event.messageId),
     isHeld: ({ context }) => context.held,
     isHeldAndSends: (given) => given.context.held && following(given) === "sending",
-    sendsNew: (given) => hasRoom(given.context, given.event) && following(given) === "sending",
+    isHeldAndSendsOverPlan: (given) =>
+      given.context.held && following(given) === "sending" && meetsPlan(given),
+    sendsNew,
+    sendsNewOverPlan: (given) => sendsNew(given) && meetsPlan(given),
+    hasRoomAndPlanWaits: (given) => hasRoom(given.context, given.event) && meetsPlan(given),
+    isInTurn: ({ context }) => isInTurn(context),
     isUnanswered: ({ context, event }) =>
       event.type === "answer.given" && isUnanswered(context, event.requestId),
+    isUnansweredAndSends: (given) =>
+      given.event.type === "answer.given" &&
+      isUnanswered(given.context, given.event.requestId) &&
+      following(given) === "sending",
   },
   actions: {
     sendMessage: (_, _params: { readonly sandboxId: string; readonly messageId: string }) => undefined,
@@ -143,12 +181,8 @@ export const conversationMachine = setup({
     answerRequest: (_, _params: AnswerOrder) => undefined,
     note: assign(({ context, event }) => noted(context, event)),
     take: assign(({ context: { queue } }) => ({ sending: queue[0] ?? null, queue: queue.slice(1) })),
-    decline: assign(({ context }) => ({
-      answered: [
-        ...context.answered,
-        ...context.requests.filter((id) => isUnanswered(context, id)).slice(0, 1),
-      ],
-    })),
+    decline: assign(({ context }) => ({ answered: [...context.answered, declinable(context) ?? ""] })),
+    settlePlan: assign(({ context }) => ({ answered: [...context.answered, openPlan(context) ?? ""] })),
   },
 }).createMachine({
   id: "conversation",
@@ -265,12 +299,24 @@ export const conversationMachine = setup({
       description: "The agent has asked something and waits for the answer.",
       meta: {
         next: {
-          "message.posted": "A message waits for the end of the turn. An urgent one ends the turn.",
+          "message.posted": {
+            sending:
+              "If the agent waits with a plan after its turn, a message goes to it at once and settles the plan.",
+            requires_action:
+              "A message waits for the end of the turn. An urgent one ends the turn. Any message settles a plan.",
+          },
           "message.cancelled": cancelledWords,
-          "queue.resumed": resumedWords,
+          "queue.resumed": {
+            sending:
+              "A person can let the held queue go on: its first message goes out, and settles the plan that waits.",
+            requires_action: resumedWords,
+          },
           "interrupt.requested": "A person can interrupt the agent: the turn ends, and the request with it.",
-          "answer.given":
-            "An answer goes to the agent. Without one, the request is declined when its time is over.",
+          "answer.given": {
+            sending: "If the agent's turn has ended with the plan, an approval begins the next turn.",
+            requires_action:
+              "An answer goes to the agent. Without one, the request is declined when its time is over.",
+          },
           "runtime.reported": {
             ...onwardsWords,
             running: "When the request is answered, the agent works on.",
@@ -279,11 +325,18 @@ export const conversationMachine = setup({
         },
       },
       on: {
-        "message.posted": postDuringTurn,
+        "message.posted": postDuringRequest,
         "message.cancelled": cancel,
-        "queue.resumed": resume,
-        "interrupt.requested": interrupt,
-        "answer.given": { guard: "isUnanswered", actions: ["note", answerRequest] },
+        "queue.resumed": [{ ...sendOverPlan, guard: "isHeldAndSendsOverPlan" }, resume],
+        "interrupt.requested": { guard: "isInTurn", ...interrupt },
+        "answer.given": [
+          {
+            guard: "isUnansweredAndSends",
+            target: "sending",
+            actions: ["note", answerRequest, "take", sendMessage],
+          },
+          { guard: "isUnanswered", actions: ["note", answerRequest] },
+        ],
         "runtime.reported": onwards,
         "runtime.gone": gone,
       },

@@ -83,7 +83,7 @@ const ofConversation = ({ context }: ConversationSnapshot): Trials<ConversationE
   const sandboxId = context.sandboxId ?? SOME_ID;
   const outcome = { messageId: context.sending ?? SOME_ID, sandboxId };
   const message = { author: SOMEBODY, text: "", files: [], model: null, agent: null };
-  const report = { sandboxId, seq: context.seq, isAttended: context.attended };
+  const report = { sandboxId, seq: context.seq, isAttended: context.attended, plans: [] };
   const open = context.requests.filter((id) => !context.answered.includes(id));
   return {
     "message.posted": [false, true].map((isUrgent) => ({ messageId: SOME_ID, isUrgent, message })),
@@ -97,11 +97,18 @@ const ofConversation = ({ context }: ConversationSnapshot): Trials<ConversationE
       { ...report, ended: turn, isWorking: false, requests: [] },
       { ...report, ended, isWorking: true, requests: [] },
       { ...report, ended, isWorking: true, requests: [SOME_ID] },
+      { ...report, ended: turn, isWorking: false, requests: [SOME_ID], plans: [SOME_ID] },
     ],
     "runtime.gone": context.sandboxId === null ? [] : [{ sandboxId }],
-    "answer.given": open
-      .slice(0, 1)
-      .map((requestId) => ({ requestId, answer: { declined: "unattended" }, by: null })),
+    "answer.given": open.slice(0, 1).flatMap((requestId) => [
+      { requestId, answer: { declined: "unattended" as const }, by: null },
+      {
+        requestId,
+        answer: { approve: true as const, mode: "" },
+        by: SOMEBODY,
+        begins: { messageId: SOME_ID, message },
+      },
+    ]),
   };
 };
 

@@ -8,6 +8,7 @@ import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan
 import type { NewEvent } from "./ports/events.ts";
 import type { Fire } from "./ports/triggers/fires.ts";
 import type { NotedTurn } from "./ports/sessions/sessions.ts";
+import type { NewRequest } from "./conversations/notes.ts";
 
 interface Place {
   readonly projectId: string;
@@ -180,10 +181,10 @@ const queueFullEvent = (
 });
 
 /** The agent has begun to ask a person. */
-export const sessionWaitingEvent = (place: Place, requestId: string): NewEvent => ({
+export const sessionWaitingEvent = (place: Place, { id, reason }: NewRequest): NewEvent => ({
   ...place,
   type: "session.waiting",
-  data: { request_id: requestId },
+  data: { request_id: id, reason },
 });
 
 /** The newest manifest cannot be read. The reading before had no error, or did not exist. */

@@ -120,6 +120,53 @@ describe("a chat", () => {
     expect(said).toContainEqual([{ type: "text", text: "And now?" }]);
   });
 
+  /** The agent's turn has ended with a plan. */
+  const propose = async (sid: string) => {
+    const modes = ["build", "careful"].map((mode) => ({ id: mode, name: mode }));
+    const request = { kind: "plan" as const, title: "", patterns: [], questions: [] };
+    const plan = { ...request, plan: { text: "1. Write a.\n2. Test it.", modes } };
+    const open = { kind: "request" as const, status: "pending" as const, content: [], completed_at: null };
+    service.daemon.conversation.say(
+      sid,
+      { type: "item", item: nativeItem("plan", 1, { ...open, request: plan }) },
+      {
+        type: "turn",
+        turn: { state: "requires_action", waiting_for: "plan", rests: true },
+        ended: 1,
+        rev: 2,
+      },
+    );
+    await asked(sid);
+  };
+
+  it("shows a plan, and approves it with y", async () => {
+    const sid = await runSession(service, pid);
+    await propose(sid);
+    const ended = await run(["sessions", "chat", sid], "y\n");
+    expect(ended.stdout).toBe(
+      "The agent proposes a plan:\n  1. Write a.\n  2. Test it.\n" +
+        "Answer y to approve it. Any other line asks for another plan.\n",
+    );
+    await answered({ approve: true, mode: "build" }, "plan");
+  });
+
+  it("asks for another plan with any other line", async () => {
+    const sid = await runSession(service, pid);
+    await propose(sid);
+    expect((await run(["sessions", "chat", sid], "Leave the tests.\n")).code).toBe(0);
+    await answered({ declined: "message" }, "plan");
+  });
+
+  it("is not needed to approve a plan", async () => {
+    const sid = await runSession(service, pid);
+    const missing = await run(["sessions", "approve-plan", sid]);
+    expect([missing.code, missing.stderr]).toEqual([5, "No plan of this session waits for approval.\n"]);
+    await propose(sid);
+    const ended = await run(["sessions", "approve-plan", sid, "--mode", "careful"]);
+    expect(ended).toMatchObject({ code: 0, stdout: "The plan is approved.\n" });
+    await answered({ approve: true, mode: "careful" }, "plan");
+  });
+
   it("answers the agent's request with the line that fits it", async () => {
     const sid = await runSession(service, pid);
     say(sid, 1, "permission");

@@ -66,6 +66,7 @@ export const APART = [
   "sessions wait",
   "sessions chat",
   "sessions answer",
+  "sessions approve-plan",
   "sessions shell",
   "sessions ssh",
   "sessions port",

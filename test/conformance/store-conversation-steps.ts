@@ -164,6 +164,7 @@ const checkMessages = (check: Check): void => {
         seq: 0,
         ended: 0,
         isWorking: true,
+        plans: [],
         requests: [id],
         isAttended: true,
       });

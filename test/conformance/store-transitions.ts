@@ -126,6 +126,7 @@ const checkStored = (check: Check): void => {
         sandboxId: sandbox.id,
         seq: 0,
         requests: [],
+        plans: [],
         isAttended: true,
       } as const;
       yield* say(sessionId, { ...runtime, ended: 0, isWorking: true });

@@ -115,6 +115,77 @@ describe("an agent's request", () => {
     expect(items[1]?.request?.always).toEqual(items[0]?.request?.always);
   });
 
+  const PLANNED = { kind: "switch_mode", title: "Ready to code?", rawInput: { plan: "1. Write a." } };
+  const planned = async (
+    answer: object,
+    {
+      allowsAll = false,
+      onMode = () => undefined,
+    }: { readonly allowsAll?: boolean; readonly onMode?: (params: unknown) => void } = {},
+  ) => {
+    const offers = {
+      modes: { currentModeId: "default", availableModes: [{ id: "default" }, { id: "plan" }] },
+    };
+    const scripted = await started({
+      offers,
+      allowsAll,
+      session: { agentName: "plan" },
+      onCall: async (method, params) => {
+        if (method === "session/set_mode") onMode(params);
+        return {};
+      },
+      turn: async (stage) => {
+        outcomes.push(await ask(stage, ["allow_always", "allow_once", "reject_once"], PLANNED));
+        return {};
+      },
+    });
+    await scripted.send("m1", "x");
+    await expect.poll(() => scripted.feed.feed.turnNow.state, POLL).toBe("requires_action");
+    const request = scripted.feed.feed.turnNow.waiting_for ?? "";
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each case has an answer
+    const given = await Effect.runPromise(scripted.steering.answer(request, answer as never));
+    const item = scripted.items.find(({ kind }) => kind === "request");
+    if (!given) return { scripted, given, outcome: null, item };
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    return { scripted, given, outcome: outcomes.at(-1), item };
+  };
+
+  test("to leave the mode that plans is a plan, and its approval is the option that a person chose", async () => {
+    const { outcome, item } = await planned({ approve: true, mode: "id-allow_always" });
+    expect(outcome).toEqual(selected("allow_always"));
+    expect(item?.request).toEqual({
+      kind: "plan",
+      title: "",
+      patterns: [],
+      questions: [],
+      plan: {
+        text: "1. Write a.",
+        modes: [
+          { id: "id-allow_once", name: "allow_once" },
+          { id: "id-allow_always", name: "allow_always" },
+        ],
+        in_turn: true,
+      },
+    });
+    expect((await planned({ approve: true, mode: "id-reject_once" })).given).toBe(false);
+    expect((await planned({ choice: "once", message: null })).given).toBe(false);
+    expect((await planned({ declined: "message" })).outcome).toEqual(selected("reject_once"));
+  });
+
+  test("to leave the mode that plans is asked also where all else is allowed", async () => {
+    const { outcome } = await planned({ approve: true, mode: "id-allow_once" }, { allowsAll: true });
+    expect(outcome).toEqual(selected("allow_once"));
+  });
+
+  test("leaves the mode in which the agent goes on after an approved plan", async () => {
+    const modes: unknown[] = [];
+    const onMode = (params: unknown) => void modes.push(params);
+    const { scripted } = await planned({ approve: true, mode: "id-allow_once" }, { onMode });
+    await scripted.send("m2", "And now?");
+    await expect.poll(() => scripted.feed.feed.turnNow.state, POLL).toBe("requires_action");
+    expect(modes).toHaveLength(1);
+  });
+
   test("is never permitted for longer than the person said", async () => {
     const { given } = await answered(["allow_always"], { choice: "once", message: null });
     expect(given).toBe(false);

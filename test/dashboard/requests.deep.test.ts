@@ -1,7 +1,7 @@
 /** What the agent asks: cards with the form of the answer, the bar for a card out of view, and what became of a request. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { conversationOf, sampleItem, sampleTool, text } from "./sample-conversation.ts";
+import { conversationOf, planItems, sampleItem, sampleTool, text } from "./sample-conversation.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -97,6 +97,28 @@ describe.skipIf(!hasChromium)(title, () => {
     await card.getByText("denied by Mona").waitFor();
     expect(asked()).toEqual(['r/answer {"choice":"reject","message":"Use the copy in docs/."}']);
     expect(await card.locator("blockquote").innerText()).toBe("Use the copy in docs/.");
+  });
+
+  it("for a plan shows it once, and is approved with a way to go on", async () => {
+    const { page, card, press, asked } = await openWith(planItems("r"));
+    expect(await page.getByText("I do not touch the translations").count()).toBe(1);
+    await card.getByLabel("How the agent goes on").selectOption("acceptEdits");
+    await press("Approve");
+    await card.getByText("approved by Mona").waitFor();
+    expect(asked()).toEqual(['r/answer {"approve":true,"mode":"acceptEdits"}']);
+  });
+
+  it("for a plan asks for another one with a message", async () => {
+    const { page, card, press, fake } = await openWith(planItems("r"));
+    await press("Ask for another plan");
+    await card.getByText("Write what to change, or approve the plan.").waitFor();
+    await card.getByLabel("What to change in the plan").fill("Leave the README.");
+    await press("Ask for another plan");
+    await card.getByText("not approved").waitFor();
+    expect(fake.writes.at(-1)).toMatch(
+      /messages \{"id":"[^"]+","text":"Leave the README\.","restore_saved":true\}$/,
+    );
+    await page.getByText("Leave the README.").first().waitFor();
   });
 
   it("names a question once, also if the runtime names the request like it", async () => {

@@ -211,3 +211,45 @@ export const sampleConversation = (now: number): FakeConversation =>
       waiting_for: "i-question",
     },
   });
+
+const PLAN = [
+  "## Greet by the hour",
+  "",
+  "The greeting in `src/greet.ts` is always the same. I change it in three steps:",
+  "",
+  "1. Add `partOfDay(date)` with a test for each of its four answers.",
+  "2. Use it in `greet`, and keep `Hello` for an unknown hour.",
+  "3. Add one line to `README.md`.",
+  "",
+  "I do not touch the translations, because issue 31 is about them.",
+].join("\n");
+
+/** The turn of an agent that has ended with a plan, with the message that is the plan. @param id of the plan */
+export const planItems = (id: string): readonly Json[] => {
+  const modes = [
+    { id: "default", name: "default" },
+    { id: "acceptEdits", name: "acceptEdits" },
+  ];
+  return [
+    sampleItem("i-prompt", {
+      role: "user",
+      author: { kind: "user", name: "Mona", trigger_slug: null, fire_id: null },
+      status: "accepted",
+      ...text("Greet people by the hour of the day."),
+    }),
+    sampleItem("i-planned", { ...text(PLAN), turn_id: "i-prompt" }),
+    sampleItem(id, {
+      kind: "request",
+      status: "pending",
+      completed_at: null,
+      turn_id: "i-prompt",
+      request: {
+        kind: "plan",
+        title: "",
+        patterns: [],
+        questions: [],
+        plan: { text: PLAN, modes },
+      },
+    }),
+  ];
+};

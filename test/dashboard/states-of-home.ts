@@ -1,6 +1,7 @@
 /** States of the first page. */
 import type { World } from "./fake-service.ts";
 import { PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { withPlan } from "./states-of-work.ts";
 import { pressed, type State, withProject } from "./state-of-a-page.ts";
 import { waitingCall } from "./fake-connectors.ts";
 
@@ -196,6 +197,25 @@ export const STATES_OF_HOME: readonly State[] = [
     change: withEach,
     act: async (page) => {
       await page.getByRole("button", { name: "Answer: Rename the greeting" }).click();
+      await page.locator(".opened form").first().waitFor();
+    },
+  },
+  {
+    name: "home-plan",
+    hash: "#/",
+    shows: ".session",
+    change: (world) => {
+      withEach(world);
+      withPlan(world);
+      const waits_for = {
+        kind: "plan",
+        id: "i-plan",
+        text: "The greeting in src/greet.ts is always the same.",
+      };
+      world.sessions = world.sessions.map((one, index) => (index === 0 ? { ...one, waits_for } : one));
+    },
+    act: async (page) => {
+      await pressed("Decide: Rename the greeting")(page);
       await page.locator(".opened form").first().waitFor();
     },
   },

@@ -1,6 +1,6 @@
 /** States of sessions with work beside them, of empty lists, of forms and questions about work, and of the views of a state. */
 import type { World } from "./fake-service.ts";
-import { sampleItem, text } from "./sample-conversation.ts";
+import { conversationOf, planItems, sampleItem, text } from "./sample-conversation.ts";
 import { toolsConversation } from "./sample-tools.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { DELETED } from "./fake-settings.ts";
@@ -40,6 +40,11 @@ const withPermission = (world: World): void => {
   });
   world.conversation.items = [...world.conversation.items, { ...item, place: 90, seq: 90 }];
   world.conversation.turn = { state: "requires_action", since: null, waiting_for: "i-permission" };
+};
+
+export const withPlan = (world: World): void => {
+  const turn = { state: "requires_action", since: null, waiting_for: "i-plan" };
+  world.conversation = conversationOf(planItems("i-plan"), { turn });
 };
 
 const withFirst =
@@ -100,6 +105,13 @@ export const STATES_OF_WORK: readonly State[] = [
     shows: ".items > .item",
     change: withPermission,
     act: (page) => page.getByRole("button", { name: "Allow once" }).waitFor(),
+  },
+  {
+    name: "session-plan",
+    hash: SESSION,
+    shows: ".items > .item",
+    change: withPlan,
+    act: (page) => page.getByRole("button", { name: "Approve" }).waitFor(),
   },
   {
     name: "session-tools",

@@ -178,7 +178,7 @@ describe("a running session", () => {
       yield* conversations.note(id, { sandboxId, items: [request], turn, rev: 1, now: asked });
       const page = conversations.page(id, { before: null, limit: 1 });
       const { id: requestId = "", seq } = (yield* page)?.requests[0] ?? { seq: 0 };
-      const reported = { type: "runtime.reported", sandboxId, ended: 0, isWorking: true } as const;
+      const reported = { type: "runtime.reported", sandboxId, ended: 0, isWorking: true, plans: [] } as const;
       yield* actors.conversation(id, { ...reported, requests: [requestId], isAttended: true, seq });
       yield* TestClock.adjust(IDLE_MS - 1_000);
       yield* actors.conversation(id, {

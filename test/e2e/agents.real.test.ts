@@ -1,5 +1,7 @@
 /** A project whose agents have different runtimes: opencode, and a program that speaks the Agent Client Protocol (docs/use/agents.md). */
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PLAN_APPROVED } from "../../src/domain/conversation/steering.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
@@ -12,7 +14,7 @@ let mode = "quick";
 const send = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
 const RESULTS = {
   initialize: () => ({ protocolVersion: 1, agentCapabilities: {} }),
-  "session/new": () => ({ sessionId: "s", modes: { currentModeId: mode, availableModes: [{ id: "quick" }, { id: "careful" }] } }),
+  "session/new": () => ({ sessionId: "s", modes: { currentModeId: mode, availableModes: [{ id: "quick" }, { id: "careful" }, { id: "plan" }] } }),
   "session/set_mode": ({ modeId }) => { mode = modeId; return {}; },
   "session/prompt": ({ prompt }) => {
     const text = mode + ": " + prompt.map((block) => block.text).join(" | ");
@@ -38,6 +40,18 @@ command = ["node", "-e", '''${PROGRAM}''']
 mode = "careful"
 instructions = "platform.toml"
 
+[agents.slow]
+runtime = "acp"
+command = ["node", "-e", '''${PROGRAM}''']
+mode = "plan"
+
+[[triggers]]
+slug = "planned"
+type = "cron"
+cron = "0 0 4 1 1 *"
+agent = "slow"
+prompt = "Tidy up."
+
 [[triggers]]
 slug = "nightly"
 type = "cron"
@@ -59,6 +73,39 @@ const answerOf = async (path: string): Promise<string> => {
     );
   await expect.poll(said, POLL).not.toEqual([]);
   return JSON.stringify(await said());
+};
+
+/** The plan that a session waits with. */
+const planOf = async (path: string): Promise<Json> => {
+  const requests = async () =>
+    (await life.call("GET", `${path}/conversation`))["requests"] as readonly Json[];
+  await expect.poll(requests, POLL).toMatchObject([{ request: { kind: "plan" } }]);
+  // The end of the turn may come after the plan.
+  await expect
+    .poll(() => life.call("GET", path), POLL)
+    .toMatchObject({
+      activity: "needs_you",
+      waits_for: { kind: "plan" },
+      turn: { state: "requires_action" },
+      last_turn: { state: "completed" },
+    });
+  return (await requests())[0] ?? {};
+};
+
+/** Approves a plan, and waits until the agent has carried it out. @returns its items, the newest first */
+const carriedOut = async (path: string, { id }: Json): Promise<readonly Json[]> => {
+  const approved = { approve: true };
+  expect(await life.call("POST", `${path}/requests/${String(id)}/answer`, approved)).toMatchObject({
+    request: { answer: { approve: true, by: { name: "admin" } } },
+  });
+  const page = async () =>
+    (await life.call("GET", `${path}/conversation`)) as { items: readonly Json[]; state: Json };
+  const stands = async () => {
+    const { items, state } = await page();
+    return [state["state"], items[0]?.["role"], items[0]?.["status"]];
+  };
+  await expect.poll(stands, POLL).toEqual(["idle", "agent", "completed"]);
+  return (await page()).items;
 };
 
 describe.runIf(sandboxesStartHere)("agents of one project with two runtimes", () => {
@@ -96,6 +143,56 @@ describe.runIf(sandboxesStartHere)("agents of one project with two runtimes", ()
         permission: { bash: "allow", edit: "allow" },
       });
       await Promise.all([planner.stop(), ours.stop()]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    "plan first, and work after a person's approval",
+    async () => {
+      const session = await LiveSession.startIn(life, pid, {
+        agent_name: "planner",
+        initial_prompt: "Say hello.",
+      });
+      const { path } = session;
+      const plan = await planOf(path);
+      expect(plan).toMatchObject({ request: { plan: { modes: [{ id: "build", name: "build" }] } } });
+      const items = await carriedOut(path, plan);
+      expect(items.find(({ role }) => role === "user")).toMatchObject({
+        author: { name: "admin" },
+        agent: "build",
+        status: "accepted",
+        content: [{ text: PLAN_APPROVED }],
+      });
+      const [own] = (await session.call("GET", "runtime/session")) as unknown as readonly Json[];
+      const messages = await session.call("GET", `runtime/session/${String(own?.["id"])}/message`);
+      const asked = (messages as unknown as readonly { info: Json }[]).filter(
+        ({ info }) => info["role"] === "user",
+      );
+      expect(asked.map(({ info }) => info["agent"])).toEqual(["plan", "build"]);
+      await session.stop();
+    },
+    TEST_MS,
+  );
+
+  it(
+    "wait for a person with the plan of a trigger's session, and plan again after a message",
+    async () => {
+      const fire = await life.call("POST", `/v1/projects/${pid}/triggers/planned/fire`, {});
+      const path = `/v1/projects/${pid}/sessions/${String(fire["session_id"])}`;
+      const first = await planOf(path);
+      expect(first).toMatchObject({
+        request: { plan: { text: "plan: Tidy up.", modes: [{ id: "quick" }, { id: "careful" }] } },
+      });
+      await life.call("POST", `${path}/messages`, { id: randomUUID(), text: "Leave the tests." });
+      const texts = async () =>
+        ((await life.call("GET", `${path}/conversation`))["requests"] as readonly Json[]).map(
+          ({ request }) => (request as { plan: Json }).plan["text"],
+        );
+      await expect.poll(texts, POLL).toEqual(["plan: Leave the tests."]);
+      const [newest] = await carriedOut(path, await planOf(path));
+      expect(newest).toMatchObject({ content: [{ text: `quick: ${PLAN_APPROVED}` }] });
+      await life.call("POST", `${path}/stop`);
     },
     TEST_MS,
   );

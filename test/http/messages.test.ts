@@ -22,6 +22,7 @@ import {
   stopSession,
   type Fields,
 } from "../support/service/requests.ts";
+import { PLAN_APPROVED } from "../../src/domain/conversation/steering.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import { nativeItem } from "../support/world/conversations.ts";
@@ -58,9 +59,14 @@ const handedTexts = () => service.daemon.steering.handed.map(({ text }) => text)
 
 let rev = 100;
 /** The runtime of the session rests, works, or asks. */
-const report = (sid: string, state: "idle" | "running" | "requires_action", ended: number) => {
+const report = (
+  sid: string,
+  state: "idle" | "running" | "requires_action",
+  ended: number,
+  more: { readonly waiting_for?: string; readonly rests?: true } = {},
+) => {
   rev += 1;
-  const turn = { state, waiting_for: null };
+  const turn = { state, waiting_for: null, ...more };
   service.daemon.conversation.say(sid, { type: "turn", turn, ended, rev });
 };
 const resting = async () => {
@@ -102,6 +108,17 @@ const question = {
   title: "Colour",
   questions: [{ title: "Colour", text: "Which?", options: [], multiple: false }],
 } as const;
+
+/** A session whose agent's first turn has ended with a plan. */
+const planned = async () => {
+  const modes = ["build", "careful"].map((mode) => ({ id: mode, name: mode }));
+  const asked = await asking({ kind: "plan", title: "", patterns: [], plan: { text: "1. Write a.", modes } });
+  report(asked.sid, "requires_action", 1, { waiting_for: "ask", rests: true });
+  await eventually(async () =>
+    expect((await conversationOf(asked.sid))["state"]).toMatchObject({ waiting_for: asked.id }),
+  );
+  return asked;
+};
 
 describe("a message", () => {
   it("reaches an agent that rests, by its user, and is accepted", async () => {
@@ -377,6 +394,40 @@ describe("a request", () => {
     );
     const [request] = (await conversationOf(sid))["requests"] as readonly Fields[];
     expect(request).toMatchObject({ answer: { by: null, declined: "unattended" } });
+  });
+
+  it("that is a plan begins a turn in the mode that its approval chose", async () => {
+    const { sid, id, answer } = await planned();
+    expect(fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`))).toMatchObject({
+      activity: "needs_you",
+      waits_for: { kind: "plan", id, text: "Write a." },
+    });
+    for (const body of [{ choice: "once" }, { answers: [["Yes"]] }, { approve: true, mode: "plan" }])
+      expect((await service.request("POST", answer, { body })).status).toBe(400);
+    const approve = { approve: true, mode: "careful" };
+    expectStatus(await service.request("POST", answer, { body: approve }), 200);
+    expect(refusal(await service.request("POST", answer, { body: approve }))).toEqual([
+      409,
+      "request_settled",
+    ]);
+    await eventually(() => {
+      expect(service.daemon.steering.answered).toEqual([{ request_id: "ask", answer: approve }]);
+      expect(service.daemon.steering.handed).toMatchObject([{ text: PLAN_APPROVED, agent: "careful" }]);
+    });
+    const [newest] = (await conversationOf(sid))["items"] as readonly Fields[];
+    expect(newest).toMatchObject({ role: "user", author: { kind: "user" }, agent: "careful" });
+  });
+
+  it("that is a plan is settled by the next message, which the agent gets", async () => {
+    const { sid, id } = await planned();
+    await posted(sid, "Leave the tests.");
+    await eventually(() =>
+      expect(service.daemon.steering.handed).toMatchObject([{ text: "Leave the tests.", agent: null }]),
+    );
+    const items = (await conversationOf(sid))["items"] as readonly Fields[];
+    expect(items.find((item) => item["id"] === id)).toMatchObject({
+      answer: { declined: "message", by: { kind: "user" } },
+    });
   });
 
   it("that is unknown, or another kind of item, is not found", async () => {

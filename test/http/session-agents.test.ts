@@ -61,7 +61,12 @@ describe("a session of an agent with a table", () => {
       variables: {},
       permissions: "ask",
     });
-    expect(spec?.agent).toEqual({ mode: "plan", instructions: "docs/review.md", variables: {} });
+    expect(spec?.agent).toEqual({
+      mode: "plan",
+      plan: { mode: "plan", next: ["build"] },
+      instructions: "docs/review.md",
+      variables: {},
+    });
     expect(spec?.environment["PLATFORM_AGENT_MODEL"]).toBe("openai/gpt-5.5");
   });
 

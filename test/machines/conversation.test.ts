@@ -18,6 +18,7 @@ const report = {
   ended: 0,
   isWorking: false,
   requests: [],
+  plans: [],
   isAttended: true,
 } as const;
 const author = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;
@@ -197,6 +198,59 @@ describe("a request of the agent", () => {
     expect([earlier.state, earlier.context.requests]).toEqual(["requires_action", ["r"]]);
     const former = after(asks, { ...report, seq: 3, sandboxId: "zero" }).snapshot;
     expect([former.context.sandboxId, former.context.requests]).toEqual(["one", ["r"]]);
+  });
+});
+
+const settles = (answer: object) => ({ type: "answerRequest", sandboxId: "one", requestId: "p", answer });
+const sends = (messageId: string) => ({ type: "sendMessage", sandboxId: "one", messageId });
+const moved = ({ snapshot, commands }: Pick<Step, "snapshot" | "commands">) => [snapshot.state, commands];
+describe("a plan (M9)", () => {
+  const plan = { ...report, ended: 1, requests: ["p"], plans: ["p"] } as const;
+  const inTurn = { ...report, isWorking: true, requests: ["p"], plans: ["p"] } as const;
+  const approve = { approve: true, mode: "build" } as const;
+  const begins = { messageId: "c", message };
+  const approved = { type: "answer.given", requestId: "p", answer: approve, by: author, begins } as const;
+
+  test("waits after its turn, also where no person attends, and its approval begins the next turn", () => {
+    expect(moved(after({ ...plan, isAttended: false }))).toEqual(["requires_action", []]);
+    expect(moved(after(plan, approved))).toEqual(["sending", [settles(approve), sends("c")]]);
+    expect(after(plan, approved, approved).accepted).toBe(false);
+    expect(after(plan, { type: "interrupt.requested" }).accepted).toBe(false);
+  });
+
+  test("goes on with its own turn when it is approved in it", () => {
+    const { begins: _, ...approval } = approved;
+    expect(moved(after(inTurn, approval))).toEqual(["requires_action", [settles(approve)]]);
+  });
+
+  test("that is approved before the end of its turn is known is carried out after it", () => {
+    expect(moved(after(inTurn, approved))).toEqual(["requires_action", [settles(approve)]]);
+    const ended = { ...report, ended: 1, seq: 1 };
+    expect(moved(after(inTurn, approved, ended))).toEqual(["sending", [sends("c")]]);
+    expect(moved(after(inTurn, approved, { ...plan, seq: 1 }))).toEqual(["sending", [sends("c")]]);
+  });
+
+  test("is settled by a message, which goes out when no turn runs", () => {
+    const settled = settles({ declined: "message" });
+    expect(moved(after(plan, posted("a")))).toEqual(["sending", [settled, sends("a")]]);
+    expect(moved(after(inTurn, posted("a")))).toEqual(["requires_action", [settled]]);
+    expect(moved(after(report, { ...report, isWorking: true }, posted("a"), plan))).toEqual([
+      "sending",
+      [settled, sends("a")],
+    ]);
+  });
+
+  test("holds back nothing that its turn's message begins", () => {
+    const accepted = { type: "message.accepted", messageId: "c", sandboxId: "one", turn: 2 } as const;
+    const { snapshot, commands } = after(plan, approved, accepted, posted("a"));
+    expect([snapshot.state, commands, snapshot.context.queue]).toEqual(["requires_action", [], ["a"]]);
+  });
+
+  test("that is declined after its time leaves an idle conversation", () => {
+    const expired = { declined: "expired" } as const;
+    const late = { type: "answer.given", requestId: "p", answer: expired, by: null } as const;
+    expect(moved(after(plan, late))).toEqual(["requires_action", [settles(expired)]]);
+    expect(moved(after(plan, late, { ...report, ended: 1, seq: 1 }))).toEqual(["idle", []]);
   });
 });
 

@@ -12,7 +12,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "message-sent-during-a-turn",
     file: "src/machines/conversation-context.ts",
-    find: '  if (after.turn > after.ended) return "running";\n',
+    find: '  if (isInTurn(after)) return "running";\n',
     put: "",
     seed: 1_000_000,
   },
@@ -61,8 +61,8 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "trigger-waits-for-a-person",
     file: "src/machines/conversation-context.ts",
-    find: "  return !after.attended && after.requests.some(",
-    put: "  return after.sandboxId === null && after.requests.some(",
+    find: "  context.attended\n",
+    put: "  context.sandboxId !== null\n",
     seed: 1_000_002,
   },
   {

@@ -59,6 +59,8 @@ class AcpSteering implements AdapterSteering {
   readonly #taken = new BoundedMap<string, true>(TAKEN_KEPT);
   /** What the last message chose. */
   #chosen: Wanted = { model: null, agent: null };
+  /** Whether the agent has itself left the mode that plans, because its plan was approved. */
+  #hasLeftPlan = false;
   /** What the agent hears with its next message. */
   #briefing: string | null = null;
 
@@ -118,7 +120,16 @@ class AcpSteering implements AdapterSteering {
   readonly interrupt = (): Effect.Effect<void, HttpFailure> => Effect.asVoid(this.#agent.stop);
 
   readonly answer: AdapterSteering["answer"] = (requestId, answer) =>
-    Effect.sync(() => this.#agent.answer(requestId, answer));
+    Effect.sync(() => {
+      const isAnswered = this.#agent.answer(requestId, answer);
+      if (isAnswered && "approve" in answer) {
+        this.#hasLeftPlan = true;
+        this.#chosen = { ...this.#chosen, agent: null };
+      }
+      return isAnswered;
+    });
+
+  readonly modes = (): readonly string[] => this.#agent.modes;
 
   readonly offers = (wanted: AgentSession): Effect.Effect<RuntimeOffers, HttpFailure> =>
     Effect.map(this.#agent.session, ({ choices }) => choices.offers(this.#wanted(wanted).model));
@@ -153,7 +164,8 @@ class AcpSteering implements AdapterSteering {
 
   /** What a message without a choice gets. A session's agent that does not exist is no choice. */
   #wanted({ model, agentName, table }: AgentSession, session?: OpenSession): Wanted {
-    const own = session?.choices.has("mode", agentName) === true ? agentName : null;
+    const isOffered = session?.choices.has("mode", agentName) === true;
+    const own = isOffered && !this.#hasLeftPlan ? agentName : null;
     const begun = model === null ? null : ownName(model, table);
     return { model: this.#chosen.model ?? begun, agent: this.#chosen.agent ?? own };
   }

@@ -21,6 +21,7 @@ import type { GatewayCalls, Refused } from "../../agent/gateway-calls.ts";
 import type { Pipes } from "../../agent/process.ts";
 import { AcpChoices } from "./choices.ts";
 import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
+import { proposedPlan } from "./items.ts";
 import { AcpRequests, allowed } from "./requests.ts";
 import {
   costIn,
@@ -54,6 +55,8 @@ export interface OpenSession {
   readonly id: string;
   readonly choices: AcpChoices;
   readonly capabilities: Capabilities;
+  /** The modes that it offered when it began, the one in which it began first. */
+  readonly modes: readonly string[];
   /** Whether it has had a message, and with it the instructions. */
   isInstructed: boolean;
   /** Whether it has had a message from this process: before, it may tell its history again (G3). */
@@ -158,6 +161,11 @@ export class AcpAgent {
     );
   }
 
+  /** The modes of its session. Empty: it has no session, or offers none. */
+  get modes(): readonly string[] {
+    return this.#session?.modes ?? [];
+  }
+
   /** Completes when its process can no longer be spoken with. */
   get lost(): Effect.Effect<void> {
     return Effect.suspend(() => this.#wire?.whenClosed ?? Effect.never);
@@ -179,11 +187,14 @@ export class AcpAgent {
       const again = former === null ? null : yield* this.#openAgain(wire, capabilities, former.id);
       const begun = again ?? (yield* this.#openNew(wire, capabilities));
       if (this.#recalled?.state === "wanted") this.#recalled.state = again === null ? "refused" : "opened";
+      const choices = new AcpChoices(begun.answer);
       this.#session = {
         wire,
         capabilities,
         id: begun.id,
-        choices: new AcpChoices(begun.answer),
+        choices,
+        // A session that goes on is in the mode that was chosen for it.
+        modes: (again === null ? null : this.#session?.modes) ?? choices.modes,
         isInstructed: again !== null && former?.isInstructed === true,
         isPrompted: again === null,
       };
@@ -358,7 +369,7 @@ export class AcpAgent {
   #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
     // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
-    if (this.#options.allowsAll === true) {
+    if (this.#options.allowsAll === true && proposedPlan(request) === null) {
       // Some agents tell a call for the first time when they ask for it.
       this.conversation.asked(request.toolCall);
       return Promise.resolve(allowed(request.options));

@@ -118,6 +118,13 @@ export class AcpChoices {
     if (choice !== undefined) this.#choices.set(kind, { ...choice, current });
   }
 
+  /** The modes that it offers, the present one first. */
+  get modes(): readonly string[] {
+    const { current, entries = [] } = this.#choices.get("mode") ?? {};
+    const ids = entries.map(({ id }) => id);
+    return ids.toSorted((one, other) => Number(other === current) - Number(one === current));
+  }
+
   /** `provider/model`. Null: the agent does not say. */
   get model(): string | null {
     return this.#choices.get("model")?.current ?? null;

@@ -19,7 +19,7 @@ import {
 } from "../../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../../src/domain/text.ts";
 import type { ConversationObserver, ItemDraft } from "../adapter.ts";
-import { readRequest, mergeCall, planEntries, toolCallItem, type HeldCall } from "./items.ts";
+import { type Asking, readRequest, mergeCall, planEntries, toolCallItem, type HeldCall } from "./items.ts";
 
 /** A message as it is handed over. */
 export interface Sent {
@@ -161,7 +161,7 @@ export class AcpConversation {
   }
 
   /** The agent asks for a permission. People see it when it is shown, or settled. */
-  ask(request: RequestPermissionRequest): { readonly id: string; readonly rule: string } {
+  ask(request: RequestPermissionRequest): { readonly id: string; readonly rule: Asking["rule"] } {
     const id = this.#nextId();
     const known = this.#turn.tools.get(request.toolCall.toolCallId)?.call ?? null;
     const asking = readRequest(request, known, this.#workspace);

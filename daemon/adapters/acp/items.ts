@@ -8,10 +8,12 @@ import type {
 import * as Schema from "effect/Schema";
 import {
   isClosed,
+  planRequest,
   OUTPUT_KEPT_MAX,
   type AgentRequest,
   type FileChange,
   type PlanEntry,
+  type ProposedPlan,
   type ToolKind,
 } from "../../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../../src/domain/text.ts";
@@ -182,16 +184,33 @@ export const planEntries = (entries: readonly ToldEntry[]): readonly PlanEntry[]
 /** What an agent asks for, and what the answer `always` to it allows. */
 export interface Asking {
   readonly request: AgentRequest;
-  /** Equal for requests that show the same as `always`. */
-  readonly rule: string;
+  /** Equal for requests that show the same as `always`. Null: a plan, which is never allowed without a question. */
+  readonly rule: string | null;
 }
+
+const Planned = Schema.Struct({ plan: Schema.String });
+const decodePlanned = Schema.decodeUnknownOption(Planned);
+
+/** The plan of a request to leave the mode that plans. Its options are the ways to go on. Null: it asks for something else. */
+export const proposedPlan = ({ toolCall, options }: RequestPermissionRequest): ProposedPlan | null => {
+  if (toolCall.kind !== "switch_mode") return null;
+  const planned = decodePlanned(toolCall.rawInput);
+  const call = mergeCall(null, toolCall);
+  const text = planned._tag === "Some" ? planned.value.plan : outputOf(call);
+  const ways = ["allow_once", "allow_always"].flatMap((kind) => options.filter((one) => one.kind === kind));
+  if (text === "" || ways.length === 0) return null;
+  return { text, modes: ways.map(({ optionId: id, name }) => ({ id, name })), in_turn: true };
+};
 
 /** @param known the call, as the agent has told it before. Null: it has not. */
 export const readRequest = (
-  { toolCall }: RequestPermissionRequest,
+  asked: RequestPermissionRequest,
   known: HeldCall | null,
   workspace: string,
 ): Asking => {
+  const { toolCall } = asked;
+  const plan = proposedPlan(asked);
+  if (plan !== null) return { request: planRequest(plan), rule: null };
   const what = known?.name ?? toolCall.kind ?? "permission";
   const call = mergeCall(known, toolCall);
   const paths = (toolCall.locations ?? []).map(({ path }) => below(workspace, path));

@@ -15,8 +15,8 @@ const RULES_MAX = 1000;
 
 interface Asked {
   readonly options: readonly PermissionOption[];
-  /** What `always` would allow. */
-  readonly rule: string;
+  /** What `always` would allow. Null: it is a plan. */
+  readonly rule: string | null;
   /** Gives the agent its answer. Null: cancelled. */
   readonly choose: (optionId: string | null) => void;
 }
@@ -53,9 +53,10 @@ export class AcpRequests {
     this.#asked.set(id, { options: request.options, rule, choose: resolve });
     cancelled.addEventListener("abort", () => this.#cancel(id), { once: true });
     const { options } = request;
-    const allowed = this.#allowed.has(rule)
-      ? (optionFor(options, "once") ?? optionFor(options, "always"))
-      : null;
+    const allowed =
+      rule !== null && this.#allowed.has(rule)
+        ? (optionFor(options, "once") ?? optionFor(options, "always"))
+        : null;
     if (allowed === null) {
       this.#conversation.show(id);
       this.#changed();
@@ -67,11 +68,22 @@ export class AcpRequests {
   answer(id: string, answer: RequestAnswer): boolean {
     const asked = this.#asked.get(id);
     if (asked === undefined || "answers" in answer) return false;
+    if ("approve" in answer) return this.#approve(id, asked, answer.mode);
     const choice = "choice" in answer ? answer.choice : "reject";
     const option = optionFor(asked.options, choice);
     if (option === null && choice !== "reject") return false;
-    if (choice === "always") this.#allowed.set(asked.rule, true);
-    this.#settle(id, { optionId: option?.optionId ?? null, status: "completed", answer: choice });
+    if (asked.rule === null && "choice" in answer) return false;
+    if (choice === "always" && asked.rule !== null) this.#allowed.set(asked.rule, true);
+    const optionId = option?.optionId ?? null;
+    this.#settle(id, { optionId, status: "completed", answer: asked.rule === null ? "" : choice });
+    return true;
+  }
+
+  /** The ways to carry a plan out are the options that allow it. */
+  #approve(id: string, { options, rule }: Asked, mode: string): boolean {
+    const option = options.find(({ optionId, kind }) => optionId === mode && kind.startsWith("allow_"));
+    if (rule !== null || option === undefined) return false;
+    this.#settle(id, { optionId: option.optionId, status: "completed", answer: "approved" });
     return true;
   }
 

@@ -80,11 +80,7 @@ const NOT_ALLOWED = {
 type Body = readonly [path: string, body: object];
 
 /** The answer to a request that no person answers. `count`: how many questions a question has. Null: a permission. */
-const declining = (
-  id: string,
-  count: number | null,
-  why: Extract<RequestAnswer, { declined: unknown }>["declined"],
-): Body =>
+const declining = (id: string, count: number | null, why: keyof typeof DECIDE): Body =>
   count === null
     ? // A refusal without a message would end the turn.
       [`/permission/${id}/reply`, { reply: "reject", message: NOT_ALLOWED[why] }]
@@ -252,6 +248,8 @@ export class OpencodeSteering implements AdapterSteering {
         const body = { reply, ...(message !== null && { message }) };
         return yield* this.#answer(requestId, reply, [`/permission/${id}/reply`, body]);
       }
+      // The runtime itself proposes no plan.
+      if ("approve" in answer || answer.declined === "message") return false;
       if (!requestId.startsWith("que_"))
         return yield* this.#answer(requestId, "reject", declining(id, null, answer.declined));
       const open = (yield* readRequests(this.#api, "question")) ?? [];
@@ -276,6 +274,8 @@ export class OpencodeSteering implements AdapterSteering {
         default_model: used ?? (yield* this.#configured),
       };
     });
+
+  readonly modes = (): readonly string[] => [];
 
   /** Null: opencode has no agent of that name. */
   #agentOf({ agentName }: Pick<AgentSession, "agentName">): Effect.Effect<string | null, HttpFailure> {

@@ -1,5 +1,12 @@
 /** What belongs to the end of a conversation: messages on their way, what the reader writes, and how she steers. It uses no document. */
-import { applyEarly, type Conversation, plainQuestion, textOf, waitingMessages } from "../reading/model.js";
+import {
+  applyEarly,
+  type Conversation,
+  plainQuestion,
+  textOf,
+  waitingMessages,
+  waitsWithPlan,
+} from "../reading/model.js";
 import type { Reading } from "../reading/stream.js";
 import { Outbox, type Sent } from "../../composer/outbox.ts";
 import type { Moment } from "../../composer/rules.ts";
@@ -86,7 +93,7 @@ export class Foot {
     const { status } = this.around.session;
     return {
       status,
-      turn: conversation.turn.state,
+      turn: waitsWithPlan(conversation) ? "idle" : conversation.turn.state,
       stopping: this.steering.busy.has("stop"),
       isFirst: heard && !conversation.order.some(({ role }) => role === "agent"),
       asksInWords: isLive(status) && plainQuestion(conversation) !== null,

@@ -1,17 +1,19 @@
 /**
- * The calls that change a conversation, except for sending a message: cancel one, end the turn, resume the queue, answer a
+ * The calls that change a conversation, except for the composer's messages: cancel one, end the turn, resume the queue, answer a
  * request. It uses no document.
  *
  *  G1 The conversation is changed by the service only. This file keeps which calls are under way, and what they refused.
  *  G2 A request's record is replaced and never changed, so that a view sees a change by comparing.
  */
 import { ApiError, post, remove } from "../../api/api.js";
+import { makeId } from "../../composer/outbox.ts";
 import { applyEarly, type Conversation } from "../reading/model.js";
 import type { Answer } from "../../wire.d.ts";
 
 export type Reply =
   | { readonly choice: "once" | "always" | "reject"; readonly message?: string }
-  | { readonly answers: readonly (readonly string[])[] };
+  | { readonly answers: readonly (readonly string[])[] }
+  | { readonly approve: true; readonly mode: string };
 
 /** What this page knows of a request beside its item. */
 export interface Asked {
@@ -76,6 +78,18 @@ export class Steering {
       const settled = settledBy(error);
       this.#note(id, settled === null ? { problem: wordsOf(error) } : { settled });
       return false;
+    }
+  };
+
+  /** Tells the agent what to change in its plan. The message settles the plan. @param id of the plan's request */
+  readonly change = async (id: string, text: string): Promise<void> => {
+    if (this.askedOf(id).busy) return;
+    this.#note(id, { busy: true });
+    try {
+      await post(`${this.#path}/messages`, { id: makeId(), text, restore_saved: true });
+      this.#note(id, { settled: { at: "", by: null, declined: "message" } });
+    } catch (error) {
+      this.#note(id, { problem: wordsOf(error) });
     }
   };
 

@@ -24,6 +24,12 @@ export const choiceReply = (choice: Choice, draft: Draft): Reply => {
   return choice === "reject" && message !== "" ? { choice, message } : { choice };
 };
 
+/** @returns for a plan */
+export const planReply = ({ modes }: NonNullable<Request["plan"]>, draft: Draft): Reply => ({
+  approve: true,
+  mode: draft["mode"]?.[0] ?? modes[0]?.id ?? "",
+});
+
 /** @returns for questions, or the index of the first one without an answer */
 export const answersReply = (questions: readonly Question[], draft: Draft): Reply | number => {
   const answers = questions.map(({ options }, index) => {
@@ -52,10 +58,17 @@ const CHOICE_WORDS: Readonly<Record<Choice, string>> = {
   reject: "denied",
 };
 
+const DECLINED_WORDS: Readonly<Record<keyof typeof DECLINED, string>> = {
+  unattended: "declined",
+  expired: "expired",
+  message: "not approved",
+};
+
 /** What became of a request, in a word or two. */
 export const outcomeWord = (status: string, answer: Given | null): string => {
   if (answer === null) return STATUS_WORDS[status] ?? status;
-  if ("declined" in answer) return answer.declined === "expired" ? "expired" : "declined";
+  if ("approve" in answer) return "approved";
+  if ("declined" in answer) return DECLINED_WORDS[answer.declined];
   return "choice" in answer ? CHOICE_WORDS[answer.choice] : "answered";
 };
 
@@ -63,4 +76,5 @@ export const outcomeWord = (status: string, answer: Given | null): string => {
 export const DECLINED = {
   unattended: "Declined at once: a trigger started this session, so it has no person to ask.",
   expired: "No answer came in time.",
+  message: "A message was written instead.",
 };

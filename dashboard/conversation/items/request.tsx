@@ -17,13 +17,14 @@ import {
   type Given,
   OTHER,
   outcomeWord,
+  planReply,
   type Question,
   type Request,
 } from "./reply.ts";
 import type { Asked, Steering } from "../foot/steering.ts";
 
 export interface Answering {
-  readonly steering: Pick<Steering, "answer" | "refuse">;
+  readonly steering: Pick<Steering, "answer" | "change" | "refuse">;
   /** What the reader chose and typed, by the request's id. It outlasts the card. */
   readonly drafts: Map<string, Draft>;
 }
@@ -165,6 +166,49 @@ const QuestionsForm = ({
   </>
 );
 
+const PlanForm = ({
+  modes,
+  draft,
+  asked,
+}: {
+  readonly modes: NonNullable<Request["plan"]>["modes"];
+  readonly draft: Draft;
+  readonly asked: Asked;
+}) => (
+  <>
+    <p className="actions plan-ways">
+      <button type="button" className="primary" data-choice="approve" aria-disabled={asked.busy}>
+        Approve
+      </button>
+      {modes.length > 1 && (
+        <>
+          <span className="quiet">and go on with</span>
+          <select name="mode" aria-label="How the agent goes on" defaultValue={draft["mode"]?.[0]}>
+            {modes.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </>
+      )}
+    </p>
+    <textarea
+      name="words"
+      rows={2}
+      dir="auto"
+      defaultValue={draft["words"]?.[0]}
+      placeholder="What to change"
+      aria-label="What to change in the plan"
+    />
+    <p className="actions">
+      <button type="submit" aria-disabled={asked.busy}>
+        Ask for another plan
+      </button>
+    </p>
+  </>
+);
+
 /** Words that the reader types choose the answer that they belong to. */
 const chooseTyped = (input: EventTarget): void => {
   if (!(input instanceof HTMLInputElement)) return;
@@ -173,6 +217,24 @@ const chooseTyped = (input: EventTarget): void => {
   if (index === undefined || !(choice instanceof HTMLInputElement)) return;
   if (input.value !== "") choice.checked = true;
   else if (choice.type === "checkbox") choice.checked = false;
+};
+
+/** The fields of the answer, and its buttons. */
+const Fields = ({
+  request,
+  draft,
+  asked,
+}: {
+  readonly request: Request;
+  readonly draft: Draft;
+  readonly asked: Asked;
+}) => {
+  if (request.plan !== undefined) return <PlanForm modes={request.plan.modes} draft={draft} asked={asked} />;
+  return request.kind === "permission" ? (
+    <PermissionForm draft={draft} asked={asked} />
+  ) : (
+    <QuestionsForm request={request} draft={draft} asked={asked} />
+  );
 };
 
 const AnswerForm = ({ item, request, asked, steering, drafts }: Card & { readonly request: Request }) => {
@@ -192,10 +254,23 @@ const AnswerForm = ({ item, request, asked, steering, drafts }: Card & { readonl
     const first = form.current.querySelectorAll("fieldset")[reply]?.querySelector("input, textarea");
     if (first instanceof HTMLElement) first.focus();
   };
+  /** To a plan. */
+  const decide = (plan: NonNullable<Request["plan"]>, isApproved: boolean): void => {
+    if (form.current === null) return;
+    const typed = draftOf(new FormData(form.current));
+    const words = (typed["words"]?.[0] ?? "").trim();
+    if (isApproved) void steering.answer(item.id, planReply(plan, typed));
+    else if (words !== "") void steering.change(item.id, words);
+    else {
+      steering.refuse(item.id, "Write what to change, or approve the plan.");
+      form.current.querySelector("textarea")?.focus();
+    }
+  };
   const press = (event: FormEvent<HTMLFormElement>): void => {
     const pressed = event.target instanceof Element ? event.target.closest("button[type=button]") : null;
     const choice = pressed?.getAttribute("data-choice");
     if (choice === "once" || choice === "always") answer(choice);
+    if (choice === "approve" && request.plan !== undefined) decide(request.plan, true);
   };
   return (
     <form
@@ -209,14 +284,11 @@ const AnswerForm = ({ item, request, asked, steering, drafts }: Card & { readonl
       onClick={press}
       onSubmit={(event) => {
         event.preventDefault();
-        answer("reject");
+        if (request.plan === undefined) answer("reject");
+        else decide(request.plan, false);
       }}
     >
-      {request.kind === "permission" ? (
-        <PermissionForm draft={draft} asked={asked} />
-      ) : (
-        <QuestionsForm request={request} draft={draft} asked={asked} />
-      )}
+      <Fields request={request} draft={draft} asked={asked} />
       <p className="refusal" role="alert">
         {asked.problem !== null && <Prose text={asked.problem} />}
       </p>
@@ -275,6 +347,13 @@ const Answered = ({
 const answerRole = (): string | null =>
   lackedRole("answer-request") === null ? null : readOnlyWords("answer-request");
 
+/** What the agent does with a request. */
+const LEADS: Readonly<Record<Request["kind"], string>> = {
+  question: "The agent asks",
+  permission: "The agent asks for permission",
+  plan: "The agent proposes a plan",
+};
+
 export const RequestCard = memo((card: Card) => {
   const { item, asked } = card;
   const { request } = item;
@@ -286,8 +365,8 @@ export const RequestCard = memo((card: Card) => {
   return (
     <div className="ask-card">
       <p className="said-by">
-        <strong>{request.kind === "permission" ? "The agent asks for permission" : "The agent asks"}</strong>{" "}
-        <Clock at={item.created_at} /> <Badge status={outcomeWord(item.status, answer)} />
+        <strong>{LEADS[request.kind]}</strong> <Clock at={item.created_at} />{" "}
+        <Badge status={outcomeWord(item.status, answer)} />
         {by !== undefined && <span className="quiet"> by {by}</span>}
       </p>
       {/* A runtime may name a question as its only request, too. */}
@@ -297,8 +376,11 @@ export const RequestCard = memo((card: Card) => {
         </p>
       )}
       <Arguments request={request} />
+      {request.plan !== undefined && <Markdown text={request.plan.text} />}
       {/* A runtime says the answer as the item's text. The questions show it already. */}
-      {textOf(item) !== "" && (answer === null || !("answers" in answer)) && <Markdown text={textOf(item)} />}
+      {textOf(item) !== "" && request.plan === undefined && (answer === null || !("answers" in answer)) && (
+        <Markdown text={textOf(item)} />
+      )}
       {forbidden !== null && <p className="quiet">{forbidden}</p>}
       {isAsking && forbidden === null ? (
         <AnswerForm {...card} request={request} />

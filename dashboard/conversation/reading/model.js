@@ -46,8 +46,12 @@ export const isWaiting = ({ status }) => status === "queued" || status === "send
 const isAsking = (item) => item.kind === "request" && isOpen(item);
 
 /** Whether the tool call asks what a request of its turn asks, too. The request can be answered. @param {Item} item @param {Set<string | null>} asking turns */
-const isToldTwice = ({ kind, tool, status, turn_id: turn }, asking) =>
+const isAskedTwice = ({ kind, tool, status, turn_id: turn }, asking) =>
   kind === "tool" && tool?.name === "question" && status !== "failed" && asking.has(turn);
+
+/** Whether the message is the plan of its turn, which can be approved. @param {Item} item @param {Map<string | null, string | undefined>} plans by turn */
+const isPlanned = (item, plans) =>
+  item.kind === "message" && item.role === "agent" && plans.get(item.turn_id) === textOf(item);
 
 /** The items to show in the conversation. @param {Conversation} conversation */
 export const shownItems = ({ order, floor }) => {
@@ -55,10 +59,15 @@ export const shownItems = ({ order, floor }) => {
   const asking = new Set(
     order.flatMap(({ request, turn_id }) => (request?.kind === "question" ? [turn_id] : [])),
   );
+  const plans = new Map(
+    order.flatMap(({ request, turn_id }) => (request?.plan ? [[turn_id, request.plan.text]] : [])),
+  );
   // An old request is shown before the pages between are read, because the agent waits for it.
   return [
     ...order.slice(0, start).filter(isAsking),
-    ...order.slice(start).filter((item) => !isWaiting(item) && !isToldTwice(item, asking)),
+    ...order
+      .slice(start)
+      .filter((item) => !isWaiting(item) && !isAskedTwice(item, asking) && !isPlanned(item, plans)),
   ];
 };
 
@@ -76,11 +85,19 @@ export const plainQuestion = (conversation) => {
   return isPlain && others.length === 0 ? item.id : null;
 };
 
+/** Whether the agent waits with a plan and with nothing else: a message does not wait for the turn's end. @param {Conversation} conversation */
+export const waitsWithPlan = (conversation) => {
+  const open = openRequests(conversation);
+  return open.length > 0 && open.every(({ request }) => request?.kind === "plan");
+};
+
 /** @param {NonNullable<Item["request"]>} request @returns {string} in one line */
-export const requestTitle = ({ kind, title, questions }) =>
-  kind === "permission"
+export const requestTitle = ({ kind, title, questions }) => {
+  if (kind === "plan") return "The agent proposes a plan";
+  return kind === "permission"
     ? `The agent asks for permission: ${title}`
     : `The agent asks: ${title || (questions[0]?.text ?? "")}`;
+};
 
 /** How many tools of the known conversation have ended. @param {Conversation} conversation */
 export const finishedTools = ({ order }) =>

@@ -12,7 +12,12 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Stream from "effect/Stream";
-import type { ConversationReport, NativeItem, TurnNow } from "../../domain/conversation/conversation.ts";
+import {
+  isTurnOpen,
+  type ConversationReport,
+  type NativeItem,
+  type TurnNow,
+} from "../../domain/conversation/conversation.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../../sandbox/port.ts";
 import { linked } from "../../services/answered.ts";
@@ -139,7 +144,7 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
           written = { after: portion.rev, seq: noted.conversation.seq };
           hub.publish(sessionId, texts.written(noted));
         }
-        if (portion.turn !== null) occasions.works(portion.turn.state !== "idle");
+        if (portion.turn !== null) occasions.works(isTurnOpen(portion.turn));
         times.reported(portion.items, portion.turn, noted?.spent ?? []);
         const changes = noted?.changes ?? [];
         keepOutputs(changes);

@@ -9,9 +9,13 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
 import * as Schedule from "effect/Schedule";
-import { isClosed, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
+import { isClosed, isTurnOpen, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
 import type { ConversationEvent } from "../../machines/conversation-events.ts";
-import { Conversations, type ConversationChange } from "../../store/ports/sessions/conversations.ts";
+import {
+  Conversations,
+  type ConversationChange,
+  type Item,
+} from "../../store/ports/sessions/conversations.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Actors } from "../../services/actors.ts";
 import { told } from "../delivery.ts";
@@ -51,6 +55,34 @@ const isMissed = ({ items, changes }: News): boolean =>
       !changes.some((change) => change.type === "item" && change.item.nativeId === native),
   );
 
+/** The requests that wait for an answer. */
+class OpenRequests {
+  readonly #isPlan = new Map<string, boolean>();
+
+  get all(): readonly string[] {
+    return [...this.#isPlan.keys()];
+  }
+
+  get plans(): readonly string[] {
+    return this.all.filter((id) => this.#isPlan.get(id) === true);
+  }
+
+  has(id: string): boolean {
+    return this.#isPlan.has(id);
+  }
+
+  /** @returns whether it is new here */
+  add({ id, request }: Pick<Item, "id" | "request">): boolean {
+    const isNew = !this.has(id);
+    this.#isPlan.set(id, request?.kind === "plan");
+    return isNew;
+  }
+
+  delete(id: string): void {
+    this.#isPlan.delete(id);
+  }
+}
+
 /** @returns a function that takes news of one sandbox, in order. It tells the actor while its scope lives. */
 export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: RequestOptions) {
   const conversations = yield* Conversations;
@@ -69,7 +101,7 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     const openRequests = Effect.map(Effect.orDie(waitOutOutage("conversation", page)), (known) =>
       (known?.requests ?? []).filter((item) => item.sandboxId === sandboxId),
     );
-    const requests = new Set<string>();
+    const requests = new OpenRequests();
     // A trigger's session has no person who could answer.
     const isAttended = session?.triggerSlug === null;
     const scope = yield* Effect.scope;
@@ -86,13 +118,13 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     };
     /** Reads which requests are open. A request that is new here has waited since it was made. */
     const readRequests = Effect.gen(function* () {
-      const open = new Map((yield* openRequests).map(({ id, createdAt }) => [id, createdAt]));
+      const open = yield* openRequests;
       const now = yield* Clock.currentTimeMillis;
-      for (const id of requests) if (!open.has(id)) requests.delete(id);
-      for (const [id, createdAt] of open) {
-        if (requests.has(id)) continue;
-        requests.add(id);
-        expire(id, Math.min(requestTtlMs, Math.max(SOON_MS, createdAt + requestTtlMs - now)));
+      for (const id of requests.all) if (!open.some((item) => item.id === id)) requests.delete(id);
+      for (const item of open) {
+        const { id, createdAt } = item;
+        if (requests.add(item))
+          expire(id, Math.min(requestTtlMs, Math.max(SOON_MS, createdAt + requestTtlMs - now)));
       }
     });
     yield* readRequests;
@@ -108,16 +140,14 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
       for (const change of changes) {
         if (change.type !== "item" || change.item.kind !== "request") continue;
         if (isClosed(change.item.status)) requests.delete(change.item.id);
-        else if (change.item.sandboxId === sandboxId && !requests.has(change.item.id)) {
-          requests.add(change.item.id);
+        else if (change.item.sandboxId === sandboxId && requests.add(change.item))
           expire(change.item.id, requestTtlMs);
-        }
       }
       if (isMissed(news)) yield* readRequests;
-      if (turn !== null && ended !== null) state = { ended, isWorking: turn.state !== "idle" };
+      if (turn !== null && ended !== null) state = { ended, isWorking: isTurnOpen(turn) };
       if (state === null) return;
       const type = "runtime.reported" as const;
-      const report = { type, sandboxId, ...state, requests: [...requests], isAttended };
+      const report = { type, sandboxId, ...state, requests: requests.all, plans: requests.plans, isAttended };
       if (isDeepStrictEqual(report, last)) return;
       last = report;
       Queue.offerUnsafe(waiting, { ...report, seq });

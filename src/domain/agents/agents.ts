@@ -154,9 +154,10 @@ export const startOf = (
   { runtime, model: own, mode, permissions, instructions, hasTable }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
-  const { name, adapter, command, variables, modelVariable, packaged, files, takesServers, history } =
+  const { name, adapter, command, variables, modelVariable, packaged, files, takesServers, history, plan } =
     runtime;
   const used = model ?? own;
+  const usedMode = mode ?? runtime.mode;
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {
     runtime: {
@@ -172,7 +173,8 @@ export const startOf = (
     },
     agent: hasTable
       ? {
-          mode: mode ?? runtime.mode,
+          mode: usedMode,
+          ...(plan !== null && plan.mode === usedMode && { plan }),
           instructions,
           variables: inVariable,
           ...(Object.keys(files).length > 0 && { files }),

@@ -150,9 +150,20 @@ export const Question = Schema.Struct({
 });
 export type Question = typeof Question.Type;
 
+/** A plan that waits for a person's approval, before the agent works by it. */
+export const ProposedPlan = Schema.Struct({
+  /** Markdown. */
+  text: Schema.String,
+  /** The ways in which the agent may go on, the usual one first. */
+  modes: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
+  /** The agent waits within its turn, and goes on with it after the approval. Absent: its turn has ended. */
+  in_turn: Schema.optionalKey(Schema.Literal(true)),
+});
+export type ProposedPlan = typeof ProposedPlan.Type;
+
 /** What the agent waits for. */
 export const AgentRequest = Schema.Struct({
-  kind: Schema.Literals(["permission", "question"]),
+  kind: Schema.Literals(["permission", "question", "plan"]),
   /** For a permission: what the agent asks to do, and the paths or commands concerned. */
   title: Schema.String,
   patterns: Schema.Array(Schema.String),
@@ -161,8 +172,19 @@ export const AgentRequest = Schema.Struct({
   /** For a permission: the patterns that the answer `always` allows from then on. Absent if the runtime does not tell them. */
   always: Schema.optionalKey(Schema.Array(Schema.String)),
   questions: Schema.Array(Question),
+  /** For a plan. Absent for all others. */
+  plan: Schema.optionalKey(ProposedPlan),
 });
 export type AgentRequest = typeof AgentRequest.Type;
+
+/** What an agent waits for that has proposed a plan. */
+export const planRequest = (plan: ProposedPlan): AgentRequest => ({
+  kind: "plan",
+  title: "",
+  patterns: [],
+  questions: [],
+  plan,
+});
 
 /** Tokens and cost of one call of a model, or a sum of them. */
 export const Usage = Schema.Struct({
@@ -250,8 +272,13 @@ export const TurnNow = Schema.Struct({
   state: Schema.Literals(["idle", "running", "requires_action"]),
   /** The native id of the request that the agent waits for. */
   waiting_for: Schema.NullOr(Schema.String),
+  /** No turn runs: the last one has ended with a plan, for which the agent waits. */
+  rests: Schema.optionalKey(Schema.Literal(true)),
 });
 export type TurnNow = typeof TurnNow.Type;
+
+/** Whether a turn runs. It may wait for a person. */
+export const isTurnOpen = ({ state, rests }: TurnNow): boolean => state !== "idle" && rests !== true;
 
 /** One line of the daemon's report of the conversation. */
 export const ConversationReport = Schema.Union([

@@ -123,6 +123,7 @@ const messageText = ({ role, author, content }: Recalled): string => {
 
 const requestText = ({ request, answer }: Recalled): string => {
   if (request === null) return "";
+  if (request.kind === "plan") return `You proposed a plan - ${answerText(answer?.answer)}`;
   const what =
     request.kind === "permission"
       ? `for a permission: ${short(request.title)}`
@@ -136,6 +137,7 @@ const answerText = (answer: RequestAnswer | undefined): string => {
   if (answer === undefined) return NO_ANSWER;
   if ("answers" in answer) return `The answer: ${short(answer.answers.flat().join(", "))}.`;
   if ("declined" in answer) return NO_ANSWER;
+  if ("approve" in answer) return "A person approved it.";
   const why = answer.message === null ? "" : ` (${short(answer.message)})`;
   return `The answer: ${answer.choice}${why}.`;
 };

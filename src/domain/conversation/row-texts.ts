@@ -13,10 +13,11 @@ const rowText = (text: string): string => {
   return line.length <= ROW_TEXT_MAX ? line : `${cutText(line, ROW_TEXT_MAX - 1).trimEnd()}…`;
 };
 
-/** The first question, the command, or what it asks to do. */
-export const shortRequest = ({ kind, title, command, questions }: AgentRequest): TurnRequest => {
+/** The first sentence of the plan, the first question, the command, or what it asks to do. */
+export const shortRequest = ({ kind, title, command, questions, plan }: AgentRequest): TurnRequest => {
   const [first] = questions;
-  return { kind, text: rowText(command ?? (first?.text || first?.title || title)) };
+  const text = plan === undefined ? null : firstSentence(plan.text);
+  return { kind, text: text ?? rowText(command ?? (first?.text || first?.title || title)) };
 };
 
 /** How much of a message is searched for its first sentence. */

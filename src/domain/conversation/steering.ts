@@ -15,6 +15,9 @@ export const MESSAGE_TEXT_MAX = 128 * 1024;
 /** How many messages of a session may wait. */
 export const QUEUE_MAX = 20;
 
+/** With these words an approved plan goes back to the agent, as a message of the person who approved it. */
+export const PLAN_APPROVED = "The plan is approved. Carry it out.";
+
 /** What a person says. */
 export interface MessageDraft {
   readonly author: Author;
@@ -70,8 +73,13 @@ export const RequestAnswer = Schema.Union([
   }),
   /** To a question: for each of its questions the chosen labels or free text. */
   Schema.Struct({ answers: Schema.Array(Schema.Array(Schema.String)) }),
-  /** No person answers: `unattended`, the session has none; `expired`, none answered in time. */
-  Schema.Struct({ declined: Schema.Literals(["unattended", "expired"]) }),
+  /** To a plan. `mode`: one of the plan's modes. */
+  Schema.Struct({ approve: Schema.Literal(true), mode: Schema.String }),
+  /**
+   * No person answers: `unattended`, the session has none; `expired`, none answered in time; `message`, to a plan: a person wrote a
+   * message instead.
+   */
+  Schema.Struct({ declined: Schema.Literals(["unattended", "expired", "message"]) }),
 ]);
 export type RequestAnswer = typeof RequestAnswer.Type;
 

@@ -18,6 +18,7 @@ export const ACP: Runtime = {
   takesServers: true,
   modes: "any",
   mode: null,
+  plan: { mode: "plan", next: [] },
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

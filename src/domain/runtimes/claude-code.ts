@@ -44,6 +44,7 @@ export const CLAUDE_CODE: Runtime = {
   modes: ["default", "acceptEdits", "plan", "auto"],
   // By itself it is in the mode auto, in which a model decides what is allowed.
   mode: "default",
+  plan: { mode: "plan", next: ["default", "acceptEdits", "auto"] },
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

@@ -75,6 +75,7 @@ export const CODEX: Runtime = {
   takesServers: true,
   modes: ["agent-full-access"],
   mode: null,
+  plan: null,
   permissions: ["allow"],
   instructions: true,
   conversation: true,

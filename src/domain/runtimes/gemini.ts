@@ -61,6 +61,7 @@ export const GEMINI: Runtime = {
   takesServers: true,
   modes: ["default", "autoEdit", "yolo", "plan"],
   mode: null,
+  plan: { mode: "plan", next: ["default", "autoEdit", "yolo"] },
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

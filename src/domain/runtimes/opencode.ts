@@ -19,6 +19,7 @@ export const OPENCODE: Runtime = {
   takesServers: false,
   modes: ["build", "plan"],
   mode: null,
+  plan: { mode: "plan", next: ["build"] },
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,

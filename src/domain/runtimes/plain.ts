@@ -17,6 +17,7 @@ export const PLAIN: Runtime = {
   takesServers: false,
   modes: [],
   mode: null,
+  plan: null,
   permissions: [],
   instructions: false,
   conversation: false,

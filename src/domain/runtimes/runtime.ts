@@ -48,6 +48,14 @@ export interface RuntimePackage {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** How a runtime plans before it works. */
+export interface PlanMode {
+  /** The mode in which it plans: it reads, and changes nothing. */
+  readonly mode: string;
+  /** The modes in which it may carry an approved plan out, the usual one first. Empty: the one in which it begins by itself. */
+  readonly next: readonly string[];
+}
+
 export interface Runtime {
   readonly name: string;
   /** How the daemon drives it. */
@@ -78,6 +86,8 @@ export interface Runtime {
   readonly modes: readonly string[] | "any";
   /** The mode of agents that name none. Null: the runtime's own. */
   readonly mode: string | null;
+  /** Null: it has no mode that plans. */
+  readonly plan: PlanMode | null;
   readonly permissions: readonly Permissions[];
   /** Whether it can be given instructions. */
   readonly instructions: boolean;

@@ -63,6 +63,14 @@ export const SERVICE_PORT = 8000;
 export const LaunchAgent = Schema.Struct({
   /** The runtime's way of working. Null: its own. */
   mode: Schema.NullOr(Schema.String),
+  /** Its mode plans: a turn in it ends with a plan, which a person approves. Absent: it does not. */
+  plan: Schema.optionalKey(
+    Schema.Struct({
+      mode: Schema.String,
+      /** The modes in which an approved plan may be carried out, the usual one first. Empty: the runtime's own. */
+      next: Schema.Array(Schema.String),
+    }),
+  ),
   /** A file of the checkout. Null: the agent's own in the config directory, if there is one. */
   instructions: Schema.NullOr(Schema.String),
   /** Variables of the runtime that depend on the session. */

@@ -85,7 +85,7 @@ export interface ActivityFacts {
 
 /** Something that waits for a person. */
 export interface Wait {
-  readonly kind: "question" | "permission" | "approval" | "work_unsaved";
+  readonly kind: TurnRequest["kind"] | "approval" | "work_unsaved";
   /** Of the conversation's request, or of the approval. */
   readonly id: string | null;
   readonly text: string;

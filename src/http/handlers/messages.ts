@@ -1,4 +1,5 @@
 /** Handlers of api/sessions/messages.ts: what people say to the agent, by the session's conversation actor. */
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
@@ -11,9 +12,10 @@ import {
   contentText,
   type Author,
   type FilePart,
+  type ProposedPlan,
 } from "../../domain/conversation/conversation.ts";
 import { isLive } from "../../domain/session/session.ts";
-import { QUEUE_MAX, type RequestAnswer } from "../../domain/conversation/steering.ts";
+import { PLAN_APPROVED, QUEUE_MAX, type RequestAnswer } from "../../domain/conversation/steering.ts";
 import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
@@ -210,13 +212,29 @@ export const resume = Effect.fnUntraced(function* (params: SessionPath) {
 
 type GivenAnswer =
   | { readonly choice: "once" | "always" | "reject"; readonly message?: string }
-  | { readonly answers: readonly (readonly string[])[] };
+  | { readonly answers: readonly (readonly string[])[] }
+  | { readonly approve: true; readonly mode?: string };
 
-const wordsIn = (given: GivenAnswer): readonly string[] =>
-  "answers" in given ? given.answers.flat() : given.message === undefined ? [] : [given.message];
+const wordsIn = (given: GivenAnswer): readonly string[] => {
+  if ("answers" in given) return given.answers.flat();
+  return "choice" in given && given.message !== undefined ? [given.message] : [];
+};
+
+/** The approval of a plan in the machine's form. */
+const approving = Effect.fnUntraced(function* (plan: ProposedPlan | undefined, mode: string | undefined) {
+  const modes = (plan?.modes ?? []).map(({ id }) => id);
+  const chosen = mode ?? modes[0];
+  if (chosen === undefined)
+    return yield* badRequest("approve", "must be left out, because the request is no plan");
+  if (modes.includes(chosen)) return { approve: true as const, mode: chosen };
+  return yield* badRequest("mode", `must be one of: ${modes.join(", ")}`);
+});
 
 /** The answer in the machine's form, if it fits the request. */
 const fitting = Effect.fnUntraced(function* ({ request }: Item, given: GivenAnswer) {
+  if (request?.kind === "plan" && !("approve" in given))
+    return yield* badRequest("approve", "must be given; to have the plan changed, send a message");
+  if ("approve" in given) return yield* approving(request?.plan, given.mode);
   const answer: RequestAnswer =
     "choice" in given ? { choice: given.choice, message: given.message ?? null } : given;
   if (request === null) return answer;
@@ -240,6 +258,12 @@ const settled = (item: Item) =>
     details: { status: item.status, answer: answerWire(item.answer) },
   });
 
+/** The message with which an approved plan goes back to an agent whose turn has ended, in the mode in which it works. */
+const approvedPlan = (author: Author, agent: string) => ({
+  messageId: randomUUID(),
+  message: { author, text: PLAN_APPROVED, files: [], model: null, agent },
+});
+
 export const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer) {
   const session = yield* conversing(params);
   const asked = yield* itemOf(session.id, params.id, "request");
@@ -254,7 +278,12 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
     requestId: asked.id,
     answer: fits,
     by: authorOf(caller),
+    ...("approve" in fits &&
+      asked.request?.plan?.in_turn !== true && { begins: approvedPlan(authorOf(caller), fits.mode) }),
   });
+  // The session may have begun to stop since it was looked at.
+  const now = yield* (yield* Sessions).get(session.id);
+  if (accepted && "approve" in fits && now !== null) yield* Effect.ignore(awakened(now, params, {}));
   const request = yield* itemOf(session.id, params.id, "request");
   // The request may be closed before the actor knows it. Then no answer is kept.
   return accepted && request.answer !== null ? { request: itemWire(request) } : yield* settled(request);

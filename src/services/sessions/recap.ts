@@ -13,11 +13,22 @@ const EARLIER_READ = 100;
 const READ_ITEMS_MAX = 5000;
 const READ_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The agent or the model of the newest message that names one. */
-const lastChoice = (items: readonly Item[], name: "agent" | "model"): string | null =>
-  items.findLast(
-    ({ role, status, [name]: chosen }) => role === "user" && status === "accepted" && chosen !== null,
-  )?.[name] ?? null;
+/** The model of the newest message that names one. */
+const lastModel = (items: readonly Item[]): string | null =>
+  items.flatMap((item) => (isAccepted(item) ? (item.model ?? []) : [])).at(-1) ?? null;
+
+const isAccepted = ({ role, status }: Item): boolean => role === "user" && status === "accepted";
+
+/** The agent or mode that an item chose. Null: it chose none. */
+const agentChosen = (item: Item): string | null => {
+  const { answer } = item.answer ?? {};
+  if (answer !== undefined && "approve" in answer) return answer.mode;
+  return isAccepted(item) ? item.agent : null;
+};
+
+/** The agent or mode of the newest message or approved plan that names one. */
+const lastAgent = (items: readonly Item[]): string | null =>
+  items.flatMap((item) => agentChosen(item) ?? []).at(-1) ?? null;
 
 /** @returns null if no runtime has had any item. */
 export const readRecap = Effect.fnUntraced(function* (sessionId: string) {
@@ -31,8 +42,8 @@ export const readRecap = Effect.fnUntraced(function* (sessionId: string) {
   const history = makeHistory(items, hasOlder ? prompt : null);
   return {
     text,
-    agent: lastChoice(newest, "agent"),
-    model: lastChoice(newest, "model"),
+    agent: lastAgent(newest),
+    model: lastModel(newest),
     ...(history !== null && { history }),
   } satisfies Recap;
 });

@@ -6,7 +6,7 @@
  *  K2 Memory is bounded: of one sandbox, so many ended calls are remembered.
  */
 import { BoundedMap } from "../../ground/bounded-map.ts";
-import { isClosed, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
+import { isClosed, isTurnOpen, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
 import { ROOT, type SpanName, type SpanReport } from "../../domain/service/span.ts";
 import type { Spent } from "../../store/ports/sessions/conversations.ts";
 import { nowMs, type MeasuresApi, type TracesApi } from "../../telemetry/port.ts";
@@ -46,9 +46,9 @@ export class WorkTimes {
   reported(items: readonly NativeItem[], turn: TurnNow | null, spent: readonly Spent[]): void {
     if (!this.#measures.isOn && !this.#traces.isOn) return;
     // The call belongs to the turn that it was reported in, which may end with the same report.
-    if (turn !== null && turn.state !== "idle") this.#turn(turn);
+    if (turn !== null && isTurnOpen(turn)) this.#turn(turn);
     for (const item of items) this.#tool(item);
-    if (turn !== null && turn.state === "idle") this.#turn(turn);
+    if (turn !== null && !isTurnOpen(turn)) this.#turn(turn);
     for (const { model, usage } of spent) {
       const { input_tokens: input, output_tokens: output, cached_tokens: cached, cost_usd: cost } = usage;
       for (const [kind, tokens] of Object.entries({ input, output, cached }))
@@ -74,10 +74,10 @@ export class WorkTimes {
   }
 
   /** A first report may come in the middle of a turn. */
-  #turn({ state }: TurnNow): void {
+  #turn(now: TurnNow): void {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
-    if (state !== "idle") {
+    if (isTurnOpen(now)) {
       if (!isFirst) this.#since ??= nowMs();
       return;
     }

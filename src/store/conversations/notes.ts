@@ -6,6 +6,7 @@ import {
   INSIDE,
   isClosed,
   NO_USAGE,
+  type AgentRequest,
   type Author,
   type NativeItem,
 } from "../../domain/conversation/conversation.ts";
@@ -176,13 +177,23 @@ export const noteReport = (draft: ConversationDraft, before: Conversation, repor
   draft.setTurn({ state: turn.state, since, waitingFor: draft.ofNative(turn.waiting_for)?.id ?? null });
 };
 
+/** A request with which the agent begins to ask a person. */
+export interface NewRequest {
+  readonly id: string;
+  readonly reason: AgentRequest["kind"];
+}
+
 /** The request with which a report has the agent begin to ask a person. Null: it asks nothing new. */
-export const newRequest = (known: readonly Item[], changes: readonly ConversationChange[]): string | null => {
+export const newRequest = (
+  known: readonly Item[],
+  changes: readonly ConversationChange[],
+): NewRequest | null => {
   const before = new Set(known.map(({ id }) => id));
   const asked = changes.flatMap((change) => {
     if (change.type !== "item") return [];
-    const { id, kind, status } = change.item;
-    return kind === "request" && !isClosed(status) && !before.has(id) ? [id] : [];
+    const { id, kind, status, request } = change.item;
+    const isNew = kind === "request" && !isClosed(status) && !before.has(id);
+    return isNew ? [{ id, reason: request?.kind ?? "question" }] : [];
   });
   return asked[0] ?? null;
 };

@@ -34,6 +34,9 @@ interface Answered {
 const answeredBy = ({ commands }: ConversationStep): readonly Answered[] =>
   commands.flatMap((command) => (command.type === "answerRequest" ? [command] : []));
 
+/** The message that an answer brings. Null: none. */
+const begunBy = (event: ConversationEvent) => (event.type === "answer.given" ? (event.begins ?? null) : null);
+
 /** The ids of the items that a step concerns. */
 export const stepConcerns = (step: ConversationStep): readonly string[] => {
   const { before, after, event } = step;
@@ -41,6 +44,7 @@ export const stepConcerns = (step: ConversationStep): readonly string[] => {
     before.context.sending,
     after.context.sending,
     "messageId" in event ? event.messageId : null,
+    begunBy(event)?.messageId ?? null,
     ...answeredBy(step).map(({ requestId }) => requestId),
   ];
   return [...new Set(ids.filter((id) => id !== null))];
@@ -103,6 +107,10 @@ const noteEvent = (draft: ConversationDraft, step: ConversationStep): void => {
       return change(draft, event.messageId, { status: "accepted", completedAt: now });
     case "message.refused":
       return change(draft, event.messageId, { status: "failed", error: event.error, completedAt: now });
+    case "answer.given":
+      if (event.begins !== undefined && draft.get(event.begins.messageId) === undefined)
+        draft.put(firstVersion(event.begins.messageId, event.begins.message, step));
+      return;
     default:
       return;
   }
@@ -119,11 +127,17 @@ const noteSending = (draft: ConversationDraft, { before, after, commands, now }:
       change(draft, command.messageId, { status: "sending", sentAt: now });
 };
 
+/** Who answers requests by this event. Null: no person. */
+const answererOf = (event: ConversationEvent) => {
+  if (event.type === "answer.given") return event.by;
+  return event.type === "message.posted" ? event.message.author : null;
+};
+
 /** Writes what a step means. */
 export const noteStep = (draft: ConversationDraft, step: ConversationStep): void => {
   noteEvent(draft, step);
   noteSending(draft, step);
-  const by = step.event.type === "answer.given" ? step.event.by : null;
+  const by = answererOf(step.event);
   for (const { requestId, answer } of answeredBy(step)) {
     const given: GivenAnswer = { by, at: step.now, answer };
     change(draft, requestId, { answer: given });

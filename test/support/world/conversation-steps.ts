@@ -22,6 +22,7 @@ export const reported = (sandboxId: string, ended: number, isWorking = false): C
   ended,
   isWorking,
   requests: [],
+  plans: [],
   isAttended: true,
 });
 

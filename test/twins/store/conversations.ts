@@ -157,10 +157,10 @@ const note = (
   addSpent(tables, session.projectId, { now: report.now, spent: draft.spent });
   makeRoom(row, draft);
   const changed = write(tables, row, draft);
-  const requestId = newRequest([...items, ...behind], changed.changes);
-  if (requestId !== null) {
+  const request = newRequest([...items, ...behind], changed.changes);
+  if (request !== null) {
     const place = { projectId: session.projectId, sessionId: id, at: report.now };
-    tables.events.append([sessionWaitingEvent(place, requestId)]);
+    tables.events.append([sessionWaitingEvent(place, request)]);
   }
   return changed;
 };

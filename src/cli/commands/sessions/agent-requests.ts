@@ -77,7 +77,9 @@ export const askedLines = (
   at?: number,
 ): readonly string[] => {
   if (request === null) return [];
-  const { kind, title, patterns, questions } = request;
+  const { kind, title, patterns, questions, plan } = request;
+  if (plan !== undefined)
+    return ["The agent proposes a plan:", ...plan.text.split("\n").map((text) => `  ${text}`)];
   if (kind === "permission") return permissionLines(title, patterns, commands);
   return questions.flatMap((question, index) => {
     const counted = questions.length === 1 ? "" : ` (${index + 1} of ${questions.length})`;
@@ -87,6 +89,7 @@ export const askedLines = (
 
 /** The words that answer a request, or its question with this index. One sentence. */
 export const howToAnswer = ({ request }: Item, at: number): string => {
+  if (request?.kind === "plan") return "Answer y to approve it. Any other line asks for another plan.";
   if (request?.kind === "permission")
     return "Answer y to allow it once, always to allow it from now on, or n to reject it. A reason may follow n.";
   const question = request?.questions[at];
@@ -101,6 +104,9 @@ export const howToAnswer = ({ request }: Item, at: number): string => {
 const OWN_WORDS = /^\/answer\s+(.+)$/;
 const [ONCE, ALWAYS] = [/^(?:y|yes|once)$/i, /^always$/i];
 const REJECT = /^(?:n|no|reject)(?:[\s,:]+(.*))?$/i;
+
+/** The answer that a line gives to a plan. Null: it is a message, which asks for another plan. */
+export const planAnswer = (line: string): GivenAnswer | null => (ONCE.test(line) ? { approve: true } : null);
 
 /** The answer that a line gives to a permission. Null: none. */
 export const permissionAnswer = (line: string): GivenAnswer | null => {

@@ -12,6 +12,7 @@ import {
   howToAnswer,
   isOpen,
   permissionAnswer,
+  planAnswer,
   questionAnswer,
   waits,
   type GivenAnswer,
@@ -46,7 +47,7 @@ const shown = (item: Item): string => {
  *
  *  C1 A request is shown before a line can answer it. Of several open requests only the first is shown, and lines
  *     answer that one.
- *  C2 While a request is shown, no line is sent as a message.
+ *  C2 While a request is shown, no line is sent as a message, except to ask for another plan.
  */
 class Chat {
   readonly #client: Client;
@@ -99,6 +100,7 @@ class Chat {
       this.#files = [...this.#files, ...(await attached(via, this.#params, [path]))];
       this.#write("(The next message has this file.)\n");
     } else if (request === undefined) await this.#send(line);
+    else if (request.request?.kind === "plan" && planAnswer(words) === null) await this.#send(line);
     else await this.#answer(request, words);
   }
 
@@ -177,6 +179,7 @@ class Chat {
 
   /** What a line says to a request. Null: nothing. `more`: it answers a question, and the next one was shown. */
   #read({ request }: Item, words: string): GivenAnswer | "more" | null {
+    if (request?.kind === "plan") return planAnswer(words);
     if (request?.kind === "permission") return permissionAnswer(words);
     const question = request?.questions[this.#answers.length];
     const answer = question === undefined ? [words] : questionAnswer(question, words);
@@ -210,7 +213,7 @@ export const chat = command({
   takes: ["SESSION"],
   inProject: true,
   notes:
-    "Each line is a message. When the agent asks, the chat shows the request, and the next line is the answer. To a permission: y (or yes, once), always, or n (or no, reject), which a reason may follow. To a question: the number or the text of an option, or `/answer TEXT` in your own words. A line that is no answer is not sent. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on.",
+    "Each line is a message. When the agent asks, the chat shows the request, and the next line is the answer. To a permission: y (or yes, once), always, or n (or no, reject), which a reason may follow. To a plan: y approves it, and any other line asks for another plan. To a question: the number or the text of an option, or `/answer TEXT` in your own words. A line that is no answer is not sent. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on.",
   run: async ({ given, input, write, note, api, project }) => {
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
     const talk = new Chat({ client: api(), input }, params, write);

@@ -49,9 +49,7 @@ const itemLine = (item: Item): string | null => {
   if (isOpen(item) && item.kind !== "request") return null;
   const text = item.content.map((part) => (part.type === "text" ? part.text : part.name)).join("\n");
   const what =
-    item.tool === null
-      ? (item.request?.title ?? text)
-      : `${item.tool.name} ${item.tool.title ?? ""}`.trimEnd();
+    item.tool === null ? item.request?.title || text : `${item.tool.name} ${item.tool.title ?? ""}`.trimEnd();
   const who = item.author?.name ?? item.role ?? "-";
   return `${item.created_at} ${line(who)} ${item.kind} ${item.status}: ${line(what)}`;
 };
@@ -59,6 +57,10 @@ const itemLine = (item: Item): string | null => {
 /** What the agent asks, and the command that answers it, below the item's line. */
 const requestLines = (item: Item, commands: CommandsAtWork, sid: string): readonly string[] => {
   if (!waits(item)) return [];
+  if (item.request?.kind === "plan")
+    return [...askedLines(item, []), `Approve: platform sessions approve-plan ${sid}`].map(
+      (text) => `  ${visibleLines(text)}`,
+    );
   const answer = item.request?.kind === "permission" ? "--choice once|always|reject" : "--text ANSWER";
   const several = (item.request?.questions.length ?? 0) > 1;
   return [

@@ -1,8 +1,8 @@
-/** `platform sessions send`, `interrupt`, `give-credentials` and `answer`. */
+/** `platform sessions send`, `interrupt`, `give-credentials`, `answer` and `approve-plan`. */
 import { randomUUID } from "node:crypto";
 import type { Answer, Request } from "../../contract.ts";
 import { command } from "../../command.ts";
-import { usage } from "../../failure.ts";
+import { EXIT, Failure, usage } from "../../failure.ts";
 import { visible } from "../../terminal.ts";
 import { anyId, oneOf, sessionId } from "../../words.ts";
 import { attached } from "./attached.ts";
@@ -144,5 +144,34 @@ export const answer = command({
       payload,
     });
     return { json: text, text: `${value.request.id} answered` };
+  },
+});
+
+export const approvePlan = command({
+  name: "sessions approve-plan",
+  about: "Approve the plan of a session's agent, which then carries it out",
+  takes: ["SESSION"],
+  inProject: true,
+  options: {
+    mode: { value: "MODE", about: "How the agent goes on (default: the usual way of its runtime)" },
+  },
+  notes:
+    "`platform sessions watch` shows the plan. For another plan, send a message: `platform sessions send`.",
+  run: async ({ given, options, api, project }) => {
+    const params = { pid: await project(), sid: sessionId(given.SESSION) };
+    const client = api();
+    const { value: conversation } = await client.call("GET /v1/projects/:pid/sessions/:sid/conversation", {
+      params,
+      query: { limit: 1 },
+    });
+    const plan = conversation.requests.find(({ request }) => request?.kind === "plan");
+    if (plan === undefined)
+      throw new Failure(EXIT.conflict, "no_plan", { message: "No plan of this session waits for approval." });
+    const { mode } = options;
+    const { text } = await client.call("POST /v1/projects/:pid/sessions/:sid/requests/:id/answer", {
+      params: { ...params, id: plan.id },
+      payload: { approve: true, ...(mode !== undefined && { mode }) },
+    });
+    return { json: text, text: "The plan is approved." };
   },
 });

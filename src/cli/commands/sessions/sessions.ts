@@ -9,7 +9,7 @@ import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } f
 import { count, oneOf, sessionId } from "../../words.ts";
 import { follow, transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
-import { answer, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
+import { answer, approvePlan, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "../lists.ts";
 import { sessionPage } from "../page.ts";
 import { isQueued, queuedNotes, untilStarted } from "./queued.ts";
@@ -38,6 +38,7 @@ const lastTurn = ({ last_turn: turn }: Session): string | null => {
 const WAITS: Readonly<Record<NonNullable<Session["waits_for"]>["kind"], string>> = {
   question: "an answer",
   permission: "a permission",
+  plan: "the approval of its plan",
   approval: "an approval",
   work_unsaved: "a save of its work",
 };
@@ -342,6 +343,7 @@ export const sessionCommands = [
   send,
   interrupt,
   giveCredentials,
+  approvePlan,
   answer,
   stop,
   archive,

@@ -21,9 +21,9 @@ const LOOKED_AT = 100;
 const failed = (code: string, message: string): Failure => new Failure(EXIT.agentFailed, code, { message });
 
 /** What the agent asks. Null: nothing. */
-const asks = ({ turn, pending_approvals: calls }: Session): Failure | null => {
+const asks = ({ turn, pending_approvals: calls, waits_for: wait }: Session): Failure | null => {
   if (calls === 0 && turn.state !== "requires_action") return null;
-  const what = calls > 0 ? "an approval" : "an answer";
+  const what = calls > 0 ? "an approval" : wait?.kind === "plan" ? "the approval of its plan" : "an answer";
   return new Failure(EXIT.agentAsks, "requires_action", { message: `The agent waits for ${what}.` });
 };
 
@@ -135,7 +135,7 @@ export const wait = command({
   inProject: true,
   options: { timeout: { value: "TIME", about: "Give up after this time: 90s, 30m or 24h (no limit)" } },
   notes:
-    "The agent has finished when its turn has ended and no message waits for it. The command prints one line. Exit codes of its own: 7 the agent failed or was interrupted, or the session ended before it finished; 8 the agent waits for an answer or an approval. When the time of --timeout is over, the exit code is 6. While the service cannot be reached, the command tries again.",
+    "The agent has finished when its turn has ended and no message waits for it. The command prints one line. Exit codes of its own: 7 the agent failed or was interrupted, or the session ended before it finished; 8 the agent waits for an answer or an approval, also of its plan. When the time of --timeout is over, the exit code is 6. While the service cannot be reached, the command tries again.",
   run: async ({ given, options, note, api, project }) => {
     const limitMs = options.timeout === undefined ? Infinity : duration(options.timeout, "--timeout");
     const watched = { client: api(), params: { pid: await project(), sid: sessionId(given.SESSION) } };

@@ -84,6 +84,11 @@ const changeRequestDetail = (
   };
 };
 
+const waitingFields = (data: SourceEvent["data"]): Fields => ({
+  request_id: short(data["request_id"]),
+  reason: short(data["reason"]),
+});
+
 /** The event's own fields, and the page below its project that shows more. */
 const detailOf = (
   type: OutboundEvent,
@@ -93,7 +98,7 @@ const detailOf = (
   const fire = { fire_id: short(data["fire_id"]), trigger_slug: short(data["trigger_slug"]) };
   switch (type) {
     case "session.waiting":
-      return { fields: { session_id: sessionId, request_id: short(data["request_id"]) }, page: inSession };
+      return { fields: { session_id: sessionId, ...waitingFields(data) }, page: inSession };
     case "session.turn_ended":
       return {
         fields: {

@@ -36,7 +36,8 @@ const GivenAnswerWire = Schema.Union([
     message: nullable(Schema.String),
   }),
   Schema.Struct({ ...answered, answers: Schema.Array(Schema.Array(Schema.String)) }),
-  Schema.Struct({ ...answered, declined: Schema.Literals(["unattended", "expired"]) }),
+  Schema.Struct({ ...answered, approve: Schema.Literal(true), mode: Schema.String }),
+  Schema.Struct({ ...answered, declined: Schema.Literals(["unattended", "expired", "message"]) }),
 ]).annotate({ identifier: "GivenAnswer" });
 
 export const ItemWire = Schema.Struct({

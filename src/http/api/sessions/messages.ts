@@ -37,6 +37,8 @@ const Posted = Schema.Struct({ message: ItemWire }).annotate({ identifier: "Post
 
 /** How many questions one request may have, how many answers each, and how long one may be. */
 const [QUESTIONS_MAX, ANSWERS_MAX, ANSWER_MAX] = [20, 50, 4_000];
+/** How long the id of a mode may be. */
+const MODE_MAX = 200;
 
 const AnswerRequest = Schema.Union([
   Schema.Struct({
@@ -47,6 +49,12 @@ const AnswerRequest = Schema.Union([
     answers: Schema.Array(Schema.Array(text(ANSWER_MAX)).check(Schema.isMaxLength(ANSWERS_MAX))).check(
       Schema.isMaxLength(QUESTIONS_MAX),
     ),
+  }),
+  Schema.Struct({
+    approve: Schema.Literal(true),
+    mode: Schema.optionalKey(text(MODE_MAX)).annotate({
+      description: "For a plan: how the agent goes on, one of the plan's `modes`. Without it, the first one.",
+    }),
   }),
 ]);
 

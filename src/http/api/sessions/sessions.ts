@@ -101,7 +101,7 @@ export const SessionWire = Schema.Struct({
   }),
   waits_for: nullable(
     Schema.Struct({
-      kind: Schema.Literals(["question", "permission", "approval", "work_unsaved"]),
+      kind: Schema.Literals(["question", "permission", "plan", "approval", "work_unsaved"]),
       id: nullable(Uuid).annotate({ description: "Of the conversation's request, or of the approval." }),
       text: Schema.String,
     }),

@@ -142,10 +142,10 @@ const makeNote = Effect.gen(function* () {
     yield* makeRoom(sql, draft);
     const { changed, mark } = yield* writeMarked(sql, draft);
     const known = [...fence.items, ...behind.map(({ item }) => item)];
-    const requestId = newRequest(known, changed.changes);
-    if (requestId !== null) {
+    const request = newRequest(known, changed.changes);
+    if (request !== null) {
       const place = { projectId: fence.projectId, sessionId: id, at: report.now };
-      yield* log.append([sessionWaitingEvent(place, requestId)]);
+      yield* log.append([sessionWaitingEvent(place, request)]);
     }
     // A transaction that fails to commit leaves a mark that no row has.
     guesses.note(report, { ...changed, agentName: fence.agentName, mark, items: new Map() });
