@@ -122,7 +122,12 @@ it("gives a runtime its model in the variable that it reads, and the mode that i
     variables: { ANTHROPIC_MODEL: "opus" },
   });
   expect(started("a", "sonnet")).toMatchObject({ variables: { ANTHROPIC_MODEL: "sonnet" } });
-  expect(started("b", null)).toEqual({ mode: "plan", instructions: null, variables: {} });
+  expect(started("b", null)).toEqual({
+    mode: "plan",
+    plan: { mode: "plan", next: ["default", "acceptEdits", "auto"] },
+    instructions: null,
+    variables: {},
+  });
 });
 
 it.each([
