@@ -84,6 +84,25 @@ const asked = async (sid: string) =>
 const answered = async (answer: unknown, request_id = "permission") =>
   await eventually(() => expect(service.daemon.steering.answered).toContainEqual({ request_id, answer }));
 
+/** The agent's turn has ended with a plan. */
+const propose = async (sid: string) => {
+  const modes = ["build", "careful"].map((mode) => ({ id: mode, name: mode }));
+  const request = { kind: "plan" as const, title: "", patterns: [], questions: [] };
+  const plan = { ...request, plan: { text: "1. Write a.\n2. Test it.", modes } };
+  const open = { kind: "request" as const, status: "pending" as const, content: [], completed_at: null };
+  service.daemon.conversation.say(
+    sid,
+    { type: "item", item: nativeItem("plan", 1, { ...open, request: plan }) },
+    {
+      type: "turn",
+      turn: { state: "requires_action", waiting_for: "plan", rests: true },
+      ended: 1,
+      rev: 2,
+    },
+  );
+  await asked(sid);
+};
+
 describe("a chat", () => {
   it("sends each line as a message, and shows what was said before", async () => {
     const sid = await runSession(service, pid, { initial_prompt: "Begin." });
@@ -119,25 +138,6 @@ describe("a chat", () => {
     ]);
     expect(said).toContainEqual([{ type: "text", text: "And now?" }]);
   });
-
-  /** The agent's turn has ended with a plan. */
-  const propose = async (sid: string) => {
-    const modes = ["build", "careful"].map((mode) => ({ id: mode, name: mode }));
-    const request = { kind: "plan" as const, title: "", patterns: [], questions: [] };
-    const plan = { ...request, plan: { text: "1. Write a.\n2. Test it.", modes } };
-    const open = { kind: "request" as const, status: "pending" as const, content: [], completed_at: null };
-    service.daemon.conversation.say(
-      sid,
-      { type: "item", item: nativeItem("plan", 1, { ...open, request: plan }) },
-      {
-        type: "turn",
-        turn: { state: "requires_action", waiting_for: "plan", rests: true },
-        ended: 1,
-        rev: 2,
-      },
-    );
-    await asked(sid);
-  };
 
   it("shows a plan, and approves it with y", async () => {
     const sid = await runSession(service, pid);

@@ -9,7 +9,12 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
 import * as Schedule from "effect/Schedule";
-import { isClosed, isTurnOpen, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
+import {
+  isClosed,
+  isTurnOpen,
+  type NativeItem,
+  type TurnNow,
+} from "../../domain/conversation/conversation.ts";
 import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import {
   Conversations,
