@@ -28,6 +28,7 @@ const WAITS = {
   question: "An answer",
   permission: "A permission",
   approval: "An approval",
+  plan: "The approval of its plan",
   work_unsaved: "Work not saved",
 };
 
