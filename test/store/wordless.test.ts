@@ -1,4 +1,4 @@
-/** Messages from before migration 0019 get the words by which they are found. */
+/** Messages from before migration 0018 get the words by which they are found. */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";

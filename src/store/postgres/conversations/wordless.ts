@@ -1,5 +1,5 @@
 /**
- * Adds the words of messages from before migration 0019, by which people find sessions, some at a time. It ends when all have
+ * Adds the words of messages from before migration 0018, by which people find sessions, some at a time. It ends when all have
  * them: a message that is written since has its words at once.
  */
 import * as Effect from "effect/Effect";
