@@ -31,8 +31,8 @@ const callsQuery = (pid: string) =>
     getNextPageParam: ({ next_cursor: next }) => next,
   });
 
-/** The words for a state, its colour, and what a person does next. */
-const STATES: Readonly<Record<Connector["state"], Words>> = {
+/** The words for a state, its colour, and what a person does next. Other states are shown as they are. */
+const STATES: Readonly<Record<string, Words>> = {
   ready: ["ready", "good", ""],
   needs_credential: ["needs a credential", "warn", "Store the credential that the server expects."],
   needs_refresh: ["tools unknown", "warn", "Fetch the server's tools."],
@@ -78,7 +78,7 @@ const Tools = ({ pid, connector: one }: About) => {
 const ConnectorRow = ({ pid, connector: one, names }: About & Pick<Shown, "names">) => {
   const { slug, kind, url, state, failure } = one;
   const need = state === "needs_credential" ? needWords(one) : undefined;
-  const [word, tone, next] = need ?? STATES[state];
+  const [word, tone, next] = need ?? STATES[state] ?? [state, "warn", ""];
   const link = projectLink(pid, `/connectors/${slug}`);
   return (
     <Row
