@@ -1,6 +1,5 @@
 /** Whose own credentials work in a session: the one place that asks domain/connector/own-credential.ts, for connectors and for providers of models. */
 import * as Effect from "effect/Effect";
-import type { Suspension } from "../../domain/connector/own-credential.ts";
 import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 
 interface OwnedSession {
@@ -9,12 +8,7 @@ interface OwnedSession {
   readonly createdBy: string;
 }
 
-/** The person whose credentials work, or who suspended them. A trigger's session acts for no person. */
-export type OwnCredentials =
-  | "no_person"
-  | { readonly personId: string }
-  | { readonly suspension: Suspension };
-
+/** @returns the person whose credentials work, or who suspended them. A trigger's session acts for no person. */
 export const ownCredentials = Effect.fnUntraced(function* ({ id, origin, createdBy }: OwnedSession) {
   if (origin === "trigger") return "no_person" as const;
   const suspension = yield* (yield* Suspensions).of(id);
