@@ -296,7 +296,7 @@ export interface RuntimeAdapter {
   readonly record: {
     /** The runtime's id of the present conversation. Null: it has had no message. */
     readonly present: () => string | null;
-    /** The record of a conversation is there again, before the first process starts, which goes on with it. */
+    /** The record of a conversation was brought back. The first process, which has not started yet, goes on with it. */
     readonly recall: (record: BroughtHistory) => void;
   } | null;
   /**

@@ -218,7 +218,7 @@ type Unplaced<A> = A extends unknown ? Omit<A, "workspace" | "branch" | "repoUrl
 /**
  * Where the workspace is, where its branch was pushed, and where the runtime keeps its own record of the conversation.
  *
- * @param id the runtime's id of the present conversation. Null: there is none
+ * @param id the runtime's id of the present conversation. Null: before the first message
  */
 export const placeIn = (
   { layout, launch, branch, repoUrl }: Settings,

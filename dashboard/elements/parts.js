@@ -9,7 +9,7 @@ import { lackedRole } from "../frame/roles.js";
 /** A state as a word and a dot, because colour alone is not readable for everyone. @param {string} status */
 export const badge = (status) => h("span", { class: "badge", "data-status": status }, status);
 
-/** What a session does, in the words of all lists. @param {Pick<import("../wire.d.ts").Session, "activity" | "archived">} session */
+/** A session's activity, in the words of all lists. @param {Pick<import("../wire.d.ts").Session, "activity" | "archived">} session */
 export const sessionWord = ({ activity, archived }) => (archived ? "Archived" : ACTIVITIES[activity].word);
 
 /** The same with a dot. @param {Pick<import("../wire.d.ts").Session, "activity" | "archived">} session */

@@ -33,7 +33,7 @@ const reported = (former: ConversationContext, event: Reported): ConversationCon
   if (event.seq < former.seq) return former;
   const context = former.sandboxId === event.sandboxId ? former : without(former);
   if (event.ended < context.ended) return context;
-  // Whatever else the agent asks, it asks in a turn.
+  // The agent asks all else in a turn.
   const runs = event.isWorking || event.requests.some((id) => !event.plans.includes(id));
   return {
     ...context,

@@ -24,7 +24,7 @@ const asSave = (
 });
 
 /**
- * The history of a listing, as it is to be stored. Null: there is none, it is too large, or the stored one is the same.
+ * The history of a listing, to be stored. Null: the listing has none, it is too large, or the stored one is the same.
  *
  * @param made which sandbox listed it, and when it was asked, ms since the epoch
  */
@@ -44,6 +44,6 @@ export const wantedHistory = (
 
 const contentOf = (save: Save | null): string => JSON.stringify([save?.history, save?.items]);
 
-/** What a restoration gets. Nothing: there is none. */
+/** What a restoration gets. Empty without a history. */
 export const plannedHistory = (save: Save | null): Pick<RestorePlan, "history"> =>
   save?.history === undefined ? {} : { history: { ...save.history, at: save.at, items: save.items } };

@@ -67,7 +67,7 @@ export class SaveStore extends Context.Service<
     readonly load: (place: SavePlace) => Effect.Effect<SessionSaves, SaveStoreError>;
     /** Begins a part. It is given up if the scope closes before `finish`. */
     readonly part: (place: SavePlace) => Effect.Effect<PartWriter, SaveStoreError, Scope.Scope>;
-    /** The runtime's own record of the conversation. Null: there is none. */
+    /** The runtime's own record of the conversation. Null: it was not kept. */
     readonly history: (place: SavePlace) => Effect.Effect<Save | null, SaveStoreError>;
     /** Begins to store another one in its place. */
     readonly historyPart: (place: SavePlace) => Effect.Effect<PartWriter, SaveStoreError, Scope.Scope>;

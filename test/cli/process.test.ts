@@ -417,6 +417,6 @@ describe("a list of sessions", () => {
     const waits_for = { kind: "permission", id: null, text: "rm -r build" };
     const waiting = { ...session(PID), activity: "needs_you", waits_for };
     answer = saying({ sessions: [waiting], next_cursor: null });
-    expect((await list()).stdout.split("\n")[1]).toMatch(/^\S+ +Needs you +running +a permission +/);
+    expect((await list()).stdout.split("\n")[1]).toMatch(/^\S+ +Needs you +a permission +/);
   });
 });

@@ -283,7 +283,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "triggers templates": {
     args: () => [],
-    human: /^ID +TYPE +WHAT IT DOES\n[^]*weekly-report +cron +Sums up /,
+    human: /^ID +TYPE +PURPOSE\n[^]*weekly-report +cron +Sums up /,
     json: {
       templates: expect.arrayContaining([expect.objectContaining({ id: "weekly-report" })]) as unknown,
     },

@@ -168,7 +168,7 @@ export const checkRemarks = (check: Check): void => {
     );
 
     check(
-      "is listed for whom it waits, until she says something, or it has ended",
+      "is listed for each person that it waits for, until she says something, or it has ended",
       Effect.gen(function* () {
         const { world, request, said } = yield* opened();
         const { add } = yield* Remarks;

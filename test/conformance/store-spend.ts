@@ -159,7 +159,7 @@ const checkCalls = (check: Check): void => {
   );
 
   check(
-    "end a reservation that cost nothing at once, and count the estimate of one that nobody renews, once and marked",
+    "end a reservation that cost nothing at once, and count the estimate of one that is not renewed, once and marked",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { set, reserve, settle, ofSession } = yield* Spend;
@@ -208,7 +208,7 @@ const checkCalls = (check: Check): void => {
   );
 
   check(
-    "count a call that a person pays for herself for her and for the session, and for nobody else",
+    "count a call that a person pays for herself for her and for the session alone",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { set, month, reserve } = yield* Spend;

@@ -10,7 +10,7 @@ const SAY = async ({ tell }: Stage) => {
 
 const RECORD = { id: "former-session", at: 1000 };
 
-/** A fresh agent whose record is there again. */
+/** A fresh agent whose record was brought back. */
 const recalled = async (script: Partial<Script>): Promise<ScriptedAgent> => {
   const scripted = new ScriptedAgent({
     keepsRecord: true,

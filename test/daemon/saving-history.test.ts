@@ -99,7 +99,7 @@ describe("a runtime's record is listed", () => {
 });
 
 describe("a runtime's record is brought back", () => {
-  test("byte for byte, beside what is there", async () => {
+  test("byte for byte, beside present files", async () => {
     put(".agent/settings.json", "stays");
     const back = await bringBack([item(FILE, "one"), item(".agent/own.db", "")], ["one", ""]);
     expect(back).toEqual({ id: ID, at: 7 });

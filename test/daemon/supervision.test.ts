@@ -129,7 +129,7 @@ describe("the agent runtime", () => {
     }).pipe(Effect.scoped),
   );
 
-  it.effect("starts first when its own files are there, and may end before", () =>
+  it.effect("starts first once its own files are present, and may end before", () =>
     Effect.gen(function* () {
       const there = Latch.makeUnsafe(false);
       let starts = 0;

@@ -102,13 +102,13 @@ describe.skipIf(!hasChromium)(title, () => {
       const [first, ...others] = fake.world.sessions;
       fake.world.sessions = [{ ...first, status: "provisioning", running_at: null }, ...others];
       await visit(PROJECT);
-      await page.locator(".row", { hasText: "provisioning" }).waitFor();
+      await page.locator(".row", { hasText: "Starting" }).waitFor();
       await page.getByText("live", { exact: true }).waitFor();
       const link = page.getByRole("link", { name: "Tidy the docs" });
       await link.focus();
       fake.world.sessions = [first ?? {}, ...others];
       fake.emit("session.status");
-      await page.locator(".row", { hasText: "running" }).waitFor();
+      await page.locator(".row", { hasText: "Starting" }).waitFor({ state: "detached" });
       expect(await page.locator(":focus").innerText()).toBe("Tidy the docs");
     });
 

@@ -115,8 +115,7 @@ const withReview = (world: World): void => {
 const withMessage = (world: World): void => {
   withEach(world);
   const [first = {}, ...others] = world.sessions;
-  const text =
-    "A porcupine greets you, in all languages that the ticket names, and in the one that nobody asked for.";
+  const text = "A porcupine greets you, in all languages that the ticket names, and in one more.";
   world.sessions = [
     ...others,
     {

@@ -12,7 +12,7 @@ import { PROVIDER_KEY, RUNTIME_ROWS, startWithRuntimes } from "../support/servic
 const TURNS = Number(process.env["TURNS"] ?? 200);
 const REFUSED = "a sandbox asked for a host that it may not reach: ";
 
-/** What a turn does: words, a command or a new file. */
+/** The steps of a turn: words, a command or a new file. */
 const stepsOf = (turn: number): readonly Step[] => {
   if (turn % 10 === 3) return [{ run: `echo ${turn}` }, { say: `Ran ${turn}.` }];
   if (turn % 10 === 7) return [{ write: [`notes-${turn}.txt`, "written\n"] }, { say: `Wrote ${turn}.` }];

@@ -93,7 +93,9 @@ describe("a merge", () => {
     expect(merged).toMatchObject({ number, status: "merged", merged_commit: head, merged_by: userId });
     expect(merged["merged_at"]).toBe(merged["updated_at"]);
     expect([await rev("main"), await rev("work")]).toEqual([head, head]);
-    expect(listOf(await service.request("GET", at("?status=merged")), "change_requests")).toEqual([merged]);
+    expect(listOf(await service.request("GET", at("?status=merged")), "change_requests")).toEqual([
+      { ...merged, review_asked: null },
+    ]);
     // A merged request is shown as it was, although the branches are now equal.
     expect(await get(number)).toEqual({ ...open, ...merged, mergeable: false });
     expect((await service.request("GET", at(`/${number}/diff`))).text).toContain("+a");

@@ -60,6 +60,7 @@ describe("a session of an agent with a table", () => {
       command: OPENCODE.command,
       variables: {},
       permissions: "ask",
+      history: { runtime: "opencode", files: OPENCODE.history },
     });
     expect(spec?.agent).toEqual({
       mode: "plan",

@@ -206,6 +206,10 @@ const FIBERS: Readonly<Record<string, string>> = {
   "git/server/smart-http.ts": "one request; it ends",
   "http/raw/executor.ts": "one answer; it ends with its request",
   "features/change-requests/merging.ts": "one call; it ends",
+  "features/model-providers/calls.ts":
+    "renews the reservations of calls under way, and ends some that were refused",
+  "store/postgres/conversations/conversations.ts":
+    "adds the words of earlier messages after the start; it ends",
   "services/pausing.ts": "waits for the end of a restored copy's pause",
   "services/environments/building.ts": "one build and the writer of its log; they end",
   "services/environments/environments.ts": "one look for all who wait for a build; it ends",

@@ -5,7 +5,7 @@
  *     its process has it, or is gone with its turn.
  *  G2 Each process opens one session. If the agent can, it is the session of the process before, or in a fresh sandbox the one whose
  *     record was brought back.
- *  G3 What an agent tells again of a session that it has opened again is not told to people. Some tell it after their answer.
+ *  G3 An agent that opens a session again may repeat its history, some also after their answer. People are not told it twice.
  */
 import type { TurnEnd } from "../../report.ts";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";

@@ -35,7 +35,7 @@ const found = (home: string, patterns: readonly (readonly NamePattern[])[]): rea
   }
 };
 
-/** @returns null if there is none. One that is too large is named. */
+/** @returns null without a record. One that is too large is named. */
 export const listHistory = ({ home, runtime, files, id }: HistoryPlace, left: Left): ListedHistory | null => {
   const patterns = id === null ? null : historyPatterns(files, id);
   const paths = patterns === null ? [] : found(home, patterns);

@@ -18,7 +18,7 @@ const isOwn = ({ runtime, id, items }: PlannedHistory, { runtime: own, files }: 
       kind === "history" && (mode === "100644" || mode === "100755") && isHistoryPath(path, files, id),
   );
 
-/** Writes all files of a history or none. The frames of its contents are read in any case. @returns null: it is not there */
+/** Writes all files of a history or none. The frames of its contents are read in any case. @returns null if it could not be written */
 export const restoreHistory = async (
   history: PlannedHistory,
   place: HistoryPlace,

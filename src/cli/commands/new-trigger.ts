@@ -6,7 +6,7 @@ import { table, visible } from "../terminal.ts";
 
 const ID = "ID";
 
-/** What a template says of itself does not depend on the project. What its trigger does may. */
+/** For lists: the name and purpose of a template are the same for all projects. */
 const ANY_BRANCH = "the default branch";
 
 const templates = command({
@@ -19,7 +19,7 @@ const templates = command({
       json: JSON.stringify({
         templates: all.map(({ id, title, about, wish }) => ({ id, title, about, type: wish.type })),
       }),
-      text: table([ID, "TYPE", "WHAT IT DOES"], rows, "No templates."),
+      text: table([ID, "TYPE", "PURPOSE"], rows, "No templates."),
     };
   },
 });

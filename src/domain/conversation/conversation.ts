@@ -177,7 +177,7 @@ export const AgentRequest = Schema.Struct({
 });
 export type AgentRequest = typeof AgentRequest.Type;
 
-/** What an agent waits for that has proposed a plan. */
+/** The request of an agent that has proposed a plan. */
 export const planRequest = (plan: ProposedPlan): AgentRequest => ({
   kind: "plan",
   title: "",

@@ -97,7 +97,7 @@ export const PRIVILEGES = {
   manage_own_access: { power: "account" },
   see_people: { power: "account" },
   see_model_providers: { power: "account" },
-  /** Her own providers of models. Nobody else sees or changes them. */
+  /** Her own providers of models. Only she sees and changes them. */
   manage_own_model_providers: { power: "account" },
   see_queue: { power: "account" },
   create_project: { power: "account" },

@@ -7,7 +7,7 @@
 import * as Schema from "effect/Schema";
 
 /** What this version's daemon reports as `protocol` in its health. */
-export const DAEMON_PROTOCOL = 3;
+export const DAEMON_PROTOCOL = 4;
 /** A daemon with a lower protocol is too old: its session is saved, stopped, and starts again at its next message. */
 export const OLDEST_DAEMON_PROTOCOL = 1;
 

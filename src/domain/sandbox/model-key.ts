@@ -110,7 +110,7 @@ export const keyVerdict = (
   };
 };
 
-/** A call that says nothing of its own request, as a sentence. Null: the request may be at fault, and not the provider or the key. */
+/** A failed call as a sentence, if the provider or the key is at fault. Null: the request may be. */
 export const callRefusal = (
   { host }: Pick<ModelProvider, "host">,
   key: string,

@@ -172,7 +172,7 @@ export const offeredModels = (providers: readonly AccountProvider[]): readonly s
 export type UnusedReason = "secret" | "person" | "project";
 
 /**
- * Each provider that a session may use, with why it does not: a secret of the project with a key of the same name wins, and so does a
+ * Each provider that a session may use, with why it does not. A secret of the project with a key of the same name wins over it, as does a
  * provider of the same name with a narrower owner (account-provider.ts V2). Null: it is used.
  *
  * @param providers the narrowest owner's first

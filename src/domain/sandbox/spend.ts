@@ -58,7 +58,7 @@ export interface CallEstimate {
   readonly isOwn: boolean;
 }
 
-/** What a call is counted as. */
+/** The counts of a call. */
 export interface CountedCall {
   /** `provider/model`. */
   readonly model: string;

@@ -148,7 +148,7 @@ export const RestorePlan = Schema.Struct({
   /** Sentences for the note in the conversation: what these saves never had, and saves that cannot come. Absent: none. */
   notes: Schema.optionalKey(Schema.Array(Schema.String)),
   error: Schema.NullOr(Schema.String),
-  /** The runtime's own record of the conversation, as it was at `at`, ms since the epoch. Absent: there is none. */
+  /** The runtime's own record of the conversation, as it was at `at`, ms since the epoch. Absent: it was not kept. */
   history: Schema.optionalKey(Schema.Struct({ ...ListedHistory.fields, at: Schema.Finite })),
 });
 export type RestorePlan = typeof RestorePlan.Type;

@@ -50,7 +50,7 @@ export const ListedChangeRequest = Schema.Struct({
   ...ChangeRequestSummary.fields,
   review_asked: nullable(Schema.Struct({ by: Person, at: Instant })).annotate({
     description:
-      "Who asked the caller for a review that she still owes. Null: nobody, or she has said something since, or the request has ended.",
+      "Who asked the caller for a review that she still owes. Null: she was not asked, or has said something since, or the request has ended.",
   }),
 }).annotate({ identifier: "ListedChangeRequest" });
 

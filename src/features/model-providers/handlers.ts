@@ -111,7 +111,7 @@ const ofProject = Effect.fnUntraced(function* (pid: string) {
 /** The subject of a sentence about an owner. */
 const WHO = { account: "The account has", project: "The project has", person: "You have" } as const;
 
-/** What each row of the audit record has. */
+/** The part that all rows of the audit record share. */
 const about = ({ projectId, ...place }: ProviderPlace) => ({
   changes: { owner: ownerAt({ projectId, ...place }) },
   ...(projectId !== null && { projectId }),

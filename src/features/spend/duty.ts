@@ -1,4 +1,4 @@
-/** Counts calls whose node died: the reservations that nobody renewed (ports/spend.ts S5). */
+/** Counts calls whose node died: the reservations that were not renewed (ports/spend.ts S5). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";

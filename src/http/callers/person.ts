@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { personOf } from "../../services/connectors/own-credentials.ts";
 import { Caller } from "../api/access.ts";
 
-/** A person's id. Null: nobody's, for a trigger's agent, and for one whose session another person steered (own-credential.ts O2). */
+/** A person's id. Null for a trigger's agent, and for one whose session another person steered (own-credential.ts O2). */
 export const callingPerson = Effect.gen(function* () {
   const { user, origin, sessionId } = yield* Caller;
   if (origin === "trigger") return null;

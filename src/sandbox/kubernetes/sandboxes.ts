@@ -74,7 +74,7 @@ export interface SandboxesOptions extends PodOptions {
   readonly packages?: Pick<PackageProxy, "serve">;
   /** Answers calls to the account's own providers of models. Absent: nothing does. */
   readonly modelDoor?: ModelDoor;
-  /** Who hears of hosts that a sandbox may not reach. Absent: nobody. */
+  /** Hears of hosts that a sandbox may not reach. Absent: they are not told. */
   readonly tellRefused?: TellRefused;
 }
 

@@ -43,7 +43,7 @@ export interface Installation {
   readonly bundle: () => Promise<string>;
   /** Answers for package registries. Absent: nothing does. */
   readonly packages?: PackageProxy;
-  /** Who hears of hosts that a sandbox may not reach. Absent: nobody. */
+  /** Hears of hosts that a sandbox may not reach. Absent: they are not told. */
   readonly tellRefused?: TellRefused;
   /** Empty if an engine bounds the sandboxes. */
   readonly groupParents: readonly GroupParent[];

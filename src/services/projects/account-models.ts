@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import type { AccountProvider, ModelUser, PassedUsage } from "../../domain/sandbox/account-provider.ts";
 import type { Stored } from "../../store/ports/journal.ts";
 
-/** All that a session may use, the narrowest owner's first, of each the oldest first. Without the feature, there are none. */
+/** All that a session may use, the narrowest owner's first, of each the oldest first. Without the feature, the list is empty. */
 export const AccountModels = Context.Reference<(user: ModelUser) => Stored<readonly AccountProvider[]>>(
   "platform/services/AccountModels",
   { defaultValue: () => () => Effect.succeed([]) },

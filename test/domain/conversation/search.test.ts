@@ -33,7 +33,7 @@ describe("the words of a search", () => {
 });
 
 describe("the sentence around a word", () => {
-  it("is that of the first word that is there, in one line", () => {
+  it("is that of the first word that it has, in one line", () => {
     const text = "I looked.\n\nThe greeting\nlives in `src/main.ts`! Bye.";
     expect(sentenceAround(text, ["main"])).toBe("The greeting lives in `src/main.ts`!");
     expect(sentenceAround(text, ["bye", "looked"])).toBe("I looked.");

@@ -59,7 +59,7 @@ export interface ListedRequest extends ChangeRequest {
 }
 
 export interface ListRequest extends PageRequest {
-  /** Whose reviews `reviewAsked` means. Absent: nobody's. */
+  /** Whose reviews `reviewAsked` means. Absent: no person's. */
   readonly reader?: string;
   readonly status: string | null;
   /** Only requests of which the reader owes a review. */

@@ -16,7 +16,7 @@ export interface Reviewer {
   readonly hasSpoken: boolean;
 }
 
-/** What a person is asked for. */
+/** One request for a person's review. */
 export type Asking = Pick<Reviewer, "userId" | "askedBy" | "askedAt">;
 
 /** Each change tells the readers of the request. */

@@ -1,4 +1,4 @@
-/** What a provider may be, and whose it is. */
+/** The rules of a provider: its fields, and its owner. */
 import * as Result from "effect/Result";
 import type { ProviderOwner } from "../../../domain/sandbox/account-provider.ts";
 import { parseModelId } from "../../../domain/sandbox/model.ts";
