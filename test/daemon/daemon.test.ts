@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isThere, TOKEN } from "./support/running.ts";
+import { WAIT_MS } from "../support/patience.ts";
 import { daemonPerTest } from "./support/per-test.ts";
 import { signal } from "./support/served.ts";
 
@@ -217,7 +218,8 @@ describe("the agent runtime", () => {
     expect([isThere(own), isThere(child)]).toEqual([true, true]);
     expect(await daemon.end("SIGTERM")).toBe(0);
     expect(daemon.log.at(-1)).toMatchObject({ event: "agent runtime", state: "stopped" });
-    expect([isThere(own), isThere(child)]).toEqual([false, false]);
+    // The machine's first process takes the child's end a moment later.
+    await expect.poll(() => [isThere(own), isThere(child)], { timeout: WAIT_MS }).toEqual([false, false]);
   });
 });
 
