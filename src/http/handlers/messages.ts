@@ -1,5 +1,4 @@
 /** Handlers of api/sessions/messages.ts: what people say to the agent, by the session's conversation actor. */
-import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
@@ -21,6 +20,7 @@ import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { knownAgent, takesMessages } from "../../services/projects/agents.ts";
 import { linked } from "../../services/answered.ts";
+import { newUuid } from "../../services/entropy.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
 import { Conversations, type Item } from "../../store/ports/sessions/conversations.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
@@ -259,9 +259,9 @@ const settled = (item: Item) =>
   });
 
 /** The message with which an approved plan goes back to an agent whose turn has ended, in the mode in which it works. */
-const approvedPlan = (author: Author, agent: string) => ({
-  messageId: randomUUID(),
-  message: { author, text: PLAN_APPROVED, files: [], model: null, agent },
+const approvedPlan = Effect.fnUntraced(function* (author: Author, agent: string) {
+  const messageId = yield* newUuid;
+  return { messageId, message: { author, text: PLAN_APPROVED, files: [], model: null, agent } };
 });
 
 export const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer) {
@@ -273,13 +273,16 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
   const fits = yield* fitting(asked, given);
   const caller = yield* Caller;
   yield* noteSteering(caller, session, "settle_request");
+  const begins =
+    "approve" in fits && asked.request?.plan?.in_turn !== true
+      ? yield* approvedPlan(authorOf(caller), fits.mode)
+      : null;
   const { accepted } = yield* tell(session.id, {
     type: "answer.given",
     requestId: asked.id,
     answer: fits,
     by: authorOf(caller),
-    ...("approve" in fits &&
-      asked.request?.plan?.in_turn !== true && { begins: approvedPlan(authorOf(caller), fits.mode) }),
+    ...(begins !== null && { begins }),
   });
   // The session may have begun to stop since it was looked at.
   const now = yield* (yield* Sessions).get(session.id);
