@@ -277,6 +277,7 @@ export const makeWorld = (now: number): World => ({
   ],
   ownCredentials: { connectors: [], suspended: null },
   sandbox: {
+    environment: null,
     id: "s",
     session_id: SESSION_ID,
     provider: "local",
