@@ -1,8 +1,9 @@
 /**
- * What the daemon sees of the model's calls: those that pass the forwarder to the managed gateway, as plain HTTP. An agent tells
+ * What the daemon sees of the model's calls: those that pass the forwarder to the service's own door (the managed gateway, and providers of
+ * accounts, projects and persons), as plain HTTP. An agent tells
  * an error in words of its own, and may repeat a call for minutes first. The provider's status says at once what happened.
  *
- *  V1 Calls to a provider of the project are encrypted, so they are not seen.
+ *  V1 Calls with a project's own key in the sandbox are encrypted, so they are not seen.
  *  V2 A head that arrives in pieces is not read: its call counts as unseen, and never as refused.
  */
 import { subscribe } from "node:diagnostics_channel";
