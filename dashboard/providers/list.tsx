@@ -170,34 +170,40 @@ const ProviderRow = ({ governs, ...shown }: Shown & { readonly governs: boolean 
   );
 };
 
-export const AddForm = ({ place, title }: { readonly place: Place; readonly title: string }) => (
-  <details open={place.key === "account"}>
-    <summary>{title}</summary>
-    <Form
-      submit="Try and save"
-      sending="Trying…"
-      other={UNTRIED}
-      onSend={(typed, isUntried) => add(place, typed, isUntried)}
-    >
-      <TextField
-        name="name"
-        label="Name"
-        hint="The first part of provider/model. Lower-case letters, digits and -. It cannot be changed later."
-        mono
-        required
-      />
-      <SelectField name="kind" label="Kind" options={KINDS} />
-      <TextField
-        name="base_url"
-        label="Base URL"
-        hint="As the provider's documents have it, such as https://example.openai.azure.com/openai/v1. Empty: the maker's own."
-        mono
-      />
-      <TextField name="key" label="Key" type="password" hint="Empty: the server needs none." />
-      <ModelsField />
-    </Form>
-  </details>
-);
+/** Its fields exist while it is open, so that a page with several has each label once. */
+export const AddForm = ({ place, title }: { readonly place: Place; readonly title: string }) => {
+  const [isOpen, setOpen] = useState(place.key === "account");
+  return (
+    <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{title}</summary>
+      {isOpen && (
+        <Form
+          submit="Try and save"
+          sending="Trying…"
+          other={UNTRIED}
+          onSend={(typed, isUntried) => add(place, typed, isUntried)}
+        >
+          <TextField
+            name="name"
+            label="Name"
+            hint="The first part of provider/model. Lower-case letters, digits and -. It cannot be changed later."
+            mono
+            required
+          />
+          <SelectField name="kind" label="Kind" options={KINDS} />
+          <TextField
+            name="base_url"
+            label="Base URL"
+            hint="As the provider's documents have it, such as https://example.openai.azure.com/openai/v1. Empty: the maker's own."
+            mono
+          />
+          <TextField name="key" label="Key" type="password" hint="Empty: the server needs none." />
+          <ModelsField />
+        </Form>
+      )}
+    </details>
+  );
+};
 
 export const ProviderRows = ({
   place,

@@ -193,7 +193,7 @@ const SESSION_ACTIONS: readonly Action[] = [
     name: "filters the sessions",
     hash: PROJECT,
     shows: ".row",
-    does: ({ choose }) => choose("Status", "failed"),
+    does: ({ choose }) => choose("State", "Failed"),
     leads: `${PROJECT}?status=failed`,
   },
   {

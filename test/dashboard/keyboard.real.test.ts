@@ -26,9 +26,9 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page, visit } = await start(busy());
       await visit(PROJECT);
       const names = page.locator(".row .cover");
-      await page.getByLabel("Status").selectOption("waiting");
+      await page.getByLabel("State").selectOption("waiting");
       await expect.poll(() => names.allInnerTexts()).toEqual(["Rename the greeting"]);
-      await page.getByLabel("Status").selectOption("");
+      await page.getByLabel("State").selectOption("");
       await page.getByLabel("Started by").selectOption("person");
       await expect.poll(() => names.allInnerTexts()).toEqual(["Tidy the docs"]);
       await page.getByLabel("Started by").selectOption("trigger:on-push");

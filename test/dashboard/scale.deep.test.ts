@@ -192,10 +192,10 @@ describe("the page's lists with 10,000 sessions and 50,000 fires", () => {
       expect(await rows()).toBe(PAGE);
       await page.getByRole("button", { name: "Show older sessions" }).click();
       await expect.poll(rows).toBe(2 * PAGE);
-      await page.getByLabel("Status").selectOption("failed");
+      await page.getByLabel("State").selectOption("failed");
       await page.getByRole("link", { name: "Session 10", exact: true }).waitFor();
       await expect.poll(rows).toBe(PAGE);
-      await page.getByLabel("Status").selectOption("");
+      await page.getByLabel("State").selectOption("");
       await page.getByLabel("Name").fill("session 9999");
       await page.getByRole("link", { name: "Session 9999" }).waitFor();
       await expect.poll(rows).toBe(1);

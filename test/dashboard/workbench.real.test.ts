@@ -243,9 +243,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator("h1", { hasText: "the tests" }).waitFor();
     await reached(service, pid, session?.id ?? "", "running");
     await page.getByRole("link", { name: "sessions", exact: true }).click();
-    await page.getByLabel("Status").selectOption("failed");
+    await page.getByLabel("State").selectOption("failed");
     await page.getByText("No sessions match the filter.").waitFor();
-    await page.getByLabel("Status").selectOption("running");
+    await page.getByLabel("State").selectOption("resting");
     await page.getByRole("link", { name: "the tests" }).click();
     await chosen("Delete")(page);
     await agree("Delete");
