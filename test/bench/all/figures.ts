@@ -268,6 +268,18 @@ export const BENCHES: readonly Bench[] = [
     ],
   },
   {
+    name: "model-calls",
+    options: "--rounds 1",
+    figures: [
+      {
+        work: "a short call of a model through the service, more than without it at p50",
+        at: ["short_more_ms", 1],
+        unit: "ms",
+        aim: "≤ 1",
+      },
+    ],
+  },
+  {
     name: "notifications",
     options: "--seconds 3",
     figures: [

@@ -1,0 +1,157 @@
+/**
+ * `npm run bench:model-calls [-- --rounds 5]`: calls of a model through a sandbox's way out, which adds the key, reserves and counts in
+ * Postgres, beside the same calls without it. Both take turns within a round, one call after the other. Prints the time of a short
+ * call, and of a stream of 5,000 tokens for each token, as fast as they come.
+ *
+ * The aim, which is no pass mark: 1 ms more for a short call at p50. The provider is a process of its own. The proxy and the caller share this
+ * process. The last line is one JSON object.
+ */
+import { fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type IncomingMessage, request, type RequestOptions } from "node:http";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import { postgresStore } from "../../src/database.ts";
+import { modelCalls } from "../../src/features/model-providers/calls.ts";
+import { sealKey } from "../../src/features/model-providers/keys.ts";
+import { ModelProviders } from "../../src/features/model-providers/ports/model-providers.ts";
+import { GatewayServer, ModelServers } from "../../src/features/model-providers/ports/model-servers.ts";
+import { makeModelServers } from "../../src/features/model-providers/sender.ts";
+import { accountSpendLayer } from "../../src/features/spend/account-spend.ts";
+import { openEgress } from "../../src/sandbox/egress.ts";
+import { ModelDoor } from "../../src/sandbox/model-door.ts";
+import { keyringLayer } from "../../src/services/keyring.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
+import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
+import { migrate } from "../../src/store/postgres/migrate.ts";
+import { guardedDirectory } from "../support/machine/guard.ts";
+import { admitSession, openSandbox } from "../support/world/sessions.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+import { quantile, spread, told } from "./conversation/figures.ts";
+import { wholeFrom1 } from "./options.ts";
+
+const { values } = parseArgs({ options: { rounds: { type: "string", default: "5" } } });
+const rounds = wholeFrom1("rounds", values.rounds);
+/** In a round, of each contender. */
+const CALLS = 200;
+const STREAMS = 3;
+const TOKENS = 5000;
+
+const scope = Effect.runSync(Scope.make());
+const { directory, remove } = guardedDirectory("platform-bench-");
+const { url } = await Effect.runPromise(Scope.provide(startEmbedded(directory), scope));
+const provider = fork(path.join(import.meta.dirname, "model-calls/provider.ts"));
+const [port] = (await once(provider, "message")) as [number];
+
+const door = new ModelDoor();
+const keys = keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] });
+const client = Client.layer({ url });
+const migrated = Layer.provideMerge(Layer.effectDiscard(migrate), client);
+const stores = Layer.merge(Layer.provideMerge(postgresStore, migrated), keys);
+const asks = Layer.mergeAll(
+  Layer.effect(ModelServers, makeModelServers(["127.0.0.1"])),
+  Layer.effect(GatewayServer, makeModelServers(["127.0.0.1"])),
+  accountSpendLayer,
+);
+const context = await Effect.runPromise(
+  Layer.buildWithScope(Layer.provideMerge(Layer.provide(modelCalls(door), asks), stores), scope),
+);
+/** A session of an account with this provider. */
+const prepared = Effect.gen(function* () {
+  const world = yield* makeWorld(5);
+  const { id } = yield* openSandbox(yield* admitSession(world));
+  const place = { id: randomUUID(), accountId: world.accountId, projectId: null, userId: null };
+  yield* (yield* ModelProviders).create({
+    ...place,
+    name: "acme",
+    kind: "anthropic",
+    baseUrl: `http://127.0.0.1:${port}`,
+    models: ["large"],
+    hasKey: true,
+    prices: { large: { input: 2, cached: 1, output: 10 } },
+    sealed: yield* sealKey(place, "key", 1),
+    triedAt: null,
+    now: NOON,
+  });
+  return id;
+});
+const sandboxId = await Effect.runPromise(Effect.provideContext(prepared, context));
+const socketPath = path.join(directory, "out.sock");
+const policy = { allow: [], secretNames: [], serviceUrl: null, llmUpstream: null };
+const egress = await openEgress(socketPath, { policy, models: door.of(sandboxId) });
+
+const CONTENDERS = {
+  direct: { host: "127.0.0.1", port, path: "/v1/messages" },
+  through: { socketPath, path: "http://llm.platform.internal/acme/v1/messages" },
+} satisfies Readonly<Record<string, RequestOptions>>;
+type Contender = keyof typeof CONTENDERS;
+
+/** One call. @returns how long it took, ms */
+const call = async (contender: Contender, tokens: number): Promise<number> => {
+  const body = JSON.stringify({ model: "large", max_tokens: 100, stream: tokens > 0, tokens });
+  const headers = {
+    host: "llm.platform.internal",
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+  };
+  const begin = performance.now();
+  const outgoing = request({ ...CONTENDERS[contender], method: "POST", headers });
+  outgoing.end(body);
+  const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+  let bytes = 0;
+  for await (const piece of incoming) bytes += (piece as Buffer).length;
+  const took = performance.now() - begin;
+  if (incoming.statusCode !== 200 || bytes === 0)
+    throw new Error(`a call was answered ${incoming.statusCode}`);
+  return took;
+};
+
+/** The p50 of calls one after the other. */
+const middle = async (contender: Contender, { times, tokens }: { times: number; tokens: number }) => {
+  const took: number[] = [];
+  // oxlint-disable-next-line no-await-in-loop -- one call after the other
+  for (let at = 0; at < times; at += 1) took.push(await call(contender, tokens));
+  return quantile(took, 0.5);
+};
+
+const short = { times: CALLS, tokens: 0 };
+const stream = { times: STREAMS, tokens: TOKENS };
+const figures = { direct: [], through: [], directToken: [], throughToken: [] } as Record<string, number[]>;
+for (let round = 0; round <= rounds; round += 1)
+  for (const contender of ["direct", "through"] as const) {
+    /* oxlint-disable no-await-in-loop -- the contenders take turns */
+    const ms = await middle(contender, short);
+    const us = (1000 * (await middle(contender, stream))) / TOKENS;
+    /* oxlint-enable no-await-in-loop */
+    // The first round warms up.
+    if (round === 0) continue;
+    figures[contender]?.push(ms);
+    figures[`${contender}Token`]?.push(us);
+  }
+
+const more = (one: string, other: string): readonly number[] =>
+  (figures[one] ?? []).map((value, at) => value - (figures[other]?.[at] ?? Number.NaN));
+const result = {
+  short_direct_ms: spread(figures["direct"] ?? []),
+  short_through_ms: spread(figures["through"] ?? []),
+  short_more_ms: spread(more("through", "direct")),
+  token_direct_us: spread(figures["directToken"] ?? []),
+  token_through_us: spread(figures["throughToken"] ?? []),
+  token_more_us: spread(more("throughToken", "directToken")),
+};
+process.stdout.write(
+  `a short call, p50: direct ${told(result.short_direct_ms)} ms, through ${told(result.short_through_ms)} ms, more ${told(result.short_more_ms)} ms\n`,
+);
+process.stdout.write(
+  `a streamed token: direct ${told(result.token_direct_us)} µs, through ${told(result.token_through_us)} µs, more ${told(result.token_more_us)} µs\n`,
+);
+process.stdout.write(`${JSON.stringify(result)}\n`);
+egress.close();
+provider.disconnect();
+await Effect.runPromise(Scope.close(scope, Exit.void));
+remove();
