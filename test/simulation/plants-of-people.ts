@@ -104,7 +104,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     name: "requests-wait-for-ever",
     file: "src/actors/conversations/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
-    put: "",
+    put: "          continue;\n",
     seed: 1_000_006,
   },
   {
