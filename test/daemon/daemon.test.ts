@@ -119,7 +119,8 @@ test("a credential that the remote refused is renewed", async () => {
   await daemon.logged("ready");
   daemon.service.state.password = "pw-canary-2";
   await expect(daemon.git("push", "--quiet", "origin", "HEAD")).rejects.toThrow("Authentication failed");
-  await daemon.service.gaveCredentials(2);
+  const kept = () => readFileSync(daemon.layout.credentialFile, "utf8");
+  await expect.poll(kept, { timeout: WAIT_MS }).toContain("pw-canary-2");
   await daemon.git("push", "--quiet", "origin", "HEAD");
 });
 

@@ -18,6 +18,9 @@ export interface PlannedBoot {
 /** Time limit for PID 1 to run once the container has started, in milliseconds. */
 const UP_MS = 20_000;
 const POLL_MS = 5;
+/** Time limit for its processes to be seen. Each look passes over all processes of the machine. */
+const HERE_MS = 5_000;
+const HERE_POLL_MS = 50;
 
 /**
  * @returns the record of the running sandbox
@@ -34,8 +37,9 @@ export const bootContainer = async (
   const pid = await start.start(request);
   const launcher = pid === 0 ? null : identify(pid);
   if (launcher === null) throw await earlyEnd(paths.log);
-  // An engine in a virtual machine answers with a pid that is another process here.
-  if (processesSeeing(paths.root).length === 0 && isAlive(launcher)) {
+  // An engine in a virtual machine answers with a pid that is another process here. On a busy machine the container gets its files later.
+  const isHere = () => processesSeeing(paths.root).length > 0 || !isAlive(launcher);
+  if ((await poll(isHere, { everyMs: HERE_POLL_MS, withinMs: HERE_MS })) === null) {
     throw new Error(
       "the container engine runs elsewhere: its processes are not visible here. It must be on this machine, not in a virtual machine or another container",
     );
