@@ -9,7 +9,7 @@ import { Installation, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { PROVIDER_KEY, RUNTIME_ROWS, startWithRuntimes } from "../support/service/runtime-installation.ts";
 
-const TURNS = Number(process.env["TURNS"] ?? 200);
+const TURNS = 200;
 const REFUSED = "a sandbox asked for a host that it may not reach: ";
 
 /** The steps of a turn: words, a command or a new file. */

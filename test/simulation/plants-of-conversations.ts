@@ -42,6 +42,6 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/store/conversations/notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 3,
+    seed: 4,
   },
 ];

@@ -7,7 +7,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "test/twins/store/warm-sandboxes.ts",
     find: "row.claim === null && row.recipe !== null",
     put: "row.recipe !== null",
-    seed: 3_000_000_019,
+    seed: 3_000_000_008,
   },
   {
     name: "outdated-waiting-sandbox-taken",
@@ -28,14 +28,14 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "test/twins/store/warm-sandboxes.ts",
     find: "Math.abs(now - row.claim.at) > ABANDONED_MS",
     put: "row.claim.at > now",
-    seed: 3_000_000_025,
+    seed: 3_000_000_008,
   },
   {
     name: "waiting-sandbox-of-a-former-life-kept",
     file: "src/duties/warm-pool.ts",
     find: "    if (!mine.has(id)) return false;\n",
     put: "    if (!mine.has(id)) return true;\n",
-    seed: 3_000_000_002,
+    seed: 3_000_000_003,
   },
   {
     name: "one-more-waits-than-there-are-places",

@@ -143,7 +143,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 14,
+    seed: 10,
   },
   {
     name: "lost-signal-while-draining",
@@ -171,7 +171,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/duties/recovery.ts",
     find: '  yield* load("sandbox", yield* sandboxes);\n',
     put: "",
-    seed: 4,
+    seed: 6,
   },
   {
     name: "orphans-left-alone",
