@@ -53,13 +53,13 @@ module.exports = {
     {
       name: "the-page-takes-types",
       comment:
-        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, and the command line says of saved work and of hosts for ssh what the page says.",
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, and the command line says of saved work, of hosts for ssh and of what a session does what the page says.",
       severity: "error",
       from: { path: "^dashboard/" },
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/ssh-host)\\.ts$",
+          "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|ssh-host))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -365,7 +365,7 @@ module.exports = {
         path: "^(src|daemon|demo|test)/",
         pathNot: [
           CLIENT,
-          "^src/domain/(ids|save/reasons|save/shown|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
+          "^src/domain/(ids|save/reasons|save/shown|session/activity-words|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
         ],
         dependencyTypesNot: ["type-only"],
       },

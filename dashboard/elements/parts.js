@@ -1,7 +1,7 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.js";
 import { inZone, moment, relative, shortId } from "./format.js";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { lackedRole } from "../frame/roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
@@ -10,7 +10,8 @@ import { lackedRole } from "../frame/roles.js";
 export const badge = (status) => h("span", { class: "badge", "data-status": status }, status);
 
 /** A session's activity, in the words of all lists. @param {Pick<import("../wire.d.ts").Session, "activity" | "archived">} session */
-export const sessionWord = ({ activity, archived }) => (archived ? "Archived" : ACTIVITIES[activity].word);
+export const sessionWord = ({ activity, archived }) =>
+  archived ? "Archived" : ACTIVITY_WORDS[activity].word;
 
 /** The same with a dot. @param {Pick<import("../wire.d.ts").Session, "activity" | "archived">} session */
 export const sessionBadge = (session) =>

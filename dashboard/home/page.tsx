@@ -2,14 +2,13 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import type { ActivityGroup } from "../../src/domain/session/session-activity.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { notificationState } from "../live/attention.js";
 import { counted } from "../elements/format.js";
 import { isArchived } from "../projects/project.js";
 import { NoProjects } from "../projects/none.tsx";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { type ActivityGroup, ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty, More } from "../ui/parts.tsx";
@@ -88,7 +87,7 @@ const GroupSection = ({
 }: Group) => (
   <section className="group-of-sessions" aria-labelledby={`group-${group}`}>
     <header>
-      <h2 id={`group-${group}`}>{isArchive ? "Archived" : ACTIVITIES[group].word}</h2>
+      <h2 id={`group-${group}`}>{isArchive ? "Archived" : ACTIVITY_WORDS[group].word}</h2>
       {aside}
     </header>
     {sessions.length + queued.length + reviews.length > 0 && (

@@ -4,7 +4,7 @@ import { counted, dollars, grouped } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
 import { hasEnded, sessionName } from "../projects/project.js";
 import { isUnsafe, unsavedWords } from "../saved/words.js";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
 import { ActionButton, SessionMenu } from "./actions.tsx";
@@ -60,9 +60,9 @@ const starter = ({ name, person, trigger_slug: trigger, parent_session_id: paren
 
 /** The state's word, unless the group's heading says it. */
 const stateWord = ({ session: { activity, archived }, isArchive }: RowParts): string | null => {
-  const { word, group } = ACTIVITIES[activity];
+  const { word, group } = ACTIVITY_WORDS[activity];
   if (archived && !isArchive) return "Archived";
-  return word === ACTIVITIES[group].word ? null : word;
+  return word === ACTIVITY_WORDS[group].word ? null : word;
 };
 
 const aboutText = ({ session, project, isArchive }: RowParts): string =>

@@ -1,11 +1,10 @@
 /** The sessions of all projects, in the groups in which people see them. */
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import type { ActivityGroup } from "../../src/domain/session/session-activity.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectPath } from "../projects/project.js";
 import { type Filter, listParameters } from "./filter.ts";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { type ActivityGroup, ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 
 export type Session = Answer<"GET /v1/sessions">["sessions"][number];
 type Activity = Session["activity"];
@@ -14,7 +13,7 @@ type Activity = Session["activity"];
 const GROUPS = ["needs_you", "working", "ready_for_review", "done"] as const satisfies ActivityGroup[];
 
 const activitiesIn = (group: ActivityGroup): string =>
-  Object.entries(ACTIVITIES)
+  Object.entries(ACTIVITY_WORDS)
     .filter(([, activity]) => activity.group === group)
     .map(([name]) => name)
     .join(",");

@@ -17,7 +17,7 @@ import {
 import { isArchived, isLive, projectHead, projectPath, sessionName } from "./project.js";
 import { lackedRole } from "../frame/roles.js";
 import { isUnsafe, unsavedWords } from "../saved/words.js";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 
 /** @typedef {import("../wire.d.ts").Project} Project */
 /** @typedef {import("../wire.d.ts").Session} Session */
@@ -34,13 +34,13 @@ const WAITS = {
 
 /** What the state may be narrowed to: its words, and the API's query. @type {Record<string, [string, string]>} */
 const STATUSES = {
-  waiting: [ACTIVITIES.needs_you.word, "activity=needs_you"],
+  waiting: [ACTIVITY_WORDS.needs_you.word, "activity=needs_you"],
   ...Object.fromEntries(
-    Object.entries(ACTIVITIES)
+    Object.entries(ACTIVITY_WORDS)
       .filter(([activity]) => activity !== "needs_you" && activity !== "queued")
       .map(([activity, { word }]) => [activity, [word, `activity=${activity}`]]),
   ),
-  queued: [ACTIVITIES.queued.word, ""],
+  queued: [ACTIVITY_WORDS.queued.word, ""],
 };
 
 /** Who started a session. A trigger's slug follows its colon. @type {Record<string, [string, string]>} */

@@ -10,7 +10,7 @@ import { sourceOf } from "../diff/files.js";
 import { sandboxEnvironment } from "../environments/parts.tsx";
 import { dollars, duration, grouped, moment } from "../elements/format.js";
 import { projectLink } from "../elements/parts.js";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { Drawn } from "../ui/drawn.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
 import { BootSteps } from "./boot.tsx";
@@ -134,7 +134,7 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
         [
           "State",
           <Fact key="state">
-            {ACTIVITIES[session.activity].word}{" "}
+            {ACTIVITY_WORDS[session.activity].word}{" "}
             <a href={projectLink(project, `/sessions/${session.id}/state`)}>Why this state?</a>
           </Fact>,
         ],

@@ -5,7 +5,7 @@ import { projectLink } from "../elements/parts.js";
 import { hasEnded, isLive, sessionName } from "../projects/project.js";
 import { lackedRole } from "../frame/roles.js";
 import { FrameAct } from "../ui/act.tsx";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { ActivityIcon, isAtRest } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";
 import type { Place } from "./place.ts";
@@ -153,7 +153,7 @@ export const SessionHead = (head: Head) => {
   const { project, session } = head.data;
   const { isNarrow, tab, open, close } = head.place;
   const name = sessionName(session);
-  const { word } = ACTIVITIES[session.activity];
+  const { word } = ACTIVITY_WORDS[session.activity];
   return (
     <header className="session-head">
       <div className="head-line">

@@ -4,7 +4,7 @@ import { createPortal } from "react-dom";
 import { request } from "../api/client.ts";
 import { projectPath, sessionName } from "../projects/project.js";
 import { lackedRole, mayOpenTerminal } from "../frame/roles.js";
-import { ACTIVITIES } from "../ui/activities.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { BootWait } from "./boot.tsx";
 import { Changes } from "./changes.tsx";
@@ -157,7 +157,7 @@ export const pages = {
     follow: ([project = "", id = ""], frame) => followSession(pathOf({ project_id: project, id }), frame),
     title: ({ session }) => {
       const name = sessionName(session);
-      const { word } = ACTIVITIES[session.activity];
+      const { word } = ACTIVITY_WORDS[session.activity];
       return session.activity === "needs_you" ? `${word} · ${name}` : `${name} · ${word}`;
     },
     Body: SessionPage,

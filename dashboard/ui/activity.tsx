@@ -1,17 +1,13 @@
 /** What a session does, as people see it: a word, and a sign beside it. */
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import type { ACTIVITY_WORDS } from "../../src/domain/session/session-activity.ts";
-import { ACTIVITIES } from "./activities.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 
 type Activity = Answer<"GET /v1/sessions">["sessions"][number]["activity"];
 
-/** The page takes no values of the service. These are the service's own words: others do not compile. */
-ACTIVITIES satisfies typeof ACTIVITY_WORDS;
-
 /** What works or waits for a person cannot be put away. */
 export const isAtRest = ({ activity }: { readonly activity: Activity }): boolean =>
-  activity !== "needs_you" && ACTIVITIES[activity].group !== "working";
+  activity !== "needs_you" && ACTIVITY_WORDS[activity].group !== "working";
 
 const RING = <circle cx="8" cy="8" r="6" />;
 

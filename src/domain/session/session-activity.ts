@@ -12,6 +12,7 @@
 import type { TurnNow } from "../conversation/conversation.ts";
 import type { LastTurn } from "./last-turn.ts";
 import type { TurnRequest } from "../conversation/row-texts.ts";
+import type { ACTIVITY_WORDS } from "./activity-words.ts";
 import { hasRunFailed } from "./run-outcome.ts";
 import { isLive, type SessionStatus, type StopReason } from "./session.ts";
 
@@ -25,24 +26,8 @@ export const ACTIVITIES = [
   "asleep",
   "failed",
   "done",
-] as const;
+] as const satisfies readonly (keyof typeof ACTIVITY_WORDS)[];
 export type Activity = (typeof ACTIVITIES)[number];
-
-/** A group of a list of sessions. Its word is that of the activity with its name. */
-export type ActivityGroup = Extract<Activity, "needs_you" | "working" | "ready_for_review" | "done">;
-
-/** The word for people, and the group of a list in which the session stands. */
-export const ACTIVITY_WORDS = {
-  queued: { word: "Queued", group: "working" },
-  starting: { word: "Starting", group: "working" },
-  working: { word: "Working", group: "working" },
-  needs_you: { word: "Needs you", group: "needs_you" },
-  ready_for_review: { word: "Ready for review", group: "ready_for_review" },
-  resting: { word: "Resting", group: "done" },
-  asleep: { word: "Asleep", group: "done" },
-  failed: { word: "Failed", group: "needs_you" },
-  done: { word: "Done", group: "done" },
-} as const satisfies Readonly<Record<Activity, { readonly word: string; readonly group: ActivityGroup }>>;
 
 /** Of a session's branch against its base, when it was last pushed. */
 export interface BranchChanges {

@@ -32,6 +32,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "trigger/placeholders.ts",
     "save/reasons.ts",
     "save/shown.ts",
+    "session/activity-words.ts",
     "session/ssh-host.ts",
   ].map((file) => path.join(import.meta.dirname, "../../domain", file)),
 ];

@@ -1,7 +1,7 @@
+import { ACTIVITY_WORDS } from "../../../src/domain/session/activity-words.ts";
 import { expect, it } from "vitest";
 import {
   ACTIVITIES,
-  ACTIVITY_WORDS,
   oldestWait,
   sessionActivity,
   type ActivityFacts,

@@ -1,5 +1,5 @@
 /** A session's state in the words of the page. The status of the API stands in `sessions why`. */
-import { ACTIVITY_WORDS } from "../../../domain/session/session-activity.ts";
+import { ACTIVITY_WORDS } from "../../../domain/session/activity-words.ts";
 import type { Answer } from "../../contract.ts";
 import { time } from "../../terminal.ts";
 

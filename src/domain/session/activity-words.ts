@@ -1,5 +1,7 @@
-/** The words for what a session does, and the group of a list in which it stands. The older pages use them, too. */
-export const ACTIVITIES = {
+/** What people read of a session's activity, on the page and at the command line. The page loads this file, so it imports nothing. */
+
+/** The word, and the group of a list in which the session stands. */
+export const ACTIVITY_WORDS = {
   queued: { word: "Queued", group: "working" },
   starting: { word: "Starting", group: "working" },
   working: { word: "Working", group: "working" },
@@ -10,3 +12,6 @@ export const ACTIVITIES = {
   failed: { word: "Failed", group: "needs_you" },
   done: { word: "Done", group: "done" },
 } as const;
+
+/** A group of a list of sessions. Its word is that of the activity with its name. */
+export type ActivityGroup = (typeof ACTIVITY_WORDS)[keyof typeof ACTIVITY_WORDS]["group"];
