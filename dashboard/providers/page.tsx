@@ -32,9 +32,9 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
       <section>
         <h2>Your own</h2>
         <p className="quiet">
-          Only sessions that you start use these, while you alone steer them, and nobody else sees them. They
-          come before a project&apos;s and the account&apos;s. What they cost counts for your limit, and for
-          no project or account.
+          Only sessions that you start use these, while you alone steer them. Only you see them. They come
+          before a project&apos;s and the account&apos;s. What they cost counts for your limit, and for no
+          project or account.
         </p>
         {own.length > 0 && <ProviderRows place={OWN} providers={own} governs />}
         <AddForm place={OWN} title="Add a provider of your own" />
