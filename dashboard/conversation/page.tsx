@@ -10,7 +10,6 @@ import { Fault } from "../ui/fault.tsx";
 import { ApprovalCard, useApprovals } from "./items/approval.tsx";
 import { FailedTurn, useFailure } from "./items/failure.tsx";
 import type { Reading } from "./reading/stream.js";
-import { branchFault } from "./foot/branching.ts";
 import { useFocusKept } from "./focus.ts";
 import { type Around, Foot as ConversationFoot } from "./foot/foot.ts";
 import { FootView } from "./foot/view.tsx";
@@ -65,8 +64,8 @@ interface OfEntry {
   readonly asked: Asked;
   /** The code of an error that is said elsewhere. */
   readonly said: string | null;
-  /** Why no session can begin from this turn. Undefined: the reader may start none. */
-  readonly fault: string | null | undefined;
+  /** Whether the workspace is as this turn left it. Undefined: the reader may start no session. */
+  readonly isNewest: boolean | undefined;
 }
 
 const Content = ({
@@ -94,7 +93,7 @@ const Content = ({
 };
 
 const EntryView = memo(
-  ({ entry: { items, head, foot }, log, name, asked, said, fault }: OfEntry) => {
+  ({ entry: { items, head, foot }, log, name, asked, said, isNewest }: OfEntry) => {
     const element = useRef<HTMLLIElement>(null);
     useFocusKept(element);
     const [item, ...others] = items;
@@ -125,8 +124,8 @@ const EntryView = memo(
           <Foot
             foot={foot}
             menu={
-              fault !== undefined && (
-                <TurnMenu fault={fault} session={() => log.context.foot.around.session} />
+              isNewest !== undefined && (
+                <TurnMenu turn={{ id: foot.id, isNewest }} session={() => log.context.foot.around.session} />
               )
             }
           />
@@ -138,7 +137,7 @@ const EntryView = memo(
     a.name === b.name &&
     a.asked === b.asked &&
     a.said === b.said &&
-    a.fault === b.fault &&
+    a.isNewest === b.isNewest &&
     a.log === b.log &&
     isSameEntry(a.entry, b.entry),
 );
@@ -219,12 +218,12 @@ const Jump = ({ below, onPress }: { readonly below: number; readonly onPress: ()
   </button>
 );
 
-/** For each entry why no session can begin from it. The workspace is as the last turn left it, until the agent works again. */
-const faultsOf = ({ context: { foot, reading } }: Log, { entries, below }: View) => {
+/** Whether the workspace is as an entry's turn left it: the last one, until the agent works again. */
+const newestOf = ({ context: { reading } }: Log, { entries, below }: View) => {
   if (lackedRole("start-session") !== null) return () => undefined;
   const rests = below === 0 && reading.conversation.turn.state === "idle";
   const last = rests ? entries.findLastIndex((entry) => entry.foot !== null) : -1;
-  return (at: number): string | null => branchFault(foot.around.session, at === last);
+  return (at: number): boolean => at === last;
 };
 
 const Conversation = ({ log }: { readonly log: Log }) => {
@@ -236,7 +235,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
   const { entries, edge, follows, below, problem, hidden } = view;
   const { path, reading, foot } = log.context;
   const failure = useFailure(foot.around, reading.conversation);
-  const faultAt = faultsOf(log, view);
+  const isNewestAt = newestOf(log, view);
   return (
     <>
       <div className="turn">
@@ -264,7 +263,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
                 log={log}
                 name={foot.around.session.agent_name}
                 asked={foot.steering.askedOf(entry.id)}
-                fault={faultAt(at)}
+                isNewest={isNewestAt(at)}
                 said={at === entries.length - 1 ? (failure?.error?.code ?? null) : null}
               />
             ))}

@@ -17,6 +17,8 @@ export interface TurnHead {
 }
 
 export interface TurnFoot {
+  /** The turn's. Null: no message began it. */
+  readonly id: string | null;
   /** Null: its beginning was not read. */
   readonly durationMs: number | null;
   readonly usage: Usage | null;
@@ -110,6 +112,7 @@ const footOf = ({ items }: Turn, isCut: boolean): TurnFoot => {
   const ends = items.flatMap(({ completed_at: at }) => (at === null ? [] : [Date.parse(at)]));
   const spent = items.flatMap(({ usage }) => (usage === null ? [] : [usage]));
   return {
+    id: items.findLast(({ turn_id: id }) => id !== null)?.turn_id ?? null,
     durationMs:
       isCut || ends.length === 0 ? null : Math.max(...ends) - Date.parse(items[0]?.created_at ?? ""),
     usage: isCut || spent.length === 0 ? null : spent.reduce(sum),

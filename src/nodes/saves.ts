@@ -269,6 +269,7 @@ const make = Effect.gen(function* () {
     }),
     restore: restorer(way, own),
     copy: (request) => at(request, { operation: "copy", given: [request] }, own.copy(request)),
+    turns: (place) => at(place, { operation: "turns", given: [place] }, own.turns(place)),
     check: (place) => Effect.asVoid(Effect.flatMap(placeOf(place), reach)),
     compare: (place, which) =>
       at(

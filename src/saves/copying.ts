@@ -1,6 +1,6 @@
-/** Gives a session that is about to begin the newest saved work of another one of its project. */
+/** Gives a session that is about to begin the saved work of another one of its project. */
 import * as Effect from "effect/Effect";
-import type { CopiedSave, CopyRequest } from "./port.ts";
+import type { CopiedSave, CopyRequest, SavePlace } from "./port.ts";
 import type { SaverParts } from "./saving.ts";
 import { gitError } from "./saves-repository.ts";
 import { type Save, SaveStoreError } from "./store.ts";
@@ -22,15 +22,22 @@ const onBranchOf = (save: Save, from: string, to: string): Save => {
   };
 };
 
-/** @returns null if nothing was saved yet */
+const newest = Effect.fnUntraced(function* (
+  place: SavePlace,
+  { options, store }: Pick<SaverParts, "options" | "store">,
+) {
+  yield* options.takeOldSave(place);
+  const { last, earlier } = yield* store.load(place);
+  return last ?? earlier.at(-1) ?? null;
+});
+
+/** @returns null if there is no such save */
 export const copying = Effect.fnUntraced(
   function* (request: CopyRequest, { options, store }: Pick<SaverParts, "options" | "store">) {
-    const { projectId, sessionId, to } = request;
-    yield* options.takeOldSave(request);
-    const { last, earlier } = yield* store.load(request);
-    const newest = last ?? earlier.at(-1);
-    if (newest === undefined) return null;
-    const save = onBranchOf(newest, sessionId, to);
+    const { projectId, sessionId, turn, to } = request;
+    const found = yield* turn === null ? newest(request, { options, store }) : store.ofTurn(request, turn);
+    if (found === null) return null;
+    const save = onBranchOf(found, sessionId, to);
     yield* store.copy(request, { sessionId: to, save });
     const outcome = {
       last: save,

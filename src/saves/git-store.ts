@@ -1,5 +1,6 @@
 /** The store of saves in git repositories (saves-repository.ts). */
 import * as Context from "effect/Context";
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
@@ -54,7 +55,11 @@ const readSave = Effect.fnUntraced(function* (path: string, commit: string) {
   );
 });
 
-const turnOf = ({ name }: SaveRef): number => Number(name.split("/").at(-1));
+/** When a turn was kept, in as many digits for each, and its id. Earlier versions kept turns by their numbers. */
+const KEPT_TURN = /\/(\d{15})-([0-9a-f-]{36})$/;
+const turnOf = ({ name }: SaveRef): string | undefined => KEPT_TURN.exec(name)?.[2];
+const keptAt = ({ name }: SaveRef): number => Number(KEPT_TURN.exec(name)?.[1] ?? 0);
+const oldestFirst = (one: SaveRef, other: SaveRef): number => keptAt(one) - keptAt(other);
 
 const lastRef = Effect.fnUntraced(function* ({ path, prefix }: SessionRepository) {
   const [ref] = yield* listRefs(path, `${prefix}/last`);
@@ -90,18 +95,41 @@ const setAside = Effect.fnUntraced(function* (repository: SessionRepository) {
   yield* syncRef(path, earlier);
 });
 
-const keepTurn = Effect.fnUntraced(function* (repository: SessionRepository, turn: number) {
+const keepTurn = Effect.fnUntraced(function* (repository: SessionRepository, turn: string) {
   const { path, prefix } = repository;
   const last = yield* lastRef(repository);
-  if (last === null || !Number.isSafeInteger(turn) || turn < 0) return;
-  const others = (yield* listRefs(path, `${prefix}/turns/`))
-    .filter((ref) => turnOf(ref) !== turn)
-    .toSorted((one, other) => turnOf(other) - turnOf(one));
+  if (last === null || parseUuid(turn) === null) return;
+  const now = yield* Clock.currentTimeMillis;
+  const refs = yield* listRefs(path, `${prefix}/turns/`);
+  const others = refs.filter((ref) => turnOf(ref) !== turn).toSorted(oldestFirst);
+  const gone = [
+    ...refs.filter((ref) => turnOf(ref) === turn),
+    ...others.slice(0, Math.max(0, others.length - KEPT_TURNS + 1)),
+  ];
   yield* updateRefs(path, [
-    `update ${prefix}/turns/${turn} ${last.commit}`,
-    ...others.slice(KEPT_TURNS - 1).map(({ name }) => `delete ${name}`),
+    ...gone.map(({ name }) => `delete ${name}`),
+    `create ${prefix}/turns/${String(now).padStart(15, "0")}-${turn} ${last.commit}`,
   ]);
 });
+
+const turnRefs = Effect.fnUntraced(function* ({ path, prefix, turns }: SessionRepository) {
+  yield* turns.shared;
+  const refs = yield* listRefs(path, `${prefix}/turns/`);
+  return refs
+    .flatMap((ref) => {
+      const id = turnOf(ref);
+      return id === undefined ? [] : [Object.assign(ref, { id })];
+    })
+    .toSorted(oldestFirst);
+});
+
+const keptTurns = (repository: SessionRepository) =>
+  Effect.map(Effect.scoped(turnRefs(repository)), (refs) => refs.map(({ id, at }) => ({ id, at })));
+
+const ofTurn = Effect.fnUntraced(function* (repository: SessionRepository, turn: string) {
+  const ref = (yield* turnRefs(repository)).find(({ id }) => id === turn);
+  return ref === undefined ? null : yield* readSave(repository.path, ref.commit);
+}, Effect.scoped);
 
 const forgetEarlier = Effect.fnUntraced(function* (
   { path, prefix }: SessionRepository,
@@ -151,6 +179,8 @@ const makeStore = (options: GitStoreOptions, directory: SavesDirectory): SaveSto
       }).pipe(Effect.scoped),
     setAside: (place) => at(place, setAside),
     keepTurn: (place, turn) => at(place, (repository) => keepTurn(repository, turn)),
+    turns: (place) => at(place, keptTurns),
+    ofTurn: (place, turn) => at(place, (repository) => ofTurn(repository, turn)),
     forgetEarlier: (place, sandboxIds) => at(place, (repository) => forgetEarlier(repository, sandboxIds)),
     remove: (place) =>
       at(place, ({ path, prefix }) =>

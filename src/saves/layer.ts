@@ -182,6 +182,7 @@ const makeLocal = Effect.fnUntraced(function* (parts: Parts) {
   return LocalSaves.of({
     ...(yield* makeSaver(yield* saverOptions(parts))),
     ...makeComparisons(parts),
+    turns: (place) => Effect.mapError(store.turns(place), gitError),
     check: () => Effect.void,
     forgetEarlier: (place, id) =>
       Effect.gen(function* () {

@@ -28,8 +28,8 @@ export interface SaveRequest extends SavePlace {
   readonly limitMs: number;
   /** In the background it uses at most a quarter of a processor in the sandbox. */
   readonly isBackground: boolean;
-  /** The turn that has ended, if its save must be kept for a branch of the conversation. Null: none. */
-  readonly turn: number | null;
+  /** The id of the turn that has ended: its save is kept, so that a session can begin from it. Null: none. */
+  readonly turn: string | null;
 }
 
 export interface RestoreRequest extends SavePlace {
@@ -40,8 +40,10 @@ export interface RestoreRequest extends SavePlace {
   readonly away?: readonly string[];
 }
 
-/** `sessionId`: whose newest save it is. */
+/** `sessionId`: whose save it is. */
 export interface CopyRequest extends SavePlace {
+  /** The id of the turn whose save it is. Null: the newest save. */
+  readonly turn: string | null;
   /** The id of a session of the same project that is about to begin. */
   readonly to: string;
 }
@@ -51,6 +53,12 @@ export interface CopiedSave {
   readonly base: string | null;
   /** What the new session says of it. */
   readonly saved: Saved;
+}
+
+/** A turn whose save is kept. `at`: when that was made, ms since the epoch. */
+export interface KeptTurn {
+  readonly id: string;
+  readonly at: number;
 }
 
 /** The save of an earlier sandbox. Absent: the last save. */
@@ -81,8 +89,10 @@ export class Saves extends Context.Service<
     readonly save: (request: SaveRequest) => Effect.Effect<Saved>;
     /** Gives a booting sandbox the saves of its session. Never fails: `error` and `skipped` say what did not come back. */
     readonly restore: (request: RestoreRequest) => Effect.Effect<Restored>;
-    /** Makes the newest save of a session that of another one, too. Null: nothing was saved yet. */
+    /** Makes a save of a session that of another one, too. Null: there is no such save. */
     readonly copy: (request: CopyRequest) => Effect.Effect<CopiedSave | null, GitError>;
+    /** The turns of a session whose saves are kept, oldest first. */
+    readonly turns: (place: SavePlace) => Effect.Effect<readonly KeptTurn[], GitError>;
     /** Fails with `away` while the node that has the saves cannot be reached. */
     readonly check: (place: SavePlace) => Effect.Effect<void, GitError>;
     /** The changes that the saved work adds to the session's branch. Null: there is no saved work. */

@@ -2,7 +2,7 @@
  * The repositories of saved work: `<data directory>/saves/<project id>.git`, bare, without alternates, so that a backup and
  * a collection need no other repository. Objects are stored unchecked. Clients never read from here.
  *
- * A session's saves are commits without parents: `refs/saves/<session>/last`, `…/earlier/<sandbox>` and `…/turns/<turn>`. `…/history` is the
+ * A session's saves are commits without parents: `refs/saves/<session>/last`, `…/earlier/<sandbox>` and `…/turns/<when>-<turn>`. `…/history` is the
  * runtime's own record of the conversation. Their
  * tree has `save.json` and `objects/<2>/<38>`, the contents by their ids. So no path of a sandbox is ever in a tree.
  */

@@ -461,12 +461,14 @@ export class Saving {
       const { turn } = this.#request;
       const present = yield* this.#present;
       const { last } = this.#saves;
-      if (!isSame(last, present) && !(last === null && isEmptySave(present)))
+      // A session can begin from a turn whose work is all pushed, too.
+      const isNeeded = last !== null || !isEmptySave(present) || turn !== null;
+      if (isNeeded && !isSame(last, present))
         yield* Effect.scoped(Effect.flatMap(store.part(this.#request), (writer) => this.#describe(writer)));
       // From now on, this save has what came back of them, and what the agent has changed of it since.
       if (this.#hasAll) yield* this.#forget(this.#saves.earlier);
       else if (present.pending.length === 0) yield* this.#forgetBroughtBack(present);
-      if (turn !== null && !isEmptySave(present)) yield* store.keepTurn(this.#request, turn);
+      if (turn !== null) yield* store.keepTurn(this.#request, turn);
     });
   }
 

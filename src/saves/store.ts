@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import type { Readable } from "node:stream";
 import { LeftOut, ListedCommits, ListedItem, Listing, ObjectId } from "../domain/save/listing.ts";
-import type { SavePlace, SessionSize } from "./port.ts";
+import type { KeptTurn, SavePlace, SessionSize } from "./port.ts";
 
 /** `full`: this node's disk has no room. `failed`: anything else. */
 export class SaveStoreError extends Schema.TaggedError<SaveStoreError>()("SaveStoreError", {
@@ -91,10 +91,14 @@ export class SaveStore extends Context.Service<
       place: SavePlace,
       to: { readonly sessionId: string; readonly save: Save },
     ) => Effect.Effect<void, SaveStoreError>;
+    /** The turns whose saves are kept, oldest first. */
+    readonly turns: (place: SavePlace) => Effect.Effect<readonly KeptTurn[], SaveStoreError>;
+    /** The save that is kept for a turn. Null: none is. */
+    readonly ofTurn: (place: SavePlace, turn: string) => Effect.Effect<Save | null, SaveStoreError>;
     /** The last save becomes an earlier one, before a new sandbox's first save. */
     readonly setAside: (place: SavePlace) => Effect.Effect<void, SaveStoreError>;
     /** Keeps the last save for a turn, and deletes the oldest kept one beyond fifty. */
-    readonly keepTurn: (place: SavePlace, turn: number) => Effect.Effect<void, SaveStoreError>;
+    readonly keepTurn: (place: SavePlace, turn: string) => Effect.Effect<void, SaveStoreError>;
     /** A sandbox has brought these back whole. Earlier ones go; the last one stays until the next save. */
     readonly forgetEarlier: (
       place: SavePlace,

@@ -8,6 +8,7 @@ import type { ConversationReport } from "../../src/domain/conversation/conversat
 import { NOTHING_TO_SAVE, notSaved, type Saved } from "../../src/domain/save/saved.ts";
 import { answered, openActorsWorld, READY, SAVE_EVERY_MS, until } from "../support/world/actors.ts";
 
+const TURN = "0192d3a4-0000-7000-8000-0000000000aa";
 const turn = (state: "running" | "idle", rev: number): ConversationReport => ({
   type: "turn",
   rev,
@@ -31,7 +32,7 @@ const begun = Effect.fnUntraced(function* (protocol = 3) {
   script.turn = Effect.gen(function* () {
     const before = ended;
     yield* until(Effect.sync(() => ended > before));
-    const conversation = { number: 10 + ended, message_id: null };
+    const conversation = { number: 10 + ended, message_id: TURN };
     return {
       number: ended,
       state: "completed" as const,
@@ -62,13 +63,13 @@ const begun = Effect.fnUntraced(function* (protocol = 3) {
 });
 
 describe("a running session", () => {
-  it.effect("is saved in the background when a turn ends, under the turn's number", () =>
+  it.effect("is saved in the background when a turn ends, under the turn's id", () =>
     Effect.gen(function* () {
       const { works, endTurn, asked, saves, id } = yield* begun();
       yield* works(true);
       yield* endTurn;
       yield* asked(1);
-      expect(saves.requests).toMatchObject([{ sessionId: id, isBackground: true, turn: 11 }]);
+      expect(saves.requests).toMatchObject([{ sessionId: id, isBackground: true, turn: TURN }]);
       yield* TestClock.adjust(SAVE_EVERY_MS * 2);
       expect(saves.requests).toHaveLength(1);
     }),
@@ -98,7 +99,7 @@ describe("a running session", () => {
       yield* TestClock.adjust(SAVE_EVERY_MS);
       yield* asked(3);
       yield* TestClock.adjust(SAVE_EVERY_MS * 2);
-      expect(saves.requests.map(({ turn: number }) => number)).toEqual([11, 11, 11]);
+      expect(saves.requests.map((request) => request.turn)).toEqual([TURN, TURN, TURN]);
     }),
   );
 

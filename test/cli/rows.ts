@@ -208,6 +208,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: "/saves",
     refused: [["--project", NOWHERE], 4, notFound("Project")],
   },
+  "sessions turns": {
+    args: async () => [await world.stoppedSession()],
+    human: /^No turn is saved\.\n$/,
+    json: { turns: [] },
+    refused: [[NOWHERE], 4, notFound("Session")],
+  },
   "sessions delete": {
     args: async () => [await world.stoppedSession()],
     human: new RegExp(`^${ID} deleted\n$`),

@@ -341,6 +341,23 @@ describe("commands around saves", () => {
     expect((await run(["sessions", "forget-save", ID, ID])).code).toBe(4);
   });
 
+  it("list the turns with what was asked, and begin a session from one", async () => {
+    answers = {
+      [`GET /sessions/${ID}/saves`]: [200, { turns: [{ id: EARLIER, at: "2026-11-20T11:00:00.000Z" }] }],
+      [`GET /sessions/${ID}/conversation`]: [
+        200,
+        { items: [{ id: EARLIER, content: [{ type: "text", text: "Fix it" }] }] },
+      ],
+      "POST /sessions?queue=true": [201, session()],
+    };
+    expect((await run(["sessions", "turns", ID])).stdout).toBe(
+      `TURN                                  SAVED              MESSAGE\n${EARLIER}  2026-11-20 11:00Z  Fix it\n`,
+    );
+    expect((await run(["sessions", "create", "--turn", EARLIER])).code).toBe(2);
+    expect((await run(["sessions", "create", "--from", ID, "--turn", EARLIER])).code).toBe(0);
+    expect(requests.at(-1)).toContain(`{"from":{"session_id":"${ID}","turn_id":"${EARLIER}"}}`);
+  });
+
   it("print the differences of the newest save, or of an earlier one", async () => {
     await run(["sessions", "diff", ID, "--saved"]);
     await run(["sessions", "diff", ID, "--save", EARLIER]);

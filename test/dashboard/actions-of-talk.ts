@@ -23,13 +23,16 @@ const withHeldQueue = (world: World): void => {
   world.conversation.held = true;
 };
 
-const withSave = (world: World): void => {
+const withTurns = (world: World): void => {
   const [session = {}, ...others] = world.sessions;
   world.sessions = [{ ...session, saved: { state: "complete", files: 1 } }, ...others];
-  world.conversation = conversationOf([
-    sampleItem("asked", { role: "user", status: "accepted", ...text("Do it.") }),
-    sampleItem("said", text("I did it.")),
-  ]);
+  world.savedTurns = [{ id: "first", at: "2026-11-20T10:00:00.000Z" }];
+  world.conversation = conversationOf(
+    ["first", "second"].flatMap((id) => [
+      sampleItem(id, { role: "user", status: "accepted", turn_id: id, ...text("Do it.") }),
+      sampleItem(`said ${id}`, { turn_id: id, ...text("I did it.") }),
+    ]),
+  );
 };
 
 const withSuspension = (world: World): void => {
@@ -62,17 +65,17 @@ export const TALK_ACTIONS: readonly Action[] = [
     writes: `POST ${API}/own-credentials/give-back `,
   },
   {
-    name: "begins a session from a turn",
+    name: "begins a session from an earlier turn",
     hash: SESSION,
     shows,
-    change: withSave,
-    does: async ({ write, press }) => {
-      await press("Actions for this turn");
+    change: withTurns,
+    does: async ({ write, press }, page) => {
+      await page.getByLabel("Actions for this turn").first().click();
       await press("New session from here");
       await write("What should the agent do?", "Try it in French.");
       await press("Start session");
     },
-    writes: `POST /v1/projects/${PROJECT_ID}/sessions {"from":{"session_id":"${SESSION_ID}"},"initial_prompt":"Try it in French.","agent_name":"release-notes"}`,
+    writes: `POST /v1/projects/${PROJECT_ID}/sessions {"from":{"session_id":"${SESSION_ID}","turn_id":"first"},"initial_prompt":"Try it in French.","agent_name":"release-notes"}`,
     leads: `#/projects/${PROJECT_ID}/sessions/0199aaaa-0000-7000-8000-000000000001`,
   },
   {

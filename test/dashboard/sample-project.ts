@@ -435,6 +435,7 @@ export const makeWorld = (now: number): World => ({
       delivery_id: null,
     }),
   ],
+  savedTurns: [],
   counted: [
     {
       model: "acme/large-2",

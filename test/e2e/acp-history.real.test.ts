@@ -34,8 +34,9 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
   }, TEST_MS);
 
   const items = async () => (await session.call("GET", "conversation"))["items"] as readonly Json[];
-  const says = async (words: string): Promise<void> => {
-    await session.call("POST", "messages", { id: randomUUID(), text: promptOf([{ say: words }]) });
+  const says = async (words: string, run?: string): Promise<void> => {
+    const text = promptOf([...(run === undefined ? [] : [{ run }]), { say: words }]);
+    await session.call("POST", "messages", { id: randomUUID(), text });
     await expect.poll(async () => JSON.stringify((await items()).find(isAnswer)), POLL).toContain(words);
   };
   const restart = async (body: Json): Promise<void> => {
@@ -72,6 +73,29 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
         ({ role, content }) => role === "agent" && JSON.stringify(content).includes("bittern"),
       );
       expect(shown).toHaveLength(1);
+    },
+    TEST_MS,
+  );
+
+  it(
+    "begins again in another session from the work of an earlier turn",
+    async () => {
+      const saved = async () => (await session.call("GET", "saves"))["turns"] as readonly Json[];
+      const before = (await saved()).length;
+      for (const [at, words] of ["one", "two"].entries()) {
+        await says(`It has ${words}.`, `echo ${words} > turn.txt`);
+        await expect.poll(async () => (await saved()).length, POLL).toBe(before + at + 1);
+      }
+      const turn = (await saved()).at(-2)?.["id"];
+      const asked = (await items()).find(({ id }) => id === turn);
+      expect(JSON.stringify(asked)).toContain("echo one");
+      const from = { session_id: session.path.split("/").at(-1) ?? "", turn_id: turn };
+      const [, , , projectId = ""] = session.path.split("/");
+      const other = await LiveSession.startIn(life, projectId, { from, agent_name: "opencode-acp-allow" });
+      const diff = (await life.text(`${other.path}/workspace/diff`)).split("\n");
+      await other.stop();
+      expect(diff).toContain("+one");
+      expect(diff).not.toContain("+two");
     },
     TEST_MS,
   );

@@ -146,6 +146,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: inSession("/saves/0192d3a4-0000-7000-8000-0000000000bb"),
       answers: [404],
     },
+    "GET /v1/projects/:pid/sessions/:sid/saves": { target: inSession("/saves"), answers: [200] },
     "GET /v1/projects/:pid/saves": { target: project("/saves"), answers: [200] },
     "DELETE /v1/projects/:pid/sessions/:sid": {
       target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}`,

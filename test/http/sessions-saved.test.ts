@@ -141,6 +141,23 @@ describe("a session that begins from another one", () => {
     expect(service.saves.of(sid).last?.files.size).toBe(1);
   });
 
+  it("has the work of the turn that it names", async () => {
+    const sid = await runSession(service, pid);
+    saved(sid);
+    const turn = randomUUID();
+    expect(fields(await service.request("GET", `${path(sid)}/saves`))).toEqual({ turns: [] });
+    const from = { session_id: sid, turn_id: turn };
+    expect(await beginRefused({ from })).toEqual([409, "nothing_saved"]);
+    const files = new Map([
+      ["a.txt", "1"],
+      ["b.txt", "2"],
+    ]);
+    service.saves.of(sid).turns.set(turn, { sandboxId: randomUUID(), at: 1, files });
+    const { turns } = fields(await service.request("GET", `${path(sid)}/saves`));
+    expect(turns).toEqual([{ id: turn, at: "1970-01-01T00:00:00.001Z" }]);
+    expect(fields(expectStatus(await begin({ from }), 201))).toMatchObject({ saved: { files: 2 } });
+  });
+
   it("needs a save, a session of the project, and no other base", async () => {
     const sid = await runSession(service, pid);
     const from = { session_id: sid };

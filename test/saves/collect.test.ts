@@ -5,7 +5,7 @@ import { readdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { SaveCollection, type SavePlace } from "../../src/saves/port.ts";
 import { SaveStore } from "../../src/saves/store.ts";
-import { blob, live, newPlace, read, saveOf, store } from "./store-setup.ts";
+import { blob, live, newPlace, read, saveOf, store, turnId } from "./store-setup.ts";
 
 const noise = (name: string) => randomBytes(200_000).toString("hex") + name;
 const bytesOnDisk = (directory: string, { projectId }: SavePlace): number =>
@@ -30,7 +30,7 @@ describe("the room of saves", () => {
       yield* store(place, saveOf({ a: gone }, { sandboxId }), [gone]);
       yield* round;
       yield* store(place, saveOf({ a: turn }, { sandboxId }), [turn]);
-      yield* saves.keepTurn(place, 1);
+      yield* saves.keepTurn(place, turnId(1));
       yield* store(place, saveOf({ a: earlier }, { sandboxId }), [earlier]);
       yield* saves.setAside(place);
       yield* store(place, saveOf({ a: last }), [last]);
@@ -101,7 +101,7 @@ describe("the room of saves", () => {
         yield* store(other, saveOf({ a: theirs }), [theirs]);
         for (const [turn, text] of [first, second, last].entries()) {
           yield* store(place, saveOf({ a: text }, { sandboxId, at: 1_700_000_000_000 + turn }), [text]);
-          yield* saves.keepTurn(place, turn);
+          yield* saves.keepTurn(place, turnId(turn));
         }
         // Each compresses to a bit more than 200,000 bytes.
         expect(yield* saves.room(place, 100_000)).toBeGreaterThan(100_000);

@@ -124,6 +124,8 @@ const saver = () =>
     ),
   );
 
+const TURN = "0192d3a4-0000-7000-8000-0000000000aa";
+
 const REQUEST: SaveRequest = {
   projectId: "project",
   sessionId: SESSION,
@@ -145,25 +147,23 @@ test("a save has every listed path, and the session says so", async () => {
   workspace.files.set("a", "one").set("b", "two");
   workspace.removed.add("c");
   workspace.packs.set("refs/heads/x", "a pack");
-  const saved = await save({ turn: 4 });
-  expect(saved).toMatchObject({
-    state: "complete",
-    files: 3,
-    commits: 1,
-    pending: [],
-    error: null,
-    node: "node",
-  });
+  const saved = await save({ turn: TURN });
+  const whole = { state: "complete", files: 3, commits: 1, pending: [], error: null, node: "node" };
+  expect(saved).toMatchObject(whole);
   expect(saved.skipped).toEqual([{ path: "node_modules/", reason: "ignored", count: 3 }]);
   expect(saved.wip).toBe("c".repeat(40));
   expect(stored()).toEqual(["a", "b", "c"]);
-  expect(twin.of(SESSION).turns.get(4)).toEqual(twin.of(SESSION).last);
+  expect(twin.of(SESSION).turns.get(TURN)).toEqual(twin.of(SESSION).last);
   expect(notes.at(-1)).toEqual({ sandboxId: "one", saved });
 });
 
 test("a workspace without anything new is complete as of its listing, and nothing is stored", async () => {
-  expect(await save()).toMatchObject({ state: "complete", wip: null, node: null, at: expect.any(String) });
+  const nothing = { state: "complete", wip: null, node: null, at: expect.any(String) };
+  expect(await save()).toMatchObject(nothing);
   expect(twin.finished).toBe(0);
+  // Another session may begin from a turn after which everything is pushed.
+  expect(await save({ turn: TURN })).toMatchObject(nothing);
+  expect(twin.of(SESSION).turns.get(TURN)).toMatchObject({ base: TIP, items: [], commits: [] });
 });
 
 test("the next save reads only what has changed, and leaves what is clean again", async () => {
@@ -549,12 +549,9 @@ test("a restoration sends all saves, oldest first, and the next save takes the p
   expect(twin.of(SESSION).last?.items[0]?.object).toBe(objectId(Buffer.from("one")));
 });
 
-test("a session that begins from another one has its newest save, on a branch of its own name", async () => {
+test("a session that begins from another one has its newest save, or that of a turn, on a branch of its own name", async () => {
   const { copy } = await saver();
-  const copied = () =>
-    Effect.runPromise(
-      copy({ projectId: "project", sessionId: SESSION, to: "next" }) as Effect.Effect<unknown>,
-    );
+  const copied = (turn: string | null = null) => Effect.runPromise(copy({ ...REQUEST, turn, to: "next" }));
   expect(await copied()).toBeNull();
   workspace.files.set("a", "one");
   await save();
@@ -579,6 +576,9 @@ test("a session that begins from another one has its newest save, on a branch of
   twin.of(SESSION).earlier.push(last);
   twin.of(SESSION).last = null;
   expect(await copied()).toMatchObject({ saved: { files: 1 } });
+  twin.of(SESSION).turns.set(TURN, { ...last, items: [], base: "b".repeat(40) });
+  expect(await copied(TURN)).toMatchObject({ base: "b".repeat(40), saved: { files: 0 } });
+  expect(await copied(SESSION)).toBeNull();
 });
 
 test("the runtime's own record is stored and sent whole or not at all, and is no work", async () => {

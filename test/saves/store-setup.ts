@@ -17,6 +17,9 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 export const blob = (content: string | Buffer): string => objectId(Buffer.from(content));
 
+/** The id of a turn, greater for later ones. */
+export const turnId = (turn: number): string => `0192d3a4-0000-7000-8000-${String(turn).padStart(12, "0")}`;
+
 export const newPlace = (projectId: string = randomUUID()): SavePlace => ({
   projectId,
   sessionId: randomUUID(),

@@ -1,11 +1,11 @@
 import { describe, expect } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { createHash, randomUUID } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { SaveStore } from "../../src/saves/store.ts";
-import { blob, live, newPlace, read, saveOf, store } from "./store-setup.ts";
+import { blob, live, newPlace, read, saveOf, store, turnId } from "./store-setup.ts";
 
 describe("the store of saves", () => {
   live("gives back what a part stored, after the next part too", () =>
@@ -210,13 +210,18 @@ describe("the store of saves", () => {
       const place = newPlace();
       const saves = yield* SaveStore;
       yield* store(place, saveOf({ a: "one" }), ["one"]);
-      for (let turn = 1; turn <= 52; turn++) yield* saves.keepTurn(place, turn);
-      yield* saves.keepTurn(place, 52);
+      const ids = Array.from({ length: 52 }, (_, turn) => turnId(turn));
+      // They are in the order in which they ended, whatever their ids.
+      for (const id of ids.toReversed()) yield* saves.keepTurn(place, id);
+      yield* saves.keepTurn(place, turnId(0));
       const refs = join(directory, `${place.projectId}.git`, "refs", "saves", place.sessionId, "turns");
-      const turns = readdirSync(refs)
-        .map(Number)
-        .toSorted((a, b) => a - b);
-      expect(turns).toEqual(Array.from({ length: 50 }, (_, index) => index + 3));
+      // Earlier versions named turns by numbers.
+      writeFileSync(join(refs, "4"), readFileSync(join(refs, readdirSync(refs)[0] ?? "")));
+      const turns = yield* saves.turns(place);
+      expect(turns.map(({ id }) => id)).toEqual(ids.slice(0, 50).toReversed());
+      yield* store(place, saveOf({ a: "two" }), ["two"]);
+      expect((yield* saves.ofTurn(place, turnId(0)))?.items[0]?.object).toBe(blob("one"));
+      for (const none of [turnId(51), "4", "../last"]) expect(yield* saves.ofTurn(place, none)).toBeNull();
     }),
   );
 
@@ -235,7 +240,7 @@ describe("the store of saves", () => {
       yield* store(place, next, ["two"], "historyPart");
       yield* store(place, saveOf({ c: "work" }), ["work"]);
       yield* saves.setAside(place);
-      yield* saves.keepTurn(place, 1);
+      yield* saves.keepTurn(place, turnId(1));
       expect(yield* saves.history(place)).toEqual(next);
       expect((yield* saves.load(place)).earlier.map(({ items }) => items.length)).toEqual([1]);
       expect(yield* read(place, blob("one"), blob("two"))).toEqual(["one", "two"]);

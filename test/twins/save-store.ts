@@ -20,7 +20,7 @@ interface Kept {
   last: Save | null;
   history: Save | null;
   earlier: Save[];
-  readonly turns: Map<number, Save>;
+  readonly turns: Map<string, Save>;
   readonly objects: Map<string, Buffer>;
 }
 
@@ -86,6 +86,9 @@ export class SaveStoreTwin {
         const { last, turns } = this.of(sessionId);
         if (last !== null) turns.set(turn, last);
       }),
+    turns: ({ sessionId }) =>
+      Effect.sync(() => [...this.of(sessionId).turns].map(([id, { at }]) => ({ id, at }))),
+    ofTurn: ({ sessionId }, turn) => Effect.sync(() => this.of(sessionId).turns.get(turn) ?? null),
     forgetEarlier: ({ sessionId }, ids) =>
       Effect.sync(() => {
         const kept = this.of(sessionId);

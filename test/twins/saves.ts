@@ -31,6 +31,8 @@ interface StoredSave {
 interface SessionSaves {
   last: StoredSave | null;
   earlier: StoredSave[];
+  /** The kept ones, by the turn that ended. */
+  readonly turns: Map<string, StoredSave>;
 }
 
 /** The sandboxes, as the saves see them. */
@@ -67,7 +69,7 @@ export class SimulatedSaves {
   scripted: ((request: SaveRequest) => Effect.Effect<Saved>) | null = null;
 
   of(sessionId: string): SessionSaves {
-    const known = this.#sessions.get(sessionId) ?? { last: null, earlier: [] };
+    const known = this.#sessions.get(sessionId) ?? { last: null, earlier: [], turns: new Map() };
     this.#sessions.set(sessionId, known);
     return known;
   }
@@ -106,15 +108,17 @@ export class SimulatedSaves {
           Effect.suspend(() => this.restoring),
           Effect.sync(() => this.#restore(sessionId, sandboxId)),
         ),
-      copy: ({ sessionId, to }) =>
+      copy: ({ sessionId, turn, to }) =>
         this.#reached(() => {
-          const files = this.merged(sessionId);
-          const { last, earlier } = this.of(sessionId);
-          const newest = last ?? earlier.at(-1);
-          if (newest === undefined) return null;
-          this.of(to).last = { ...newest, files: new Map(files) };
+          const { last, earlier, turns } = this.of(sessionId);
+          const found = turn === null ? (last ?? earlier.at(-1)) : turns.get(turn);
+          if (found === undefined) return null;
+          const files = turn === null ? this.merged(sessionId) : found.files;
+          this.of(to).last = { ...found, files: new Map(files) };
           return { base: null, saved: this.#said(to, { pending: [], error: null }) };
         }),
+      turns: ({ sessionId }) =>
+        this.#reached(() => [...this.of(sessionId).turns].map(([id, { at }]) => ({ id, at }))),
       check: () => this.#reached(() => undefined),
       compare: () => Effect.succeed(null),
       diff: () => Effect.succeed(""),
@@ -185,6 +189,7 @@ export class SimulatedSaves {
         }
       });
       yield* Effect.timeoutOrElse(store, { duration: limitMs, orElse: () => Effect.void });
+      if (request.turn !== null) this.of(sessionId).turns.set(request.turn, structuredClone(save));
       const error = pending.size === 0 ? null : "Not everything could be saved.";
       const saved = this.#said(sessionId, { pending: left(), error });
       this.onSaved(request, listed, saved);

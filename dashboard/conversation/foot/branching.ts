@@ -1,9 +1,30 @@
-/** Whether a new session can begin from a turn. It uses no document. */
+/** Whether a new session can begin from a turn, and from which save. It uses no document. */
 import type { Session } from "../../wire.d.ts";
 
-/** @param isNewest whether the workspace is still as the turn left it @returns why not, or null */
-export const branchFault = ({ saved }: Pick<Session, "saved">, isNewest: boolean): string | null => {
-  if (!isNewest) return "Only the workspace of the newest turn is kept.";
-  if (saved === null) return "The work of this turn is not saved yet.";
-  return saved.state === "failed" ? "The last save failed. The details of the session say why." : null;
+export interface ChosenTurn {
+  /** Null: no message began it. */
+  readonly id: string | null;
+  /** Whether the workspace is still as the turn left it. */
+  readonly isNewest: boolean;
+}
+
+export type Beginning =
+  | { readonly from: { readonly session_id: string; readonly turn_id?: string } }
+  | { readonly fault: string };
+
+/** @param kept the ids of the turns whose saves the service has */
+export const beginningAt = (
+  { id: session_id, saved }: Pick<Session, "id" | "saved">,
+  { id, isNewest }: ChosenTurn,
+  kept: readonly string[],
+): Beginning => {
+  if (id !== null && kept.includes(id)) return { from: { session_id, turn_id: id } };
+  if (!isNewest)
+    return {
+      fault: "No save of this turn is kept. The last 50 turns have one, as far as the limits allow.",
+    };
+  if (saved === null) return { fault: "The work of this turn is not saved yet." };
+  return saved.state === "failed"
+    ? { fault: "The last save failed. The details of the session say why." }
+    : { from: { session_id } };
 };

@@ -1,15 +1,17 @@
 /** What a person can do with a turn that has ended. */
+import { useState } from "react";
 import { request } from "../../api/client.ts";
 import { perform } from "../../frame/app.js";
 import { ask } from "../../frame/dialog.js";
 import { projectLink } from "../../elements/parts.js";
 import type { Session } from "../../wire.d.ts";
+import { type Beginning, beginningAt, type ChosenTurn } from "./branching.ts";
 
 /** Asks for the first prompt, starts the session and goes there. */
-const startFrom = async (session: Session): Promise<void> => {
+const startFrom = async (session: Session, { from }: Extract<Beginning, { from: object }>): Promise<void> => {
   const prompt = await ask({
     title: "New session from here",
-    text: "It begins with the saved work of this session, on a branch of its own. The agent does not know this conversation.",
+    text: "It begins with the saved work of this turn, on a branch of its own. The agent does not know this conversation.",
     confirm: "Start session",
     field: { label: "What should the agent do?", value: "", lines: 6, required: true },
   });
@@ -19,7 +21,7 @@ const startFrom = async (session: Session): Promise<void> => {
     params: { pid },
     query: {},
     payload: {
-      from: { session_id: session.id },
+      from,
       initial_prompt: prompt,
       agent_name,
       ...(agent_model !== null && { agent_model }),
@@ -28,29 +30,53 @@ const startFrom = async (session: Session): Promise<void> => {
   if ("id" in made) location.hash = projectLink(pid, `/sessions/${made.id}`);
 };
 
-/** @param fault why no session can begin from here. Null: one can */
+/** Asks which turns have saves. */
+const beginning = async (session: Session, turn: ChosenTurn): Promise<Beginning> => {
+  const { project_id: pid, id: sid } = session;
+  try {
+    const { turns } = await request("GET /v1/projects/:pid/sessions/:sid/saves", { params: { pid, sid } });
+    return beginningAt(
+      session,
+      turn,
+      turns.map(({ id }) => id),
+    );
+  } catch (error) {
+    return { fault: error instanceof Error ? error.message : String(error) };
+  }
+};
+
 export const TurnMenu = ({
-  fault,
+  turn,
   session,
 }: {
-  readonly fault: string | null;
+  readonly turn: ChosenTurn;
   readonly session: () => Session;
-}) => (
-  <details className="menu turn-menu">
-    <summary aria-label="Actions for this turn" title="Actions">
-      ⋯
-    </summary>
-    <div className="menu-items">
-      <button
-        type="button"
-        aria-disabled={fault !== null}
-        onClick={() => {
-          if (fault === null) void perform(() => startFrom(session()));
-        }}
-      >
-        New session from here
-      </button>
-      {fault !== null && <p className="quiet">{fault}</p>}
-    </div>
-  </details>
-);
+}) => {
+  // Null: it is not known yet.
+  const [here, setHere] = useState<Beginning | null>(null);
+  return (
+    <details
+      className="menu turn-menu"
+      onToggle={({ currentTarget: { open } }) => {
+        if (open) void beginning(session(), turn).then(setHere);
+      }}
+    >
+      <summary aria-label="Actions for this turn" title="Actions">
+        ⋯
+      </summary>
+      <div className="menu-items">
+        <button
+          type="button"
+          aria-disabled={here === null || "fault" in here}
+          onClick={() => {
+            if (here !== null && "from" in here) void perform(() => startFrom(session(), here));
+          }}
+        >
+          New session from here
+        </button>
+        {here === null && <p className="quiet">Looking for the save of this turn…</p>}
+        {here !== null && "fault" in here && <p className="quiet">{here.fault}</p>}
+      </div>
+    </details>
+  );
+};

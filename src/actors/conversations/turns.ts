@@ -77,7 +77,7 @@ export const turnFollower = Effect.gen(function* () {
       if (turn === null || turn.number <= after) return;
       yield* waitOutOutage("turns", note({ sandboxId, sessionId }, turn));
       after = turn.number;
-      occasions.endTurn(storableConversationTurn(turn.conversation)?.number ?? null);
+      occasions.endTurn(storableConversationTurn(turn.conversation)?.message_id ?? null);
     });
     return Effect.forever(Effect.retry(next, AGAIN)).pipe(Effect.orDie);
   };

@@ -18,8 +18,8 @@ import type { SavingOptions } from "./work-saver.ts";
 export class SaveOccasions {
   #isWorking = false;
   #isEnding = false;
-  /** The conversation's number of a turn that ended, and was not saved since. */
-  #ended: { readonly turn: number | null } | null = null;
+  /** The id of a turn that ended, and was not saved since. */
+  #ended: { readonly turn: string | null } | null = null;
   /** Opens with each change. */
   readonly news = Latch.makeUnsafe(false);
 
@@ -30,8 +30,8 @@ export class SaveOccasions {
     this.news.openUnsafe();
   }
 
-  /** A turn has ended. Null: the conversation has no number for it. */
-  endTurn(turn: number | null): void {
+  /** A turn has ended. Null: no message began it. */
+  endTurn(turn: string | null): void {
     this.#ended = { turn };
     this.news.openUnsafe();
   }
@@ -51,7 +51,7 @@ export class SaveOccasions {
   }
 
   /** The occasion until the next news. The turn that it names counts as saved. */
-  take(): { readonly save: "now"; readonly turn: number | null } | { readonly save: "later" | "never" } {
+  take(): { readonly save: "now"; readonly turn: string | null } | { readonly save: "later" | "never" } {
     this.news.closeUnsafe();
     if (this.#isEnding) return { save: "never" };
     if (this.#isWorking) return { save: "later" };
@@ -71,7 +71,7 @@ export const continuousSaver = Effect.fnUntraced(function* ({ saveEveryMs }: Sav
   const saves = yield* Saves;
   const sessions = yield* Sessions;
 
-  const saving = Effect.fnUntraced(function* ({ sandboxId, sessionId }: Followed, turn: number | null) {
+  const saving = Effect.fnUntraced(function* ({ sandboxId, sessionId }: Followed, turn: string | null) {
     const session = yield* waitOutOutage("session", sessions.get(sessionId));
     if (session?.sandboxId !== sandboxId) return true;
     const { projectId, baseCommit } = session;
@@ -80,11 +80,11 @@ export const continuousSaver = Effect.fnUntraced(function* ({ saveEveryMs }: Sav
   });
 
   return (followed: Followed, occasions: SaveOccasions): Effect.Effect<never> => {
-    const save = (turn: number | null) =>
+    const save = (turn: string | null) =>
       Effect.catchCause(saving(followed, turn), (cause) =>
         Effect.as(Effect.logWarning("a session could not be saved; it is tried again later", cause), true),
       );
-    const saveTurn = (turn: number | null): Effect.Effect<void> =>
+    const saveTurn = (turn: string | null): Effect.Effect<void> =>
       Effect.flatMap(save(turn), (isDone) =>
         isDone ? Effect.void : Effect.delay(saveTurn(turn), saveEveryMs),
       );

@@ -54,9 +54,9 @@ import { makePreview } from "../relay/preview.ts";
 import { terminalOffer } from "../relay/terminal.ts";
 import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
-import { deleteSave, projectSaves } from "../steps/sessions/saves.ts";
+import { deleteSave, projectSaves, turnSaves } from "../steps/sessions/saves.ts";
 import { claimUploads, firstMessage, nameOfPrompt } from "../steps/sessions/first-message.ts";
-import { forgetWork, workFrom } from "../steps/sessions/session-from.ts";
+import { forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
 import { stopped } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
 import { sessionPorts } from "../steps/sessions/session-ports.ts";
@@ -72,7 +72,7 @@ import { Platform } from "../api/platform.ts";
 
 interface Typed {
   readonly base_ref?: string;
-  readonly from?: { readonly session_id: string };
+  readonly from?: From;
   readonly agent_name?: string;
   readonly agent_model?: string;
   readonly initial_prompt?: string;
@@ -405,6 +405,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
     .handle("stop", ({ params, payload }) =>
       answering(Effect.flatMap(stopped(params, payload ?? {}), ({ id }) => reread(id))),
     )
+    .handle("turnSaves", ({ params }) => answering(turnSaves(params)))
     .handle("deleteSave", ({ params }) => answering(deleteSave(params)))
     .handle("saves", ({ params }) => answering(projectSaves(params.pid)))
     .handle("ownCredentials", ({ params }) => answering(shownOwnCredentials(params)))

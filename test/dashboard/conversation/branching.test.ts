@@ -1,16 +1,28 @@
 import { expect, it } from "vitest";
-import { branchFault } from "../../../dashboard/conversation/foot/branching.ts";
+import { beginningAt } from "../../../dashboard/conversation/foot/branching.ts";
 import type { Session } from "../../../dashboard/wire.d.ts";
 
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the fields that it reads
-const session = (saved: object | null) => ({ saved }) as Pick<Session, "saved">;
+const session = (saved: object | null) => ({ id: "s", saved }) as Pick<Session, "id" | "saved">;
+const [older, newest] = [
+  { id: "a", isNewest: false },
+  { id: "b", isNewest: true },
+];
 
-it("lets a session begin from the newest turn, once its work is saved", () => {
-  expect(branchFault(session({ state: "complete" }), true)).toBeNull();
-  expect(branchFault(session({ state: "partial" }), true)).toBeNull();
-  expect(branchFault(session({ state: "complete" }), false)).toBe(
-    "Only the workspace of the newest turn is kept.",
-  );
-  expect(branchFault(session(null), true)).toBe("The work of this turn is not saved yet.");
-  expect(branchFault(session({ state: "failed" }), true)).toMatch(/^The last save failed\./);
+it("lets a session begin from each turn whose save is kept", () => {
+  const saved = session({ state: "complete" });
+  expect(beginningAt(saved, older, ["a", "b"])).toEqual({ from: { session_id: "s", turn_id: "a" } });
+  expect(beginningAt(saved, older, ["b"])).toEqual({ fault: expect.stringMatching(/^No save of this turn/) });
+  expect(beginningAt(saved, { id: null, isNewest: false }, ["a"])).toHaveProperty("fault");
+});
+
+it("lets a session begin from the newest save where the newest turn has none of its own", () => {
+  for (const state of ["complete", "partial"])
+    expect(beginningAt(session({ state }), newest, [])).toEqual({ from: { session_id: "s" } });
+  expect(beginningAt(session(null), newest, ["a"])).toEqual({
+    fault: "The work of this turn is not saved yet.",
+  });
+  expect(beginningAt(session({ state: "failed" }), newest, [])).toEqual({
+    fault: expect.stringMatching(/^The last save failed\./),
+  });
 });

@@ -67,6 +67,7 @@ describe("the turns of a conversation", () => {
     const all = entries(items);
     expect(all[1]?.head).toEqual({ agent: "plan", model: "x/y", at: "2026-11-20T06:52:05.000Z" });
     expect(all[2]?.foot).toEqual({
+      id: null,
       durationMs: 60_000,
       usage: { input_tokens: 20, output_tokens: 4, cached_tokens: 2, cost_usd: 0.75 },
       changes: { files: 1, lines: { added: 3, removed: 1 } },

@@ -1,6 +1,6 @@
-/** `platform sessions saves` and `forget-save`: the space that saved work takes, and the end of an earlier save. */
+/** `platform sessions saves`, `turns` and `forget-save`: the space that saved work takes, where a session can begin, and the end of an earlier save. */
 import { command } from "../../command.ts";
-import { mebibytes, table, visible } from "../../terminal.ts";
+import { mebibytes, table, time, visible } from "../../terminal.ts";
 import { anyId, sessionId } from "../../words.ts";
 
 /** In place of an empty list: whether a node could not be asked. */
@@ -31,6 +31,27 @@ const list = command({
   },
 });
 
+const turns = command({
+  name: "sessions turns",
+  about: "List the turns of a session from whose saved work another session can start, the oldest first",
+  takes: ["SESSION"],
+  inProject: true,
+  notes: "`platform sessions create --from SESSION --turn TURN` starts one.",
+  run: async ({ given, api, project }) => {
+    const params = { pid: await project(), sid: sessionId(given.SESSION) };
+    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid/saves", { params });
+    const { value: newest } = await api().call("GET /v1/projects/:pid/sessions/:sid/conversation", {
+      params,
+      query: {},
+    });
+    const rows = value.turns.map(({ id, at }) => {
+      const [said] = newest.items.find((item) => item.id === id)?.content ?? [];
+      return [id, time(at), said?.type === "text" ? said.text : ""];
+    });
+    return { json: text, text: table(["TURN", "SAVED", "MESSAGE"], rows, "No turn is saved.") };
+  },
+});
+
 const forget = command({
   name: "sessions forget-save",
   about: "Delete an earlier save of a session",
@@ -47,4 +68,4 @@ const forget = command({
   },
 });
 
-export const saveCommands = [list, forget];
+export const saveCommands = [list, turns, forget];

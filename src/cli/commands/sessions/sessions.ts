@@ -6,7 +6,7 @@ import { attached } from "./attached.ts";
 import { eventsOf } from "./event-stream.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
-import { count, oneOf, sessionId } from "../../words.ts";
+import { anyId, count, oneOf, sessionId } from "../../words.ts";
 import { follow, transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
 import { answer, approvePlan, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
@@ -170,6 +170,10 @@ const create = command({
       value: "SESSION",
       about: "Start from the saved work of another session, with what it has not pushed",
     },
+    turn: {
+      value: "TURN",
+      about: "With --from: as it was at the end of this turn, one of `platform sessions turns`",
+    },
     agent: { value: "NAME", about: "One of the project's agents (default)" },
     model: {
       value: "MODEL",
@@ -191,6 +195,7 @@ const create = command({
     const begins = [options.base, options["from-here"] || undefined, options.from];
     if (begins.filter((one) => one !== undefined).length > 1)
       throw usage("Give one of --base, --from-here and --from.");
+    if (options.turn !== undefined && options.from === undefined) throw usage("--turn needs --from.");
     const pid = await project();
     const base = options["from-here"]
       ? await pushFromHere(api(), { pid, environment: call.environment })
@@ -203,7 +208,12 @@ const create = command({
         ...(told !== undefined && { initial_prompt: told }),
         ...(attachments.length > 0 && { attachments }),
         ...(base !== undefined && { base_ref: base }),
-        ...(options.from !== undefined && { from: { session_id: sessionId(options.from) } }),
+        ...(options.from !== undefined && {
+          from: {
+            session_id: sessionId(options.from),
+            ...(options.turn !== undefined && { turn_id: anyId(options.turn, "TURN") }),
+          },
+        }),
         ...(agent !== undefined && { agent_name: agent }),
         ...(model !== undefined && { agent_model: model }),
         ...(name !== undefined && { name }),

@@ -7,6 +7,12 @@ export const SAVES_EXAMPLES = {
     request: { save: "require" },
     response: running,
   },
+  "sessions.turnSaves": {
+    summary: "List the turns of a session whose saves are kept.",
+    response: {
+      turns: [{ id: "0a7c3f52-9c1e-4f6b-8d20-1c6f0b1a7e35", at: "2026-11-20T10:30:00.000Z" }],
+    },
+  },
   "sessions.deleteSave": {
     summary: "Delete a save of an earlier sandbox.",
   },

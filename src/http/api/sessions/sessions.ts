@@ -208,13 +208,28 @@ const SessionChanges = Schema.Struct({
   ...comparisonFields,
 }).annotate({ identifier: "SessionChanges" });
 
+const TurnSaves = Schema.Struct({
+  turns: Schema.Array(
+    Schema.Struct({
+      id: Uuid.annotate({ description: "The turn's id, as `turn_id` of the conversation's items." }),
+      at: Instant.annotate({ description: "When the save was made." }),
+    }),
+  ).annotate({
+    description:
+      "The turns whose saves are kept, oldest first: at most the last 50. Where saves reach a limit, the oldest of these go first. A new session can begin from each.",
+  }),
+}).annotate({ identifier: "TurnSaves" });
+
 const CreateSession = Schema.Struct({
   base_ref: Schema.optionalKey(Schema.String),
   from: Schema.optionalKey(
     Schema.Struct({
       session_id: Uuid.annotate({
         description:
-          "A session of the same project. The new session's branch begins at the pushed commit of its newest save, and the sandbox has what was saved beside that. It needs the right to fetch saved work, stands in place of `base_ref`, and does not wait in the queue. 409 `nothing_saved`: nothing was saved yet.",
+          "A session of the same project. The new session's branch begins at the pushed commit of its newest save, and the sandbox has what was saved beside that. It needs the right to fetch saved work, stands in place of `base_ref`, and does not wait in the queue. 409 `nothing_saved`: there is no such save.",
+      }),
+      turn_id: Schema.optionalKey(Uuid).annotate({
+        description: "The save at the end of this turn, one of `GET …/saves`, in place of the newest one.",
       }),
     }),
   ),
@@ -427,6 +442,11 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: HttpApiSchema.NoContent,
       error: NotFound,
     }).annotate(Access, "stop_session"),
+    HttpApiEndpoint.get("turnSaves", "/:sid/saves", {
+      params: sessionParams,
+      success: TurnSaves,
+      error: NotFound,
+    }).annotate(Access, "read_saved_work"),
     HttpApiEndpoint.delete("deleteSave", "/:sid/saves/:id", {
       params: { ...sessionParams, id: Uuid },
       success: HttpApiSchema.NoContent,

@@ -7,13 +7,12 @@ import { Caller } from "../../api/access.ts";
 import { notFound } from "../../api/errors.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { requireProject, sessionFor } from "../answers.ts";
+import { instant } from "../wire.ts";
+
+type SessionPath = { readonly pid: string; readonly sid: string };
 
 /** Deletes a save of an earlier sandbox. */
-export const deleteSave = Effect.fnUntraced(function* (params: {
-  readonly pid: string;
-  readonly sid: string;
-  readonly id: string;
-}) {
+export const deleteSave = Effect.fnUntraced(function* (params: SessionPath & { readonly id: string }) {
   const session = yield* sessionFor(yield* Caller, params);
   const place = { projectId: session.projectId, sessionId: session.id };
   const isThere = yield* (yield* Saves).forgetEarlier(place, params.id).pipe(Effect.catch(gitFailed));
@@ -22,6 +21,14 @@ export const deleteSave = Effect.fnUntraced(function* (params: {
   yield* forgotten.pipe(
     audited(() => ({ action: "session.save_deleted", target: session.id, changes: { save: params.id } })),
   );
+});
+
+/** The turns of a session from which another one can begin. */
+export const turnSaves = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* sessionFor(yield* Caller, params);
+  const place = { projectId: session.projectId, sessionId: session.id };
+  const turns = yield* (yield* Saves).turns(place).pipe(Effect.catch(gitFailed));
+  return { turns: turns.map(({ id, at }) => ({ id, at: instant(at) })) };
 });
 
 /** The sessions of a project with the sizes of their saves, largest first. */

@@ -7,29 +7,35 @@ import { requirePrivilege } from "../../callers/authorize.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { sessionFor } from "../answers.ts";
 
+/** Where a session begins: at the newest save of another one, or at the save of a turn. */
+export interface From {
+  readonly session_id: string;
+  readonly turn_id?: string;
+}
+
 /** The same who may fetch saved work with git: it may have what the API masks. */
 const PRIVILEGE = "fetch_saved_work";
 
 /**
- * Copies the newest save of a session.
+ * Copies a save of a session.
  *
  * @param to the id of the session that is about to begin
  * @returns where its branch begins, and what it says of its saved work
  */
-export const workFrom = Effect.fnUntraced(function* (
-  projectId: string,
-  { session_id: sid }: { readonly session_id: string },
-  to: string,
-) {
+export const workFrom = Effect.fnUntraced(function* (projectId: string, from: From, to: string) {
+  const { session_id: sid, turn_id } = from;
+  const turn = turn_id ?? null;
   const caller = yield* Caller;
   yield* requirePrivilege(caller, PRIVILEGE);
   const source = yield* sessionFor(caller, { pid: projectId, sid });
   const place = { projectId, sessionId: source.id };
-  const copied = yield* (yield* Saves).copy({ ...place, to }).pipe(Effect.catch(gitFailed));
+  const copied = yield* (yield* Saves).copy({ ...place, turn, to }).pipe(Effect.catch(gitFailed));
   if (copied === null)
     return yield* new Conflict({
       error:
-        "No work of this session is saved yet. Work is saved when a turn ends, and when the session stops.",
+        turn === null
+          ? "No work of this session is saved yet. Work is saved when a turn ends, and when the session stops."
+          : "No save of this turn is kept. The saves of the last 50 turns are kept, as far as the limits allow.",
       code: "nothing_saved",
     });
   return { base: copied.base ?? source.baseCommit, saved: copied.saved };
