@@ -5,6 +5,8 @@ export interface FakeSaves {
   sessions: Json[];
   /** How much the saved work of each session takes, largest first. */
   saves: Json;
+  /** The turns of a session whose saves are kept. */
+  savedTurns: Json[];
 }
 
 const withoutSave = (session: Json, id: string): Json => {
@@ -24,6 +26,7 @@ export const savesAnswer = (world: FakeSaves, method: string, target: string): J
   };
   if (part === "stop") return change((one) => ({ ...one, status: "stopped" }));
   if (part !== "saves") return undefined;
+  if (method === "GET") return { turns: world.savedTurns };
   change((one) => withoutSave(one, save));
   return null;
 };

@@ -62,8 +62,6 @@ export interface World
   refusals: Json[];
   /** What passed the service for each session. */
   counted: Json[];
-  /** The turns of a session whose saves are kept. */
-  savedTurns: Json[];
   /** The ledger with all that one fire's own page shows, newest first. */
   fires: Json[];
   /** What listens in every running sandbox. */
@@ -313,7 +311,6 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "sessions" && part === undefined) return session && withRow(session, world.changes);
   if (group === "sessions" && part === "model-usage") return { models: world.counted };
   if (group === "sessions" && (part === "spend" || part === "spend-limit")) return SESSION_SPEND;
-  if (group === "sessions" && part === "saves") return { turns: world.savedTurns };
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "sessions" && part === "ports") return { ports: world.ports };
   if (group === "sessions" && part === "workspace") return workspaceAnswer(world, rest, query);

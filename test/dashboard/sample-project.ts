@@ -435,7 +435,6 @@ export const makeWorld = (now: number): World => ({
       delivery_id: null,
     }),
   ],
-  savedTurns: [],
   counted: [
     {
       model: "acme/large-2",

@@ -119,6 +119,7 @@ export const sampleSettings = (
     ...rest,
   });
   return {
+    savedTurns: [],
     saves: { bytes: 0, sessions: [], away: [] },
     tokens: [
       token("t-session", "session …c2a90de", {

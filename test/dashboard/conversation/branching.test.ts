@@ -16,7 +16,7 @@ it("lets a session begin from each turn whose save is kept", () => {
   expect(beginningAt(saved, { id: null, isNewest: false }, ["a"])).toHaveProperty("fault");
 });
 
-it("lets a session begin from the newest save where the newest turn has none of its own", () => {
+it("lets a session begin from the newest save where the newest turn has no own one", () => {
   for (const state of ["complete", "partial"])
     expect(beginningAt(session({ state }), newest, [])).toEqual({ from: { session_id: "s" } });
   expect(beginningAt(session(null), newest, ["a"])).toEqual({
