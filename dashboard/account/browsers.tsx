@@ -1,11 +1,11 @@
 /** Where the reader is signed in, and the providers that she can add to herself. */
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
-import { getJson } from "../api/api.js";
+import { getJson } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import { ask } from "../frame/dialog.js";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 import { providerName } from "../frame/sign-in.js";
 import { Act, FrameAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";

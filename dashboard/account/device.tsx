@@ -5,7 +5,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { now } from "../elements/format.js";
+import { now } from "../elements/format.ts";
 import { Act } from "../ui/act.tsx";
 import { Form, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";

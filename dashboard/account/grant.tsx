@@ -1,5 +1,5 @@
 /** What a token reaches, and until when. */
-import { now } from "../elements/format.js";
+import { now } from "../elements/format.ts";
 import { SelectField } from "../ui/form.tsx";
 
 const DAY_MS = 86_400_000;

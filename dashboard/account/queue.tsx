@@ -2,7 +2,7 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { h } from "../elements/dom.js";
-import { counted } from "../elements/format.js";
+import { counted } from "../elements/format.ts";
 import { fireLink, projectLink, trail } from "../elements/parts.js";
 import { row as sessionRow } from "../projects/session-list.js";
 import { FrameAct } from "../ui/act.tsx";

@@ -3,7 +3,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectLink } from "../elements/parts.js";
 import { ask, tell } from "../frame/dialog.js";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 
 export type Receiver = Answer<"GET /v1/projects/:pid/webhooks/:id">;
 export type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliveries"][number];

@@ -1,6 +1,6 @@
 /** The API, typed by the service's own definitions: a field, a parameter or a path that is renamed there does not compile here. */
 import type { Answer, Request, Route } from "../../src/cli/contract.ts";
-import { ApiError, call } from "./api.js";
+import { ApiError, call } from "./api.ts";
 
 /** A route's parameters: the variables of its path, its query, its body. */
 interface Parts {

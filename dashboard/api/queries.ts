@@ -4,7 +4,7 @@
  * missing by itself, and a failure is shown in one place.
  */
 import { QueryClient } from "@tanstack/react-query";
-import { forgetWithRecent } from "../frame/kept.js";
+import { forgetWithRecent } from "../frame/kept.ts";
 
 export const queries = new QueryClient({
   defaultOptions: {

@@ -5,7 +5,7 @@ import { request } from "../api/client.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { browserName } from "../account/browser-name.ts";
-import { moment, ZONE } from "../elements/format.js";
+import { moment, ZONE } from "../elements/format.ts";
 import { projectHead } from "../projects/project.js";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { ACTION_WORDS, type AuditEvent } from "./words.ts";
 
 /** "" for all. */

@@ -2,9 +2,9 @@
 import type { Answer, Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { ask } from "../frame/dialog.js";
-import { notice, noticeAt } from "../frame/notices.js";
+import { notice, noticeAt } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 
 export type Wish = Omit<
   Request<"POST /v1/projects/:pid/triggers/proposals">["payload"],

@@ -1,11 +1,11 @@
 /** The pages of a new trigger, which begins with a template or with nothing, and of a trigger that is changed. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { triggerTemplates } from "../../src/domain/trigger/templates.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { projectLink } from "../elements/parts.js";
 import { isArchived, projectHead } from "../projects/project.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Tag } from "../ui/parts.tsx";
 import type { Wish } from "./changes.ts";

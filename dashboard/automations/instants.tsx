@@ -1,5 +1,5 @@
 /** When a schedule is due: in the trigger's time zone, and in the reader's. */
-import { moment, ZONE } from "../elements/format.js";
+import { moment, ZONE } from "../elements/format.ts";
 import { Time } from "../ui/parts.tsx";
 
 /** Formats are costly to make. Null: this browser does not know the zone. */

@@ -5,7 +5,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { FIRE_STATUSES } from "../live/live.js";
+import { FIRE_STATUSES } from "../live/live.ts";
 import type { Run } from "./words.ts";
 
 export type Refusal = Answer<"GET /v1/projects/:pid/webhook-refusals">["webhook_refusals"][number];

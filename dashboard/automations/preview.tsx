@@ -4,13 +4,13 @@ import { type ReactNode, useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
 import type { Answer, Request } from "../../src/cli/contract.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import { onClose, openDialog } from "../frame/dialog.js";
 import { h } from "../elements/dom.js";
-import { counted, moment } from "../elements/format.js";
-import { isJson, prettyJson } from "../elements/text.js";
+import { counted, moment } from "../elements/format.ts";
+import { isJson, prettyJson } from "../elements/text.ts";
 import { Prose } from "../ui/parts.tsx";
 
 type Stored = NonNullable<Answer<"GET /v1/projects/:pid/fires/:id">["request"]>;

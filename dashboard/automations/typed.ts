@@ -1,5 +1,5 @@
 /** What a person types in the form of a trigger, and the trigger that it describes. */
-import { ZONE } from "../elements/format.js";
+import { ZONE } from "../elements/format.ts";
 import type { Wish } from "./changes.ts";
 import type { Trigger } from "./deliveries.ts";
 import { cronOf, type Every, pickedOf } from "./schedule.ts";

@@ -1,12 +1,12 @@
 /** The box that says what a merge will do before a person merges: whether it succeeds, what it lacks, who may, and in which form. */
 import type { ReactNode } from "react";
 import { tellAgent } from "../diff/asking.tsx";
-import { planFiles } from "../diff/files.js";
-import { counted } from "../elements/format.js";
-import { notice } from "../frame/notices.js";
+import { planFiles } from "../diff/files.ts";
+import { counted } from "../elements/format.ts";
+import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.js";
 import { isLive } from "../projects/project.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { CopyBlock, CopyLine, Prose } from "../ui/parts.tsx";
 import { type Change, type ChangeData, sourceFor } from "./request.ts";

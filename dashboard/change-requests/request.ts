@@ -1,8 +1,8 @@
 /** What the page of a change request reads, and what it writes. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
-import { getText } from "../api/api.js";
-import { type Source, sourceOf } from "../diff/files.js";
+import { getText } from "../api/api.ts";
+import { type Source, sourceOf } from "../diff/files.ts";
 import { projectPath } from "../projects/project.js";
 
 export type Project = Answer<"GET /v1/projects/:pid">;

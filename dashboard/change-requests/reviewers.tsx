@@ -1,8 +1,8 @@
 /** Who was asked to review the change request, what they answered, and a menu of the people who can be asked. */
 import { request } from "../api/client.ts";
 import { perform } from "../frame/app.js";
-import { notice } from "../frame/notices.js";
-import { lackedRole } from "../frame/roles.js";
+import { notice } from "../frame/notices.ts";
+import { lackedRole } from "../frame/roles.ts";
 import { Act } from "../ui/act.tsx";
 import { type Change, type ChangeData, type Member, paramsOf } from "./request.ts";
 import { answerWords } from "./words.ts";

@@ -1,8 +1,8 @@
 /** What people say of the change request as a whole, and where they say something of its lines. */
 import { useState } from "react";
 import { placeWords } from "../diff/place.ts";
-import { notice } from "../frame/notices.js";
-import { lackedRole } from "../frame/roles.js";
+import { notice } from "../frame/notices.ts";
+import { lackedRole } from "../frame/roles.ts";
 import { addRemark, type Change, type ChangeData, type Remark } from "./request.ts";
 import { type Thread, ThreadView } from "./threads.tsx";
 import { WriteBox } from "./write.tsx";

@@ -1,5 +1,5 @@
 /** A change request in words: its verdicts, and what a merge still needs. */
-import { counted } from "../elements/format.js";
+import { counted } from "../elements/format.ts";
 import type { Change, Remark } from "./request.ts";
 
 export const VERDICTS: Readonly<Record<Remark["kind"], string>> = {

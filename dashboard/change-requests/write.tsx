@@ -2,7 +2,7 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { perform } from "../frame/app.js";
 import { useFocusKept } from "../conversation/focus.ts";
-import { keep, readKept } from "../frame/kept.js";
+import { keep, readKept } from "../frame/kept.ts";
 
 interface Way {
   readonly label: string;

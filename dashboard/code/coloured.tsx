@@ -1,6 +1,6 @@
 /** Code in colours: plain at first, and in colours as soon as they are found. */
 import { type ReactNode, useEffect, useMemo, useState } from "react";
-import type { DiffLine } from "../diff/parse.js";
+import type { DiffLine } from "../diff/parse.ts";
 import type { ColouredLine, Piece } from "./colour.ts";
 import type { Language } from "./languages.ts";
 

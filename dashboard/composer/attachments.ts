@@ -4,7 +4,7 @@
  *  T1 A file that could not be attached stays with its reason until the reader removes it. Until then no message is sent:
  *     the reader would think that the agent has the file.
  */
-import { upload } from "../api/api.js";
+import { upload } from "../api/api.ts";
 import { type Attachment, COUNT_MAX, refusalOf } from "./files.ts";
 
 /** A file in the composer. */

@@ -1,6 +1,6 @@
 /** The choice of model and agent for a message. The service is asked for them when a reader opens the choice first. */
 import { useEffect, useState } from "react";
-import { ApiError, getJson } from "../api/api.js";
+import { ApiError, getJson } from "../api/api.ts";
 import type { ModelListing } from "../wire.d.ts";
 import type { Chosen, Moment } from "./rules.ts";
 import type { Writing } from "./writing.ts";

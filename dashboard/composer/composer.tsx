@@ -1,7 +1,7 @@
 /** The composer of a conversation. */
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { useFocusKept } from "../conversation/focus.ts";
-import { size } from "../elements/format.js";
+import { size } from "../elements/format.ts";
 import { Prose } from "../ui/parts.tsx";
 import { useStore } from "../ui/store.ts";
 import { AttachButton, ComposerForm, FileChips, GrowingArea } from "./area.tsx";

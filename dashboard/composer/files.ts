@@ -1,5 +1,5 @@
 /** Files of a message: which ones the service takes. */
-import { size } from "../elements/format.js";
+import { size } from "../elements/format.ts";
 
 /** A file that the service keeps, until a message has it. */
 export interface Attachment {

@@ -8,11 +8,11 @@
  *  O4 Messages that queue are sent one after the other, so that none overtakes an earlier one. A message that interrupts
  *     does not wait for them.
  */
-import { ApiError, post } from "../api/api.js";
-import { now } from "../elements/format.js";
-import { keep, readKept } from "../frame/kept.js";
+import { ApiError, post } from "../api/api.ts";
+import { now } from "../elements/format.ts";
+import { keep, readKept } from "../frame/kept.ts";
 import type { Item } from "../wire.d.ts";
-import { noteWritten } from "../live/written.js";
+import { noteWritten } from "../live/written.ts";
 import type { Attachment } from "./files.ts";
 
 export interface Message {

@@ -5,7 +5,7 @@
  *     what was typed meanwhile.
  *  C2 A text that the service refused because of a secret is not stored, until the text was empty once.
  */
-import { keep, readKept } from "../frame/kept.js";
+import { keep, readKept } from "../frame/kept.ts";
 import { hasEnded } from "../projects/project.js";
 import { Store } from "../ui/store.ts";
 import { Attachments } from "./attachments.ts";

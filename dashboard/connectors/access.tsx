@@ -3,7 +3,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectLink } from "../elements/parts.js";
 import { ask, askFor } from "../frame/dialog.js";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { Detail, Time } from "../ui/parts.tsx";
 

@@ -3,7 +3,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { projectLink, trail } from "../elements/parts.js";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, CopyBlock, Detail, Empty, Row, Tag, Time } from "../ui/parts.tsx";

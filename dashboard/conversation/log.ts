@@ -5,8 +5,8 @@
  *  L2 A reader at the end stays there while the conversation grows. For all others, the first entry in view stays where it is.
  *  L3 What a reader opened and typed outlasts the elements.
  */
-import { openRequests, placeOf, shownItems } from "./reading/model.js";
-import type { Reading } from "./reading/stream.js";
+import { openRequests, placeOf, shownItems } from "./reading/model.ts";
+import type { Reading } from "./reading/stream.ts";
 import type { Item } from "../wire.d.ts";
 import type { Foot } from "./foot/foot.ts";
 import type { Opened } from "./parts.tsx";

@@ -2,14 +2,14 @@
 import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useSyncExternalStore } from "react";
 import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
-import { isOpen, type Item, textOf } from "./reading/model.js";
-import { counted, duration, grouped, usageText } from "../elements/format.js";
+import { isOpen, type Item, textOf } from "./reading/model.ts";
+import { counted, duration, grouped, usageText } from "../elements/format.ts";
 import { isLive } from "../projects/project.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 import { Fault } from "../ui/fault.tsx";
 import { ApprovalCard, useApprovals } from "./items/approval.tsx";
 import { FailedTurn, useFailure } from "./items/failure.tsx";
-import type { Reading } from "./reading/stream.js";
+import type { Reading } from "./reading/stream.ts";
 import { useFocusKept } from "./focus.ts";
 import { type Around, Foot as ConversationFoot } from "./foot/foot.ts";
 import { FootView } from "./foot/view.tsx";

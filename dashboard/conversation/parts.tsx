@@ -1,7 +1,7 @@
 /** Pieces of several kinds of items. */
 import { type ReactNode, useState } from "react";
-import type { Item } from "./reading/model.js";
-import { clock, duration, moment } from "../elements/format.js";
+import type { Item } from "./reading/model.ts";
+import { clock, duration, moment } from "../elements/format.ts";
 
 /** The time of the day. */
 export const Clock = ({ at }: { readonly at: string }) => (

@@ -2,12 +2,12 @@
  * A session's conversation on its page: reads it, and loads what shows it (page.tsx). It draws itself, because text that grows changes
  * several times a second.
  */
-import { finishedTools, openRequests } from "./reading/model.js";
-import { followConversation } from "./reading/stream.js";
+import { finishedTools, openRequests } from "./reading/model.ts";
+import { followConversation } from "./reading/stream.ts";
 import { h } from "../elements/dom.js";
 import { bring, FOLDERS } from "../frame/later.js";
-import type { Listener } from "../live/live.js";
-import { lackedRole } from "../frame/roles.js";
+import type { Listener } from "../live/live.ts";
+import { lackedRole } from "../frame/roles.ts";
 import type { Around } from "./foot/foot.ts";
 import type { mount, Shown } from "./page.tsx";
 

@@ -1,5 +1,5 @@
 /** A conversation as the page shows it: entries in the agent's order, with a head and a foot for each of its turns. It uses no document. */
-import type { Item } from "./reading/model.js";
+import type { Item } from "./reading/model.ts";
 import type { Usage } from "../wire.d.ts";
 
 /** How much the agent changed, as far as its tools tell. */

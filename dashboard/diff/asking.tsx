@@ -1,14 +1,14 @@
 /** Comments for the agent: at their lines until they are sent, and the list with the button that sends them. */
 import { useReducer } from "react";
-import { post } from "../api/api.js";
+import { post } from "../api/api.ts";
 import { makeId } from "../composer/outbox.ts";
-import { counted } from "../elements/format.js";
-import { notice } from "../frame/notices.js";
+import { counted } from "../elements/format.ts";
+import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.js";
 import { isLive, projectPath } from "../projects/project.js";
 import { Act } from "../ui/act.tsx";
 import { Callout } from "../ui/parts.tsx";
-import { noteWritten } from "../live/written.js";
+import { noteWritten } from "../live/written.ts";
 import { addAsk, type Ask, askMessage, asksOf, removeAsk, removeAsks } from "./asks.ts";
 import type { PlacedNote } from "./diff.tsx";
 import type { Way } from "./drafts.tsx";

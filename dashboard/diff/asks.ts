@@ -1,5 +1,5 @@
 /** Comments on a diff for the agent that made the changes. It gets them as one message. Until then, the tab keeps them. */
-import { keep, readKept } from "../frame/kept.js";
+import { keep, readKept } from "../frame/kept.ts";
 import { type Place, placeWords } from "./place.ts";
 
 export interface Ask {

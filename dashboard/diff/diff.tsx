@@ -1,8 +1,8 @@
 /** A diff by file. Long and generated files are folded, with a button that shows them. */
 import { type ReactNode, useEffect, useMemo, useReducer, useState } from "react";
-import { getText } from "../api/api.js";
-import { FILE_LINES, PAGE_LINES, type PlannedFile, planFiles, showAsked, type Source } from "./files.js";
-import { counted, grouped } from "../elements/format.js";
+import { getText } from "../api/api.ts";
+import { FILE_LINES, PAGE_LINES, type PlannedFile, planFiles, showAsked, type Source } from "./files.ts";
+import { counted, grouped } from "../elements/format.ts";
 import { Act } from "../ui/act.tsx";
 import { Counts, Tag } from "../ui/parts.tsx";
 import { FileLines, type View } from "./lines.tsx";

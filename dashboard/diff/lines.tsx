@@ -2,8 +2,8 @@
 import { Fragment, memo, type ReactNode, useMemo } from "react";
 import { type DiffColours, Pieces, useDiffColours } from "../code/coloured.tsx";
 import { languageOfFile } from "../code/languages.ts";
-import { type DiffLine, pairLines } from "./parse.js";
-import { grouped } from "../elements/format.js";
+import { type DiffLine, pairLines } from "./parse.ts";
+import { grouped } from "../elements/format.ts";
 import { isWithin, type Range, useChoosing } from "./choosing.ts";
 import { endOf, isNumbered, type Lines, linesOf } from "./place.ts";
 

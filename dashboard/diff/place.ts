@@ -1,5 +1,5 @@
 /** Where a comment on a diff stands: on lines of a file, or on the file as a whole. */
-import type { DiffLine } from "./parse.js";
+import type { DiffLine } from "./parse.ts";
 
 export interface Lines {
   /** Of the file before the change, or after it. */

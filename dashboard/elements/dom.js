@@ -4,7 +4,7 @@
  * Text from the API reaches the document only as a text node or an attribute's value, never as markup: this file offers
  * no other way (threats.md T08). Invisible characters in it are made visible (P09).
  */
-import { visible } from "./text.js";
+import { visible } from "./text.ts";
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */

@@ -1,10 +1,10 @@
 /** Forms in pages: their fields, what the service refuses about them, and how they are sent. */
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { maskedArea } from "../frame/dialog.js";
 import { h } from "./dom.js";
-import { keep, readKept } from "../frame/kept.js";
+import { keep, readKept } from "../frame/kept.ts";
 import { callout, prose } from "./parts.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 
 /** @typedef {import("./dom.js").Child} Child */
 

@@ -1,8 +1,8 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.js";
-import { inZone, moment, relative, shortId } from "./format.js";
+import { inZone, moment, relative, shortId } from "./format.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 
 /** @typedef {import("./dom.js").Child} Child */
 

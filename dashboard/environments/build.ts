@@ -1,10 +1,10 @@
 /** A build of a project's environment: its words, and what people do with it. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { now } from "../elements/format.js";
+import { now } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.js";
 import { ask } from "../frame/dialog.js";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 
 export type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;
 

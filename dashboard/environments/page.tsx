@@ -3,7 +3,7 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
-import { elapsed, moment, shortId } from "../elements/format.js";
+import { elapsed, moment, shortId } from "../elements/format.ts";
 import { projectHead } from "../projects/project.js";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";

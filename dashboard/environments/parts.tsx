@@ -1,7 +1,7 @@
 /** What several pages show of a build. */
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { duration, elapsed, moment, shortId } from "../elements/format.js";
+import { duration, elapsed, moment, shortId } from "../elements/format.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { Badge, Callout, Prose, Time } from "../ui/parts.tsx";
 import { ADVICE, begin, type Build, buildLink, cancel, isOver, tookOf } from "./build.ts";

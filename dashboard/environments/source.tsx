@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import type { Project } from "../api/projects.ts";
-import { size } from "../elements/format.js";
+import { size } from "../elements/format.ts";
 import { Callout, CopyBlock, Facts, Prose, Time } from "../ui/parts.tsx";
 import { assignments, BuildLink, type Rows, sourceRows } from "./parts.tsx";
 

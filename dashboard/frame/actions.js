@@ -1,13 +1,13 @@
 /** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
-import { post, put, remove, signOut } from "../api/api.js";
-import { allowNotifications, stopNotifications } from "../live/attention.js";
+import { post, put, remove, signOut } from "../api/api.ts";
+import { allowNotifications, stopNotifications } from "../live/attention.ts";
 import { ask, askFor, SECRET_LINES } from "./dialog.js";
 import { h } from "../elements/dom.js";
 import { unfoldHeader } from "./header.js";
-import { clearFilters } from "../elements/filters.js";
-import { moment } from "../elements/format.js";
-import { showShortcuts } from "./keys.js";
-import { forgetKept } from "./kept.js";
+import { clearFilters } from "../elements/filters.ts";
+import { moment } from "../elements/format.ts";
+import { showShortcuts } from "./keys.ts";
+import { forgetKept } from "./kept.ts";
 import { openPalette } from "./palette.js";
 import { fireLink, projectLink } from "../elements/parts.js";
 import { projectPath } from "../projects/project.js";

@@ -3,24 +3,24 @@
  * change, and keeps no state that the API does not have.
  */
 import { ACTIONS } from "./actions.js";
-import { ApiError, getJson, resume, signIn } from "../api/api.js";
-import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.js";
-import { seeFinished } from "../live/finished.js";
+import { ApiError, getJson, resume, signIn } from "../api/api.ts";
+import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.ts";
+import { seeFinished } from "../live/finished.ts";
 import { askingAgain, closeDialog } from "./dialog.js";
 import { h, morph } from "../elements/dom.js";
 import { forgetRefusals, keepForms, sendForm } from "../elements/forms.js";
-import { followFilters } from "../elements/filters.js";
+import { followFilters } from "../elements/filters.ts";
 import { accountView, seeSignedIn, unfoldHeader } from "./header.js";
 import { followPrompts } from "../projects/new-session.js";
-import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.js";
-import { followKeys } from "./keys.js";
-import { followMenus } from "./menus.js";
-import { follow } from "../live/live.js";
-import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.js";
+import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.ts";
+import { followKeys } from "./keys.ts";
+import { followMenus } from "./menus.ts";
+import { follow } from "../live/live.ts";
+import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.ts";
 import { formOf, pageAt } from "./pages.js";
-import { learnRole } from "./roles.js";
+import { learnRole } from "./roles.ts";
 import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.js";
-import { visible } from "../elements/text.js";
+import { visible } from "../elements/text.ts";
 
 /** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
 const SETTLE_MS = 100;
@@ -194,7 +194,7 @@ const drawSoon = () => {
   }, SETTLE_MS);
 };
 
-/** What hears of the project, for one visit. @returns {import("../live/live.js").Listener} */
+/** What hears of the project, for one visit. @returns {import("../live/live.ts").Listener} */
 const makeListener = () => ({
   changed: refreshSoon,
   connected: (is) => {

@@ -1,5 +1,5 @@
 /** One question at a time, in the browser's own modal dialog: it traps focus, closes on Escape and gives focus back. */
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { h } from "../elements/dom.js";
 
 /**

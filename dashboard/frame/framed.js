@@ -2,11 +2,11 @@
  * Pages of a project, with the way back. If the service refuses a page, or what it is about does not exist, the project's
  * head with its tabs stays, and a sentence says why.
  */
-import { ApiError, getJson, getJsonOrNull } from "../api/api.js";
+import { ApiError, getJson, getJsonOrNull } from "../api/api.ts";
 import { h } from "../elements/dom.js";
 import { empty, projectLink, prose } from "../elements/parts.js";
 import { projectHead, projectPath } from "../projects/project.js";
-import { knownRole, learnRole } from "./roles.js";
+import { knownRole, learnRole } from "./roles.ts";
 
 /** @typedef {Parameters<typeof projectHead>[1]} Tab */
 
@@ -90,7 +90,7 @@ export const framed = (page, tab) => ({
     }
   },
   ...(page.follow !== undefined && {
-    /** @param {string[]} params @param {() => void} changed @param {import("../live/live.js").Listener} project */
+    /** @param {string[]} params @param {() => void} changed @param {import("../live/live.ts").Listener} project */
     follow: (params, changed, project) => following(page.follow(params, changed, project)),
   }),
   /** @param {any} data @param {any} live */

@@ -1,6 +1,6 @@
 /** The bar above every page: how the account stands, and on a phone the menu that has the rest. */
 import { h } from "../elements/dom.js";
-import { counted } from "../elements/format.js";
+import { counted } from "../elements/format.ts";
 
 /** @typedef {import("../wire.d.ts").Me} Me */
 

@@ -3,7 +3,7 @@
  * 115 kB (decision 0095).
  */
 import { ACTIONS } from "./actions.js";
-import { ApiError, getText } from "../api/api.js";
+import { ApiError, getText } from "../api/api.ts";
 
 /** The handlers of the forms of loaded modules, by their `data-action`. @type {Record<string, import("../elements/forms.js").Submit>} */
 export const laterForms = {};
@@ -79,7 +79,7 @@ export const remade = (folder, name, known = {}) => {
   };
   return {
     ...later(read, name, known),
-    /** @param {string[]} params @param {() => void} redraw @param {import("../live/live.js").Listener} project */
+    /** @param {string[]} params @param {() => void} redraw @param {import("../live/live.ts").Listener} project */
     follow: (params, redraw, project) => {
       let hasEnded = false;
       const begin = () => {
@@ -102,7 +102,7 @@ export const remade = (folder, name, known = {}) => {
 
 /** The terminal has the page's largest library. Its module brings the action itself. */
 ACTIONS["open-terminal"] = async (input, page) => {
-  const { actions } = await bring(() => import("../terminal/terminal.js"));
+  const { actions } = await bring(() => import("../terminal/terminal.ts"));
   await actions["open-terminal"](input, page);
 };
 

@@ -2,7 +2,7 @@
  * The palette: one field that finds projects, sessions, triggers and actions, by keyboard alone. The service searches
  * the sessions by name and by the words of their messages. Everything else is few, and read when the palette opens.
  */
-import { getJson, getJsonOrNull } from "../api/api.js";
+import { getJson, getJsonOrNull } from "../api/api.ts";
 import { onClose, openDialog } from "./dialog.js";
 import { h } from "../elements/dom.js";
 import { projectLink, sessionWord } from "../elements/parts.js";

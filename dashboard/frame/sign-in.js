@@ -2,10 +2,10 @@
  * Pages for readers who are not signed in: the sign-in, and the link of an invitation, which shows what it grants and,
  * once accepted, the person's first token. The link's code is a secret: it leaves the address as soon as it is used.
  */
-import { ApiError, getJson, join as accept, post } from "../api/api.js";
+import { ApiError, getJson, join as accept, post } from "../api/api.ts";
 import { h } from "../elements/dom.js";
 import { formView } from "../elements/forms.js";
-import { moment } from "../elements/format.js";
+import { moment } from "../elements/format.ts";
 import { button, callout, empty, facts } from "../elements/parts.js";
 
 /** @typedef {import("../wire.d.ts").OpenInvitation} OpenInvitation */

@@ -1,11 +1,11 @@
 /** Where a person says what an agent should do, in which project, and starts it. */
 import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { perform } from "../frame/app.js";
 import { AttachButton, ComposerForm, FileChips, GrowingArea } from "../composer/area.tsx";
 import { faultOfFiles } from "../composer/files.ts";
-import { size } from "../elements/format.js";
+import { size } from "../elements/format.ts";
 import { given } from "../elements/forms.js";
 import { startIn, warmSandbox } from "../projects/new-session.js";
 import { projectLink } from "../elements/parts.js";

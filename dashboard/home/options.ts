@@ -1,7 +1,7 @@
 /** What a project offers to a new session, and what it lacks. Without an answer the composer is still of use. */
 import { queryOptions } from "@tanstack/react-query";
 import { request } from "../api/client.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 
 /** Refusals that are about the repository, which cannot be read now. */
 const UNREADABLE = new Set([404, 409, 503]);

@@ -3,7 +3,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { counted } from "../elements/format.js";
+import { counted } from "../elements/format.ts";
 import { fireLink, projectLink } from "../elements/parts.js";
 import { FrameAct } from "../ui/act.tsx";
 import { ActivityIcon } from "../ui/activity.tsx";

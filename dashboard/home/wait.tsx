@@ -1,6 +1,6 @@
 /** What a session waits for, opened in its row: a question, a permission, an approval, or work that is not saved. */
 import { useEffect, useMemo, useReducer, useRef, useState } from "react";
-import { getJson } from "../api/api.js";
+import { getJson } from "../api/api.ts";
 import { perform } from "../frame/app.js";
 import { ApprovalCard, useApprovals } from "../conversation/items/approval.tsx";
 import { useFocusKept } from "../conversation/focus.ts";
@@ -12,7 +12,7 @@ import {
   type Conversation,
   emptyConversation,
   openRequests,
-} from "../conversation/reading/model.js";
+} from "../conversation/reading/model.ts";
 import { waitView } from "../saved/work.js";
 import { Drawn } from "../ui/drawn.tsx";
 import { Prose } from "../ui/parts.tsx";

@@ -2,10 +2,10 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
-import { counted, duration, size } from "../elements/format.js";
+import { counted, duration, size } from "../elements/format.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, Empty, Facts, Prose, Table, Tag, Time } from "../ui/parts.tsx";
 

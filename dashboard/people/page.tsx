@@ -1,13 +1,13 @@
 /** The people of the account and its open invitations. An owner invites, changes roles, and deactivates. */
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { ask, tell } from "../frame/dialog.js";
-import { notice } from "../frame/notices.js";
-import { ROLE_OPTIONS } from "../frame/roles.js";
+import { notice } from "../frame/notices.ts";
+import { ROLE_OPTIONS } from "../frame/roles.ts";
 import { Act } from "../ui/act.tsx";
 import { FieldGroup, Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";

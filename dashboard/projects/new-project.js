@@ -1,5 +1,5 @@
 /** A new project: where its repository is, and how the service reaches it. */
-import { getJson, post } from "../api/api.js";
+import { getJson, post } from "../api/api.ts";
 import { ask } from "../frame/dialog.js";
 import { h, outside } from "../elements/dom.js";
 import { formView, given } from "../elements/forms.js";

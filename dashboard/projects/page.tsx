@@ -3,7 +3,7 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
-import { moment } from "../elements/format.js";
+import { moment } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.js";
 import { repositoryName } from "./project.js";
 import { framedPage } from "../ui/framed-page.tsx";

@@ -1,5 +1,5 @@
 /** Actions on projects, secrets and sessions, for frame/actions.js. */
-import { getJson, patch, post, remove } from "../api/api.js";
+import { getJson, patch, post, remove } from "../api/api.ts";
 import { ask } from "../frame/dialog.js";
 import { projectLink } from "../elements/parts.js";
 import { projectPath } from "./project.js";

@@ -1,8 +1,8 @@
 /** A project: its head with tabs, and what its pages share. */
 import { h } from "../elements/dom.js";
-import { moment } from "../elements/format.js";
+import { moment } from "../elements/format.ts";
 import { button, code, projectLink, tag, trail } from "../elements/parts.js";
-import { roleSentence } from "../frame/roles.js";
+import { roleSentence } from "../frame/roles.ts";
 
 /** @typedef {import("../wire.d.ts").Project} Project */
 /** @typedef {import("../wire.d.ts").Session} Session */

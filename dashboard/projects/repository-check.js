@@ -1,5 +1,5 @@
 /** Checks of a repository at another server: what has been tried, what it showed, and what to do about a failure. */
-import { ApiError, post } from "../api/api.js";
+import { ApiError, post } from "../api/api.ts";
 import { h } from "../elements/dom.js";
 import { button, projectLink, prose, refusedLink } from "../elements/parts.js";
 import { projectPath } from "./project.js";

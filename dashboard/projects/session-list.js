@@ -1,7 +1,7 @@
 /** A project's page of sessions, with filters and a menu for each session. */
-import { getJson, getJsonOrNull, getList } from "../api/api.js";
+import { getJson, getJsonOrNull, getList } from "../api/api.ts";
 import { h } from "../elements/dom.js";
-import { duration, now } from "../elements/format.js";
+import { duration, now } from "../elements/format.ts";
 import {
   button,
   callout,
@@ -15,7 +15,7 @@ import {
   time,
 } from "../elements/parts.js";
 import { isArchived, isLive, projectHead, projectPath, sessionName } from "./project.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 import { isUnsafe, unsavedWords } from "../saved/words.js";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { now } from "../elements/format.js";
+import { now } from "../elements/format.ts";
 import { projectLink, sessionWord } from "../elements/parts.js";
 import { showToken } from "../account/token.ts";
 import { Act, FrameAct } from "../ui/act.tsx";

@@ -2,7 +2,7 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { dollars, grouped, usageText } from "../elements/format.js";
+import { dollars, grouped, usageText } from "../elements/format.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty } from "../ui/parts.tsx";
 import { projectHead } from "./project.js";

@@ -1,5 +1,5 @@
 /** Actions on secrets that sign webhooks, for frame/actions.js. */
-import { put } from "../api/api.js";
+import { put } from "../api/api.ts";
 import { ask, tell } from "../frame/dialog.js";
 import { projectPath } from "./project.js";
 

@@ -1,5 +1,5 @@
 /** The amount of a limit of spend: dollars or tokens. */
-import { grouped } from "../elements/format.js";
+import { grouped } from "../elements/format.ts";
 import { SelectField, TextField } from "../ui/form.tsx";
 
 interface Amount {

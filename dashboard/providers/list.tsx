@@ -1,7 +1,7 @@
 /** A list of providers of models, of whoever owns them, with what can be done. */
 import { useState } from "react";
 import { ask } from "../frame/dialog.js";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 import { Act } from "../ui/act.tsx";
 import { useAddressQuery } from "../ui/address.ts";
 import { Form, SelectField, TextField } from "../ui/form.tsx";

@@ -1,7 +1,7 @@
 /** Prices of models: which models have none, and an owner's own ones. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 
 type Provider = Answer<"GET /v1/model-providers">["model_providers"][number];

@@ -1,8 +1,8 @@
 /** The panel of saved work: what is saved and what is not, earlier saves, and what a sandbox brought back. Loaded when a session has some. */
-import { ApiError, getJson, getText, remove } from "../api/api.js";
+import { ApiError, getJson, getText, remove } from "../api/api.ts";
 import { ask } from "../frame/dialog.js";
 import { h } from "../elements/dom.js";
-import { counted, pathCount, pathsOf } from "../elements/format.js";
+import { counted, pathCount, pathsOf } from "../elements/format.ts";
 import { button, code, commandLine, detail, listRow, prose, time } from "../elements/parts.js";
 import { hasContents, runsWithoutSave } from "../../src/domain/save/shown.ts";
 import { isLive, projectPath } from "../projects/project.js";

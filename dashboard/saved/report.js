@@ -1,5 +1,5 @@
 /** What a session says of its saved work, in sentences. Loaded with the panel that shows it. */
-import { counted, pathCount, pathsAre, pathsOf, sentence } from "../elements/format.js";
+import { counted, pathCount, pathsAre, pathsOf, sentence } from "../elements/format.ts";
 import { leftOutText } from "../../src/domain/save/reasons.ts";
 import { hasContents } from "../../src/domain/save/shown.ts";
 

@@ -1,5 +1,5 @@
 /** Whether a session's work is missing in its save, in a few words. report.js has the rest. */
-import { pathCount, pathsAre } from "../elements/format.js";
+import { pathCount, pathsAre } from "../elements/format.ts";
 import { isOfEnded } from "../../src/domain/save/shown.ts";
 import { isLive } from "../projects/project.js";
 

@@ -1,6 +1,6 @@
 /** Work that the service saved: whether a restart brings it back, and why an idle session waits. panel.js has the rest. */
 import { h } from "../elements/dom.js";
-import { counted } from "../elements/format.js";
+import { counted } from "../elements/format.ts";
 import { time } from "../elements/parts.js";
 import { hasContents } from "../../src/domain/save/shown.ts";
 import { hasEnded } from "../projects/project.js";

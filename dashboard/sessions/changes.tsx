@@ -2,9 +2,9 @@
 import { useAsking, WaitingAsks } from "../diff/asking.tsx";
 import { Diff } from "../diff/diff.tsx";
 import { draftNotes, useDrafts } from "../diff/drafts.tsx";
-import { type Source, sourceOf } from "../diff/files.js";
-import { counted } from "../elements/format.js";
-import { lackedRole } from "../frame/roles.js";
+import { type Source, sourceOf } from "../diff/files.ts";
+import { counted } from "../elements/format.ts";
+import { lackedRole } from "../frame/roles.ts";
 import { Commits, Prose } from "../ui/parts.tsx";
 import type { Session } from "./session.ts";
 import { filesIn, type PushedChanges, type Work, type WorkspaceChanges } from "./work.ts";

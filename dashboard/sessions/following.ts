@@ -1,6 +1,6 @@
 /** What the page of a session follows beside the project's events: the conversation, the work, the log, the ports, what is saved. */
 import { showConversation } from "../conversation/show.ts";
-import { finishedTools } from "../conversation/reading/model.js";
+import { finishedTools } from "../conversation/reading/model.ts";
 import { h } from "../elements/dom.js";
 import { followSaves } from "../saved/panel.js";
 import { canRestore } from "../saved/work.js";

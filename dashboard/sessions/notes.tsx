@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { isOfEnded } from "../../src/domain/save/shown.ts";
 import type { FailureCode } from "../../src/domain/session/failure.ts";
 import { AwaitedNote } from "../environments/parts.tsx";
-import { sentence } from "../elements/format.js";
+import { sentence } from "../elements/format.ts";
 import { SuspendedNote } from "../account/own-credentials.tsx";
 import { projectLink } from "../elements/parts.js";
 import { isLive } from "../projects/project.js";

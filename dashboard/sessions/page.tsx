@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "re
 import { createPortal } from "react-dom";
 import { request } from "../api/client.ts";
 import { projectPath, sessionName } from "../projects/project.js";
-import { lackedRole, mayOpenTerminal } from "../frame/roles.js";
+import { lackedRole, mayOpenTerminal } from "../frame/roles.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { BootWait } from "./boot.tsx";

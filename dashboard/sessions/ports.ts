@@ -1,7 +1,7 @@
 /** The ports on which programs of a session's sandbox listen, while the session runs. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { getJson } from "../api/api.js";
-import { lackedRole } from "../frame/roles.js";
+import { getJson } from "../api/api.ts";
+import { lackedRole } from "../frame/roles.ts";
 import type { Session } from "./session.ts";
 
 type Ports = Answer<"GET /v1/projects/:pid/sessions/:sid/ports">["ports"];

@@ -2,9 +2,9 @@
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { dollars, grouped } from "../elements/format.js";
-import { lackedRole } from "../frame/roles.js";
-import { notice } from "../frame/notices.js";
+import { dollars, grouped } from "../elements/format.ts";
+import { lackedRole } from "../frame/roles.ts";
+import { notice } from "../frame/notices.ts";
 import { AmountFields, amountIn, amountWords } from "../providers/amount.tsx";
 import { Form } from "../ui/form.tsx";
 import { Detail, Row } from "../ui/parts.tsx";

@@ -1,7 +1,7 @@
 /** The work of a session: what its workspace has while it runs, its pushed commits, and their diff. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError, getJson, getText } from "../api/api.js";
-import { forgetLoaded } from "../diff/files.js";
+import { ApiError, getJson, getText } from "../api/api.ts";
+import { forgetLoaded } from "../diff/files.ts";
 import type { ChangeRequest, Session } from "./session.ts";
 
 export type PushedChanges = Answer<"GET /v1/projects/:pid/sessions/:sid/changes">;

@@ -3,8 +3,8 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { counted, moment, size } from "../elements/format.js";
-import { notice } from "../frame/notices.js";
+import { counted, moment, size } from "../elements/format.ts";
+import { notice } from "../frame/notices.ts";
 import { FrameAct } from "../ui/act.tsx";
 import { Form, TextField } from "../ui/form.tsx";
 

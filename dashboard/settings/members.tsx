@@ -1,11 +1,11 @@
 /** Who has which role in a project. Its owners give and remove roles. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { ask } from "../frame/dialog.js";
-import { notice } from "../frame/notices.js";
-import { knownRole, lackedRole, ROLE_OPTIONS } from "../frame/roles.js";
+import { notice } from "../frame/notices.ts";
+import { knownRole, lackedRole, ROLE_OPTIONS } from "../frame/roles.ts";
 import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { Detail, Row, Tag } from "../ui/parts.tsx";

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { projectLink } from "../elements/parts.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 import { optionsQuery, setupQuery } from "../home/options.ts";
 import { AddForm, ProviderRows } from "../providers/list.tsx";
 import { ofProject, providersQuery } from "../providers/place.ts";

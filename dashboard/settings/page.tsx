@@ -1,15 +1,15 @@
 /** A project's settings, by section: its name, its people, its repository, its triggers, its saved work, its end. */
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import type { Project } from "../api/projects.ts";
-import { notice } from "../frame/notices.js";
+import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.js";
 import { isArchived, projectHead } from "../projects/project.js";
 import { type Checking, followConnection } from "../projects/repository-check.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 import { optionsQuery, setupQuery } from "../home/options.ts";
 import { ofProject, providersQuery } from "../providers/place.ts";
 import { FrameAct } from "../ui/act.tsx";

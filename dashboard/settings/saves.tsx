@@ -1,6 +1,6 @@
 /** How much saved work a project's sessions have, the largest first. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { counted, size } from "../elements/format.js";
+import { counted, size } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.js";
 import { Badge, IdEnd } from "../ui/parts.tsx";
 

@@ -1,7 +1,7 @@
 /** Why a session, a trigger, a change request or the account is in its state, and what would move it. */
-import { getJson, getJsonOrNull } from "../api/api.js";
+import { getJson, getJsonOrNull } from "../api/api.ts";
 import { h } from "../elements/dom.js";
-import { duration, moment } from "../elements/format.js";
+import { duration, moment } from "../elements/format.ts";
 import { badge, button, callout, code, empty, projectLink, prose, time, trail } from "../elements/parts.js";
 import { projectPath, sessionName } from "../projects/project.js";
 import { statechart } from "./statechart.js";

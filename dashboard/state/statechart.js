@@ -3,7 +3,7 @@
  * state that can follow, with the events' names on it. All lines to one state meet in one lane at the right, which ends in
  * that state's box. So no name covers another one, however wide the screen is.
  */
-import { visible } from "../elements/text.js";
+import { visible } from "../elements/text.ts";
 
 /** @typedef {import("../wire.d.ts").MachineDefinition} MachineDefinition */
 

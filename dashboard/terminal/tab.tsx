@@ -1,6 +1,6 @@
 /** The tab of the terminal. The terminal itself is loaded when a reader opens one (terminal.js). */
 import { useLayoutEffect, useRef } from "react";
-import { TERMINAL_PLACE } from "./place.js";
+import { TERMINAL_PLACE } from "./place.ts";
 import { FrameAct } from "../ui/act.tsx";
 import { OpenInEditor } from "./editor.tsx";
 import type { Session } from "../sessions/session.ts";

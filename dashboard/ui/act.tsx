@@ -1,7 +1,7 @@
 /** Buttons that do something. */
 import { type ReactNode, type RefObject, useLayoutEffect, useRef } from "react";
 import { perform } from "../frame/app.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 
 /** A button that disappears leaves the focus at the page's beginning, not outside of it. */
 const useFocusKept = (button: RefObject<HTMLButtonElement | null>): void => {

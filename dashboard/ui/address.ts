@@ -1,6 +1,6 @@
 /** The filters of a list. They are in the address, so that a link, a reload and the back button keep them. */
 import { useSyncExternalStore } from "react";
-import { clearFilters, narrow } from "../elements/filters.js";
+import { clearFilters, narrow } from "../elements/filters.ts";
 
 /** Called when this module changes the address: the browser tells of that later. */
 const listeners = new Set<() => void>();

@@ -1,9 +1,9 @@
 /** Forms: their fields, what the service refuses about them, and how they are sent. */
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
-import { ApiError } from "../api/api.js";
+import { ApiError } from "../api/api.ts";
 import { perform } from "../frame/app.js";
 import { EDGES, SECRET_LINES } from "../frame/dialog.js";
-import { lackedRole } from "../frame/roles.js";
+import { lackedRole } from "../frame/roles.ts";
 import { Callout, Prose } from "./parts.tsx";
 
 /** What the service says about single fields, by their name in the API. */

@@ -8,7 +8,7 @@ import { createRoot, type Root } from "react-dom/client";
 import type { Answer } from "../../src/cli/contract.ts";
 import { queries } from "../api/queries.ts";
 import { type Child, h } from "../elements/dom.js";
-import type { Listener } from "../live/live.js";
+import type { Listener } from "../live/live.ts";
 import { Fault } from "./fault.tsx";
 
 type Me = Answer<"GET /v1/me">;

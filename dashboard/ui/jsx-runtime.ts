@@ -9,7 +9,7 @@
 import type { ElementType, Key } from "react";
 import { jsx as make, jsxs as makeAll } from "react/jsx-runtime";
 import { checkLink } from "../elements/dom.js";
-import { visible } from "../elements/text.js";
+import { visible } from "../elements/text.ts";
 
 export { Fragment } from "react/jsx-runtime";
 export type { JSX } from "react";

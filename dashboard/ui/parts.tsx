@@ -2,8 +2,8 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { perform } from "../frame/app.js";
 import { checkOutside } from "../elements/dom.js";
-import { TYPING_MS } from "../elements/filters.js";
-import { inZone, moment, relative, shortId } from "../elements/format.js";
+import { TYPING_MS } from "../elements/filters.ts";
+import { inZone, moment, relative, shortId } from "../elements/format.ts";
 import { removeFilters, setFilter } from "./address.ts";
 
 interface Children {

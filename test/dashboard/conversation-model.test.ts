@@ -15,7 +15,7 @@ import {
   textOf,
   turnUsage,
   waitingMessages,
-} from "../../dashboard/conversation/reading/model.js";
+} from "../../dashboard/conversation/reading/model.ts";
 import { sampleItem } from "./sample-conversation.ts";
 
 const NO_USAGE = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };

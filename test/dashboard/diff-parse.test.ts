@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pairLines, parseDiff } from "../../dashboard/diff/parse.js";
+import { pairLines, parseDiff } from "../../dashboard/diff/parse.ts";
 
 const DIFF = String.raw`diff --git a/notes.md b/notes.md
 new file mode 100644

@@ -1,7 +1,7 @@
 /** No text becomes markup, leads to another place than it says, or is more work than the page can do. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MARKDOWN_MAX, parse, type Read, readOn } from "../../dashboard/elements/markdown.js";
+import { MARKDOWN_MAX, parse, type Read, readOn } from "../../dashboard/elements/markdown.ts";
 import { all, depthOf, hrefs, letters, shapeOf, written } from "./markdown-shapes.ts";
 
 const filled = (piece: string): string => piece.repeat(Math.floor(MARKDOWN_MAX / piece.length));

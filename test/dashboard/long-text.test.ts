@@ -7,7 +7,7 @@ import {
   type Item,
   lacksText,
   textOf,
-} from "../../dashboard/conversation/reading/model.js";
+} from "../../dashboard/conversation/reading/model.ts";
 import { sampleItem } from "./sample-conversation.ts";
 
 /** An event's version of the item, with the beginning of its text. */

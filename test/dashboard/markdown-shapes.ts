@@ -1,5 +1,5 @@
 /** Short forms of Markdown that was read, and what can be counted in it. */
-import { type Block, type Inline, parse } from "../../dashboard/elements/markdown.js";
+import { type Block, type Inline, parse } from "../../dashboard/elements/markdown.ts";
 
 type Token = Block | Inline;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readOn } from "../../dashboard/elements/markdown.js";
+import { readOn } from "../../dashboard/elements/markdown.ts";
 import { shapeOf } from "./markdown-shapes.ts";
 
 describe("Markdown", () => {

@@ -8,7 +8,7 @@ import {
   emptyConversation,
   type Item,
   silentSince,
-} from "../../dashboard/conversation/reading/model.js";
+} from "../../dashboard/conversation/reading/model.ts";
 import { sampleItem } from "./sample-conversation.ts";
 
 const NO_USAGE = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };

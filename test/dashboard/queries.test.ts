@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { infiniteQueryOptions, InfiniteQueryObserver } from "@tanstack/react-query";
 import { queries } from "../../dashboard/api/queries.ts";
-import { forgetRecent } from "../../dashboard/frame/kept.js";
+import { forgetRecent } from "../../dashboard/frame/kept.ts";
 
 /** A list of three pages with one entry each, and the pages that were read. */
 const list = (reads: number[]) =>

@@ -1,7 +1,7 @@
 /** What the page says of saved work, without a page. */
 import { describe, expect, it } from "vitest";
 import { contents, listedPaths, savedSentence, stopOutcome } from "../../dashboard/saved/report.js";
-import { pathCount } from "../../dashboard/elements/format.js";
+import { pathCount } from "../../dashboard/elements/format.ts";
 import { isUnsafe, unsavedWords } from "../../dashboard/saved/words.js";
 import { LOST_WORK, SKIPPED } from "../../src/domain/save/shown.ts";
 import type { Saved, Session } from "../../dashboard/wire.d.ts";

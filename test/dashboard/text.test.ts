@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { inZone, moment } from "../../dashboard/elements/format.js";
-import { visible } from "../../dashboard/elements/text.js";
+import { inZone, moment } from "../../dashboard/elements/format.ts";
+import { visible } from "../../dashboard/elements/text.ts";
 
 describe("text of other authors", () => {
   it("shows the marks that a letter has beyond 16 by their numbers [P09]", () => {

@@ -1,6 +1,6 @@
 /** How full the agent's context is, as far as the conversation tells. It uses no document. */
-import type { Conversation } from "../reading/model.js";
-import { clock, grouped } from "../../elements/format.js";
+import type { Conversation } from "../reading/model.ts";
+import { clock, grouped } from "../../elements/format.ts";
 
 export interface ContextState {
   /** Null: the conversation was replaced with a summary since the agent's last call. */

@@ -6,8 +6,8 @@ import {
   textOf,
   waitingMessages,
   waitsWithPlan,
-} from "../reading/model.js";
-import type { Reading } from "../reading/stream.js";
+} from "../reading/model.ts";
+import type { Reading } from "../reading/stream.ts";
 import { Outbox, type Sent } from "../../composer/outbox.ts";
 import type { Moment } from "../../composer/rules.ts";
 import { Writing } from "../../composer/writing.ts";

@@ -1,8 +1,8 @@
 /** Messages that the agent does not have yet: the next one at the conversation's end, and the queue above the composer. */
 import { type ReactNode, useRef } from "react";
 import type { Sent } from "../../composer/outbox.ts";
-import { textOf } from "../reading/model.js";
-import { counted } from "../../elements/format.js";
+import { textOf } from "../reading/model.ts";
+import { counted } from "../../elements/format.ts";
 import { hasEnded } from "../../projects/project.js";
 import type { Item } from "../../wire.d.ts";
 import { useFocusKept } from "../focus.ts";

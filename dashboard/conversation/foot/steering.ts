@@ -5,9 +5,9 @@
  *  G1 The conversation is changed by the service only. This file keeps which calls are under way, and what they refused.
  *  G2 A request's record is replaced and never changed, so that a view sees a change by comparing.
  */
-import { ApiError, post, remove } from "../../api/api.js";
+import { ApiError, post, remove } from "../../api/api.ts";
 import { makeId } from "../../composer/outbox.ts";
-import { applyEarly, type Conversation } from "../reading/model.js";
+import { applyEarly, type Conversation } from "../reading/model.ts";
 import type { Answer } from "../../wire.d.ts";
 
 export type Reply =

@@ -1,5 +1,5 @@
 /** The agent's state at a moment, in a reader's words. It uses no document. */
-import { type Conversation, silentSince } from "../reading/model.js";
+import { type Conversation, silentSince } from "../reading/model.ts";
 import type { Session, Turn } from "../../wire.d.ts";
 
 /** The state of a turn, in the words of the session's (ui/activity.tsx). */

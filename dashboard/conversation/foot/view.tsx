@@ -1,9 +1,9 @@
 /** Below a conversation: a bar for requests out of view, the queue, what the agent does, the composer, and the cost. */
 import { useEffect, useReducer } from "react";
 import { Composer, Trouble } from "../../composer/composer.tsx";
-import { type Conversation, requestTitle, turnUsage } from "../reading/model.js";
-import { elapsed, now, usageText } from "../../elements/format.js";
-import { lackedRole, readOnlyWords } from "../../frame/roles.js";
+import { type Conversation, requestTitle, turnUsage } from "../reading/model.ts";
+import { elapsed, now, usageText } from "../../elements/format.ts";
+import { lackedRole, readOnlyWords } from "../../frame/roles.ts";
 import type { Item, Session } from "../../wire.d.ts";
 import { contextState } from "./context.ts";
 import type { Context } from "../log.ts";

@@ -1,13 +1,13 @@
 /** Calls of the agent that wait for a person: what is asked, and the decision. */
 import { useEffect, useRef, useState } from "react";
-import { post } from "../../api/api.js";
+import { post } from "../../api/api.ts";
 import type { Answer } from "../../../src/cli/contract.ts";
 import { request } from "../../api/client.ts";
 import { perform } from "../../frame/app.js";
 import { bring } from "../../frame/later.js";
-import { notice } from "../../frame/notices.js";
+import { notice } from "../../frame/notices.ts";
 import { projectPath } from "../../projects/project.js";
-import { lackedRole } from "../../frame/roles.js";
+import { lackedRole } from "../../frame/roles.ts";
 import { Facts, Time } from "../../ui/parts.tsx";
 import { useFocusKept } from "../focus.ts";
 import { Denial } from "./denial.tsx";

@@ -3,12 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { queries } from "../../api/queries.ts";
 import { optionsQuery } from "../../home/options.ts";
-import { lackedRole } from "../../frame/roles.js";
+import { lackedRole } from "../../frame/roles.ts";
 import { isLive } from "../../projects/project.js";
 import { setFilter } from "../../ui/address.ts";
 import { Callout, Prose } from "../../ui/parts.tsx";
 import type { Around } from "../foot/foot.ts";
-import type { Conversation } from "../reading/model.js";
+import type { Conversation } from "../reading/model.ts";
 import { causeOf, isAboutKey, keeperOf } from "./causes.ts";
 
 type LastTurn = NonNullable<Around["session"]["last_turn"]>;

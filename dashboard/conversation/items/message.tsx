@@ -1,5 +1,5 @@
 /** Items of a conversation without a form or a tool: messages, thoughts, plans, notes, and their files. */
-import { isOpen, type Item, textOf } from "../reading/model.js";
+import { isOpen, type Item, textOf } from "../reading/model.ts";
 import { Badge, Prose, Tag } from "../../ui/parts.tsx";
 import { CopyButton } from "../text/copy.tsx";
 import { Markdown } from "../text/markdown.tsx";

@@ -1,5 +1,5 @@
 /** A reader's answer to a request: what the form has, and what the service gets. It uses no document. */
-import type { Item } from "../reading/model.js";
+import type { Item } from "../reading/model.ts";
 import type { Reply } from "../foot/steering.ts";
 
 export type Request = NonNullable<Item["request"]>;

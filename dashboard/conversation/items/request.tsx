@@ -1,7 +1,7 @@
 /** A request of the agent as a card: what it asks, the form of the answer, and what became of it. */
 import { type FormEvent, memo, type ReactNode, useRef } from "react";
-import { isOpen, type Item, requestTitle, textOf } from "../reading/model.js";
-import { lackedRole, readOnlyWords } from "../../frame/roles.js";
+import { isOpen, type Item, requestTitle, textOf } from "../reading/model.ts";
+import { lackedRole, readOnlyWords } from "../../frame/roles.ts";
 import { Badge, Facts, Prose } from "../../ui/parts.tsx";
 import { Denial } from "./denial.tsx";
 import { useFocusKept } from "../focus.ts";

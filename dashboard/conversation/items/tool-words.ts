@@ -1,6 +1,6 @@
 /** What a tool call says of itself: its line, and its input and output in a reader's form. It uses no document. */
-import type { Item } from "../reading/model.js";
-import { counted } from "../../elements/format.js";
+import type { Item } from "../reading/model.ts";
+import { counted } from "../../elements/format.ts";
 
 export type ToolCall = NonNullable<Item["tool"]>;
 

@@ -1,6 +1,6 @@
 /** A tool call: one line, and its input and output for readers who open it. */
-import { isOpen, type Item } from "../reading/model.js";
-import { counted } from "../../elements/format.js";
+import { isOpen, type Item } from "../reading/model.ts";
+import { counted } from "../../elements/format.ts";
 import { Badge, Prose } from "../../ui/parts.tsx";
 import { KindIcon } from "../icons.tsx";
 import { Diff, Lines, Terminal } from "../text/output.tsx";

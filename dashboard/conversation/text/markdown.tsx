@@ -2,7 +2,7 @@
 import { createContext, memo, type ReactNode, useContext, useRef } from "react";
 import { Code } from "../../code/coloured.tsx";
 import { languageNamed } from "../../code/languages.ts";
-import { type Block, type Entry, type Inline, type Read, readOn } from "../../elements/markdown.js";
+import { type Block, type Entry, type Inline, type Read, readOn } from "../../elements/markdown.ts";
 import { Copied } from "./copy.tsx";
 import { Outside } from "./outside.tsx";
 

@@ -2,8 +2,8 @@
 import { memo, type ReactNode, useMemo, useState } from "react";
 import { type DiffColours, Pieces, useDiffColours } from "../../code/coloured.tsx";
 import { languageOfFile } from "../../code/languages.ts";
-import { parseDiff, type DiffLine } from "../../diff/parse.js";
-import { grouped } from "../../elements/format.js";
+import { parseDiff, type DiffLine } from "../../diff/parse.ts";
+import { grouped } from "../../elements/format.ts";
 import { readTerminal, type TerminalLine } from "./ansi.ts";
 import { Copied } from "./copy.tsx";
 

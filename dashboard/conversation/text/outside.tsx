@@ -4,7 +4,7 @@
  */
 import { createElement, type ReactNode } from "react";
 import { checkOutside, checkPicture } from "../../elements/dom.js";
-import { visible } from "../../elements/text.js";
+import { visible } from "../../elements/text.ts";
 
 /** A link that opens in a new tab, and tells the other site nothing about this one. */
 export const Outside = ({ to, children }: { readonly to: string; readonly children: ReactNode }) => {

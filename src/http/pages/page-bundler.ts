@@ -18,7 +18,7 @@ const ownDocument = (directory: string): Plugin => ({
   name: "own-document",
   load: async (id) => {
     if (id !== XTERM) return undefined;
-    const ours = path.join(directory, "terminal/document.js");
+    const ours = path.join(directory, "terminal/document.ts");
     return `import { styledDocument as document } from ${JSON.stringify(ours)};\n${await readFile(id, "utf8")}`;
   },
 });

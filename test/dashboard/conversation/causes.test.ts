@@ -2,7 +2,7 @@
 import { afterAll, afterEach, expect, it, vi } from "vitest";
 import { causeOf, keeperOf } from "../../../dashboard/conversation/items/causes.ts";
 import { limitReached, NANO } from "../../../src/domain/sandbox/spend.ts";
-import { learnRole } from "../../../dashboard/frame/roles.js";
+import { learnRole } from "../../../dashboard/frame/roles.ts";
 
 type Me = Parameters<typeof learnRole>[1];
 type Options = Parameters<typeof keeperOf>[1];

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { contextState, contextWords, fullShare } from "../../../dashboard/conversation/foot/context.ts";
-import { clock } from "../../../dashboard/elements/format.js";
+import { clock } from "../../../dashboard/elements/format.ts";
 import type { Item } from "../../../dashboard/wire.d.ts";
 import { sampleItem } from "../sample-conversation.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { emptyConversation } from "../../../dashboard/conversation/reading/model.js";
+import { emptyConversation } from "../../../dashboard/conversation/reading/model.ts";
 import { turnState } from "../../../dashboard/conversation/foot/turn-state.ts";
 
 const NOW = 100_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Item } from "../../../dashboard/conversation/reading/model.js";
+import type { Item } from "../../../dashboard/conversation/reading/model.ts";
 import { entriesOf, isSameEntry } from "../../../dashboard/conversation/turns.ts";
 import { sampleItem, sampleTool, text } from "../sample-conversation.ts";
 

@@ -6,7 +6,7 @@
  *  L2 The service hears what was drawn, and the command waits for the rest. So output does not fill the page's memory.
  *  L3 Its end has a reason in words: the command's code, the service's own reason, or what the service answers when it is asked.
  */
-import { ApiError, getJson } from "../api/api.js";
+import { ApiError, getJson } from "../api/api.ts";
 import { makeId } from "../composer/outbox.ts";
 
 /** The pause before each attempt to come back. */
@@ -22,16 +22,19 @@ const FIRST_OWN = 4000;
 /** Statuses that stay: signed out, no right, no session, not running. */
 const REFUSALS = new Set([401, 403, 404, 409]);
 
-/**
- * @typedef {object} Screen what shows the terminal
- * @property {() => {rows: number, cols: number}} size
- * @property {(output: Uint8Array | string, taken?: () => void) => void} write taken: it is drawn
- * @property {(text: string) => void} tell what the reader should know. Empty: all is well
- * @property {() => void} ended nothing follows
- */
+/** What shows the terminal. */
+interface Screen {
+  size: () => { rows: number; cols: number };
+  /** Taken: it is drawn. */
+  write: (output: Uint8Array | string, taken?: () => void) => void;
+  /** What the reader should know. Empty: all is well. */
+  tell: (text: string) => void;
+  /** Nothing follows. */
+  ended: () => void;
+}
 
-/** The address of the terminal's WebSocket. @param {string} path @param {Record<string, string>} query */
-const addressOf = (path, query) => {
+/** The address of the terminal's WebSocket. */
+const addressOf = (path: string, query: Record<string, string>) => {
   const url = new URL(`${path}/terminal`, location.href);
   url.protocol = url.protocol.replace("http", "ws");
   url.search = new URLSearchParams(query).toString();
@@ -52,11 +55,10 @@ export class TerminalLine {
   #isOver = false;
   /** When the sandbox no longer waits. */
   #until = 0;
-  /** @type {WebSocket | null} */
-  #socket = null;
+  #socket: WebSocket | null = null;
 
-  /** @param {{path: string, keptMs: number}} asked path: of the session in the API @param {Screen} screen */
-  constructor({ path, keptMs }, screen) {
+  /** @param asked path: of the session in the API */
+  constructor({ path, keptMs }: { path: string; keptMs: number }, screen: Screen) {
     this.#path = path;
     this.#keptMs = keptMs;
     this.#screen = screen;
@@ -90,8 +92,8 @@ export class TerminalLine {
     });
   }
 
-  /** @param {Uint8Array<ArrayBuffer>} bytes While there is no connection, keys are lost, as on a line that is cut. */
-  send(bytes) {
+  /** @param bytes While there is no connection, keys are lost, as on a line that is cut. */
+  send(bytes: Uint8Array<ArrayBuffer>) {
     for (let at = 0; at < bytes.length; at += MESSAGE_MAX)
       if (this.#socket?.readyState === WebSocket.OPEN)
         this.#socket.send(bytes.subarray(at, at + MESSAGE_MAX));
@@ -107,8 +109,7 @@ export class TerminalLine {
     this.#socket?.close(NORMAL);
   }
 
-  /** @param {ArrayBuffer | string} data */
-  #take(data) {
+  #take(data: ArrayBuffer | string) {
     if (typeof data !== "string") {
       this.#received += data.byteLength;
       const end = this.#received;
@@ -120,8 +121,8 @@ export class TerminalLine {
     if (exit !== undefined) this.#over(`The shell ended with code ${exit}.`);
   }
 
-  /** @param {number} from the number of the byte that comes next */
-  #begins(from) {
+  /** @param from the number of the byte that comes next */
+  #begins(from: number) {
     const gap = from - this.#received;
     if (gap > 0) this.#screen.write(`\u001b[0m\r\n[${gap} bytes of output are gone]\r\n`);
     this.#received = from;
@@ -129,16 +130,14 @@ export class TerminalLine {
     this.#say({ read: this.#drawn });
   }
 
-  /** @param {number} end */
-  #draws(end) {
+  #draws(end: number) {
     this.#drawn = end;
     if (end - this.#told < READ_EACH && end !== this.#received) return;
     this.#told = end;
     this.#say({ read: end });
   }
 
-  /** @param {number} code @param {string} reason */
-  async #lost(code, reason) {
+  async #lost(code: number, reason: string) {
     if (this.#isOver) return;
     if (code >= FIRST_OWN) return this.#over(reason || "The service closed the terminal.");
     this.#screen.tell("The connection is lost. Trying again…");
@@ -162,16 +161,14 @@ export class TerminalLine {
     }
   }
 
-  /** @param {string} why */
-  #over(why) {
+  #over(why: string) {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#screen.tell(why);
     this.#screen.ended();
   }
 
-  /** @param {object} word */
-  #say(word) {
+  #say(word: object) {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(word));
   }
 }

@@ -1,5 +1,5 @@
 /** Reads a session's conversation: its newest page, what changes after it, and older pages when the reader asks. */
-import { ApiError, getJson, getText } from "../../api/api.js";
+import { ApiError, getJson, getText } from "../../api/api.ts";
 import {
   applyDelta,
   applyItem,
@@ -7,11 +7,13 @@ import {
   applySnapshot,
   applyState,
   applyText,
+  type Conversation,
   emptyConversation,
   lacksText,
-} from "./model.js";
-import { hearProject } from "../../live/live.js";
-import { keepStream } from "../../live/stream.js";
+} from "./model.ts";
+import { hearProject, type Listener } from "../../live/live.ts";
+import { keepStream, type Stream } from "../../live/stream.ts";
+import type { Item, TextDelta } from "../../wire.d.ts";
 
 const PAGE = 100;
 /** How many items are kept for a reader who is at the end. Older ones are read again when the reader asks for them. */
@@ -21,30 +23,24 @@ const NEWEST = 200;
 /** After a page of it could not be read. */
 const AGAIN_MS = 5000;
 
-/**
- * @typedef {object} Reading
- * @property {import("./model.js").Conversation} conversation
- * @property {boolean} heard whether the newest page was read
- * @property {string | null} problem why the last reading failed
- * @property {boolean} reading whether an older page is being read
- * @property {() => void} readOlder
- * @property {() => void} forget if there are too many items, begins again with the newest page
- * @property {() => void} end
- */
+export interface Reading {
+  conversation: Conversation;
+  /** Whether the newest page was read. */
+  heard: boolean;
+  /** Why the last reading failed. */
+  problem: string | null;
+  /** Whether an older page is being read. */
+  reading: boolean;
+  readOlder: () => void;
+  /** If there are too many items, begins again with the newest page. */
+  forget: () => void;
+  end: () => void;
+}
 
-/**
- * Follows a conversation.
- *
- * @param {string} path of the session in the API
- * @param {() => void} changed
- * @param {import("../../live/live.js").Listener} project hears by the same stream that its project has changed
- * @returns {Reading}
- */
-export const followConversation = (path, changed, project) => {
-  /** @type {import("../../live/stream.js").Stream | null} */
-  let stream = null;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let again;
+/** Follows a conversation. @param path of the session in the API @param project hears by the same stream that its project has changed */
+export const followConversation = (path: string, changed: () => void, project: Listener): Reading => {
+  let stream: Stream | null = null;
+  let again: ReturnType<typeof globalThis.setTimeout> | undefined;
   let ended = false;
   /** Above this number of items, a reader who is at the end begins again. */
   let limit = KEPT;
@@ -70,8 +66,7 @@ export const followConversation = (path, changed, project) => {
     }
     changed();
   };
-  /** @param {string} id */
-  const readText = async (id) => {
+  const readText = async (id: string) => {
     try {
       applyText(conversation, id, await getText(`${path}/items/${id}/text`));
     } catch (error) {
@@ -81,24 +76,22 @@ export const followConversation = (path, changed, project) => {
   };
   const open = () => {
     const events = new EventSource(`${path}/conversation/events?after=${conversation.seq}&project=1`);
-    /** @param {string} name @param {(data: any, seq: number) => void} apply */
-    const on = (name, apply) =>
+    const on = <A>(name: string, apply: (data: A, seq: number) => void) =>
       events.addEventListener(name, ({ data, lastEventId }) => {
         apply(JSON.parse(data), Number(lastEventId));
         changed();
       });
-    on("item", (item) => {
+    on<Item>("item", (item) => {
       applyItem(conversation, item);
       if (lacksText(conversation, item)) void readText(item.id);
     });
-    on("state", (state, seq) => applyState(conversation, state, seq));
-    on("delta", (delta) => applyDelta(conversation, delta));
+    on<Parameters<typeof applyState>[1]>("state", (state, seq) => applyState(conversation, state, seq));
+    on<TextDelta>("delta", (delta) => applyDelta(conversation, delta));
     events.addEventListener("reset", () => void start());
     hearProject(events, project);
     return events;
   };
-  /** @type {Reading} */
-  const reading = {
+  const reading: Reading = {
     conversation,
     heard: false,
     problem: null,
@@ -120,8 +113,7 @@ export const followConversation = (path, changed, project) => {
   return reading;
 };
 
-/** @param {Reading} reading @param {string} path @param {() => void} changed */
-const readOlder = async (reading, path, changed) => {
+const readOlder = async (reading: Reading, path: string, changed: () => void) => {
   const { conversation } = reading;
   const cursor = conversation.older;
   if (cursor === null || reading.reading) return;
@@ -140,5 +132,4 @@ const readOlder = async (reading, path, changed) => {
   changed();
 };
 
-/** @param {unknown} error */
-const problemOf = (error) => (error instanceof ApiError ? error.message : String(error));
+const problemOf = (error: unknown) => (error instanceof ApiError ? error.message : String(error));

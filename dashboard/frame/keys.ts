@@ -4,7 +4,7 @@
  */
 import { openDialog } from "./dialog.js";
 import { h } from "../elements/dom.js";
-import { closeMenus } from "./menus.js";
+import { closeMenus } from "./menus.ts";
 import { openPalette } from "./palette.js";
 
 /** A second key of a pair comes within this time. */
@@ -13,16 +13,15 @@ const OFF = "shortcuts-off";
 
 const PROJECT = /^#\/projects\/[0-9a-f-]{36}/;
 
-/** The address of the project that is shown. @returns {string | null} */
-const projectHash = () => PROJECT.exec(location.hash)?.[0] ?? null;
+/** The address of the project that is shown. */
+const projectHash = (): string | null => PROJECT.exec(location.hash)?.[0] ?? null;
 
-/** @param {string} hash */
-const go = (hash) => {
+const go = (hash: string) => {
   location.hash = hash;
 };
 
-/** Goes to a part of the shown project, or to the first page if none is shown. @param {string} rest */
-const inProject = (rest) => {
+/** Goes to a part of the shown project, or to the first page if none is shown. */
+const inProject = (rest: string) => {
   const project = projectHash();
   go(project === null ? "#/" : project + rest);
 };
@@ -35,12 +34,9 @@ const startSession = () => {
 };
 
 /** The rows and cards of the page's lists, by their links. */
-const rowLinks = () => [
-  .../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#main a.cover")),
-];
+const rowLinks = () => [...(document.querySelectorAll("#main a.cover") as NodeListOf<HTMLElement>)];
 
-/** @param {number} by */
-const moveInList = (by) => {
+const moveInList = (by: number) => {
   const links = rowLinks();
   const at = links.findIndex((link) => link.closest(".row, .card")?.contains(document.activeElement));
   const next = at === -1 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1);
@@ -61,8 +57,7 @@ const openMenu = () => {
   menu.querySelector("button")?.focus();
 };
 
-/** @type {Record<string, {about: string, run: () => void}>} */
-const SHORTCUTS = {
+const SHORTCUTS: Record<string, { about: string; run: () => void }> = {
   "g h": { about: "Go to the first page", run: () => go("#/") },
   "g p": { about: "Go to the projects", run: () => go("#/projects") },
   "g s": { about: "Go to the project's sessions", run: () => inProject("") },
@@ -86,8 +81,7 @@ const isOff = () => {
   }
 };
 
-/** @param {boolean} off */
-const setOff = (off) => {
+const setOff = (off: boolean) => {
   try {
     if (off) localStorage.setItem(OFF, "yes");
     else localStorage.removeItem(OFF);
@@ -96,19 +90,18 @@ const setOff = (off) => {
   }
 };
 
-/** Whether the key belongs to something that takes text or choices. @param {Element | null} element */
-const takesKeys = (element) =>
+/** Whether the key belongs to something that takes text or choices. */
+const takesKeys = (element: Element | null) =>
   element instanceof HTMLElement &&
   (element.isContentEditable ||
     element.matches("input, textarea, select, [role='textbox'], [role='combobox']"));
 
 /** The first key of a pair. */
 let first = "";
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let forgetting;
+let forgetting: ReturnType<typeof globalThis.setTimeout> | undefined;
 
-/** @param {string} key @returns {boolean} whether it means anything */
-const press = (key) => {
+/** @returns whether it means anything */
+const press = (key: string): boolean => {
   const pair = first === "" ? key : `${first} ${key}`;
   clearTimeout(forgetting);
   first = "";
@@ -129,8 +122,7 @@ const press = (key) => {
 const isSignedIn = () => document.getElementById("search")?.hidden === false;
 const isAsking = () => document.querySelector("dialog[open]") !== null;
 
-/** @param {KeyboardEvent} event */
-const pressed = (event) => {
+const pressed = (event: KeyboardEvent) => {
   if (event.defaultPrevented || event.isComposing || !isSignedIn() || isAsking()) return;
   if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
     event.preventDefault();
@@ -141,12 +133,8 @@ const pressed = (event) => {
   if (press(event.key)) event.preventDefault();
 };
 
-/**
- * In a text of several lines, Enter begins a line, and Ctrl+Enter sends the form as its button does: a dialog needs the button's value.
- *
- * @param {KeyboardEvent} event
- */
-const sendByKey = (event) => {
+/** In a text of several lines, Enter begins a line, and Ctrl+Enter sends the form as its button does: a dialog needs the button's value. */
+const sendByKey = (event: KeyboardEvent) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
   if (form?.matches(".form, .start, [method=dialog]") !== true) return;
@@ -167,7 +155,7 @@ export const showShortcuts = () => {
   const rows = [["Ctrl K", "Search projects, sessions, triggers and actions"]].concat(
     Object.entries(SHORTCUTS).map(([keys, { about }]) => [keys, about]),
   );
-  const toggle = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", id: "shortcuts-on" }));
+  const toggle = h("input", { type: "checkbox", id: "shortcuts-on" }) as HTMLInputElement;
   toggle.checked = !isOff();
   toggle.addEventListener("change", () => setOff(!toggle.checked));
   openDialog(

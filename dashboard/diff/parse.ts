@@ -1,37 +1,50 @@
 /** Reads a unified diff as files with lines. It uses no document. */
 
-/**
- * @typedef {object} DiffLine
- * @property {"added" | "removed" | "same" | "hunk" | "note"} kind
- * @property {string} text with its sign
- * @property {number | null} before the line's number in the old file
- * @property {number | null} after the line's number in the new file
- */
+export interface DiffLine {
+  kind: "added" | "removed" | "same" | "hunk" | "note";
+  /** With its sign. */
+  text: string;
+  /** The line's number in the old file. */
+  before: number | null;
+  /** The line's number in the new file. */
+  after: number | null;
+}
 
-/**
- * @typedef {object} DiffFile
- * @property {string} key the line that begins it
- * @property {string} path
- * @property {string | null} from its earlier path, if it was renamed
- * @property {string} note "new file", "deleted", "binary" or ""
- * @property {DiffLine[]} lines
- * @property {number} added
- * @property {number} removed
- */
+export interface DiffFile {
+  /** The line that begins it. */
+  key: string;
+  path: string;
+  /** Its earlier path, if it was renamed. */
+  from: string | null;
+  /** "new file", "deleted", "binary" or "". */
+  note: string;
+  lines: DiffLine[];
+  added: number;
+  removed: number;
+}
 
-/** @typedef {{files: DiffFile[], cut: string | null}} Diff cut: what the service says where it cut the diff */
+/** Cut: what the service says where it cut the diff. */
+type Diff = { files: DiffFile[]; cut: string | null };
 
 const CUT = /^\[The diff is longer than .* and was cut here\.\]$/;
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 const ESCAPE = /\\(?:([0-7]{3})|([abtnvfr"\\]))/g;
-/** @type {Record<string, string>} */
-const NAMED = { a: "\x07", b: "\b", t: "\t", n: "\n", v: "\v", f: "\f", r: "\r", '"': '"', "\\": "\\" };
+const NAMED: Record<string, string> = {
+  a: "\x07",
+  b: "\b",
+  t: "\t",
+  n: "\n",
+  v: "\v",
+  f: "\f",
+  r: "\r",
+  '"': '"',
+  "\\": "\\",
+};
 
-/** Git writes unusual paths in quotes, byte by byte. @param {string} text @returns {string} */
-const unquoted = (text) => {
+/** Git writes unusual paths in quotes, byte by byte. */
+const unquoted = (text: string): string => {
   if (!text.startsWith('"') || !text.endsWith('"')) return text;
-  /** @type {number[]} */
-  const bytes = [];
+  const bytes: number[] = [];
   const encoder = new TextEncoder();
   const inner = text.slice(1, -1);
   let from = 0;
@@ -45,15 +58,15 @@ const unquoted = (text) => {
   return new TextDecoder().decode(new Uint8Array(bytes));
 };
 
-/** The path behind `+++ ` or `--- `. Null for a file that does not exist. @param {string} named @returns {string | null} */
-const pathIn = (named) => {
+/** The path behind `+++ ` or `--- `. Null for a file that does not exist. */
+const pathIn = (named: string): string | null => {
   // Git ends a name with blanks by a tab.
   const path = unquoted(named.replace(/\t$/, ""));
   return path === "/dev/null" ? null : path.replace(/^[ab]\//, "");
 };
 
-/** @param {string} line `diff --git a/… b/…` @returns {string} */
-const headPath = (line) => {
+/** @param line `diff --git a/… b/…` */
+const headPath = (line: string): string => {
   const names = line.slice("diff --git ".length);
   if (names.endsWith('"')) return unquoted(names.slice(names.search(/"b\//))).replace(/^b\//, "");
   // Both names are the same, unless the file was renamed, which has lines of its own.
@@ -61,8 +74,8 @@ const headPath = (line) => {
   return half.startsWith("b/") ? half.slice(2) : (names.split(" b/").at(-1) ?? names);
 };
 
-/** @param {DiffFile} file @param {string} line of the head of a file */
-const readHead = (file, line) => {
+/** @param line of the head of a file */
+const readHead = (file: DiffFile, line: string) => {
   if (line.startsWith("+++ ")) file.path = pathIn(line.slice(4)) ?? file.path;
   else if (line.startsWith("--- ")) file.path = pathIn(line.slice(4)) ?? file.path;
   else if (line.startsWith("rename from ")) file.from = unquoted(line.slice(12));
@@ -74,8 +87,8 @@ const readHead = (file, line) => {
     file.lines.push({ kind: "note", text: line, before: null, after: null });
 };
 
-/** @param {DiffFile} file @param {string} text @param {{before: number, after: number}} at moves on */
-const readLine = (file, text, at) => {
+/** @param at moves on */
+const readLine = (file: DiffFile, text: string, at: { before: number; after: number }) => {
   const hunk = HUNK.exec(text);
   if (hunk !== null) {
     at.before = Number(hunk[1]);
@@ -98,12 +111,9 @@ const readLine = (file, text, at) => {
   }
 };
 
-/** @param {string} diff @returns {Diff} */
-export const parseDiff = (diff) => {
-  /** @type {DiffFile[]} */
-  const files = [];
-  /** @type {string | null} */
-  let cut = null;
+export const parseDiff = (diff: string): Diff => {
+  const files: DiffFile[] = [];
+  let cut: string | null = null;
   let isHead = true;
   let at = { before: 1, after: 1 };
   if (diff.trim() === "") return { files, cut };
@@ -114,7 +124,7 @@ export const parseDiff = (diff) => {
       at = { before: 1, after: 1 };
       if (line.startsWith("diff --git ")) continue;
     }
-    const file = /** @type {DiffFile} */ (files.at(-1));
+    const file = files.at(-1) as DiffFile;
     if (CUT.test(line)) cut = line.slice(1, -1);
     else if (isHead && !line.startsWith("@@") && !isBare(line)) readHead(file, line);
     else {
@@ -125,22 +135,14 @@ export const parseDiff = (diff) => {
   return { files, cut };
 };
 
-/** A diff without heads and hunks has its lines at once. @param {string} line */
-const isBare = (line) => /^[+-](?![+-]{2} )/.test(line);
+/** A diff without heads and hunks has its lines at once. */
+const isBare = (line: string) => /^[+-](?![+-]{2} )/.test(line);
 
-/**
- * The lines in two columns: what was removed beside what was added.
- *
- * @param {DiffLine[]} lines
- * @returns {[DiffLine | null, DiffLine | null][]} before and after; null where a side has nothing
- */
-export const pairLines = (lines) => {
-  /** @type {[DiffLine | null, DiffLine | null][]} */
-  const rows = [];
-  /** @type {DiffLine[]} */
-  let removed = [];
-  /** @type {DiffLine[]} */
-  let added = [];
+/** The lines in two columns: what was removed beside what was added. @returns before and after; null where a side has nothing */
+export const pairLines = (lines: DiffLine[]): [DiffLine | null, DiffLine | null][] => {
+  const rows: [DiffLine | null, DiffLine | null][] = [];
+  let removed: DiffLine[] = [];
+  let added: DiffLine[] = [];
   const flush = () => {
     for (let at = 0; at < Math.max(removed.length, added.length); at += 1)
       rows.push([removed[at] ?? null, added[at] ?? null]);

@@ -6,11 +6,9 @@
 
 const PREFIX = "typed:";
 
-/**
- * @param {string} name
- * @returns {any} null if nothing is kept
- */
-export const readKept = (name) => {
+/** @returns null if nothing is kept */
+// eslint-disable-next-line typescript/no-explicit-any -- who keeps it knows its form
+export const readKept = (name: string): any => {
   try {
     return JSON.parse(sessionStorage.getItem(PREFIX + name) ?? "null");
   } catch {
@@ -18,8 +16,8 @@ export const readKept = (name) => {
   }
 };
 
-/** @param {string} name @param {unknown} value null removes it */
-export const keep = (name, value) => {
+/** @param value null removes it */
+export const keep = (name: string, value: unknown) => {
   try {
     if (value === null) sessionStorage.removeItem(PREFIX + name);
     else sessionStorage.setItem(PREFIX + name, JSON.stringify(value));
@@ -42,28 +40,26 @@ export const forgetKept = () => {
 const PAGES_MAX = 12;
 const SHOWN_MS = 60_000;
 
-/** By address. @type {Map<string, {data: any, at: number}>} */
-const recent = new Map();
+/** By address. */
+const recent = new Map<string, { data: unknown; at: number }>();
 
-/** @param {string} hash @param {any} data */
-export const keepRecent = (hash, data) => {
+export const keepRecent = (hash: string, data: unknown) => {
   recent.delete(hash);
   recent.set(hash, { data, at: performance.now() });
   const [oldest] = recent.keys();
   if (recent.size > PAGES_MAX && oldest !== undefined) recent.delete(oldest);
 };
 
-/** @param {string} hash @returns {any} null: the page was not shown lately */
-export const recentData = (hash) => {
+/** @returns null: the page was not shown lately */
+export const recentData = (hash: string): unknown => {
   const kept = recent.get(hash);
   return kept !== undefined && performance.now() - kept.at < SHOWN_MS ? kept.data : null;
 };
 
-/** Other memories of pages that are not shown (api/queries.ts). @type {Set<() => void>} */
-const others = new Set();
+/** Other memories of pages that are not shown (api/queries.ts). */
+const others = new Set<() => void>();
 
-/** @param {() => void} forget */
-export const forgetWithRecent = (forget) => others.add(forget);
+export const forgetWithRecent = (forget: () => void) => others.add(forget);
 
 /** After an action of a person, which may change any page, and when the person signs out. */
 export const forgetRecent = () => {

@@ -1,23 +1,23 @@
 /** Short notices above every page: what an action did, why it failed, or why the page cannot be read. */
 import { h } from "../elements/dom.js";
 import { button, callout, prose } from "../elements/parts.js";
+import type { Me } from "../wire.d.ts";
+import type { ApiError } from "../api/api.ts";
 
 /** Long enough to read two lines and to reach the link. */
 const NOTICE_MS = 8_000;
 
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let fading;
+let fading: ReturnType<typeof globalThis.setTimeout> | undefined;
 
-const region = () => /** @type {HTMLElement} */ (document.getElementById("notices"));
+const region = () => document.getElementById("notices") as HTMLElement;
 
-/** @param {HTMLElement | null} shown */
-const show = (shown) => {
+const show = (shown: HTMLElement | null) => {
   clearTimeout(fading);
   region().replaceChildren(...(shown === null ? [] : [shown]));
 };
 
-/** The outcome of an action. @param {string} text @param {[string, string]} [link] its label and its target */
-export const notice = (text, link) => {
+/** The outcome of an action. @param link its label and its target */
+export const notice = (text: string, link?: [string, string]) => {
   show(
     h(
       "p",
@@ -32,17 +32,19 @@ export const notice = (text, link) => {
   fading = setTimeout(fade, NOTICE_MS);
 };
 
-/** The outcome of an action that leads to another page. Going there takes earlier notices away. @param {string} hash @param {string} text @param {[string, string]} [link] */
-export const noticeAt = (hash, text, link) => {
+/** The outcome of an action that leads to another page. Going there takes earlier notices away. */
+export const noticeAt = (hash: string, text: string, link?: [string, string]) => {
   addEventListener("hashchange", () => notice(text, link), { once: true });
   location.hash = hash;
 };
 
-/** Where a reader can do something about a refusal, by its code. @type {Record<string, [string, string]>} */
-const REMEDIES = { session_cap_reached: ["Show the sessions in use", "#/queue"] };
+/** Where a reader can do something about a refusal, by its code. */
+const REMEDIES: Record<string, [string, string]> = {
+  session_cap_reached: ["Show the sessions in use", "#/queue"],
+};
 
-/** Why an action failed. It stays until the reader does something else. @param {string} text @param {string} [code] the refusal's */
-export const complain = (text, code = "") => {
+/** Why an action failed. It stays until the reader does something else. @param code the refusal's */
+export const complain = (text: string, code: string = "") => {
   const remedy = REMEDIES[code];
   show(
     h(
@@ -58,8 +60,8 @@ export const complain = (text, code = "") => {
 
 export const dismissNotice = () => show(null);
 
-/** Above every page of a restored copy until it is let go. @param {import("../wire.d.ts").Me} reader */
-export const pausedBanner = ({ account }) =>
+/** Above every page of a restored copy until it is let go. */
+export const pausedBanner = ({ account }: Me) =>
   h(
     "div",
     { role: "status", "data-key": "paused", class: "paused" },
@@ -68,8 +70,8 @@ export const pausedBanner = ({ account }) =>
     account.operator === true && h("p", { class: "actions" }, button("resume-installation", "Resume")),
   );
 
-/** Why a page cannot be read. @param {import("../api/api.js").ApiError} error @param {boolean} shown whether the page still shows older data */
-export const problemView = (error, shown) =>
+/** Why a page cannot be read. @param shown whether the page still shows older data */
+export const problemView = (error: ApiError, shown: boolean) =>
   h(
     "div",
     { role: "alert", "data-key": "problem" },
@@ -92,5 +94,6 @@ const fade = () => {
   else fading = setTimeout(fade, NOTICE_MS);
 };
 
-/** External links open in a new tab, without a referrer. @param {string} href */
-const linkTo = (href) => (href.startsWith("#") ? { href } : { href, target: "_blank", rel: "noreferrer" });
+/** External links open in a new tab, without a referrer. */
+const linkTo = (href: string) =>
+  href.startsWith("#") ? { href } : { href, target: "_blank", rel: "noreferrer" };

@@ -1,16 +1,14 @@
 /** What the reader's role in the shown project allows. The service decides; the page only leaves out what it would refuse. */
-import { getJson } from "../api/api.js";
-
-/** @typedef {import("../wire.d.ts").ProjectRole} ProjectRole */
+import { getJson } from "../api/api.ts";
+import type { Me, Member, Project, ProjectRole } from "../wire.d.ts";
 
 /** How long a known role may be old. */
 const FRESH_MS = 5000;
 
-/** @type {readonly ProjectRole[]} */
-const RANKS = ["viewer", "member", "owner"];
+const RANKS: readonly ProjectRole[] = ["viewer", "member", "owner"];
 
-/** A choice of a role in a project. @type {[string, string][]} */
-export const ROLE_OPTIONS = [
+/** A choice of a role in a project. */
+export const ROLE_OPTIONS: [string, string][] = [
   ["viewer", "Viewer: reads everything"],
   ["member", "Member: works with agents"],
   ["owner", "Owner: also secrets, settings and members"],
@@ -28,18 +26,13 @@ const NEEDED = {
     "remove-member set-connector-credential authorize-connector refresh-connector accept-connector forget-connector-credential add-receiver test-receiver rotate-receiver disable-receiver enable-receiver remove-receiver replay-delivery replace-credential check-again pause-triggers resume-triggers archive-project reactivate-project delete-project restore-project",
 };
 
-/** Null: nothing is forbidden, as far as the page knows. @type {{project: string, role: ProjectRole, merge: ProjectRole, at: number} | null} */
-let known = null;
-/** Who may open terminals. @type {import("../wire.d.ts").Me["terminals"]} */
-let terminals = "off";
+/** Null: nothing is forbidden, as far as the page knows. */
+let known: { project: string; role: ProjectRole; merge: ProjectRole; at: number } | null = null;
+/** Who may open terminals. */
+let terminals: Me["terminals"] = "off";
 
-/**
- * Learns the reader's role in the project of the address. An owner of the account is an owner of each project.
- *
- * @param {string | undefined} project
- * @param {import("../wire.d.ts").Me} me
- */
-export const learnRole = async (project, me) => {
+/** Learns the reader's role in the project of the address. An owner of the account is an owner of each project. */
+export const learnRole = async (project: string | undefined, me: Me) => {
   terminals = me.terminals;
   if (project === undefined || me.user.role === "owner") known = null;
   else if (known?.project !== project || performance.now() - known.at > FRESH_MS) {
@@ -47,29 +40,33 @@ export const learnRole = async (project, me) => {
   }
 };
 
-/** @param {string} project @param {string} person */
-const readRole = async (project, person) => {
+const readRole = async (project: string, person: string) => {
   const path = `/v1/projects/${encodeURIComponent(project)}`;
-  const [{ members }, { merge_role }] = await Promise.all([getJson(`${path}/members`), getJson(path)]);
-  const own = members.find((/** @type {any} */ { user }) => user.id === person);
+  const [{ members }, { merge_role }]: [{ members: Member[] }, Project] = await Promise.all([
+    getJson(`${path}/members`),
+    getJson(path),
+  ]);
+  const own = members.find(({ user }) => user.id === person);
   return own === undefined ? null : { project, role: own.role, merge: merge_role, at: performance.now() };
 };
 
 /** The reader's role in the shown project. Null: an owner of the account, or not known. */
 export const knownRole = () => known?.role ?? null;
 
-/** The role that an action needs and the reader lacks, or null. @param {string} action */
-export const lackedRole = (action) => {
+/** The role that an action needs and the reader lacks, or null. */
+export const lackedRole = (action: string) => {
   if (known === null) return null;
   const { role, merge } = known;
-  /** @type {Record<string, ProjectRole>} */
-  const chosen = { merge, "open-terminal": terminals === "owners" ? "owner" : "member" };
+  const chosen: Record<string, ProjectRole> = {
+    merge,
+    "open-terminal": terminals === "owners" ? "owner" : "member",
+  };
   const needed = chosen[action] ?? RANKS.find((one) => NEEDED[one].split(" ").includes(action)) ?? "viewer";
   return RANKS.indexOf(needed) > RANKS.indexOf(role) ? needed : null;
 };
 
-/** Why the page lacks what others have. Null for an owner. @param {string} project @returns {string | null} */
-export const roleSentence = (project) =>
+/** Why the page lacks what others have. Null for an owner. */
+export const roleSentence = (project: string): string | null =>
   known?.project !== project || known.role === "owner"
     ? null
     : `Your role in this project is ${known.role}. ${
@@ -78,14 +75,14 @@ export const roleSentence = (project) =>
           : "Only owners change secrets and settings."
       } An owner of the project can change your role.`;
 
-/** Actions in a conversation that need a role, in words. @type {Record<string, string>} */
-const READ_ONLY = {
+/** Actions in a conversation that need a role, in words. */
+const READ_ONLY: Record<string, string> = {
   "send-message": "write to the agent",
   "answer-request": "answer the agent",
 };
 
-/** What a reader sees in place of it. @param {string} action an entry of `READ_ONLY` */
-export const readOnlyWords = (action) =>
+/** What a reader sees in place of it. @param action an entry of `READ_ONLY` */
+export const readOnlyWords = (action: string) =>
   `To ${READ_ONLY[action]}, you need the role ${lackedRole(action)} in the project.`;
 
 /** Whether the reader may open a terminal, as far as the page knows: the service has them, and the role allows it. */

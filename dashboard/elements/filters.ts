@@ -3,8 +3,8 @@
 /** How long the reader rests before a typed text narrows the list. */
 export const TYPING_MS = 300;
 
-/** @param {string} name @param {string} value "" removes it */
-export const narrow = (name, value) => {
+/** @param value "" removes it */
+export const narrow = (name: string, value: string) => {
   const [path = "", query = ""] = location.hash.split("?", 2);
   const wanted = new URLSearchParams(query);
   if (value === "") wanted.delete(name);
@@ -13,15 +13,13 @@ export const narrow = (name, value) => {
   location.replace(wanted.size === 0 ? path : `${path}?${wanted}`);
 };
 
-/** @param {EventTarget | null} target @returns {HTMLInputElement | HTMLSelectElement | null} */
-const filterOf = (target) =>
+const filterOf = (target: EventTarget | null): HTMLInputElement | HTMLSelectElement | null =>
   (target instanceof HTMLSelectElement || target instanceof HTMLInputElement) &&
   target.dataset["filter"] !== undefined
     ? target
     : null;
 
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let typing;
+let typing: ReturnType<typeof globalThis.setTimeout> | undefined;
 
 /** Listens for the whole life of the page. */
 export const followFilters = () => {

@@ -9,24 +9,26 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import libraryStyle from "@xterm/xterm/css/xterm.css?inline";
-import { getJson } from "../api/api.js";
+import { getJson } from "../api/api.ts";
 import { h } from "../elements/dom.js";
 import { projectPath } from "../projects/project.js";
-import { forget, styledDocument, styling } from "./document.js";
+import { forget, styledDocument, styling } from "./document.ts";
 import ownStyle from "./terminal.css?inline";
-import { TerminalLine } from "./line.js";
-import { TERMINAL_PLACE } from "./place.js";
+import { TerminalLine } from "./line.ts";
+import { TERMINAL_PLACE } from "./place.ts";
+import type { Attributes } from "../elements/dom.js";
+import type { Action } from "../frame/actions.js";
 
 const LINES_KEPT = 5000;
 /** Contrast of text that WCAG asks for, whatever colours a program chooses. */
 const CONTRAST_MIN = 4.5;
 const READER = "terminal-reader";
 
-/** The open terminal, one at a time. @type {Panel | null} */
-let open = null;
+/** The open terminal, one at a time. */
+let open: Panel | null = null;
 
-/** @param {HTMLElement} element whose colours the terminal takes */
-const themeOf = (element) => {
+/** @param element whose colours the terminal takes */
+const themeOf = (element: HTMLElement) => {
   const { color: foreground, backgroundColor: background, caretColor: accent } = getComputedStyle(element);
   const selectionBackground = accent.replace("rgb(", "rgba(").replace(")", ", 0.3)");
   return { foreground, background, cursor: foreground, cursorAccent: background, selectionBackground };
@@ -41,8 +43,7 @@ const isReadAloud = () => {
   }
 };
 
-/** @param {boolean} is */
-const setReadAloud = (is) => {
+const setReadAloud = (is: boolean) => {
   try {
     if (is) localStorage.setItem(READER, "yes");
     else localStorage.removeItem(READER);
@@ -51,8 +52,7 @@ const setReadAloud = (is) => {
   }
 };
 
-/** @param {string} label @param {import("../elements/dom.js").Attributes} [rest] */
-const plainButton = (label, rest = {}) => h("button", { type: "button", ...rest }, label);
+const plainButton = (label: string, rest: Attributes = {}) => h("button", { type: "button", ...rest }, label);
 
 class Panel {
   #asked;
@@ -90,8 +90,8 @@ class Panel {
   #resized = new ResizeObserver(() => this.#fit.fit());
   #line;
 
-  /** @param {{project: string, session: string, path: string, keptMs: number}} asked path: of the session in the API */
-  constructor(asked) {
+  /** @param asked path: of the session in the API */
+  constructor(asked: { project: string; session: string; path: string; keptMs: number }) {
     this.#asked = asked;
     this.#show();
     const terminal = this.#terminal;
@@ -164,8 +164,8 @@ class Panel {
     this.#terminal.options.theme = themeOf(this.#place);
   };
 
-  /** T1. @param {KeyboardEvent} event @returns {boolean} whether the terminal takes the key */
-  #key(event) {
+  /** T1. @returns whether the terminal takes the key */
+  #key(event: KeyboardEvent): boolean {
     const isCopy = event.ctrlKey && event.shiftKey && event.code === "KeyC";
     if (event.key !== "F6" && !isCopy) return true;
     event.preventDefault();
@@ -185,8 +185,8 @@ class Panel {
   }
 }
 
-export const actions = {
-  /** If the service refuses it, the error says why. @type {import("../frame/actions.js").Action} */
+export const actions: Record<string, Action> = {
+  /** If the service refuses it, the error says why. */
   "open-terminal": async ({ project = "", session = "" }) => {
     const path = `${projectPath(project)}/sessions/${session}`;
     const { kept_ms: keptMs } = await getJson(`${path}/terminal`);

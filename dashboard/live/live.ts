@@ -1,5 +1,5 @@
 /** A project's events, used as a signal to read the changed data again from the API. */
-import { keepStream } from "./stream.js";
+import { keepStream } from "./stream.ts";
 
 /** The states of the ledger (api.md 4). */
 export const FIRE_STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
@@ -29,22 +29,17 @@ const EVENTS = [
   "change_request.closed",
 ];
 
-/**
- * @typedef {object} Listener
- * @property {() => void} changed something in the project changed, or may have while no stream was open
- * @property {(live: boolean) => void} connected
- */
+export interface Listener {
+  /** Something in the project changed, or may have while no stream was open. */
+  changed: () => void;
+  connected: (live: boolean) => void;
+}
 
-/** @type {WeakSet<Listener>} those that have been connected */
-const met = new WeakSet();
+/** those that have been connected */
+const met: WeakSet<Listener> = new WeakSet();
 
-/**
- * Tells a listener what a stream says of its project: the project's own stream, or one that has its news as `project`.
- *
- * @param {EventSource} source
- * @param {Listener} listener
- */
-export const hearProject = (source, listener) => {
+/** Tells a listener what a stream says of its project: the project's own stream, or one that has its news as `project`. */
+export const hearProject = (source: EventSource, listener: Listener) => {
   for (const name of EVENTS) source.addEventListener(name, listener.changed);
   source.addEventListener("open", (event) => {
     // The service's first frame has the same name as the browser's own event.
@@ -57,14 +52,8 @@ export const hearProject = (source, listener) => {
   source.addEventListener("error", () => listener.connected(false));
 };
 
-/**
- * Follows a project.
- *
- * @param {string} projectId
- * @param {Listener} listener
- * @returns {() => void} ends it
- */
-export const follow = (projectId, listener) =>
+/** Follows a project. @returns ends it */
+export const follow = (projectId: string, listener: Listener): (() => void) =>
   keepStream(() => {
     const source = new EventSource(`/v1/projects/${encodeURIComponent(projectId)}/events`);
     hearProject(source, listener);

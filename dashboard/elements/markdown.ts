@@ -5,32 +5,31 @@
  * A text beyond one of the limits below is shown as it is: no text may keep the page busy for long, and the library leaves
  * out what is nested too deeply (docs/decisions/0095-the-page-is-remade-with-react.md has the figures).
  */
-import MarkdownIt from "markdown-it/browser";
+import MarkdownIt, { type Token } from "markdown-it/browser";
 
-/** @typedef {import("markdown-it").Token} Token */
-/** @typedef {"left" | "right" | "center" | null} Align */
-/** @typedef {{task: boolean | null, blocks: Block[]}} Entry `task`: whether it is done; null: no task */
+type Align = "left" | "right" | "center" | null;
+/** `task`: whether it is done; null: no task. */
+export type Entry = { task: boolean | null; blocks: Block[] };
 
-/**
- * @typedef {{type: "text", text: string}
- *   | {type: "code", text: string}
- *   | {type: "strong" | "em" | "del", children: Inline[]}
- *   | {type: "link", href: string | null, target: string, image: boolean, children: Inline[]}} Inline
- * `href` is null if the page does not link to the target
- */
+/** `href` is null if the page does not link to the target. */
+export type Inline =
+  | { type: "text"; text: string }
+  | { type: "code"; text: string }
+  | { type: "strong" | "em" | "del"; children: Inline[] }
+  | { type: "link"; href: string | null; target: string; image: boolean; children: Inline[] };
 
-/**
- * @typedef {{type: "paragraph", children: Inline[]}
- *   | {type: "heading", level: number, children: Inline[]}
- *   | {type: "code", language: string, text: string}
- *   | {type: "quote", blocks: Block[]}
- *   | {type: "list", ordered: boolean, start: number, entries: Entry[]}
- *   | {type: "table", align: Align[], head: Inline[][], rows: Inline[][][]}
- *   | {type: "rule"}
- *   | {type: "plain", text: string}} Block
- */
+export type Block =
+  | { type: "paragraph"; children: Inline[] }
+  | { type: "heading"; level: number; children: Inline[] }
+  | { type: "code"; language: string; text: string }
+  | { type: "quote"; blocks: Block[] }
+  | { type: "list"; ordered: boolean; start: number; entries: Entry[] }
+  | { type: "table"; align: Align[]; head: Inline[][]; rows: Inline[][][] }
+  | { type: "rule" }
+  | { type: "plain"; text: string };
 
-/** @typedef {{token: Token, inside: Node[]}} Node a token, and what is between it and its closing token */
+/** A token, and what is between it and its closing token. */
+type Node = { token: Token; inside: Node[] };
 
 /** The longest text that is read as Markdown, in UTF-16 units. */
 export const MARKDOWN_MAX = 60_000;
@@ -46,8 +45,11 @@ const LANGUAGE_MAX = 40;
 
 const TASK = /^\[([ xX])\](?: |$)/;
 const PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
-/** @type {Record<string, "strong" | "em" | "del">} */
-const EMPHASIS = { strong_open: "strong", em_open: "em", s_open: "del" };
+const EMPHASIS: Record<string, "strong" | "em" | "del"> = {
+  strong_open: "strong",
+  em_open: "em",
+  s_open: "del",
+};
 
 const makeReader = () => {
   const reader = new MarkdownIt({ html: false, linkify: true, maxNesting: NESTING_MAX });
@@ -61,36 +63,43 @@ const makeReader = () => {
 };
 const reader = makeReader();
 
-/** @param {string} text @returns {readonly Block[]} */
-export const parse = (text) => read(text, null).blocks;
+export const parse = (text: string): readonly Block[] => read(text, null).blocks;
 
-/**
- * @typedef {object} Read a text that was read, and what it takes to read it on
- * @property {string} text
- * @property {readonly Block[]} blocks
- * @property {number} settled how many of the blocks no later text changes
- * @property {number} from where the others begin, in UTF-16 units
- * @property {number} tokens how many the settled blocks have
- * @property {object} references addresses that the text gives names to
- */
+/** A text that was read, and what it takes to read it on. */
+export interface Read {
+  text: string;
+  blocks: readonly Block[];
+  /** How many of the blocks no later text changes. */
+  settled: number;
+  /** Where the others begin, in UTF-16 units. */
+  from: number;
+  /** How many the settled blocks have. */
+  tokens: number;
+  /** Addresses that the text gives names to. */
+  references: object;
+}
 
 /**
  * Reads a text that grows: only its end is read again. The blocks before it are the same objects. A name that the end gives to an
  * address holds for the blocks before it once the whole text is read.
  *
- * @param {string} text
- * @param {Read | null} known what was read before, of this text or of another one
- * @returns {Read}
+ * @param known what was read before, of this text or of another one
  */
-export const readOn = (text, known) => {
+export const readOn = (text: string, known: Read | null): Read => {
   if (known === null || !text.startsWith(known.text)) return read(text, null);
   return known.text === text ? known : read(text, known);
 };
 
-/** @param {string} text @param {Read | null} known its beginning @returns {Read} */
-const read = (text, known) => {
-  /** @type {Read} */
-  const plain = { text, blocks: [{ type: "plain", text }], settled: 0, from: 0, tokens: 0, references: {} };
+/** @param known its beginning */
+const read = (text: string, known: Read | null): Read => {
+  const plain: Read = {
+    text,
+    blocks: [{ type: "plain", text }],
+    settled: 0,
+    from: 0,
+    tokens: 0,
+    references: {},
+  };
   if (text.length > MARKDOWN_MAX) return plain;
   const { settled = 0, from = 0, tokens: before = 0 } = known ?? {};
   const references = { ...known?.references };
@@ -112,16 +121,16 @@ const read = (text, known) => {
 /** The library ends a line at each of these. */
 const LINE_END = /\r\n?|\n/;
 
-/** Whether a block of the text itself begins with it. @param {Token} token */
-const isBlock = ({ level, nesting }) => level === 0 && nesting >= 0;
+/** Whether a block of the text itself begins with it. */
+const isBlock = ({ level, nesting }: Token) => level === 0 && nesting >= 0;
 
 /**
  * The last block that stays one of its own: it has an empty line before it, and no list. Others may still become a part of the block
  * before them.
  *
- * @param {Token[]} tokens @param {string[]} lines @returns {number} its first token
+ * @returns its first token
  */
-const lastApart = (tokens, lines) =>
+const lastApart = (tokens: Token[], lines: string[]): number =>
   Math.max(
     0,
     tokens.findLastIndex(
@@ -133,8 +142,8 @@ const lastApart = (tokens, lines) =>
     ),
   );
 
-/** @param {string} text @param {number} line from 0 @returns {number} where it begins */
-const lineStart = (text, line) => {
+/** @param line from 0 @returns where it begins */
+const lineStart = (text: string, line: number): number => {
   let [at, count] = [0, line];
   for (const end of text.matchAll(new RegExp(LINE_END, "g"))) {
     if (count === 0) break;
@@ -144,8 +153,8 @@ const lineStart = (text, line) => {
   return at;
 };
 
-/** @param {string} text @returns {string | null} the address, if the page may link to it */
-const address = (text) => {
+/** @returns the address, if the page may link to it */
+const address = (text: string): string | null => {
   if (text.length > TARGET_MAX) return null;
   try {
     const url = new URL(text);
@@ -156,18 +165,12 @@ const address = (text) => {
   }
 };
 
-/** @param {Token[]} tokens @returns {number} */
-const countOf = (tokens) =>
+const countOf = (tokens: Token[]): number =>
   tokens.reduce((count, { children }) => count + 1 + (children === null ? 0 : countOf(children)), 0);
 
-/**
- * @param {Token[]} tokens
- * @param {number} depth deeper elements are left out, and their content takes their place
- * @returns {Node[]}
- */
-const treeOf = (tokens, depth) => {
-  /** @type {Node[]} */
-  const root = [];
+/** @param depth deeper elements are left out, and their content takes their place */
+const treeOf = (tokens: Token[], depth: number): Node[] => {
+  const root: Node[] = [];
   const open = [root];
   for (const token of tokens) {
     if (token.nesting < 0) {
@@ -183,8 +186,7 @@ const treeOf = (tokens, depth) => {
   return root;
 };
 
-/** @param {Node} node @returns {Block} */
-const blockOf = ({ token, inside }) => {
+const blockOf = ({ token, inside }: Node): Block => {
   switch (token.type) {
     case "heading_open":
       return { type: "heading", level: Number(token.tag.slice(1)), children: textIn(inside) };
@@ -214,8 +216,7 @@ const blockOf = ({ token, inside }) => {
   }
 };
 
-/** @param {Node} item @returns {Entry} */
-const entryOf = ({ inside }) => {
+const entryOf = ({ inside }: Node): Entry => {
   const blocks = inside.map(blockOf);
   const [first] = blocks;
   const start = first?.type === "paragraph" ? first.children[0] : undefined;
@@ -225,8 +226,7 @@ const entryOf = ({ inside }) => {
   return { task: task[1] !== " ", blocks };
 };
 
-/** @param {Node[]} sections @returns {Block} */
-const tableOf = (sections) => {
+const tableOf = (sections: Node[]): Block => {
   const [head, ...rows] = sections.flatMap(({ inside }) => inside);
   return {
     type: "table",
@@ -236,21 +236,18 @@ const tableOf = (sections) => {
   };
 };
 
-/** @param {Token} cell @returns {Align} */
-const alignOf = (cell) => {
+const alignOf = (cell: Token): Align => {
   const style = cell.attrGet("style");
   if (style === "text-align:left") return "left";
   if (style === "text-align:right") return "right";
   return style === "text-align:center" ? "center" : null;
 };
 
-/** @param {Node[]} nodes the one token that has the text of a block */
-const textIn = ([node]) => inlinesOf(treeOf(node?.token.children ?? [], INLINE_DEPTH));
+/** @param nodes the one token that has the text of a block */
+const textIn = ([node]: Node[]) => inlinesOf(treeOf(node?.token.children ?? [], INLINE_DEPTH));
 
-/** @param {Node[]} nodes @returns {Inline[]} */
-const inlinesOf = (nodes) => {
-  /** @type {Inline[]} */
-  const found = [];
+const inlinesOf = (nodes: Node[]): Inline[] => {
+  const found: Inline[] = [];
   for (const node of nodes) {
     const next = inlineOf(node);
     const last = found.at(-1);
@@ -260,8 +257,7 @@ const inlinesOf = (nodes) => {
   return found;
 };
 
-/** @param {Node} node @returns {Inline} */
-const inlineOf = ({ token, inside }) => {
+const inlineOf = ({ token, inside }: Node): Inline => {
   switch (token.type) {
     case "softbreak":
     case "hardbreak":
@@ -285,8 +281,7 @@ const inlineOf = ({ token, inside }) => {
   }
 };
 
-/** @param {Token} token @param {Inline[]} children @returns {Inline} */
-const linkOf = (token, children) => {
+const linkOf = (token: Token, children: Inline[]): Inline => {
   const target = String(token.attrGet("href"));
   const href = address(target);
   const [label] = children;

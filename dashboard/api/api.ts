@@ -1,12 +1,17 @@
-/** The page's calls to the service: with the cookie of the dashboard's session, and a CSRF token on every change. */
+/** The page's calls to the service: with the cookie of the dashboard's session, and a CSRF token on every change. client.ts has the answers' types. */
+/* eslint-disable typescript/no-explicit-any -- an answer by its path has no type */
 
 /** Long enough for a merge of a large repository. */
 const TIMEOUT_MS = 30_000;
 
 /** A refusal by the service, in its own words (api.md 1 "Errors"). */
 export class ApiError extends Error {
-  /** @param {number} status 0: no answer at all @param {{code: string, error: string, details?: any}} refusal */
-  constructor(status, { code, error, details }) {
+  /** 0: no answer at all. */
+  readonly status: number;
+  readonly code: string;
+  readonly details: any;
+
+  constructor(status: number, { code, error, details }: { code: string; error: string; details?: any }) {
     super(error);
     this.status = status;
     this.code = code;
@@ -19,19 +24,17 @@ let csrf = "";
 /** A file may be large, and the reader's line slow. The service waits as long. */
 const UPLOAD_TIMEOUT_MS = 120_000;
 
-/**
- * @param {string} method
- * @param {string} path with its query
- * @param {{body?: unknown, timeoutMs?: number}} [content] body: a file is sent as it is, anything else as JSON
- */
-export const call = async (method, path, { body, timeoutMs } = {}) => {
+/** @param path with its query @param content body: a file is sent as it is, anything else as JSON */
+export const call = async (
+  method: string,
+  path: string,
+  { body, timeoutMs }: { body?: unknown; timeoutMs?: number | undefined } = {},
+) => {
   const file = body instanceof Blob ? body : null;
-  /** @type {Record<string, string>} */
-  const headers = { accept: "application/json, text/plain" };
+  const headers: Record<string, string> = { accept: "application/json, text/plain" };
   if (method !== "GET") headers["x-csrf-token"] = csrf;
   if (body !== undefined) headers["content-type"] = file === null ? "application/json" : fileType(file);
-  /** @type {Response} */
-  let answer;
+  let answer: Response;
   try {
     // eslint-disable-next-line no-restricted-globals -- the browser's own client, used in this one place
     answer = await fetch(path, {
@@ -54,11 +57,10 @@ export const call = async (method, path, { body, timeoutMs } = {}) => {
   });
 };
 
-/** @param {Blob} file */
-const fileType = ({ type }) => (type === "" ? "application/octet-stream" : type);
+const fileType = ({ type }: Blob) => (type === "" ? "application/octet-stream" : type);
 
-/** @param {string} text @returns {any} null if it is not JSON */
-const parse = (text) => {
+/** @returns null if it is not JSON */
+const parse = (text: string): any => {
   try {
     return JSON.parse(text);
   } catch {
@@ -66,25 +68,21 @@ const parse = (text) => {
   }
 };
 
-/** @param {string} path @returns {Promise<any>} */
-export const getJson = async (path) => parse(await call("GET", path));
-/** @param {string} path */
-export const getText = (path) => call("GET", path);
-/** @param {string} path @param {unknown} [body] @param {number} [timeoutMs] @returns {Promise<any>} */
-export const post = async (path, body = {}, timeoutMs) =>
+export const getJson = async (path: string): Promise<any> => parse(await call("GET", path));
+export const getText = (path: string) => call("GET", path);
+export const post = async (path: string, body: unknown = {}, timeoutMs?: number): Promise<any> =>
   parse(await call("POST", path, { body, timeoutMs }));
 
-/** @param {string} path @param {Blob} file @returns {Promise<any>} */
-export const upload = async (path, file) => parse(await call("POST", path, { body: file }));
+export const upload = async (path: string, file: Blob): Promise<any> =>
+  parse(await call("POST", path, { body: file }));
 
-/** @param {string} path @param {unknown} body @param {number} [timeoutMs] @returns {Promise<any>} */
-export const put = async (path, body, timeoutMs) => parse(await call("PUT", path, { body, timeoutMs }));
+export const put = async (path: string, body: unknown, timeoutMs?: number): Promise<any> =>
+  parse(await call("PUT", path, { body, timeoutMs }));
 
-/** @param {string} path @param {unknown} body @returns {Promise<any>} */
-export const patch = async (path, body) => parse(await call("PATCH", path, { body }));
+export const patch = async (path: string, body: unknown): Promise<any> =>
+  parse(await call("PATCH", path, { body }));
 
-/** @param {string} path */
-export const remove = async (path) => {
+export const remove = async (path: string) => {
   await call("DELETE", path);
 };
 
@@ -95,17 +93,18 @@ const LIMIT = 200;
 /**
  * Reads a list from its newest entry on.
  *
- * @param {string} path may have a query
- * @param {string} plural name of the list in the answer
- * @param {number} pages how many pages to read
- * @returns {Promise<{items: any[], more: boolean}>}
+ * @param path may have a query
+ * @param plural name of the list in the answer
+ * @param pages how many pages to read
  */
-export const getList = async (path, plural, pages) => {
+export const getList = async (
+  path: string,
+  plural: string,
+  pages: number,
+): Promise<{ items: any[]; more: boolean }> => {
   const wanted = pages * PAGE;
-  /** @type {any[]} */
-  const items = [];
-  /** @type {string | null} */
-  let cursor = null;
+  const items: any[] = [];
+  let cursor: string | null = null;
   do {
     const query = new URLSearchParams({ limit: String(Math.min(LIMIT, wanted - items.length)) });
     if (cursor !== null) query.set("cursor", cursor);
@@ -117,12 +116,8 @@ export const getList = async (path, plural, pages) => {
   return { items, more: cursor !== null };
 };
 
-/**
- * @param {string} path
- * @param {number[]} absent statuses that mean that this reader gets nothing
- * @returns {Promise<any>} null for these statuses
- */
-export const getJsonOrNull = (path, absent = [404]) =>
+/** @param absent statuses that mean that this reader gets nothing @returns null for these statuses */
+export const getJsonOrNull = (path: string, absent: number[] = [404]): Promise<any> =>
   getJson(path).catch((error) => {
     if (error instanceof ApiError && absent.includes(error.status)) return null;
     throw error;
@@ -133,19 +128,13 @@ export const resume = async () => {
   csrf = (await getJson("/dashboard/session")).csrf;
 };
 
-/** @param {string} token a personal access token */
-export const signIn = async (token) => {
+/** @param token a personal access token */
+export const signIn = async (token: string) => {
   csrf = (await post("/dashboard/session", { token })).csrf;
 };
 
-/**
- * Accepts an invitation. The answer signs the new person in.
- *
- * @param {string} code
- * @param {string} name
- * @returns {Promise<string>} her first token
- */
-export const join = async (code, name) => {
+/** Accepts an invitation. The answer signs the new person in. @returns her first token */
+export const join = async (code: string, name: string): Promise<string> => {
   const answer = await post("/dashboard/invitations/accept", { code, name });
   csrf = answer.csrf;
   return answer.token;

@@ -6,13 +6,12 @@
  *  F2 No page tells while a visible page shows that session: a visible page holds a lock with the session's id.
  *  F3 A turn after which the agent goes on with the next message is not told.
  */
-import { getJson } from "../api/api.js";
-import { notificationState, notify } from "./attention.js";
-import { now } from "../elements/format.js";
+import { getJson } from "../api/api.ts";
+import { notificationState, notify } from "./attention.ts";
+import { now } from "../elements/format.ts";
 import { projectPath } from "../projects/project.js";
-import { writtenTo } from "./written.js";
-
-/** @typedef {import("../wire.d.ts").Session} Session */
+import { writtenTo } from "./written.ts";
+import type { Session } from "../wire.d.ts";
 
 /** How many of the newest sessions are looked at, beside those that the reader wrote to. */
 const LOOKED_AT = 50;
@@ -26,17 +25,17 @@ const openedAt = now() - SLACK_MS;
 const PAUSE_MS = 3_000;
 let lookedAt = 0;
 
-/** @param {Session} session */
-const pathOf = ({ project_id: project, id }) => `${projectPath(project)}/sessions/${id}`;
+const pathOf = ({ project_id: project, id }: Session) => `${projectPath(project)}/sessions/${id}`;
 
-/** Whether the person started it, and not a trigger or an agent of hers. @param {Session} session @param {string} userId */
-const isStartedBy = ({ created_by: by, trigger_slug: slug, parent_session_id: parent }, userId) =>
-  by === userId && slug === null && parent === null;
+/** Whether the person started it, and not a trigger or an agent of hers. */
+const isStartedBy = (
+  { created_by: by, trigger_slug: slug, parent_session_id: parent }: Session,
+  userId: string,
+) => by === userId && slug === null && parent === null;
 
-/** The reader's sessions. @param {string} userId @returns {Promise<Session[]>} */
-const readOwn = async (userId) => {
-  /** @type {{sessions: Session[]}} */
-  const { sessions } = await getJson(`/v1/sessions?limit=${LOOKED_AT}`);
+/** The reader's sessions. */
+const readOwn = async (userId: string): Promise<Session[]> => {
+  const { sessions }: { sessions: Session[] } = await getJson(`/v1/sessions?limit=${LOOKED_AT}`);
   const written = writtenTo();
   const known = new Set(sessions.map(pathOf));
   const others = written.filter((path) => !known.has(path));
@@ -46,12 +45,8 @@ const readOwn = async (userId) => {
   return [...own, ...found.filter((one) => one !== null)];
 };
 
-/**
- * Looks whether an agent of the reader has finished, and tells her. A look that fails is made up for by the next one.
- *
- * @param {string | undefined} userId
- */
-export const seeFinished = async (userId) => {
+/** Looks whether an agent of the reader has finished, and tells her. A look that fails is made up for by the next one. */
+export const seeFinished = async (userId: string | undefined) => {
   holdShown();
   if (userId === undefined || notificationState() !== "on" || now() - lookedAt < PAUSE_MS) return;
   lookedAt = now();
@@ -62,8 +57,7 @@ export const seeFinished = async (userId) => {
   }
 };
 
-/** @param {string} userId */
-const look = async (userId) => {
+const look = async (userId: string) => {
   for (const session of await readOwn(userId)) {
     if (!isNews(session)) continue;
     // oxlint-disable-next-line no-await-in-loop -- few of them are news at the same time
@@ -73,8 +67,7 @@ const look = async (userId) => {
   }
 };
 
-/** @param {Session} session */
-const isNews = ({ id, turn, last_turn: last, pending_approvals: calls }) =>
+const isNews = ({ id, turn, last_turn: last, pending_approvals: calls }: Session) =>
   last !== null &&
   (last.state === "completed" || last.state === "failed") &&
   turn.state === "idle" &&
@@ -82,14 +75,14 @@ const isNews = ({ id, turn, last_turn: last, pending_approvals: calls }) =>
   Date.parse(last.at) > openedAt &&
   told()[id] !== last.at;
 
-/** F3. @param {Session} session */
-const isAtRest = async (session) => {
+/** F3. */
+const isAtRest = async (session: Session) => {
   const { state, queue, queue_held: isHeld } = await getJson(`${pathOf(session)}/conversation?limit=1`);
   return state.state === "idle" && (queue.length === 0 || isHeld);
 };
 
-/** @returns {Record<string, string>} by session, when its last turn that was told ended */
-const told = () => {
+/** @returns by session, when its last turn that was told ended */
+const told = (): Record<string, string> => {
   try {
     const kept = JSON.parse(localStorage.getItem(TOLD) ?? "{}");
     return kept !== null && typeof kept === "object" ? kept : {};
@@ -98,8 +91,8 @@ const told = () => {
   }
 };
 
-/** F1. @param {Session} session @returns {boolean} whether this page may tell */
-const claim = ({ id, last_turn: last }) => {
+/** F1. @returns whether this page may tell */
+const claim = ({ id, last_turn: last }: Session): boolean => {
   const kept = told();
   if (last === null || kept[id] === last.at) return false;
   const entries = [...Object.entries(kept).filter(([known]) => known !== id), [id, last.at]];
@@ -111,18 +104,15 @@ const claim = ({ id, last_turn: last }) => {
   }
 };
 
-/** @param {Session} session */
-const tell = (session) =>
+const tell = (session: Session) =>
   notify(session, session.last_turn?.state === "failed" ? "The agent failed" : "The agent has finished");
 
-/** The session that this page shows, while it is visible. @returns {string | null} */
-const shownHere = () =>
+/** The session that this page shows, while it is visible. */
+const shownHere = (): string | null =>
   document.visibilityState === "visible" ? (/\/sessions\/([^/?]+)/.exec(location.hash)?.[1] ?? null) : null;
 
-/** @param {string} id */
-const lockOf = (id) => `shows ${id}`;
-/** @type {{id: string, release: () => void} | null} */
-let held = null;
+const lockOf = (id: string) => `shows ${id}`;
+let held: { id: string; release: () => void } | null = null;
 
 /** F2: other pages of this browser learn what this one shows. Where the browser has no locks, it has no notifications. */
 const holdShown = () => {
@@ -131,15 +121,13 @@ const holdShown = () => {
   held?.release();
   held = null;
   if (id === null) return;
-  /** @type {Promise<void>} */
-  const until = new Promise((release) => {
+  const until: Promise<void> = new Promise((release) => {
     held = { id, release };
   });
   void navigator.locks.request(lockOf(id), { mode: "shared" }, () => until);
 };
 
-/** @param {string} id */
-const isShown = async (id) => {
+const isShown = async (id: string) => {
   if (!("locks" in navigator)) return false;
   const { held: all = [] } = await navigator.locks.query();
   return all.some(({ name }) => name === lockOf(id));

@@ -2,24 +2,23 @@
  * What waits for the reader, sessions of any project and change requests that she is asked to review: as a number in the page's title, as a mark on its icon, and as a
  * notification of the browser if the reader asked for those.
  */
-import { getJson } from "../api/api.js";
+import { getJson } from "../api/api.ts";
 import { projectLink } from "../elements/parts.js";
 import { sessionName } from "../projects/project.js";
-import { visible } from "../elements/text.js";
+import { visible } from "../elements/text.ts";
+import type { ListedChangeRequest, Session } from "../wire.d.ts";
 
-/** @typedef {import("../wire.d.ts").Session} Session */
-/** @typedef {import("../wire.d.ts").ListedChangeRequest} Review */
-/** @typedef {{sessions: Session[], reviews: Review[]}} Waits */
+type Review = ListedChangeRequest;
+type Waits = { sessions: Session[]; reviews: Review[] };
 
 /** How many are shown and counted. */
 const SHOWN = 50;
 const ALLOWED = "notifications";
 
-/** @type {Set<string> | null} those of the last reading; null before the first */
-let known = null;
+/** those of the last reading; null before the first */
+let known: Set<string> | null = null;
 
-/** @returns {Promise<Waits>} */
-export const readWaiting = async () => {
+export const readWaiting = async (): Promise<Waits> => {
   const [{ sessions }, { change_requests: reviews }] = await Promise.all([
     getJson(`/v1/sessions?activity=needs_you&limit=${SHOWN}`),
     getJson(`/v1/change-requests?reviewer=me&limit=${SHOWN}`),
@@ -27,8 +26,7 @@ export const readWaiting = async () => {
   return { sessions, reviews };
 };
 
-/** @param {Waits} waits */
-export const countWaiting = ({ sessions, reviews }) => sessions.length + reviews.length;
+export const countWaiting = ({ sessions, reviews }: Waits) => sessions.length + reviews.length;
 
 /** Forgets what was seen: the reader has signed out. */
 export const forgetWaiting = () => {
@@ -36,8 +34,7 @@ export const forgetWaiting = () => {
   mark(0);
 };
 
-/** @param {Waits} waits */
-export const seeWaiting = ({ sessions, reviews }) => {
+export const seeWaiting = ({ sessions, reviews }: Waits) => {
   mark(countWaiting({ sessions, reviews }));
   const before = known;
   known = new Set([...sessions.map(({ id }) => id), ...reviews.map(askedKey)]);
@@ -46,21 +43,22 @@ export const seeWaiting = ({ sessions, reviews }) => {
   for (const review of reviews) if (!before.has(askedKey(review))) tellOfReview(review);
 };
 
-/** Who is asked again is told again. @param {Review} review */
-const askedKey = ({ id, review_asked: asked }) => `${id} ${asked?.at ?? ""}`;
+/** Who is asked again is told again. */
+const askedKey = ({ id, review_asked: asked }: Review) => `${id} ${asked?.at ?? ""}`;
 
-/** @param {number} count @returns {string} what stands before the page's title */
-export const countMark = (count) => (count === 0 ? "" : `(${count >= SHOWN ? `${SHOWN}+` : count}) `);
+/** @returns what stands before the page's title */
+export const countMark = (count: number): string =>
+  count === 0 ? "" : `(${count >= SHOWN ? `${SHOWN}+` : count}) `;
 
-/** The page's icon has a dot while a session waits. @param {number} count */
-const mark = (count) => {
+/** The page's icon has a dot while a session waits. */
+const mark = (count: number) => {
   const wanted = count === 0 ? "icon.svg" : "icon-waiting.svg";
   const icon = document.querySelector('link[rel="icon"]');
   if (icon !== null && icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
 };
 
-/** @returns {"on" | "off" | "denied" | "impossible"} whether the browser tells the reader */
-export const notificationState = () => {
+/** @returns whether the browser tells the reader */
+export const notificationState = (): "on" | "off" | "denied" | "impossible" => {
   if (!("Notification" in window)) return "impossible";
   if (Notification.permission === "denied") return "denied";
   return Notification.permission === "granted" && isWanted() ? "on" : "off";
@@ -74,8 +72,7 @@ export const allowNotifications = async () => {
 
 export const stopNotifications = () => want("off");
 
-/** @param {"on" | "off"} wish */
-const want = (wish) => {
+const want = (wish: "on" | "off") => {
   try {
     localStorage.setItem(ALLOWED, wish);
   } catch {
@@ -91,8 +88,7 @@ const isWanted = () => {
   }
 };
 
-/** @type {Record<NonNullable<Session["waits_for"]>["kind"], string>} */
-const WORDS = {
+const WORDS: Record<NonNullable<Session["waits_for"]>["kind"], string> = {
   question: "The agent needs your answer",
   permission: "The agent needs your permission",
   plan: "The agent's plan needs your approval",
@@ -100,27 +96,25 @@ const WORDS = {
   work_unsaved: "The work of a resting session cannot be saved",
 };
 
-/** @param {Session} session */
-const tellOf = (session) => notify(session, WORDS[session.waits_for?.kind ?? "question"]);
+const tellOf = (session: Session) => notify(session, WORDS[session.waits_for?.kind ?? "question"]);
 
-/** @param {Review} review */
-const tellOfReview = ({ id, project_id: project, number, title, review_asked: asked }) =>
+const tellOfReview = ({ id, project_id: project, number, title, review_asked: asked }: Review) =>
   show(`${visible(asked?.by.name ?? "")} asks for your review`, {
     body: title,
     tag: id,
     go: projectLink(project, `/change-requests/${number}`),
   });
 
-/** A notification of a session, if the reader asked for those. @param {Session} session @param {string} words */
-export const notify = (session, words) =>
+/** A notification of a session, if the reader asked for those. */
+export const notify = (session: Session, words: string) =>
   show(words, {
     body: sessionName(session),
     tag: session.id,
     go: projectLink(session.project_id, `/sessions/${session.id}`),
   });
 
-/** @param {string} words @param {{body: string, tag: string, go: string}} about `go`: where a click leads */
-const show = (words, { body, tag, go }) => {
+/** @param about `go`: where a click leads */
+const show = (words: string, { body, tag, go }: { body: string; tag: string; go: string }) => {
   if (notificationState() !== "on") return;
   const shown = new Notification(words, { body: visible(body), tag, icon: "icon-waiting.svg" });
   shown.addEventListener("click", () => {

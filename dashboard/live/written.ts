@@ -3,8 +3,8 @@ const WRITTEN = "written-to";
 /** So many are remembered. */
 export const WRITTEN_MAX = 10;
 
-/** @returns {string[]} the paths of their sessions in the API, the last one first */
-export const writtenTo = () => {
+/** @returns the paths of their sessions in the API, the last one first */
+export const writtenTo = (): string[] => {
   try {
     const kept = JSON.parse(localStorage.getItem(WRITTEN) ?? "[]");
     return Array.isArray(kept) ? kept.filter((path) => typeof path === "string") : [];
@@ -13,8 +13,8 @@ export const writtenTo = () => {
   }
 };
 
-/** @param {string} path the session's path in the API */
-export const noteWritten = (path) => {
+/** @param path the session's path in the API */
+export const noteWritten = (path: string) => {
   try {
     const paths = [path, ...writtenTo().filter((one) => one !== path)].slice(0, WRITTEN_MAX);
     localStorage.setItem(WRITTEN, JSON.stringify(paths));

@@ -1,14 +1,13 @@
 /** Menus of actions, `details.menu`: they close when a reader chooses, leaves or presses Escape, and open where there is room. */
 
-/** @param {Element} menu */
-const close = (menu) => {
+const close = (menu: Element) => {
   const wasInside = menu.contains(document.activeElement);
   menu.removeAttribute("open");
   if (wasInside) menu.querySelector("summary")?.focus();
 };
 
-/** Open menus, other than the one around the element. @param {EventTarget | null} around */
-const openMenus = (around) =>
+/** Open menus, other than the one around the element. */
+const openMenus = (around: EventTarget | null) =>
   [...document.querySelectorAll("details.menu[open]")].filter(
     (menu) => !(around instanceof Node && menu.contains(around)),
   );
@@ -18,8 +17,8 @@ export const closeMenus = () => {
   for (const menu of openMenus(null)) close(menu);
 };
 
-/** A menu is no higher than half of the window (style.css), so that one side has room for it. @param {Event} event */
-const place = ({ target }) => {
+/** A menu is no higher than half of the window (style.css), so that one side has room for it. */
+const place = ({ target }: Event) => {
   if (!(target instanceof HTMLDetailsElement) || !target.matches(".menu[open]")) return;
   delete target.dataset["side"];
   const items = target.querySelector(".menu-items")?.getBoundingClientRect();

@@ -11,11 +11,10 @@ const OBEYED =
 const DEPTH = 64;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s"[\]{},:]+/gu;
 
-/** @param {string} text @returns {string} the text with a visible sign for each of these characters */
-export const visible = (text) => text.replace(OBEYED, sign);
+/** @returns the text with a visible sign for each of these characters */
+export const visible = (text: string): string => text.replace(OBEYED, sign);
 
-/** @param {string} character */
-const sign = (character) => {
+const sign = (character: string) => {
   const point = character.codePointAt(0) ?? 0;
   if (point < 0x20) return String.fromCharCode(0x2400 + point);
   return point === 0x7f ? "\u2421" : `[U+${point.toString(16).toUpperCase().padStart(4, "0")}]`;
@@ -24,10 +23,9 @@ const sign = (character) => {
 /**
  * Indents JSON and changes nothing else: numbers that are too long for JavaScript, and repeated names, stay as sent.
  *
- * @param {string} text
- * @returns {string | null} null if it is not JSON, or nested too deeply to be read
+ * @returns null if it is not JSON, or nested too deeply to be read
  */
-export const prettyJson = (text) => {
+export const prettyJson = (text: string): string | null => {
   const source = text.replace(/^\ufeff/, "");
   if (!isJson(source)) return null;
   const tokens = source.match(TOKEN) ?? [];
@@ -49,11 +47,9 @@ export const prettyJson = (text) => {
   return pretty;
 };
 
-/** @param {string | undefined} token */
-const isOpening = (token) => token === "{" || token === "[";
+const isOpening = (token: string | undefined) => token === "{" || token === "[";
 
-/** @param {string} text */
-export const isJson = (text) => {
+export const isJson = (text: string) => {
   try {
     JSON.parse(text);
     return true;

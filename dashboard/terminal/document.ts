@@ -23,27 +23,26 @@ const withSheet = () => {
   return element;
 };
 
-/** @param {CSSStyleSheet} sheet that the document had */
-export const forget = (sheet) => {
+/** @param sheet that the document had */
+export const forget = (sheet: CSSStyleSheet) => {
   document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== sheet);
 };
 
-/** Sets the `style` attribute by the browser's object. @param {string} name @param {string} value @this {HTMLElement} */
-const setAttribute = function (name, value) {
+/** Sets the `style` attribute by the browser's object. */
+const setAttribute = function (this: HTMLElement, name: string, value: string) {
   if (name === "style") this.style.cssText = value;
   else HTMLElement.prototype.setAttribute.call(this, name, value);
 };
 
-/** @param {string} tag */
-const createElement = (tag) => {
+const createElement = (tag: string) => {
   if (tag === "style") return withSheet();
   const element = Document.prototype.createElement.call(document, tag);
   element.setAttribute = setAttribute;
   return element;
 };
 
-/** The page's document, with another way to create elements. @type {Document} */
-export const styledDocument = new Proxy(document, {
+/** The page's document, with another way to create elements. */
+export const styledDocument: Document = new Proxy(document, {
   get: (target, name) => {
     if (name === "createElement") return createElement;
     const value = Reflect.get(target, name);
@@ -54,11 +53,9 @@ export const styledDocument = new Proxy(document, {
 /**
  * Does something while also the page's own document creates elements in this way: version 6.0.0 of the library creates the style of
  * its scroll bar there, whatever document it was given.
- *
- * @param {() => void} work
  */
-export const styling = (work) => {
-  document.createElement = /** @type {typeof document.createElement} */ (createElement);
+export const styling = (work: () => void) => {
+  document.createElement = createElement as typeof document.createElement;
   try {
     work();
   } finally {

@@ -9,24 +9,21 @@ const HIDDEN_MS = 5000;
 /** The browser reconnects by itself and resumes. After a refusal, a new stream is opened this much later. */
 const REOPEN_MS = 5000;
 
-/**
- * @typedef {object} Stream
- * @property {() => void} restart opens a new stream in place of this one
- * @property {() => void} end
- */
+export interface Stream {
+  /** Opens a new stream in place of this one. */
+  restart: () => void;
+  end: () => void;
+}
 
 /**
  * Keeps a stream open.
  *
- * @param {() => EventSource} open makes a stream with its listeners: at once, when the tab is shown again, and some time after
+ * @param open makes a stream with its listeners: at once, when the tab is shown again, and some time after
  * the service refused it
- * @returns {Stream}
  */
-export const keepStream = (open) => {
-  /** @type {EventSource | null} */
-  let source = null;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let later;
+export const keepStream = (open: () => EventSource): Stream => {
+  let source: EventSource | null = null;
+  let later: ReturnType<typeof globalThis.setTimeout> | undefined;
   let isHidden = false;
   const close = () => {
     clearTimeout(later);
@@ -45,8 +42,7 @@ export const keepStream = (open) => {
       later = setTimeout(restart, REOPEN_MS);
     });
   };
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let hiding;
+  let hiding: ReturnType<typeof globalThis.setTimeout> | undefined;
   const look = () => {
     clearTimeout(hiding);
     if (document.visibilityState === "hidden") {

@@ -10,51 +10,55 @@
  *  M5 An event has the beginning of a long text. The page reads the whole of it once when it begins to be long, and once
  *     when it has ended. In between, deltas continue it.
  */
-import { now } from "../../elements/format.js";
+import { now } from "../../elements/format.ts";
+import type { ContentPart, Conversation as Page, Item, TextDelta, Turn, Usage } from "../../wire.d.ts";
 
-/** @typedef {import("../../wire.d.ts").Item} Item */
-/** @typedef {import("../../wire.d.ts").Turn} Turn */
-/** @typedef {import("../../wire.d.ts").Usage} Usage */
-/** @typedef {Omit<import("../../wire.d.ts").Conversation, "state"> & {state: Turn}} ConversationPage */
-/** @typedef {import("../../wire.d.ts").TextDelta} TextDelta */
+export type { Item };
+type ConversationPage = Omit<Page, "state"> & { state: Turn };
 
-/**
- * @typedef {object} Conversation
- * @property {Map<string, Item>} items by id
- * @property {Item[]} order by place. A changed item is a new object in both.
- * @property {Turn} turn
- * @property {Usage} usage
- * @property {boolean} held whether the queue waits until somebody resumes it
- * @property {number} seq everything up to this number was read
- * @property {number} turnSeq the number of the last version of turn, usage and held
- * @property {string | null} older cursor of the page before; null: this is the beginning
- * @property {number} floor the place where the oldest page begins
- * @property {number} heardMs when the agent said or did something last, ms since the epoch
- */
+export interface Conversation {
+  /** By id. */
+  items: Map<string, Item>;
+  /** By place. A changed item is a new object in both. */
+  order: Item[];
+  turn: Turn;
+  usage: Usage;
+  /** Whether the queue waits until somebody resumes it. */
+  held: boolean;
+  /** Everything up to this number was read. */
+  seq: number;
+  /** The number of the last version of turn, usage and held. */
+  turnSeq: number;
+  /** Cursor of the page before; null: this is the beginning. */
+  older: string | null;
+  /** The place where the oldest page begins. */
+  floor: number;
+  /** When the agent said or did something last, ms since the epoch. */
+  heardMs: number;
+}
 
-/** @type {Usage} */
-const NO_USAGE = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
+const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
 const OPEN = new Set(["queued", "sending", "pending", "running"]);
 
-/** Whether the item may still change. @param {Item} item */
-export const isOpen = ({ status }) => OPEN.has(status);
+/** Whether the item may still change. */
+export const isOpen = ({ status }: Item) => OPEN.has(status);
 
-/** Whether the item is a message that the agent does not have yet. @param {Item} item */
-export const isWaiting = ({ status }) => status === "queued" || status === "sending";
+/** Whether the item is a message that the agent does not have yet. */
+export const isWaiting = ({ status }: Item) => status === "queued" || status === "sending";
 
-/** Whether the agent waits for an answer to it. @param {Item} item */
-const isAsking = (item) => item.kind === "request" && isOpen(item);
+/** Whether the agent waits for an answer to it. */
+const isAsking = (item: Item) => item.kind === "request" && isOpen(item);
 
-/** Whether the tool call asks what a request of its turn asks, too. The request can be answered. @param {Item} item @param {Set<string | null>} asking turns */
-const isAskedTwice = ({ kind, tool, status, turn_id: turn }, asking) =>
+/** Whether the tool call asks what a request of its turn asks, too. The request can be answered. @param asking turns */
+const isAskedTwice = ({ kind, tool, status, turn_id: turn }: Item, asking: Set<string | null>) =>
   kind === "tool" && tool?.name === "question" && status !== "failed" && asking.has(turn);
 
-/** Whether the message is the plan of its turn, which can be approved. @param {Item} item @param {Map<string | null, string | undefined>} plans by turn */
-const isPlanned = (item, plans) =>
+/** Whether the message is the plan of its turn, which can be approved. @param plans by turn */
+const isPlanned = (item: Item, plans: Map<string | null, string | undefined>) =>
   item.kind === "message" && item.role === "agent" && plans.get(item.turn_id) === textOf(item);
 
-/** The items to show in the conversation. @param {Conversation} conversation */
-export const shownItems = ({ order, floor }) => {
+/** The items to show in the conversation. */
+export const shownItems = ({ order, floor }: Conversation) => {
   const start = placeOf(order, floor);
   const asking = new Set(
     order.flatMap(({ request, turn_id }) => (request?.kind === "question" ? [turn_id] : [])),
@@ -71,46 +75,44 @@ export const shownItems = ({ order, floor }) => {
   ];
 };
 
-/** @param {Conversation} conversation @returns {Item[]} the requests that wait for an answer, oldest first */
-export const openRequests = ({ order }) => order.filter(isAsking);
+/** @returns the requests that wait for an answer, oldest first */
+export const openRequests = ({ order }: Conversation): Item[] => order.filter(isAsking);
 
-/**
- * The question that a reader can answer in the composer: the only open request, and its only question.
- *
- * @param {Conversation} conversation @returns {string | null} the request's id
- */
-export const plainQuestion = (conversation) => {
+/** The question that a reader can answer in the composer: the only open request, and its only question. @returns the request's id */
+export const plainQuestion = (conversation: Conversation): string | null => {
   const [item, ...others] = openRequests(conversation);
   const isPlain = item?.request?.kind === "question" && item.request.questions.length === 1;
   return isPlain && others.length === 0 ? item.id : null;
 };
 
-/** Whether the agent waits with a plan and with nothing else: a message does not wait for the turn's end. @param {Conversation} conversation */
-export const waitsWithPlan = (conversation) => {
+/** Whether the agent waits with a plan and with nothing else: a message does not wait for the turn's end. */
+export const waitsWithPlan = (conversation: Conversation) => {
   const open = openRequests(conversation);
   return open.length > 0 && open.every(({ request }) => request?.kind === "plan");
 };
 
-/** @param {NonNullable<Item["request"]>} request @returns {string} in one line */
-export const requestTitle = ({ kind, title, questions }) => {
+/** @returns in one line */
+export const requestTitle = ({ kind, title, questions }: NonNullable<Item["request"]>): string => {
   if (kind === "plan") return "The agent proposes a plan";
   return kind === "permission"
     ? `The agent asks for permission: ${title}`
     : `The agent asks: ${title || (questions[0]?.text ?? "")}`;
 };
 
-/** How many tools of the known conversation have ended. @param {Conversation} conversation */
-export const finishedTools = ({ order }) =>
+/** How many tools of the known conversation have ended. */
+export const finishedTools = ({ order }: Conversation) =>
   order.filter((item) => item.kind === "tool" && !isOpen(item)).length;
 
 /**
  * The messages that the agent does not have yet.
  *
- * @param {Conversation} conversation
- * @param {boolean} isLive whether the session has a sandbox, or gets one
- * @returns {{next: Item[], queue: Item[]}} next: those that it gets now, because it rests or begins with them; queue: those that wait
+ * @param isLive whether the session has a sandbox, or gets one
+ * @returns next: those that it gets now, because it rests or begins with them; queue: those that wait
  */
-export const waitingMessages = ({ order, turn, held, older }, isLive) => {
+export const waitingMessages = (
+  { order, turn, held, older }: Conversation,
+  isLive: boolean,
+): { next: Item[]; queue: Item[] } => {
   const waiting = order.filter(isWaiting);
   const rests = turn.state === "idle" && !held;
   // Only the first message can have begun a turn in which nothing else is known. The runtime accepts it some seconds later.
@@ -120,13 +122,8 @@ export const waitingMessages = ({ order, turn, held, older }, isLive) => {
   return { next, queue: waiting.filter((item) => !next.includes(item)) };
 };
 
-/**
- * Tokens and cost of the newest turn.
- *
- * @param {Conversation} conversation
- * @returns {Usage | null} null without a turn, and if its beginning was not read
- */
-export const turnUsage = ({ order, older, floor }) => {
+/** Tokens and cost of the newest turn. @returns null without a turn, and if its beginning was not read */
+export const turnUsage = ({ order, older, floor }: Conversation): Usage | null => {
   const read = order.slice(placeOf(order, floor));
   const id = read.findLast((item) => typeof item.turn_id === "string")?.turn_id;
   if (id === undefined) return null;
@@ -136,32 +133,25 @@ export const turnUsage = ({ order, older, floor }) => {
   return spent.length === 0 ? null : spent.reduce(sum);
 };
 
-/** @param {Usage} a @param {Usage} b @returns {Usage} */
-const sum = (a, b) => ({
+const sum = (a: Usage, b: Usage): Usage => ({
   input_tokens: a.input_tokens + b.input_tokens,
   output_tokens: a.output_tokens + b.output_tokens,
   cached_tokens: a.cached_tokens + b.cached_tokens,
   cost_usd: a.cost_usd + b.cost_usd,
 });
 
-/** @param {Item} item @returns {string} the text of its parts */
-export const textOf = ({ content }) =>
+/** @returns the text of its parts */
+export const textOf = ({ content }: Item): string =>
   content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 
-/**
- * Since when the turn waits for its model, which says nothing. A tool that runs is waited for instead.
- *
- * @param {Conversation} conversation
- * @returns {number | null} ms since the epoch
- */
-export const silentSince = ({ order, turn, heardMs }) => {
+/** Since when the turn waits for its model, which says nothing. A tool that runs is waited for instead. @returns ms since the epoch */
+export const silentSince = ({ order, turn, heardMs }: Conversation): number | null => {
   if (turn.state !== "running" || turn.since === null) return null;
   if (order.some((item) => item.kind === "tool" && isOpen(item))) return null;
   return Math.max(heardMs, Date.parse(turn.since));
 };
 
-/** @returns {Conversation} */
-export const emptyConversation = () => ({
+export const emptyConversation = (): Conversation => ({
   items: new Map(),
   order: [],
   turn: { state: "idle", since: null, waiting_for: null },
@@ -174,8 +164,8 @@ export const emptyConversation = () => ({
   heardMs: -Infinity,
 });
 
-/** Begins again with the newest page. @param {Conversation} conversation @param {ConversationPage} page */
-export const applySnapshot = (conversation, page) => {
+/** Begins again with the newest page. */
+export const applySnapshot = (conversation: Conversation, page: ConversationPage) => {
   Object.assign(conversation, emptyConversation(), {
     turn: page.state,
     usage: page.usage,
@@ -197,16 +187,16 @@ export const applySnapshot = (conversation, page) => {
   );
 };
 
-/** Adds the page before. @param {Conversation} conversation @param {ConversationPage} page */
-export const applyOlder = (conversation, page) => {
+/** Adds the page before. */
+export const applyOlder = (conversation: Conversation, page: ConversationPage) => {
   conversation.older = page.next_cursor;
   conversation.floor =
     page.next_cursor === null ? -Infinity : (page.items.at(-1)?.place ?? conversation.floor);
   for (const item of page.items.toReversed()) put(conversation, item);
 };
 
-/** A new version of an item. @param {Conversation} conversation @param {Item} item */
-export const applyItem = (conversation, item) => {
+/** A new version of an item. */
+export const applyItem = (conversation: Conversation, item: Item) => {
   conversation.seq = Math.max(conversation.seq, item.seq);
   if (item.role === "agent") conversation.heardMs = now();
   const known = conversation.items.get(item.id);
@@ -215,15 +205,15 @@ export const applyItem = (conversation, item) => {
   put(conversation, isBeginning ? { ...item, content: known.content } : item);
 };
 
-/** Whether the rest of the item's text must be read (M5). @param {Conversation} conversation @param {Item} item of an event */
-export const lacksText = ({ items }, item) => {
+/** Whether the rest of the item's text must be read (M5). @param item of an event */
+export const lacksText = ({ items }: Conversation, item: Item) => {
   const known = items.get(item.id);
   if (!item.truncated || item.tool !== null || known === undefined) return false;
   return !isOpen(item) || textOf(known).length <= textOf(item).length;
 };
 
-/** The whole text of an item whose event had its beginning. @param {Conversation} conversation @param {string} id @param {string} text */
-export const applyText = (conversation, id, text) => {
+/** The whole text of an item whose event had its beginning. */
+export const applyText = (conversation: Conversation, id: string, text: string) => {
   const item = conversation.items.get(id);
   const index = item?.content.findLastIndex((part) => part.type === "text") ?? -1;
   if (item === undefined || index < 0 || !text.startsWith(textOf(item))) return;
@@ -231,21 +221,20 @@ export const applyText = (conversation, id, text) => {
   replace(conversation, item, { ...item, content, truncated: false });
 };
 
-/** An item that another answer than the stream brings (M4). @param {Conversation} conversation @param {Item} item */
-export const applyEarly = (conversation, item) => put(conversation, item);
+/** An item that another answer than the stream brings (M4). */
+export const applyEarly = (conversation: Conversation, item: Item) => put(conversation, item);
 
-/**
- * @param {Conversation} conversation
- * @param {{state: Turn, usage: Usage, queue_held: boolean}} changed the service's event `state`
- * @param {number} seq
- */
-export const applyState = (conversation, { state: turn, usage, queue_held: held }, seq) => {
+/** @param changed the service's event `state` */
+export const applyState = (
+  conversation: Conversation,
+  { state: turn, usage, queue_held: held }: { state: Turn; usage: Usage; queue_held: boolean },
+  seq: number,
+) => {
   if (seq < conversation.turnSeq) return;
   Object.assign(conversation, { turn, usage, held, turnSeq: seq, seq: Math.max(conversation.seq, seq) });
 };
 
-/** @param {Conversation} conversation @param {TextDelta} delta */
-export const applyDelta = (conversation, { item_id: id, offset, text }) => {
+export const applyDelta = (conversation: Conversation, { item_id: id, offset, text }: TextDelta) => {
   const item = conversation.items.get(id);
   if (item === undefined || !isOpen(item)) return;
   conversation.heardMs = now();
@@ -253,20 +242,18 @@ export const applyDelta = (conversation, { item_id: id, offset, text }) => {
   const part = item.content[index];
   const known = part?.type === "text" ? part.text : "";
   if (known.length !== offset) return;
-  /** @type {import("../../wire.d.ts").ContentPart} */
-  const longer = { type: "text", text: known + text };
+  const longer: ContentPart = { type: "text", text: known + text };
   const content = index < 0 ? [...item.content, longer] : item.content.with(index, longer);
   replace(conversation, item, { ...item, content });
 };
 
-/** @param {Conversation} conversation @param {Item} item */
-const drop = ({ items, order }, item) => {
+const drop = ({ items, order }: Conversation, item: Item) => {
   items.delete(item.id);
   order.splice(placeOf(order, item.place), 1);
 };
 
-/** @param {readonly {place: number}[]} order @param {number} place @returns {number} the index of the first one at or after this place */
-export const placeOf = (order, place) => {
+/** @returns the index of the first one at or after this place */
+export const placeOf = (order: readonly { place: number }[], place: number): number => {
   let [low, high] = [0, order.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -276,8 +263,7 @@ export const placeOf = (order, place) => {
   return low;
 };
 
-/** @param {Conversation} conversation @param {Item} item */
-const put = (conversation, item) => {
+const put = (conversation: Conversation, item: Item) => {
   const known = conversation.items.get(item.id);
   if (known !== undefined && known.seq >= item.seq) return;
   if (item.place < conversation.floor && !isWaiting(item) && !isAsking(item)) {
@@ -287,8 +273,7 @@ const put = (conversation, item) => {
   replace(conversation, known, item);
 };
 
-/** @param {Conversation} conversation @param {Item | undefined} known @param {Item} item */
-const replace = ({ items, order }, known, item) => {
+const replace = ({ items, order }: Conversation, known: Item | undefined, item: Item) => {
   items.set(item.id, item);
   const index = placeOf(order, item.place);
   if (known?.place === item.place) {
