@@ -1,6 +1,6 @@
 /** What `index.html` loads: the frame, and where the pages are that are remade. Each is a script of its own; `frame/pages.js` has their addresses. */
 import { start } from "./frame/app.js";
-import { FOLDERS } from "./frame/later.js";
+import { FOLDERS } from "./frame/later.ts";
 
 FOLDERS["account"] = () => import("./account/page.tsx");
 FOLDERS["automations"] = () => import("./automations/page.tsx");

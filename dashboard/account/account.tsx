@@ -5,7 +5,7 @@ import { orNull, request } from "../api/client.ts";
 import { type Project, projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { counted } from "../elements/format.ts";
-import { ask } from "../frame/dialog.js";
+import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { Act, FrameAct } from "../ui/act.tsx";
 import { Form, TextField } from "../ui/form.tsx";

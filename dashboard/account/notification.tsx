@@ -3,7 +3,7 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { projectLink, trail } from "../elements/parts.js";
+import { projectLink, trail } from "../elements/parts.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, CopyBlock, Detail, Empty, Facts, More, Row, Time } from "../ui/parts.tsx";

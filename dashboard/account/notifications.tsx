@@ -3,7 +3,7 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { projectHead } from "../projects/project.js";
 import { RoleAct } from "../ui/act.tsx";
 import { CheckField, Form, SelectField, TextField } from "../ui/form.tsx";

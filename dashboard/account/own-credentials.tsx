@@ -1,8 +1,8 @@
 /** Another person steered a session: its person's own credentials are suspended in it, and she can give them back. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { projectLink } from "../elements/parts.js";
-import { ask } from "../frame/dialog.js";
+import { projectLink } from "../elements/parts.ts";
+import { ask } from "../frame/dialog.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { Callout, Time } from "../ui/parts.tsx";
 

@@ -1,9 +1,9 @@
 /** Runs of triggers and people's sessions that wait for a free session, in every project of the account, in the order in which they start. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { counted } from "../elements/format.ts";
-import { fireLink, projectLink, trail } from "../elements/parts.js";
+import { fireLink, projectLink, trail } from "../elements/parts.ts";
 import { row as sessionRow } from "../projects/session-list.js";
 import { FrameAct } from "../ui/act.tsx";
 import { Drawn } from "../ui/drawn.tsx";

@@ -1,8 +1,8 @@
 /** A project's outbound webhooks: their words, and what people do with them. In the API, these are the project's `webhooks`. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { projectLink } from "../elements/parts.js";
-import { ask, tell } from "../frame/dialog.js";
+import { projectLink } from "../elements/parts.ts";
+import { ask, tell } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 
 export type Receiver = Answer<"GET /v1/projects/:pid/webhooks/:id">;

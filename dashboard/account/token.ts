@@ -1,4 +1,4 @@
-import { tell } from "../frame/dialog.js";
+import { tell } from "../frame/dialog.ts";
 
 /** Shows a new token, once. */
 export const showToken = (name: string, token: string): void =>

@@ -1,9 +1,9 @@
 /** Changes of triggers. Each is a change request; who may merge has it merged at once. */
 import type { Answer, Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { ask } from "../frame/dialog.js";
+import { ask } from "../frame/dialog.ts";
 import { notice, noticeAt } from "../frame/notices.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { lackedRole } from "../frame/roles.ts";
 
 export type Wish = Omit<

@@ -3,7 +3,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { triggerTemplates } from "../../src/domain/trigger/templates.ts";
 import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { isArchived, projectHead } from "../projects/project.js";
 import { lackedRole } from "../frame/roles.ts";
 import { framedPage } from "../ui/framed-page.tsx";

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { moment } from "../elements/format.ts";
-import { fireLink, firesLink, projectLink, trail } from "../elements/parts.js";
+import { fireLink, firesLink, projectLink, trail } from "../elements/parts.ts";
 import { prettyJson } from "../elements/text.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";

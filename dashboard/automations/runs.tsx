@@ -6,7 +6,7 @@ import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import { counted, moment } from "../elements/format.ts";
 import { FIRE_STATUSES } from "../live/live.ts";
-import { fireLink, firesLink, projectLink } from "../elements/parts.js";
+import { fireLink, firesLink, projectLink } from "../elements/parts.ts";
 import { projectHead } from "../projects/project.js";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";

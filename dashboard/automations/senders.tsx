@@ -1,7 +1,7 @@
 /** How another system is set up to send a webhook trigger its deliveries: GitHub, a job of GitLab, and a line of curl. */
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { refusedLink } from "../elements/parts.js";
+import { refusedLink } from "../elements/parts.ts";
 import { FrameAct } from "../ui/act.tsx";
 import { Callout, Codes, CopyBlock, CopyLine, Outside, Tag } from "../ui/parts.tsx";
 import { curlLines, eventsOf, gitlabLines, type Receiver } from "./deliveries.ts";

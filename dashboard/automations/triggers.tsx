@@ -5,7 +5,7 @@ import { usesVariable } from "../../src/domain/trigger/placeholders.ts";
 import { request } from "../api/client.ts";
 import { ApiError } from "../api/api.ts";
 import { counted, now, ZONE } from "../elements/format.ts";
-import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.js";
+import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.ts";
 import { isArchived, projectHead } from "../projects/project.js";
 import { lackedRole } from "../frame/roles.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";

@@ -1,5 +1,5 @@
 /** Change requests as rows: of a project, and of a session. */
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { Badge, Empty, IdEnd, Time } from "../ui/parts.tsx";
 import type { Summary } from "./request.ts";
 

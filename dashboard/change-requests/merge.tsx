@@ -4,7 +4,7 @@ import { tellAgent } from "../diff/asking.tsx";
 import { planFiles } from "../diff/files.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { isLive } from "../projects/project.js";
 import { lackedRole } from "../frame/roles.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";

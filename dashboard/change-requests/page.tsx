@@ -7,7 +7,7 @@ import type { Place } from "../diff/place.ts";
 import { planFiles } from "../diff/files.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
-import { projectLink, trail } from "../elements/parts.js";
+import { projectLink, trail } from "../elements/parts.ts";
 import { projectHead } from "../projects/project.js";
 import { lackedRole } from "../frame/roles.ts";
 import { framedPage } from "../ui/framed-page.tsx";

@@ -1,8 +1,8 @@
 /** How the service gets access to a connector: a stored credential or client, or a person's sign-in. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { projectLink } from "../elements/parts.js";
-import { ask, askFor } from "../frame/dialog.js";
+import { projectLink } from "../elements/parts.ts";
+import { ask, askFor } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { Detail, Time } from "../ui/parts.tsx";

@@ -2,7 +2,7 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Action } from "../frame/actions.js";
-import { askFor, tell } from "../frame/dialog.js";
+import { askFor, tell } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 
 export type Approval = Answer<"GET /v1/projects/:pid/approvals">["approvals"][number];

@@ -2,7 +2,7 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { projectLink, trail } from "../elements/parts.js";
+import { projectLink, trail } from "../elements/parts.ts";
 import { notice } from "../frame/notices.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";

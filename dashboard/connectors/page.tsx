@@ -4,7 +4,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { projectHead } from "../projects/project.js";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";

@@ -1,5 +1,5 @@
 /** The calls of a project's agents that wait for a person. A session's own are conversation/items/approval.tsx. */
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { Act, RoleAct } from "../ui/act.tsx";
 import { Callout, CopyBlock, Time } from "../ui/parts.tsx";
 import { type Approval, approve, deny, showHidden } from "./approvals.ts";

@@ -4,8 +4,8 @@
  */
 import { finishedTools, openRequests } from "./reading/model.ts";
 import { followConversation } from "./reading/stream.ts";
-import { h } from "../elements/dom.js";
-import { bring, FOLDERS } from "../frame/later.js";
+import { h } from "../elements/dom.ts";
+import { bring, FOLDERS } from "../frame/later.ts";
 import type { Listener } from "../live/live.ts";
 import { lackedRole } from "../frame/roles.ts";
 import type { Around } from "./foot/foot.ts";
@@ -84,9 +84,10 @@ class Conversation {
     if (this.#isWanted) return;
     this.#isWanted = true;
     try {
-      const page: { mount: typeof mount } = await bring(async () => FOLDERS["conversation"]?.());
+      const page = await bring(async () => (await FOLDERS["conversation"]?.()) ?? {});
       if (!this.#isWanted) return;
-      this.#shown = page.mount(this.#root, {
+      const begin: typeof mount = page.mount;
+      this.#shown = begin(this.#root, {
         path: this.#path,
         reading: this.reading,
         around: this.#known ?? around,

@@ -4,7 +4,7 @@ import { post } from "../api/api.ts";
 import { makeId } from "../composer/outbox.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { isLive, projectPath } from "../projects/project.js";
 import { Act } from "../ui/act.tsx";
 import { Callout } from "../ui/parts.tsx";

@@ -1,12 +1,12 @@
 /** Forms in pages: their fields, what the service refuses about them, and how they are sent. */
 import { ApiError } from "../api/api.ts";
-import { maskedArea } from "../frame/dialog.js";
-import { h } from "./dom.js";
+import { maskedArea } from "../frame/dialog.ts";
+import { h } from "./dom.ts";
 import { keep, readKept } from "../frame/kept.ts";
-import { callout, prose } from "./parts.js";
+import { callout, prose } from "./parts.ts";
 import { lackedRole } from "../frame/roles.ts";
 
-/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./dom.ts").Child} Child */
 
 /**
  * @typedef {object} FieldView
@@ -194,7 +194,7 @@ const fieldView = (action, spec, issues) => {
   );
 };
 
-/** @param {string} id @param {FieldView} spec @param {import("./dom.js").Attributes} described */
+/** @param {string} id @param {FieldView} spec @param {import("./dom.ts").Attributes} described */
 const inputView = (id, spec, described) => {
   const { name, value = "", type = "text", lines = 1, required = false, placeholder } = spec;
   const own = { id, name, required, placeholder, class: spec.mono === true && "mono", ...described };

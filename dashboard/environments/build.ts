@@ -2,8 +2,8 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { now } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.js";
-import { ask } from "../frame/dialog.js";
+import { projectLink } from "../elements/parts.ts";
+import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 
 export type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;

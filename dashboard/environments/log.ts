@@ -5,7 +5,7 @@
  * that are in view.
  */
 import { request } from "../api/client.ts";
-import { h, morph } from "../elements/dom.js";
+import { h, morph } from "../elements/dom.ts";
 import { type Build, isOver } from "./build.ts";
 
 const POLL_MS = 1000;

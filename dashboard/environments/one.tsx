@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from "react";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { grouped, moment, shortId, size } from "../elements/format.ts";
-import { projectLink, trail } from "../elements/parts.js";
+import { projectLink, trail } from "../elements/parts.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Facts } from "../ui/parts.tsx";
 import { type Build, causeWords } from "./build.ts";

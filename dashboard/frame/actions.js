@@ -1,15 +1,15 @@
 /** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
 import { post, put, remove, signOut } from "../api/api.ts";
 import { allowNotifications, stopNotifications } from "../live/attention.ts";
-import { ask, askFor, SECRET_LINES } from "./dialog.js";
-import { h } from "../elements/dom.js";
-import { unfoldHeader } from "./header.js";
+import { ask, askFor, SECRET_LINES } from "./dialog.ts";
+import { h } from "../elements/dom.ts";
+import { unfoldHeader } from "./header.ts";
 import { clearFilters } from "../elements/filters.ts";
 import { moment } from "../elements/format.ts";
 import { showShortcuts } from "./keys.ts";
 import { forgetKept } from "./kept.ts";
-import { openPalette } from "./palette.js";
-import { fireLink, projectLink } from "../elements/parts.js";
+import { openPalette } from "./palette.ts";
+import { fireLink, projectLink } from "../elements/parts.ts";
 import { projectPath } from "../projects/project.js";
 import { isRestoreWanted } from "../saved/work.js";
 import { PROJECT_ACTIONS } from "../projects/project-actions.js";

@@ -6,11 +6,11 @@ import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "../api/api.ts";
 import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.ts";
 import { seeFinished } from "../live/finished.ts";
-import { askingAgain, closeDialog } from "./dialog.js";
-import { h, morph } from "../elements/dom.js";
+import { askingAgain, closeDialog } from "./dialog.ts";
+import { h, morph } from "../elements/dom.ts";
 import { forgetRefusals, keepForms, sendForm } from "../elements/forms.js";
 import { followFilters } from "../elements/filters.ts";
-import { accountView, seeSignedIn, unfoldHeader } from "./header.js";
+import { accountView, seeSignedIn, unfoldHeader } from "./header.ts";
 import { followPrompts } from "../projects/new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.ts";
 import { followKeys } from "./keys.ts";
@@ -19,7 +19,7 @@ import { follow } from "../live/live.ts";
 import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.ts";
 import { formOf, pageAt } from "./pages.js";
 import { learnRole } from "./roles.ts";
-import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.js";
+import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.ts";
 import { visible } from "../elements/text.ts";
 
 /** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
@@ -31,17 +31,12 @@ const REDRAW_MS = 5000;
 /** Polled in addition to a project's events: the account's usage. */
 const POLL_MS = 15_000;
 
-/**
- * @typedef {object} Extent how much of a page's list is shown
- * @property {number} pages
- * @property {URLSearchParams} query what the list is narrowed to
- */
-
-/** @typedef {{end: () => void, drawn?: (main: HTMLElement, data: any, me: any) => void}} Live drawn: after each drawing */
+/** @typedef {import("./page.ts").Extent} Extent */
+/** @typedef {import("./page.ts").Live} Live */
 
 /**
  * @typedef {object} Visit one stay at one address
- * @property {any} page
+ * @property {import("./page.ts").Page} page
  * @property {string[]} params
  * @property {Extent} extent
  * @property {string} hash

@@ -2,10 +2,10 @@
  * The page by keyboard. A shortcut of one key works while nothing is typed, and no dialog is open; the reader can switch
  * these off. `?` lists them.
  */
-import { openDialog } from "./dialog.js";
-import { h } from "../elements/dom.js";
+import { openDialog } from "./dialog.ts";
+import { h } from "../elements/dom.ts";
 import { closeMenus } from "./menus.ts";
-import { openPalette } from "./palette.js";
+import { openPalette } from "./palette.ts";
 
 /** A second key of a pair comes within this time. */
 const PAIR_MS = 1500;

@@ -1,6 +1,6 @@
 /** Short notices above every page: what an action did, why it failed, or why the page cannot be read. */
-import { h } from "../elements/dom.js";
-import { button, callout, prose } from "../elements/parts.js";
+import { h } from "../elements/dom.ts";
+import { button, callout, prose } from "../elements/parts.ts";
 import type { Me } from "../wire.d.ts";
 import type { ApiError } from "../api/api.ts";
 

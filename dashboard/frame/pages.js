@@ -1,12 +1,12 @@
 /** Which page an address shows, and what each form does. */
-import { h } from "../elements/dom.js";
-import { framed } from "./framed.js";
+import { h } from "../elements/dom.ts";
+import { framed } from "./framed.ts";
 import { newProject, newProjectForms } from "../projects/new-project.js";
 import { newSession, newSessionForms } from "../projects/new-session.js";
-import { later, laterForms, remade } from "./later.js";
-import { empty, refusedLink } from "../elements/parts.js";
+import { later, laterForms, remade } from "./later.ts";
+import { empty, refusedLink } from "../elements/parts.ts";
 import { sessions } from "../projects/session-list.js";
-import { join, joined, joinForms } from "./sign-in.js";
+import { join, joined, joinForms } from "./sign-in.ts";
 
 const [account, browsers, device, notification, notifications, queue] = [
   "account",
@@ -55,7 +55,7 @@ const REFUSED = {
 
 const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
-/** @type {[RegExp, any][]} */
+/** @type {[RegExp, import("./page.ts").Page][]} */
 const ROUTES = [
   [/^(?:#\/?)?$/, home],
   [/^#\/projects$/, projects],
@@ -111,7 +111,7 @@ const NOWHERE = {
   ],
 };
 
-/** @param {string} path an address without its query @returns {{page: any, params: string[]}} */
+/** @param {string} path an address without its query @returns {{page: import("./page.ts").Page, params: string[]}} */
 export const pageAt = (path) => {
   for (const [pattern, page] of ROUTES) {
     const match = pattern.exec(path);

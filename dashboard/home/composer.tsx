@@ -8,7 +8,7 @@ import { faultOfFiles } from "../composer/files.ts";
 import { size } from "../elements/format.ts";
 import { given } from "../elements/forms.js";
 import { startIn, warmSandbox } from "../projects/new-session.js";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { Problem, type Refusal, toRefusal } from "../ui/form.tsx";
 import { Chips } from "./chips.tsx";
 import { type Draft, type Project, useDraft, useFiles } from "./draft.ts";

@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { counted } from "../elements/format.ts";
-import { fireLink, projectLink } from "../elements/parts.js";
+import { fireLink, projectLink } from "../elements/parts.ts";
 import { FrameAct } from "../ui/act.tsx";
 import { ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";

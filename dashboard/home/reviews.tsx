@@ -2,7 +2,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
 import type { Filter } from "./filter.ts";

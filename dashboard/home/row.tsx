@@ -1,7 +1,7 @@
 /** A session in the list: what it does, where its work stands, and what a person can answer in place. */
 import { useId, useState } from "react";
 import { counted, dollars, grouped } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { hasEnded, sessionName } from "../projects/project.js";
 import { isUnsafe, unsavedWords } from "../saved/words.js";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";

@@ -3,7 +3,7 @@
  * notification of the browser if the reader asked for those.
  */
 import { getJson } from "../api/api.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { sessionName } from "../projects/project.js";
 import { visible } from "../elements/text.ts";
 import type { ListedChangeRequest, Session } from "../wire.d.ts";

@@ -5,7 +5,7 @@ import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { ask, tell } from "../frame/dialog.js";
+import { ask, tell } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { ROLE_OPTIONS } from "../frame/roles.ts";
 import { Act } from "../ui/act.tsx";

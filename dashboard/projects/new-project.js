@@ -1,9 +1,9 @@
 /** A new project: where its repository is, and how the service reaches it. */
 import { getJson, post } from "../api/api.ts";
-import { ask } from "../frame/dialog.js";
-import { h, outside } from "../elements/dom.js";
+import { ask } from "../frame/dialog.ts";
+import { h, outside } from "../elements/dom.ts";
 import { formView, given } from "../elements/forms.js";
-import { projectLink, trail } from "../elements/parts.js";
+import { projectLink, trail } from "../elements/parts.ts";
 import { checkView, followRepositoryForm } from "./repository-check.js";
 
 /** @typedef {import("../elements/forms.js").FieldView} FieldView */

@@ -1,10 +1,10 @@
 /** A new session: what the agent is told, and on which branch, as which agent and with which model it works. */
 import { getJson, getJsonOrNull, post, upload } from "../api/api.ts";
 import { faultOfFiles } from "../composer/files.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { now } from "../elements/format.ts";
 import { formView, given } from "../elements/forms.js";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { isArchived, projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("../wire.d.ts").SessionOptions} SessionOptions */

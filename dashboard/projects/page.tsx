@@ -4,7 +4,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import { moment } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { repositoryName } from "./project.js";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, More, Prose, Tag, Time } from "../ui/parts.tsx";

@@ -1,7 +1,7 @@
 /** Actions on projects, secrets and sessions, for frame/actions.js. */
 import { getJson, patch, post, remove } from "../api/api.ts";
-import { ask } from "../frame/dialog.js";
-import { projectLink } from "../elements/parts.js";
+import { ask } from "../frame/dialog.ts";
+import { projectLink } from "../elements/parts.ts";
 import { projectPath } from "./project.js";
 import { checkAgain } from "./repository-check.js";
 

@@ -1,12 +1,12 @@
 /** A project: its head with tabs, and what its pages share. */
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { moment } from "../elements/format.ts";
-import { button, code, projectLink, tag, trail } from "../elements/parts.js";
+import { button, code, projectLink, tag, trail } from "../elements/parts.ts";
 import { roleSentence } from "../frame/roles.ts";
 
 /** @typedef {import("../wire.d.ts").Project} Project */
 /** @typedef {import("../wire.d.ts").Session} Session */
-/** @typedef {import("../elements/dom.js").Child} Child */
+/** @typedef {import("../elements/dom.ts").Child} Child */
 
 /** @param {Project} project */
 export const repositoryName = ({ repository }) => {

@@ -1,7 +1,7 @@
 /** Checks of a repository at another server: what has been tried, what it showed, and what to do about a failure. */
 import { ApiError, post } from "../api/api.ts";
-import { h } from "../elements/dom.js";
-import { button, projectLink, prose, refusedLink } from "../elements/parts.js";
+import { h } from "../elements/dom.ts";
+import { button, projectLink, prose, refusedLink } from "../elements/parts.ts";
 import { projectPath } from "./project.js";
 
 /** @typedef {import("../wire.d.ts").RepositoryCheck} RepositoryCheck */
@@ -165,7 +165,7 @@ export const checkView = (state, { before, heading, projectId }) =>
       h("p", { class: "actions" }, button("check-again", "Check again")),
   );
 
-/** @param {Checking | null} state @param {string} before @returns {import("../elements/dom.js").Child[]} */
+/** @param {Checking | null} state @param {string} before @returns {import("../elements/dom.ts").Child[]} */
 const summaryOf = (state, before) => {
   if (state?.isRunning === true) return ["Checking…"];
   if (state?.problem) return [h("span", { class: "refusal" }, ...prose(state.problem))];

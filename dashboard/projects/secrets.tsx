@@ -4,7 +4,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { moment } from "../elements/format.ts";
-import { ask } from "../frame/dialog.js";
+import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { CheckField, Form, SecretField, TextField } from "../ui/form.tsx";

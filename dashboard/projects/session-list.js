@@ -1,6 +1,6 @@
 /** A project's page of sessions, with filters and a menu for each session. */
 import { getJson, getJsonOrNull, getList } from "../api/api.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { duration, now } from "../elements/format.ts";
 import {
   button,
@@ -13,7 +13,7 @@ import {
   prose,
   sessionBadge,
   time,
-} from "../elements/parts.js";
+} from "../elements/parts.ts";
 import { isArchived, isLive, projectHead, projectPath, sessionName } from "./project.js";
 import { lackedRole } from "../frame/roles.ts";
 import { isUnsafe, unsavedWords } from "../saved/words.js";

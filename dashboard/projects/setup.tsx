@@ -4,7 +4,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { now } from "../elements/format.ts";
-import { projectLink, sessionWord } from "../elements/parts.js";
+import { projectLink, sessionWord } from "../elements/parts.ts";
 import { showToken } from "../account/token.ts";
 import { Act, FrameAct } from "../ui/act.tsx";
 import { Drawn } from "../ui/drawn.tsx";

@@ -1,6 +1,6 @@
 /** Actions on secrets that sign webhooks, for frame/actions.js. */
 import { put } from "../api/api.ts";
-import { ask, tell } from "../frame/dialog.js";
+import { ask, tell } from "../frame/dialog.ts";
 import { projectPath } from "./project.js";
 
 /** @typedef {import("../frame/actions.js").Action} Action */

@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Answer, Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { dollars, grouped } from "../elements/format.ts";
-import { ask } from "../frame/dialog.js";
+import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { Act } from "../ui/act.tsx";
 import { Form, SelectField } from "../ui/form.tsx";

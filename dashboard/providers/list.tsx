@@ -1,6 +1,6 @@
 /** A list of providers of models, of whoever owns them, with what can be done. */
 import { useState } from "react";
-import { ask } from "../frame/dialog.js";
+import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { Act } from "../ui/act.tsx";
 import { useAddressQuery } from "../ui/address.ts";

@@ -1,9 +1,9 @@
 /** The panel of saved work: what is saved and what is not, earlier saves, and what a sandbox brought back. Loaded when a session has some. */
 import { ApiError, getJson, getText, remove } from "../api/api.ts";
-import { ask } from "../frame/dialog.js";
-import { h } from "../elements/dom.js";
+import { ask } from "../frame/dialog.ts";
+import { h } from "../elements/dom.ts";
 import { counted, pathCount, pathsOf } from "../elements/format.ts";
-import { button, code, commandLine, detail, listRow, prose, time } from "../elements/parts.js";
+import { button, code, commandLine, detail, listRow, prose, time } from "../elements/parts.ts";
 import { hasContents, runsWithoutSave } from "../../src/domain/save/shown.ts";
 import { isLive, projectPath } from "../projects/project.js";
 import { contents, savedSentence } from "./report.js";
@@ -18,7 +18,7 @@ import { pathItems, stop } from "./stopping.js";
  * @typedef {object} Page what the session's page has already
  * @property {() => void} changed
  * @property {(session: Session) => boolean} canRestore
- * @property {() => import("../elements/dom.js").Child} showDiff the place of the diff
+ * @property {() => import("../elements/dom.ts").Child} showDiff the place of the diff
  */
 
 /** The save that the reader wants to see: "" is the newest. @type {{session: string, save: string} | null} */
@@ -142,7 +142,7 @@ const savedParts = (session, saved) => {
   ];
 };
 
-/** @param {NonNullable<Saved["earlier"]>} earlier @param {import("../elements/dom.js").Attributes} input */
+/** @param {NonNullable<Saved["earlier"]>} earlier @param {import("../elements/dom.ts").Attributes} input */
 const earlierParts = (earlier, input) => [
   h("h3", {}, "Earlier saves"),
   h("p", {}, "No sandbox has brought these back whole. The next restart tries again."),

@@ -1,9 +1,9 @@
 /** Stops a session once its work is saved, and asks what to do if some cannot be. Few readers stop sessions, so it is loaded later. */
 import { ApiError, getJson, post } from "../api/api.ts";
-import { ask, onClose, openDialog } from "../frame/dialog.js";
-import { h } from "../elements/dom.js";
+import { ask, onClose, openDialog } from "../frame/dialog.ts";
+import { h } from "../elements/dom.ts";
 import { grouped, pathCount, pathsAre, pathsOf, sentence } from "../elements/format.ts";
-import { code, projectLink, prose } from "../elements/parts.js";
+import { code, projectLink, prose } from "../elements/parts.ts";
 import { projectPath } from "../projects/project.js";
 import { listedPaths, stopOutcome } from "./report.js";
 

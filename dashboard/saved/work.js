@@ -1,7 +1,7 @@
 /** Work that the service saved: whether a restart brings it back, and why an idle session waits. panel.js has the rest. */
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { counted } from "../elements/format.ts";
-import { time } from "../elements/parts.js";
+import { time } from "../elements/parts.ts";
 import { hasContents } from "../../src/domain/save/shown.ts";
 import { hasEnded } from "../projects/project.js";
 

@@ -9,7 +9,7 @@ import { Diff } from "../diff/diff.tsx";
 import { sourceOf } from "../diff/files.ts";
 import { sandboxEnvironment } from "../environments/parts.tsx";
 import { dollars, duration, grouped, moment } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { Drawn } from "../ui/drawn.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";

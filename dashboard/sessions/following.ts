@@ -1,7 +1,7 @@
 /** What the page of a session follows beside the project's events: the conversation, the work, the log, the ports, what is saved. */
 import { showConversation } from "../conversation/show.ts";
 import { finishedTools } from "../conversation/reading/model.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { followSaves } from "../saved/panel.js";
 import { canRestore } from "../saved/work.js";
 import type { Frame } from "../ui/framed-page.tsx";

@@ -1,7 +1,7 @@
 /** The head of a session's page: what it is, what it does, and what a person can do with it. */
 import { Fragment, type ReactNode } from "react";
 import { grouped } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { hasEnded, isLive, sessionName } from "../projects/project.js";
 import { lackedRole } from "../frame/roles.ts";
 import { FrameAct } from "../ui/act.tsx";

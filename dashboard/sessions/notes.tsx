@@ -5,7 +5,7 @@ import type { FailureCode } from "../../src/domain/session/failure.ts";
 import { AwaitedNote } from "../environments/parts.tsx";
 import { sentence } from "../elements/format.ts";
 import { SuspendedNote } from "../account/own-credentials.tsx";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { isLive } from "../projects/project.js";
 import { canRestore, RESTORE_BOX, waitView } from "../saved/work.js";
 import { isUnsafe, unsavedWords } from "../saved/words.js";

@@ -3,7 +3,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { ask } from "../frame/dialog.js";
+import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { knownRole, lackedRole, ROLE_OPTIONS } from "../frame/roles.ts";
 import { Act } from "../ui/act.tsx";

@@ -1,7 +1,7 @@
 /** What the sessions of a project can use: providers of models with their owners, keys that are secrets, and what runtimes lack. */
 import { useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { optionsQuery, setupQuery } from "../home/options.ts";
 import { AddForm, ProviderRows } from "../providers/list.tsx";

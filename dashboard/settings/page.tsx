@@ -6,7 +6,7 @@ import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import type { Project } from "../api/projects.ts";
 import { notice } from "../frame/notices.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { isArchived, projectHead } from "../projects/project.js";
 import { type Checking, followConnection } from "../projects/repository-check.js";
 import { lackedRole } from "../frame/roles.ts";

@@ -1,7 +1,7 @@
 /** How much saved work a project's sessions have, the largest first. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { counted, size } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.js";
+import { projectLink } from "../elements/parts.ts";
 import { Badge, IdEnd } from "../ui/parts.tsx";
 
 /** How many sessions are listed. The API has them all. */

@@ -1,14 +1,14 @@
 /** Why a session, a trigger, a change request or the account is in its state, and what would move it. */
 import { getJson, getJsonOrNull } from "../api/api.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { duration, moment } from "../elements/format.ts";
-import { badge, button, callout, code, empty, projectLink, prose, time, trail } from "../elements/parts.js";
+import { badge, button, callout, code, empty, projectLink, prose, time, trail } from "../elements/parts.ts";
 import { projectPath, sessionName } from "../projects/project.js";
 import { statechart } from "./statechart.js";
 
 /** @typedef {import("../wire.d.ts").Machine} Machine */
 /** @typedef {import("../wire.d.ts").MachineDefinition} MachineDefinition */
-/** @typedef {import("../elements/dom.js").Child} Child */
+/** @typedef {import("../elements/dom.ts").Child} Child */
 
 /**
  * @typedef {object} StatePage

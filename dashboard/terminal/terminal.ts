@@ -10,13 +10,13 @@ import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import libraryStyle from "@xterm/xterm/css/xterm.css?inline";
 import { getJson } from "../api/api.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { projectPath } from "../projects/project.js";
 import { forget, styledDocument, styling } from "./document.ts";
 import ownStyle from "./terminal.css?inline";
 import { TerminalLine } from "./line.ts";
 import { TERMINAL_PLACE } from "./place.ts";
-import type { Attributes } from "../elements/dom.js";
+import type { Attributes } from "../elements/dom.ts";
 import type { Action } from "../frame/actions.js";
 
 const LINES_KEPT = 5000;

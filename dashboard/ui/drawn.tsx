@@ -1,6 +1,6 @@
-/** What the older parts of the page describe (`dom.js`), within a remade one. */
+/** What the older parts of the page describe (`dom.ts`), within a remade one. */
 import { useLayoutEffect, useRef } from "react";
-import { type Child, morph } from "../elements/dom.js";
+import { type Child, morph } from "../elements/dom.ts";
 
 /** It keeps the focus, opened details and typed text while it changes. */
 export const Drawn = ({ view }: { readonly view: Child | Child[] }) => {

@@ -2,7 +2,7 @@
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import { ApiError } from "../api/api.ts";
 import { perform } from "../frame/app.js";
-import { EDGES, SECRET_LINES } from "../frame/dialog.js";
+import { EDGES, SECRET_LINES } from "../frame/dialog.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { Callout, Prose } from "./parts.tsx";
 

@@ -7,7 +7,7 @@ import type { ComponentType } from "react";
 import { createRoot, type Root } from "react-dom/client";
 import type { Answer } from "../../src/cli/contract.ts";
 import { queries } from "../api/queries.ts";
-import { type Child, h } from "../elements/dom.js";
+import { type Child, h } from "../elements/dom.ts";
 import type { Listener } from "../live/live.ts";
 import { Fault } from "./fault.tsx";
 

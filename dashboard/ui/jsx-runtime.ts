@@ -8,7 +8,7 @@
  */
 import type { ElementType, Key } from "react";
 import { jsx as make, jsxs as makeAll } from "react/jsx-runtime";
-import { checkLink } from "../elements/dom.js";
+import { checkLink } from "../elements/dom.ts";
 import { visible } from "../elements/text.ts";
 
 export { Fragment } from "react/jsx-runtime";

@@ -1,7 +1,7 @@
 /** Pieces that several pages show. */
 import { type ReactNode, useEffect, useState } from "react";
 import { perform } from "../frame/app.js";
-import { checkOutside } from "../elements/dom.js";
+import { checkOutside } from "../elements/dom.ts";
 import { TYPING_MS } from "../elements/filters.ts";
 import { inZone, moment, relative, shortId } from "../elements/format.ts";
 import { removeFilters, setFilter } from "./address.ts";

@@ -2,8 +2,8 @@
 import { useState } from "react";
 import { request } from "../../api/client.ts";
 import { perform } from "../../frame/app.js";
-import { ask } from "../../frame/dialog.js";
-import { projectLink } from "../../elements/parts.js";
+import { ask } from "../../frame/dialog.ts";
+import { projectLink } from "../../elements/parts.ts";
 import type { Session } from "../../wire.d.ts";
 import { type Beginning, beginningAt, type ChosenTurn } from "./branching.ts";
 

@@ -4,7 +4,7 @@ import { post } from "../../api/api.ts";
 import type { Answer } from "../../../src/cli/contract.ts";
 import { request } from "../../api/client.ts";
 import { perform } from "../../frame/app.js";
-import { bring } from "../../frame/later.js";
+import { bring } from "../../frame/later.ts";
 import { notice } from "../../frame/notices.ts";
 import { projectPath } from "../../projects/project.js";
 import { lackedRole } from "../../frame/roles.ts";

@@ -1,6 +1,6 @@
 /** Who or what failed a turn, and what a person can do about it. It uses no document. */
 import type { Answer } from "../../../src/cli/contract.ts";
-import { projectLink } from "../../elements/parts.js";
+import { projectLink } from "../../elements/parts.ts";
 import { knownRole, lackedRole } from "../../frame/roles.ts";
 import type { Session } from "../../wire.d.ts";
 

@@ -3,7 +3,7 @@
  * that a person attached. Each address is checked here.
  */
 import { createElement, type ReactNode } from "react";
-import { checkOutside, checkPicture } from "../../elements/dom.js";
+import { checkOutside, checkPicture } from "../../elements/dom.ts";
 import { visible } from "../../elements/text.ts";
 
 /** A link that opens in a new tab, and tells the other site nothing about this one. */

@@ -6,8 +6,8 @@
  */
 import { visible } from "./text.ts";
 
-/** @typedef {Node | string | number | null | undefined | false} Child */
-/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
+export type Child = Node | string | number | null | undefined | false;
+export type Attributes = Record<string, string | number | boolean | null | undefined>;
 
 /** Attributes whose value the browser would execute or load, other than by plain navigation. */
 const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
@@ -17,23 +17,19 @@ const REFUSED = /^(on.*|style|srcdoc|src|action|formaction)$/i;
  */
 const LINK =
   /^(#|\/(?!\/)|https?:\/\/p\d{1,5}-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.|vscode:\/\/vscode-remote\/ssh-remote\+[\da-f]{8}\.[\da-f]{8}\.platform\/workspace$)/;
-/** @param {string} href */
-export const checkLink = (href) => {
+export const checkLink = (href: string) => {
   if (!LINK.test(href)) throw new Error("the page links to itself, to previews and to editors only");
 };
 
 /** Attributes that are shown or read aloud. */
 const SHOWN = new Set(["title", "aria-label"]);
 
-/**
- * Creates an element.
- *
- * @param {string} tag
- * @param {Attributes} attributes `true` sets an empty one; false, null and undefined set none
- * @param {...(Child | Child[])} children
- * @returns {HTMLElement}
- */
-export const h = (tag, attributes, ...children) => {
+/** Creates an element. @param attributes `true` sets an empty one; false, null and undefined set none */
+export const h = (
+  tag: string,
+  attributes: Attributes,
+  ...children: readonly (Child | Child[])[]
+): HTMLElement => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (REFUSED.test(name)) throw new Error(`the page sets no ${name} attribute`);
@@ -51,26 +47,20 @@ export const h = (tag, attributes, ...children) => {
 
 const ATTACHMENT = /^\/v1\/projects\/[\da-f-]{36}\/sessions\/[\da-f-]{36}\/attachments\/[\da-f-]{36}$/;
 
-/** @param {string} path */
-export const checkPicture = (path) => {
+export const checkPicture = (path: string) => {
   if (!ATTACHMENT.test(path)) throw new Error("the page shows attachments only");
 };
 
 /** Where links in texts of other authors may lead. */
 const OUTSIDE = /^(https?:\/\/|mailto:)/;
 
-/** @param {string} href of a link that leaves the page @throws if it leads to neither the web nor a mail */
-export const checkOutside = (href) => {
+/** @param href of a link that leaves the page @throws if it leads to neither the web nor a mail */
+export const checkOutside = (href: string) => {
   if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
 };
 
-/**
- * A link in a text of another author. It opens in a new tab, and tells the other site nothing about this one.
- *
- * @param {string} href
- * @param {...(Child | Child[])} children
- */
-export const outside = (href, ...children) => {
+/** A link in a text of another author. It opens in a new tab, and tells the other site nothing about this one. */
+export const outside = (href: string, ...children: readonly (Child | Child[])[]) => {
   checkOutside(href);
   const link = h("a", { target: "_blank", rel: "noopener noreferrer", title: href }, ...children);
   link.setAttribute("href", href);
@@ -81,14 +71,10 @@ export const outside = (href, ...children) => {
  * Makes the children of `parent` look like `next` and keeps existing nodes, so that focus, typed text, selections and
  * opened details survive live updates. Elements with the same `data-key` are the same element. The children of an element
  * with `data-own` stay as they are: other code keeps them.
- *
- * @param {Element} parent
- * @param {Child[]} next
  */
-export const morph = (parent, next) => {
+export const morph = (parent: Element, next: Child[]) => {
   const wanted = [...h("div", {}, ...next).childNodes];
-  /** @type {Map<string, ChildNode>} */
-  const keyed = new Map();
+  const keyed: Map<string, ChildNode> = new Map();
   const kept = new Set(wanted.map(keyOf));
   for (const node of parent.childNodes) {
     const key = keyOf(node);
@@ -113,24 +99,22 @@ export const morph = (parent, next) => {
   while (cursor !== null) cursor = removed(cursor);
 };
 
-/** @param {ChildNode} node @returns {ChildNode | null} the one after it */
-const removed = (node) => {
+/** @returns the one after it */
+const removed = (node: ChildNode): ChildNode | null => {
   const next = node.nextSibling;
   node.remove();
   return next;
 };
 
-/** One key on elements of two kinds are two keys. @param {Node} node */
-const keyOf = (node) => {
+/** One key on elements of two kinds are two keys. */
+const keyOf = (node: Node) => {
   const key = node instanceof Element ? node.getAttribute("data-key") : null;
   return key === null ? null : `${node.nodeName} ${key}`;
 };
 
-/** @param {Node} a @param {Node} b */
-const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+const isSame = (a: Node, b: Node) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
-/** @param {Node} shown @param {Node} wanted */
-const update = (shown, wanted) => {
+const update = (shown: Node, wanted: Node) => {
   if (!(shown instanceof Element) || !(wanted instanceof Element)) {
     const [before, after] = [shown.nodeValue ?? "", wanted.nodeValue ?? ""];
     // A selection in a text survives as long as the text only grows.
@@ -152,11 +136,6 @@ const update = (shown, wanted) => {
   if (!shown.hasAttribute("data-own")) morph(shown, [...wanted.childNodes]);
 };
 
-/**
- * Details that the reader opened stay open, at the side where they opened.
- *
- * @param {Element} element
- * @param {string} attribute
- */
-const isReaders = (element, attribute) =>
+/** Details that the reader opened stay open, at the side where they opened. */
+const isReaders = (element: Element, attribute: string) =>
   ["open", "data-side"].includes(attribute) && element.nodeName === "DETAILS";

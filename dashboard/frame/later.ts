@@ -4,9 +4,11 @@
  */
 import { ACTIONS } from "./actions.js";
 import { ApiError, getText } from "../api/api.ts";
+import type { Submit } from "../elements/forms.js";
+import type { Live, Module, Page, RemadePage } from "./page.ts";
 
-/** The handlers of the forms of loaded modules, by their `data-action`. @type {Record<string, import("../elements/forms.js").Submit>} */
-export const laterForms = {};
+/** The handlers of the forms of loaded modules, by their `data-action`. */
+export const laterForms: Record<string, Submit> = {};
 
 /** Why a module did not come: the service does not respond, or it has only a newer version of the page. */
 const missing = async () => {
@@ -20,13 +22,8 @@ const missing = async () => {
       });
 };
 
-/**
- * Loads a module, with the actions of its buttons and the handlers of its forms.
- *
- * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms}} Module
- * @param {() => Promise<Module>} read imports the module
- */
-export const bring = async (read) => {
+/** Loads a module, with the actions of its buttons and the handlers of its forms. @param read imports the module */
+export const bring = async (read: () => Promise<Module>) => {
   const module = await read().catch(async () => {
     throw await missing();
   });
@@ -38,59 +35,52 @@ export const bring = async (read) => {
 /**
  * A page of a module that exports `pages`.
  *
- * @param {() => Promise<any>} read imports the module
- * @param {string} name of the page
- * @param {object} [known] what the page has before it is loaded, e.g. `follow`
+ * @param read imports the module
+ * @param name of the page
+ * @param known what the page has before it is loaded, e.g. `follow`
  */
-export const later = (read, name, known = {}) => {
-  /** @type {any} */
-  let page = null;
+export const later = (read: () => Promise<Module>, name: string, known: Partial<Page> = {}): Page => {
+  let page: Page;
   return {
     ...known,
-    /** @param {...any} asked */
     load: async (...asked) => {
-      page = (await bring(read)).pages[name];
+      page = (await bring(read)).pages?.[name];
       return page.load(...asked);
     },
-    /** @param {...any} shown */
     title: (...shown) => page.title(...shown),
-    /** @param {...any} shown */
     view: (...shown) => page.view(...shown),
   };
 };
 
-/** Modules of pages that are remade, by their folder: main.ts has them. @type {Record<string, () => Promise<any>>} */
-export const FOLDERS = {};
+/** Modules of pages that are remade, by their folder: main.ts has them. */
+export const FOLDERS: Record<string, () => Promise<Module>> = {};
 
 /**
  * A page that is remade (ui/framed-page.tsx). It draws itself in a place of its own.
  *
- * @param {string} folder
- * @param {string} name of the page
- * @param {object} [known] what the page has before it is loaded, e.g. `hearsProject`
+ * @param name of the page
+ * @param known what the page has before it is loaded, e.g. `hearsProject`
  */
-export const remade = (folder, name, known = {}) => {
-  /** @type {any} */
-  let page = null;
+export const remade = (folder: string, name: string, known: Partial<Page> = {}): Page => {
+  let page: RemadePage | null = null;
   const read = async () => {
     const module = await FOLDERS[folder]?.();
-    page = module.pages[name];
+    if (module === undefined) throw new Error(`main.ts has no folder ${folder}`);
+    page = module.pages?.[name];
     return module;
   };
   return {
     ...later(read, name, known),
-    /** @param {string[]} params @param {() => void} redraw @param {import("../live/live.ts").Listener} project */
-    follow: (params, redraw, project) => {
+    follow: (params, redraw, project): Live => {
       let hasEnded = false;
       const begin = () => {
-        if (!hasEnded) page.begin(params, { redraw, project });
+        if (!hasEnded) page?.begin(params, { redraw, project });
       };
       if (page !== null) begin();
       // If the script does not come, `load` says so.
       else void read().then(begin, () => {});
       return {
-        /** @param {HTMLElement} main @param {any} data @param {any} me */
-        drawn: (main, data, me) => page.drawn(main, data, me),
+        drawn: (...shown) => page?.drawn(...shown),
         end: () => {
           hasEnded = true;
           page?.end();
@@ -103,11 +93,11 @@ export const remade = (folder, name, known = {}) => {
 /** The terminal has the page's largest library. Its module brings the action itself. */
 ACTIONS["open-terminal"] = async (input, page) => {
   const { actions } = await bring(() => import("../terminal/terminal.ts"));
-  await actions["open-terminal"](input, page);
+  await actions?.["open-terminal"]?.(input, page);
 };
 
 /** Few readers stop sessions. */
 ACTIONS["stop-session"] = async (input, page) => {
   const { actions } = await bring(() => import("../saved/panel.js"));
-  await actions["stop-session"]?.(input, page);
+  await actions?.["stop-session"]?.(input, page);
 };

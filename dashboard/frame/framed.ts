@@ -3,20 +3,23 @@
  * head with its tabs stays, and a sentence says why.
  */
 import { ApiError, getJson, getJsonOrNull } from "../api/api.ts";
-import { h } from "../elements/dom.js";
-import { empty, projectLink, prose } from "../elements/parts.js";
+import { h } from "../elements/dom.ts";
+import { empty, projectLink, prose } from "../elements/parts.ts";
 import { projectHead, projectPath } from "../projects/project.js";
 import { knownRole, learnRole } from "./roles.ts";
+import type { Project } from "../wire.d.ts";
+import type { Data, Live, Page } from "./page.ts";
 
-/** @typedef {Parameters<typeof projectHead>[1]} Tab */
+type Tab = Parameters<typeof projectHead>[1];
 
-/** Why a page shows only its frame, and the reader's role at that time. @typedef {{absence: ApiError, project: import("../wire.d.ts").Project, role: string | null}} Absence */
+/** Why a page shows only its frame, and the reader's role at that time. */
+type Absence = { absence: ApiError; project: Project; role: string | null };
 
-/** @param {any} data of a page @returns {data is Absence} */
-const isAbsence = (data) => data.absence instanceof ApiError;
+/** @param data of a page */
+const isAbsence = (data: Data): data is Absence => data.absence instanceof ApiError;
 
-/** Where the list of a tab is, in words. @type {Record<string, string>} */
-const LISTS = {
+/** Where the list of a tab is, in words. */
+const LISTS: Record<string, string> = {
   "": "Show the sessions",
   "/triggers": "Show the triggers",
   "/fires": "Show the runs",
@@ -25,11 +28,10 @@ const LISTS = {
   "/settings": "Show the settings",
 };
 
-/** The last refusal, by its address. While the reader's role stays, it stays. @type {{hash: string, absence: Absence} | null} */
-let last = null;
+/** The last refusal, by its address. While the reader's role stays, it stays. */
+let last: { hash: string; absence: Absence } | null = null;
 
-/** @param {unknown} error @param {string} projectId @returns {Promise<Absence>} */
-const absenceOf = async (error, projectId) => {
+const absenceOf = async (error: unknown, projectId: string): Promise<Absence> => {
   if (!(error instanceof ApiError && [403, 404].includes(error.status))) throw error;
   const project = await getJsonOrNull(projectPath(projectId), [403, 404]);
   if (project === null) throw error;
@@ -37,8 +39,7 @@ const absenceOf = async (error, projectId) => {
   return { absence: error, project, role: knownRole() };
 };
 
-/** @param {Absence} absence @param {Tab} tab */
-const absenceView = ({ project, absence: error }, tab) => [
+const absenceView = ({ project, absence: error }: Absence, tab: Tab) => [
   ...projectHead(project, error.status === 403 ? tab : null),
   empty(
     error.status === 403 ? "You cannot read this page." : error.message,
@@ -48,12 +49,8 @@ const absenceView = ({ project, absence: error }, tab) => [
   ),
 ];
 
-/**
- * Follows what the page follows, and ends with the first answer that the page does not exist for this reader.
- *
- * @param {import("./app.js").Live} live
- */
-const following = (live) => {
+/** Follows what the page follows, and ends with the first answer that the page does not exist for this reader. */
+const following = (live: Live): Live => {
   let isOver = false;
   const end = () => {
     if (!isOver) live.end();
@@ -61,21 +58,16 @@ const following = (live) => {
   };
   return Object.assign(Object.create(live), {
     end,
-    /** @param {HTMLElement} main @param {any} data @param {any} me */
-    drawn: (main, data, me) => {
+    drawn: (...[main, data, me]: Parameters<NonNullable<Live["drawn"]>>) => {
       if (isAbsence(data)) end();
       else if (!isOver) live.drawn?.(main, data, me);
     },
   });
 };
 
-/**
- * @param {any} page of a project: its first parameter is the project's id
- * @param {Tab} tab the one that it belongs to
- */
-export const framed = (page, tab) => ({
+/** @param page of a project: its first parameter is the project's id @param tab the one that it belongs to */
+export const framed = ({ follow, ...page }: Page, tab: Tab): Page => ({
   ...page,
-  /** @param {string[]} params @param {import("./app.js").Extent} extent */
   load: async (params, extent) => {
     const { hash } = location;
     if (last?.hash === hash && last.absence.role !== null && last.absence.role === knownRole())
@@ -89,17 +81,14 @@ export const framed = (page, tab) => ({
       return absence;
     }
   },
-  ...(page.follow !== undefined && {
-    /** @param {string[]} params @param {() => void} changed @param {import("../live/live.ts").Listener} project */
-    follow: (params, changed, project) => following(page.follow(params, changed, project)),
+  ...(follow !== undefined && {
+    follow: (...asked: Parameters<typeof follow>) => following(follow(...asked)),
   }),
-  /** @param {any} data @param {any} live */
   title: (data, live) =>
     isAbsence(data)
       ? data.absence.status === 403
         ? `Not allowed · ${data.project.name}`
         : data.absence.message
       : page.title(data, live),
-  /** @param {any} data @param {any} me @param {any} live */
   view: (data, me, live) => (isAbsence(data) ? absenceView(data, tab) : page.view(data, me, live)),
 });

@@ -1,17 +1,10 @@
 /** The bar above every page: how the account stands, and on a phone the menu that has the rest. */
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { counted } from "../elements/format.ts";
+import type { Me } from "../wire.d.ts";
 
-/** @typedef {import("../wire.d.ts").Me} Me */
-
-/**
- * The header's text about the account.
- *
- * @param {Me} me
- * @param {boolean | null} live
- * @param {number} asking how much waits for the reader
- */
-export const accountView = ({ user, account }, live, asking) => [
+/** The header's text about the account. @param asking how much waits for the reader */
+export const accountView = ({ user, account }: Me, live: boolean | null, asking: number) => [
   asking > 0 &&
     h(
       "a",
@@ -50,13 +43,12 @@ export const accountView = ({ user, account }, live, asking) => [
 /** Parts of the bar for people who are signed in. */
 const SIGNED_IN = ["search", "projects", "menu"];
 
-/** @param {boolean} signedIn */
-export const seeSignedIn = (signedIn) => {
+export const seeSignedIn = (signedIn: boolean) => {
   for (const id of SIGNED_IN) document.getElementById(id)?.toggleAttribute("hidden", !signedIn);
 };
 
-/** On a phone the bar is one line, and the menu has the rest. @param {boolean} [isOpen] as it was not before, without it */
-export const unfoldHeader = (isOpen) => {
+/** On a phone the bar is one line, and the menu has the rest. @param isOpen as it was not before, without it */
+export const unfoldHeader = (isOpen?: boolean) => {
   const menu = document.getElementById("menu");
   const next = isOpen ?? menu?.getAttribute("aria-expanded") !== "true";
   menu?.setAttribute("aria-expanded", String(next));

@@ -1,34 +1,37 @@
 /** One question at a time, in the browser's own modal dialog: it traps focus, closes on Escape and gives focus back. */
 import { ApiError } from "../api/api.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
+import type { Attributes } from "../elements/dom.ts";
 
-/**
- * @typedef {object} Field
- * @property {string} label
- * @property {string} [hint] what it is for
- * @property {string} value
- * @property {number} lines
- * @property {boolean} required
- * @property {boolean} [hidden] a secret: it is not shown until the reader wishes it, and not trimmed
- */
+interface Field {
+  label: string;
+  /** What it is for. */
+  hint?: string;
+  value: string;
+  lines: number;
+  required: boolean;
+  /** A secret: it is not shown until the reader wishes it, and not trimmed. */
+  hidden?: boolean;
+}
 
 /** As high as this, the field of a secret is. */
 export const SECRET_LINES = 3;
 
-/**
- * @typedef {object} Question
- * @property {string} title
- * @property {string} text
- * @property {string} confirm label of the button that agrees
- * @property {string} [decline] label of the other one, where "Cancel" would be unclear
- */
+interface Question {
+  title: string;
+  text: string;
+  /** Label of the button that agrees. */
+  confirm: string;
+  /** Label of the other one, where "Cancel" would be unclear. */
+  decline?: string;
+}
 
-/** @typedef {{title: string, typed: Record<string, string>, hash: string}} Answered */
+type Answered = { title: string; typed: Record<string, string>; hash: string };
 
-/** The last dialog with fields that was confirmed. @type {Answered | null} */
-let answered = null;
-/** It was refused, and is shown again with what was typed. @type {(Answered & {problem: string}) | null} */
-let refused = null;
+/** The last dialog with fields that was confirmed. */
+let answered: Answered | null = null;
+/** It was refused, and is shown again with what was typed. */
+let refused: (Answered & { problem: string }) | null = null;
 /** How many pieces of work are under way. */
 let underWay = 0;
 
@@ -36,10 +39,9 @@ let underWay = 0;
  * Runs work that may ask in a dialog with fields. If the service refuses the answer, the work starts again, and the dialog
  * has the typed text and says why. So no text is lost.
  *
- * @param {() => Promise<void> | void} work
  * @throws what the work throws, if it asked nothing, or if the reader is elsewhere meanwhile
  */
-export const askingAgain = async (work) => {
+export const askingAgain = async (work: () => Promise<void> | void) => {
   underWay += 1;
   try {
     await untilTaken(work);
@@ -51,13 +53,12 @@ export const askingAgain = async (work) => {
   }
 };
 
-/** @param {() => Promise<void> | void} work @returns {Promise<void>} */
-const untilTaken = async (work) => {
+const untilTaken = async (work: () => Promise<void> | void): Promise<void> => {
   answered = null;
   try {
     await work();
   } catch (error) {
-    const typed = /** @type {Answered | null} */ (answered);
+    const typed = answered as Answered | null;
     const isSame = typed?.hash === location.hash && underWay === 1 && !dialogElement().open;
     const isSignedOut = error instanceof ApiError && error.status === 401;
     if (!isSame || isSignedOut || !(error instanceof Error)) throw error;
@@ -66,28 +67,20 @@ const untilTaken = async (work) => {
   }
 };
 
-const dialogElement = () => /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
+const dialogElement = () => document.getElementById("dialog") as HTMLDialogElement;
 
-/**
- * Asks one question.
- *
- * @param {Question & {field?: Field}} question
- * @returns {Promise<string | null>} the typed text ("" without a field), or null if the reader declined
- */
-export const ask = async ({ field, ...question }) => {
+/** Asks one question. @returns the typed text ("" without a field), or null if the reader declined */
+export const ask = async ({ field, ...question }: Question & { field?: Field }): Promise<string | null> => {
   const typed = await askFor(question, field === undefined ? {} : { answer: field });
   return typed === null ? null : (typed["answer"] ?? "");
 };
 
-/**
- * Asks for several values.
- *
- * @param {Question} question
- * @param {Record<string, Field>} fields
- * @returns {Promise<Record<string, string> | null>} the typed texts by the fields' names, or null if the reader
- * declined
- */
-export const askFor = (question, fields) => {
+/** Asks for several values. @returns the typed texts by the fields' names, or null if the reader
+declined */
+export const askFor = (
+  question: Question,
+  fields: Record<string, Field>,
+): Promise<Record<string, string> | null> => {
   const again = refused?.title === question.title ? refused : null;
   refused = null;
   const inputs = Object.entries(fields).map(([name, field]) => {
@@ -127,12 +120,8 @@ export const askFor = (question, fields) => {
   });
 };
 
-/**
- * Shows a value that the service does not show again.
- *
- * @param {{title: string, text: string, secret: string}} shown
- */
-export const tell = ({ title, text, secret }) => {
+/** Shows a value that the service does not show again. */
+export const tell = ({ title, text, secret }: { title: string; text: string; secret: string }) => {
   openDialog(
     h(
       "form",
@@ -153,10 +142,8 @@ export const tell = ({ title, text, secret }) => {
 /**
  * Calls back once the dialog has closed. Browsers tell that late: another question may be open by then, and it is not the
  * one that has closed.
- *
- * @param {HTMLDialogElement} dialog @param {() => void} then
  */
-export const onClose = (dialog, then) => {
+export const onClose = (dialog: HTMLDialogElement, then: () => void) => {
   const heard = () => {
     if (dialog.open) return;
     dialog.removeEventListener("close", heard);
@@ -165,13 +152,8 @@ export const onClose = (dialog, then) => {
   dialog.addEventListener("close", heard);
 };
 
-/**
- * Shows a form as the page's dialog. The form's element of the class "decline" closes it.
- *
- * @param {HTMLElement} form its heading has the id "dialog-title"
- * @param {{wide?: boolean}} [options]
- */
-export const openDialog = (form, { wide = false } = {}) => {
+/** Shows a form as the page's dialog. The form's element of the class "decline" closes it. @param form its heading has the id "dialog-title" */
+export const openDialog = (form: HTMLElement, { wide = false }: { wide?: boolean } = {}) => {
   const dialog = dialogElement();
   // Tells those who wait for the former question, if the browser has not told its close yet.
   if (!dialog.open) dialog.dispatchEvent(new Event("close"));
@@ -203,12 +185,15 @@ export const closeDialog = () => dialogElement().close("");
  * A text area whose text is masked until the reader shows it: a secret may have several lines, and a browser's own
  * field for passwords has one. The style sheet does it, by the state of the box.
  *
- * @param {import("../elements/dom.js").Attributes} attributes of the text area
+ * @param attributes of the text area
  */
-export const maskedArea = (attributes) => {
-  const area = /** @type {HTMLTextAreaElement} */ (
-    h("textarea", { ...attributes, autocomplete: "off", spellcheck: "false", class: "mono" })
-  );
+export const maskedArea = (attributes: Attributes) => {
+  const area = h("textarea", {
+    ...attributes,
+    autocomplete: "off",
+    spellcheck: "false",
+    class: "mono",
+  }) as HTMLTextAreaElement;
   // A masked text does not show its edges, and a value that is copied often brings a line break.
   const edges = h("p", { class: "quiet", role: "status", "data-own": "edges", "data-key": "edges" });
   const look = () => {
@@ -233,8 +218,7 @@ export const maskedArea = (attributes) => {
 export const EDGES =
   "The value begins or ends with a space or a line break, which is part of it. A sender without it signs differently.";
 
-/** @param {string} name @param {Field} field */
-const inputOf = (name, { value, lines, required, hint, hidden = false }) => {
+const inputOf = (name: string, { value, lines, required, hint, hidden = false }: Field) => {
   const id = `field-${name}`;
   const own = { id, required, "aria-describedby": hint === undefined ? null : `${id}-hint` };
   const type = hidden ? "password" : "text";
@@ -245,14 +229,11 @@ const inputOf = (name, { value, lines, required, hint, hidden = false }) => {
       : hidden
         ? maskedArea({ ...own, rows: lines })
         : h("textarea", { ...own, rows: lines }, value);
-  const input = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
-    shown.querySelector("textarea") ?? shown
-  );
+  const input = shown.querySelector("textarea") ?? (shown as HTMLInputElement | HTMLTextAreaElement);
   return { input, shown };
 };
 
-/** @param {string} name @param {Field} field @param {HTMLElement} input */
-const labelled = (name, { label, hint }, input) =>
+const labelled = (name: string, { label, hint }: Field, input: HTMLElement) =>
   h(
     "div",
     { class: "field" },

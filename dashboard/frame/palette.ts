@@ -3,10 +3,11 @@
  * the sessions by name and by the words of their messages. Everything else is few, and read when the palette opens.
  */
 import { getJson, getJsonOrNull } from "../api/api.ts";
-import { onClose, openDialog } from "./dialog.js";
-import { h } from "../elements/dom.js";
-import { projectLink, sessionWord } from "../elements/parts.js";
+import { onClose, openDialog } from "./dialog.ts";
+import { h } from "../elements/dom.ts";
+import { projectLink, sessionWord } from "../elements/parts.ts";
 import { projectPath, sessionName } from "../projects/project.js";
+import type { Session } from "../wire.d.ts";
 
 /** How long the reader rests before the service searches. */
 const TYPING_MS = 150;
@@ -15,14 +16,10 @@ const SHOWN = 8;
 /** Triggers are searched in this many projects: the shown one, and the newest. */
 const TRIGGER_PROJECTS = 20;
 
-/**
- * `go`: an address, or the action `!name`. `line`: the sentence of a message in which the words are.
- *
- * @typedef {{label: string, kind: string, detail: string, go: string, line?: string | undefined}} Entry
- */
+/** `go`: an address, or the action `!name`. `line`: the sentence of a message in which the words are. */
+type Entry = { label: string; kind: string; detail: string; go: string; line?: string | undefined };
 
-/** @type {Entry[]} */
-const ACTIONS = [
+const ACTIONS: Entry[] = [
   { label: "New project", kind: "Action", detail: "", go: "#/new" },
   { label: "Home", kind: "Action", detail: "", go: "#/" },
   { label: "Show the projects", kind: "Action", detail: "", go: "#/projects" },
@@ -36,8 +33,8 @@ const ACTIONS = [
   { label: "Sign out", kind: "Action", detail: "", go: "!sign-out" },
 ];
 
-/** Actions in the project of the address. @param {string} projectId @param {string} name @returns {Entry[]} */
-const projectActions = (projectId, name) =>
+/** Actions in the project of the address. */
+const projectActions = (projectId: string, name: string): Entry[] =>
   [
     ["New session", "/new"],
     ["Sessions that wait for a person", "?status=waiting"],
@@ -56,8 +53,8 @@ const projectActions = (projectId, name) =>
     go: projectLink(projectId, rest),
   }));
 
-/** Whether all typed words are in the entry. @param {Entry} entry @param {string} typed */
-const fits = ({ label, detail, kind }, typed) => {
+/** Whether all typed words are in the entry. */
+const fits = ({ label, detail, kind }: Entry, typed: string) => {
   const text = `${kind} ${label} ${detail}`.toLowerCase();
   return typed
     .toLowerCase()
@@ -65,17 +62,17 @@ const fits = ({ label, detail, kind }, typed) => {
     .every((word) => text.includes(word));
 };
 
-/** The project of the address. @returns {string | undefined} */
-const shownProject = () => /^#\/projects\/([0-9a-f-]{36})/.exec(location.hash)?.[1];
+/** The project of the address. */
+const shownProject = (): string | undefined => /^#\/projects\/([0-9a-f-]{36})/.exec(location.hash)?.[1];
 
-/** Names of projects, by id, newest project first. @returns {Promise<Map<string, string>>} */
-const readNames = async () => {
+/** Names of projects, by id, newest project first. */
+const readNames = async (): Promise<Map<string, string>> => {
   const { projects } = await getJson("/v1/projects?limit=200");
-  return new Map(projects.map((/** @type {{id: string, name: string}} */ { id, name }) => [id, name]));
+  return new Map(projects.map(({ id, name }: { id: string; name: string }) => [id, name]));
 };
 
-/** @param {Map<string, string>} names @returns {Promise<Entry[]>} triggers of the shown and of the newest projects */
-const readTriggers = async (names) => {
+/** @returns triggers of the shown and of the newest projects */
+const readTriggers = async (names: Map<string, string>): Promise<Entry[]> => {
   const shown = shownProject();
   const searched = [...new Set([...(shown === undefined ? [] : [shown]), ...names.keys()])];
   const listings = await Promise.all(
@@ -85,7 +82,7 @@ const readTriggers = async (names) => {
     })),
   );
   return listings.flatMap(({ id, listing }) =>
-    (listing?.triggers ?? []).map((/** @type {{slug: string, name: string}} */ { slug, name }) => ({
+    (listing?.triggers ?? []).map(({ slug, name }: { slug: string; name: string }) => ({
       label: name,
       kind: "Trigger",
       detail: `${slug} · ${names.get(id) ?? ""}`,
@@ -94,8 +91,7 @@ const readTriggers = async (names) => {
   );
 };
 
-/** @param {Map<string, string>} names @param {Entry[]} triggers @returns {Entry[]} */
-const placesOf = (names, triggers) => {
+const placesOf = (names: Map<string, string>, triggers: Entry[]): Entry[] => {
   const shown = shownProject();
   return [
     ...(shown === undefined ? [] : projectActions(shown, names.get(shown) ?? "")),
@@ -105,14 +101,13 @@ const placesOf = (names, triggers) => {
   ];
 };
 
-/** @param {string} typed @param {Map<string, string>} names @returns {Promise<Entry[]>} */
-const readSessions = async (typed, names) => {
+const readSessions = async (typed: string, names: Map<string, string>): Promise<Entry[]> => {
   const query = new URLSearchParams({
     limit: String(SHOWN),
     ...(typed !== "" && { search: typed.slice(0, 200) }),
   });
   const { sessions } = await getJson(`/v1/sessions?${query}`);
-  return sessions.map((/** @type {import("../wire.d.ts").Session} */ session) => ({
+  return sessions.map((session: Session) => ({
     label: sessionName(session),
     kind: "Session",
     detail: `${sessionWord(session)} · ${names.get(session.project_id) ?? ""}`,
@@ -121,10 +116,9 @@ const readSessions = async (typed, names) => {
   }));
 };
 
-/** @param {Entry[]} entries at most SHOWN of each kind */
-const bounded = (entries) => {
-  /** @type {Map<string, number>} */
-  const counts = new Map();
+/** @param entries at most SHOWN of each kind */
+const bounded = (entries: Entry[]) => {
+  const counts: Map<string, number> = new Map();
   return entries.filter(({ kind }) => {
     const count = (counts.get(kind) ?? 0) + 1;
     counts.set(kind, count);
@@ -132,8 +126,7 @@ const bounded = (entries) => {
   });
 };
 
-/** @param {Entry} entry @param {number} index @param {boolean} chosen */
-const option = ({ label, kind, detail, line }, index, chosen) =>
+const option = ({ label, kind, detail, line }: Entry, index: number, chosen: boolean) =>
   h(
     "li",
     { id: `found-${index}`, role: "option", "aria-selected": String(chosen), "data-index": index },
@@ -143,8 +136,8 @@ const option = ({ label, kind, detail, line }, index, chosen) =>
     line !== undefined && h("span", { class: "found-line", title: line }, line),
   );
 
-/** @param {string} target an address, or the action `!name` */
-const follow = (target) => {
+/** @param target an address, or the action `!name` */
+const follow = (target: string) => {
   if (!target.startsWith("!")) {
     location.hash = target;
     return;
@@ -158,38 +151,32 @@ const follow = (target) => {
 
 /** What one open palette shows and knows. */
 class Palette {
-  /** @type {Entry[]} */
-  #places = [];
-  /** @type {Map<string, string>} */
-  #names = new Map();
-  /** @type {Entry[]} */
-  #sessions = [];
-  /** @type {Entry[]} */
-  #found = [];
+  #places: Entry[] = [];
+  #names: Map<string, string> = new Map();
+  #sessions: Entry[] = [];
+  #found: Entry[] = [];
   #chosen = 0;
   /** Counts what was typed, so that a late answer to an earlier text is dropped. */
   #asked = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #typing;
+  #typing: ReturnType<typeof globalThis.setTimeout> | undefined;
+
+  readonly input = h("input", {
+    id: "palette-input",
+    type: "text",
+    role: "combobox",
+    "aria-label": "Search projects, sessions, triggers and actions",
+    "aria-controls": "palette-found",
+    "aria-expanded": "true",
+    "aria-autocomplete": "list",
+    autocomplete: "off",
+    spellcheck: "false",
+    maxlength: 200,
+    placeholder: "Search projects, sessions, triggers and actions",
+  }) as HTMLInputElement;
+  readonly list = h("ul", { id: "palette-found", role: "listbox", "aria-label": "Found" });
+  readonly note = h("p", { class: "quiet", role: "status" });
 
   constructor() {
-    this.input = /** @type {HTMLInputElement} */ (
-      h("input", {
-        id: "palette-input",
-        type: "text",
-        role: "combobox",
-        "aria-label": "Search projects, sessions, triggers and actions",
-        "aria-controls": "palette-found",
-        "aria-expanded": "true",
-        "aria-autocomplete": "list",
-        autocomplete: "off",
-        spellcheck: "false",
-        maxlength: 200,
-        placeholder: "Search projects, sessions, triggers and actions",
-      })
-    );
-    this.list = h("ul", { id: "palette-found", role: "listbox", "aria-label": "Found" });
-    this.note = h("p", { class: "quiet", role: "status" });
     this.input.addEventListener("input", () => this.#typed());
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.list.addEventListener("click", (event) => {
@@ -276,8 +263,7 @@ class Palette {
     this.list.children[this.#chosen]?.scrollIntoView({ block: "nearest" });
   }
 
-  /** @param {KeyboardEvent} event */
-  #key(event) {
+  #key(event: KeyboardEvent) {
     const last = this.#found.length - 1;
     if (event.key === "ArrowDown") this.#chosen = this.#chosen >= last ? 0 : this.#chosen + 1;
     else if (event.key === "ArrowUp") this.#chosen = this.#chosen <= 0 ? Math.max(0, last) : this.#chosen - 1;
@@ -287,8 +273,7 @@ class Palette {
     this.#point();
   }
 
-  /** @param {number} index */
-  #go(index) {
+  #go(index: number) {
     const entry = this.#found[index];
     if (entry === undefined) return;
     const dialog = this.input.closest("dialog");

@@ -3,16 +3,17 @@
  * once accepted, the person's first token. The link's code is a secret: it leaves the address as soon as it is used.
  */
 import { ApiError, getJson, join as accept, post } from "../api/api.ts";
-import { h } from "../elements/dom.js";
+import { h } from "../elements/dom.ts";
 import { formView } from "../elements/forms.js";
 import { moment } from "../elements/format.ts";
-import { button, callout, empty, facts } from "../elements/parts.js";
+import { button, callout, empty, facts } from "../elements/parts.ts";
+import type { Me, OpenInvitation, Provider } from "../wire.d.ts";
+import type { Submit } from "../elements/forms.js";
 
-/** @typedef {import("../wire.d.ts").OpenInvitation} OpenInvitation */
-/** @typedef {{invitation: OpenInvitation | null, problem: string}} JoinPage */
+type JoinPage = { invitation: OpenInvitation | null; problem: string };
 
-/** Where people can sign in, once it is known. @type {import("../wire.d.ts").Provider[]} */
-let providers = [];
+/** Where people can sign in, once it is known. */
+let providers: Provider[] = [];
 
 /** Asks for the providers. Without an answer the list is empty: a token always works. */
 export const learnProviders = async () => {
@@ -22,25 +23,25 @@ export const learnProviders = async () => {
   );
 };
 
-/** @param {string} wanted @param {readonly import("../wire.d.ts").Provider[]} known */
-export const providerName = (wanted, known) => known.find(({ id }) => id === wanted)?.label ?? wanted;
+export const providerName = (wanted: string, known: readonly Provider[]) =>
+  known.find(({ id }) => id === wanted)?.label ?? wanted;
 
-/** Why an attempt failed, in the form's words. @param {unknown} error */
-export const refusalOf = (error) => {
+/** Why an attempt failed, in the form's words. */
+export const refusalOf = (error: unknown) => {
   if (error instanceof ApiError && error.status === 401)
     return "This access token is not valid, or it has expired. Check that it is complete, or ask for a new one.";
   return error instanceof Error ? error.message : String(error);
 };
 
-/** The service led here from a one-time link that does not sign in any more. @returns {string | null} what to do */
-export const refusedLink = () => {
+/** The service led here from a one-time link that does not sign in any more. @returns what to do */
+export const refusedLink = (): string | null => {
   if (new URLSearchParams(location.search).get("link") !== "refused") return null;
   history.replaceState(null, "", `${location.pathname}${location.hash}`);
   return "This one-time link was used before, or has expired. Make a new link, or sign in with an access token.";
 };
 
-/** @param {string | null} refusal why the last attempt failed */
-export const signInView = (refusal) => [
+/** @param refusal why the last attempt failed */
+export const signInView = (refusal: string | null) => [
   h(
     "form",
     { class: "sign-in", "data-action": "sign-in" },
@@ -81,17 +82,16 @@ export const signInView = (refusal) => [
 
 const code = () => location.hash.split("/")[2] ?? "";
 
-/** The answer about the shown link, so that it is not asked for again and again. @type {(JoinPage & {code: string}) | null} */
-let looked = null;
-/** The token of the person who has just joined, as long as it is shown. @type {string | null} */
-let token = null;
+/** The answer about the shown link, so that it is not asked for again and again. */
+let looked: (JoinPage & { code: string }) | null = null;
+/** The token of the person who has just joined, as long as it is shown. */
+let token: string | null = null;
 
 export const join = {
   /** Readers who are not signed in see it, too. */
   isOpen: true,
 
-  /** @returns {Promise<JoinPage>} */
-  load: async () => {
+  load: async (): Promise<JoinPage> => {
     const asked = code();
     if (looked?.code !== asked) {
       const [answer] = await Promise.all([look(asked), learnProviders()]);
@@ -102,8 +102,7 @@ export const join = {
 
   title: () => "Invitation",
 
-  /** @param {JoinPage} data @param {import("../wire.d.ts").Me | null} me */
-  view: ({ invitation, problem }, me) =>
+  view: ({ invitation, problem }: JoinPage, me: Me | null) =>
     invitation === null
       ? [
           h("h1", { "data-key": "heading" }, "Invitation"),
@@ -157,8 +156,7 @@ export const join = {
         ],
 };
 
-/** @param {string} asked @returns {Promise<JoinPage>} */
-const look = async (asked) => {
+const look = async (asked: string): Promise<JoinPage> => {
   try {
     return { invitation: await post("/dashboard/invitations/look", { code: asked }), problem: "" };
   } catch (error) {
@@ -168,8 +166,7 @@ const look = async (asked) => {
   }
 };
 
-/** @param {OpenInvitation} invitation */
-const projectsOf = ({ role, projects }) => {
+const projectsOf = ({ role, projects }: OpenInvitation) => {
   if (role === "owner") return "All";
   const named = projects.map((project) => `${project.name} as ${project.role}`);
   return [...named, "those open to the whole account"].join(", ");
@@ -211,8 +208,7 @@ export const joined = {
   ],
 };
 
-/** @type {Record<string, import("../elements/forms.js").Submit>} */
-export const joinForms = {
+export const joinForms: Record<string, Submit> = {
   join: async ({ name = "" }, _input, page) => {
     token = await accept(code(), name);
     looked = null;

@@ -1,0 +1,160 @@
+/** Pieces that several pages show. */
+import { h } from "./dom.ts";
+import { inZone, moment, relative, shortId } from "./format.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
+import { lackedRole } from "../frame/roles.ts";
+import type { Attributes, Child } from "./dom.ts";
+import type { Session } from "../wire.d.ts";
+
+/** A state as a word and a dot, because colour alone is not readable for everyone. */
+export const badge = (status: string) => h("span", { class: "badge", "data-status": status }, status);
+
+/** A session's activity, in the words of all lists. */
+export const sessionWord = ({ activity, archived }: Pick<Session, "activity" | "archived">) =>
+  archived ? "Archived" : ACTIVITY_WORDS[activity].word;
+
+/** The same with a dot. */
+export const sessionBadge = (session: Pick<Session, "activity" | "archived">) =>
+  h("span", { class: "badge", "data-status": session.activity }, sessionWord(session));
+
+/** A small word beside a name. */
+export const tag = (text: string, tone?: string) => h("span", { class: "tag", "data-tone": tone }, text);
+
+/** @param otherwise shown without an instant */
+export const time = (at: string | null | undefined, otherwise: string = "never") =>
+  at
+    ? h("time", { datetime: at, title: moment(at) }, relative(at))
+    : h("span", { class: "quiet" }, otherwise);
+
+export const code = (text: string) => h("code", {}, text);
+
+/** A sentence of the service: the parts that it puts in backticks are shown as code, and instants in the reader's zone. */
+export const prose = (text: string): Child[] =>
+  text
+    .split(/`([^`\n]+)`/)
+    .map((part, index) => (index % 2 === 1 ? code(part) : inZone(part)))
+    .filter((part) => part !== "");
+
+export const idTail = (id: string) => h("code", { class: "quiet", title: id }, `…${shortId(id)}`);
+
+/** A row of a list. @param main what it is */
+export const listRow = (
+  key: string,
+  main: Child[],
+  { states, actions }: { states: Child[]; actions: Child[] },
+) =>
+  h(
+    "li",
+    { class: "row", "data-key": key },
+    h("span", { class: "row-main" }, main),
+    h("span", { class: "states" }, states),
+    h("span", { class: "row-side actions" }, actions),
+  );
+
+/** A line below a row's name. */
+export const detail = (...children: readonly (Child | Child[])[]) =>
+  h("span", { class: "quiet" }, ...children);
+
+/** A list of names and values. Rows whose value is null are left out. */
+export const facts = (rows: [string, Child][]) =>
+  h(
+    "dl",
+    { class: "facts" },
+    rows
+      .filter(([, value]) => value !== null && value !== undefined && value !== false)
+      .map(([name, value]) => h("div", { "data-key": name }, h("dt", {}, name), h("dd", {}, value))),
+  );
+
+/**
+ * A button. The entry `action` of frame/actions.js handles it. It has a key, so that a removed button never turns into
+ * another one while the reader presses it.
+ *
+ * @returns null: the reader's role forbids it. The project's head says so.
+ */
+export const button = (action: string, label: string, attributes: Attributes = {}): HTMLElement | null =>
+  lackedRole(action) === null
+    ? h("button", { type: "button", "data-action": action, "data-key": action, ...attributes }, label)
+    : null;
+
+/** A line with a button that copies it. */
+export const commandLine = (text: string) =>
+  h(
+    "span",
+    { class: "copy" },
+    h("code", { class: "long" }, text),
+    button("copy", "Copy", { class: "plain", "data-text": text, "aria-label": "Copy the line" }),
+  );
+
+/**
+ * A filter of the page. The chosen option becomes the parameter `name` of the address's query.
+ *
+ * @param choice all: label of no choice; words: labels of options whose value is not their label
+ */
+export const pick = ({
+  name,
+  label,
+  all,
+  options,
+  chosen,
+  words = {},
+}: {
+  name: string;
+  label: string;
+  all: string;
+  options: readonly string[];
+  chosen: string;
+  words?: Record<string, string>;
+}) =>
+  h(
+    "label",
+    { class: "pick" },
+    label,
+    h(
+      "select",
+      { "data-filter": name },
+      ["", ...options].map((value) =>
+        h(
+          "option",
+          { value, selected: value === chosen, "data-key": value },
+          value === "" ? all : (words[value] ?? value),
+        ),
+      ),
+    ),
+  );
+
+/** @param tone "bad", "warn" or "good" */
+export const callout = (tone: string, ...children: readonly (Child | Child[])[]) =>
+  h("div", { class: "callout", "data-tone": tone }, ...children);
+
+export const empty = (title: string, ...explanation: readonly Child[]) =>
+  h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), h("p", {}, ...explanation));
+
+/** @param rest e.g. "/triggers" */
+export const projectLink = (projectId: string, rest: string = "") => `#/projects/${projectId}${rest}`;
+
+/** The runs of a project's triggers, or of one of them. */
+export const firesLink = (projectId: string, slug?: string) =>
+  projectLink(projectId, slug === undefined ? "/fires" : `/fires?${new URLSearchParams({ slug })}`);
+
+/** The deliveries that a project refused. */
+export const refusedLink = (projectId: string) => projectLink(projectId, "/fires?status=refused");
+
+export const fireLink = (projectId: string, id: string) => projectLink(projectId, `/fires/${id}`);
+
+/** The breadcrumbs. @param steps label and link; the last has no link */
+export const trail = (steps: [string, string | null][]) =>
+  h(
+    "nav",
+    { class: "trail", "aria-label": "Breadcrumb" },
+    h(
+      "ol",
+      {},
+      steps.map(([label, link]) =>
+        h(
+          "li",
+          {},
+          link === null ? h("span", { "aria-current": "page" }, label) : h("a", { href: link }, label),
+        ),
+      ),
+    ),
+  );
