@@ -5,7 +5,7 @@ import type { Attributes } from "../elements/dom.ts";
 
 interface Field {
   label: string;
-  /** What it is for. */
+  /** Its purpose. */
   hint?: string;
   value: string;
   lines: number;
@@ -39,7 +39,7 @@ let underWay = 0;
  * Runs work that may ask in a dialog with fields. If the service refuses the answer, the work starts again, and the dialog
  * has the typed text and says why. So no text is lost.
  *
- * @throws what the work throws, if it asked nothing, or if the reader is elsewhere meanwhile
+ * @throws the error of the work, if it asked nothing, or if the reader is elsewhere meanwhile
  */
 export const askingAgain = async (work: () => Promise<void> | void) => {
   underWay += 1;

@@ -12,7 +12,7 @@ export type Data = any;
 /** How much of a page's list is shown. */
 export interface Extent {
   pages: number;
-  /** What the list is narrowed to. */
+  /** The filters of the list. */
   query: URLSearchParams;
 }
 
@@ -24,7 +24,7 @@ export interface Live {
 }
 
 export interface Page {
-  /** Whoever is not signed in reads it, too. */
+  /** Readers who are not signed in see it, too. */
   readonly isOpen?: boolean;
   /** Few events tell of what it shows. */
   readonly isPolled?: boolean;

@@ -33,7 +33,7 @@ export const refusalOf = (error: unknown) => {
   return error instanceof Error ? error.message : String(error);
 };
 
-/** The service led here from a one-time link that does not sign in any more. @returns what to do */
+/** The service led here from a one-time link that does not sign in any more. @returns a sentence with the next step */
 export const refusedLink = (): string | null => {
   if (new URLSearchParams(location.search).get("link") !== "refused") return null;
   history.replaceState(null, "", `${location.pathname}${location.hash}`);

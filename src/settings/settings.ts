@@ -3,7 +3,7 @@
  * definitions, and `npm run docs` writes docs/operate/settings.md from them, so a setting is defined and documented once.
  */
 import { availableParallelism } from "node:os";
-import { INSTALLABLE_EXPECTED } from "../domain/runtimes/runtimes.ts";
+import { INSTALLABLE_EXPECTED, INSTALLABLE_NAMES } from "../domain/runtimes/runtimes.ts";
 import { AGENT_ADAPTERS } from "../domain/runtimes/runtime.ts";
 import { DEFAULT_GATEWAY_MODEL } from "../domain/sandbox/model.ts";
 import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
@@ -140,8 +140,8 @@ export const SETTINGS = define({
     expects: INSTALLABLE_EXPECTED,
     shown: "none",
     about:
-      "Further [agent runtimes](runtimes.md) that projects may choose, whose programs you have added with `platform runtimes add`, or installed: `opencode`, `claude-code`, `codex`, `gemini`, " +
-      "separated by commas.",
+      "Further [agent runtimes](runtimes.md) that projects may choose, whose programs you have added with `platform runtimes add`, or installed: " +
+      `${INSTALLABLE_NAMES.map((name) => `\`${name}\``).join(", ")}, separated by commas.`,
   },
   PLATFORM_EGRESS_ALLOW: {
     group: "Sandboxes",

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
 import { ConfigError, readConfig, type Environment } from "../../src/settings/config.ts";
 import { SETTINGS } from "../../src/settings/settings.ts";
+import { INSTALLABLE_EXPECTED } from "../../src/domain/runtimes/runtimes.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
 
 const read = (environment: Environment) => readConfig(environment, "/work");
@@ -127,11 +128,7 @@ test.each([
   ["PLATFORM_NODE_PORT", "65536", "a whole number from 0 to 65535"],
   ["PLATFORM_NODE_URL", "https://node-1", "an http URL with only a host and a port"],
   ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, acp, plain"],
-  [
-    "PLATFORM_AGENT_RUNTIMES",
-    "codex,acp",
-    "some of opencode, claude-code, codex, gemini, separated by commas",
-  ],
+  ["PLATFORM_AGENT_RUNTIMES", "codex,acp", INSTALLABLE_EXPECTED],
   [
     "PLATFORM_DEFAULT_MODELS",
     "claude",

@@ -15,7 +15,7 @@ const INSTALLED: readonly Runtime[] = [OPENCODE, CLAUDE_CODE, CODEX, GEMINI];
 /** Those whose program a project may bring. */
 const BROUGHT: readonly Runtime[] = [ACP, PLAIN];
 
-const INSTALLABLE_NAMES: readonly string[] = INSTALLED.map(({ name }) => name);
+export const INSTALLABLE_NAMES: readonly string[] = INSTALLED.map(({ name }) => name);
 
 /** What PLATFORM_AGENT_RUNTIMES may be, as it stands after "expected". */
 export const INSTALLABLE_EXPECTED = `some of ${INSTALLABLE_NAMES.join(", ")}, separated by commas`;

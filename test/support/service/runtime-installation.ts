@@ -9,6 +9,7 @@ import { CODEX } from "../../../src/domain/runtimes/codex.ts";
 import { GEMINI } from "../../../src/domain/runtimes/gemini.ts";
 import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
 import type { Runtime } from "../../../src/domain/runtimes/runtime.ts";
+import { PACKAGED } from "../../../src/domain/runtimes/runtimes.ts";
 import { gitOk } from "../../git/git-client.ts";
 import type { TalkingModel } from "../servers/talking-model.ts";
 import type { Installation, Life } from "./process-service.ts";
@@ -111,7 +112,7 @@ export const startWithRuntimes = async (
     PLATFORM_IMAGES_DIR: CACHE,
     PLATFORM_LLM_TIERS: "[]",
     PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
-    PLATFORM_AGENT_RUNTIMES: "claude-code,codex,gemini",
+    PLATFORM_AGENT_RUNTIMES: [...PACKAGED.keys()].join(","),
     ...settings,
   });
   await addPackages(rows, {

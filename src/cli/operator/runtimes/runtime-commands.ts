@@ -28,7 +28,7 @@ const add = command({
   options: {
     integrity: { value: "SHA512", about: "Take the package only if npm has this checksum for it (sha512-…)" },
   },
-  notes: `NAME is claude-code, codex or gemini, and VERSION an exact version of its package. npm gets the package and all that it needs, and
+  notes: `NAME is a runtime of docs/operate/runtimes.md, and VERSION an exact version of its package. npm gets the package and all that it needs, and
 compares each with its checksum. No script of a package runs. Sandboxes that start afterwards see the files below /opt/platform/runtimes. Those
 that run keep the version that they have.
 
