@@ -1,5 +1,5 @@
 /** What `index.html` loads: the frame, and where the pages are that are remade. Each is a script of its own; `frame/pages.js` has their addresses. */
-import { start } from "./frame/app.js";
+import { start } from "./frame/app.ts";
 import { FOLDERS } from "./frame/later.ts";
 
 FOLDERS["account"] = () => import("./account/page.tsx");

@@ -1,7 +1,7 @@
 /** The title and the text of a change request, and the form that changes them. */
 import { useState } from "react";
 import { request } from "../api/client.ts";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { Markdown } from "../conversation/text/markdown.tsx";
 import { keep, readKept } from "../frame/kept.ts";
 import { notice } from "../frame/notices.ts";

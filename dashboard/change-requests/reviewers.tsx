@@ -1,6 +1,6 @@
 /** Who was asked to review the change request, what they answered, and a menu of the people who can be asked. */
 import { request } from "../api/client.ts";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { notice } from "../frame/notices.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { Act } from "../ui/act.tsx";

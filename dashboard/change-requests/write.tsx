@@ -1,6 +1,6 @@
 /** A box in which a reader writes. The tab keeps the text until it is sent. */
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { useFocusKept } from "../conversation/focus.ts";
 import { keep, readKept } from "../frame/kept.ts";
 

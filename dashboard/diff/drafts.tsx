@@ -1,6 +1,6 @@
 /** Comments that a reader writes and has not sent yet. The tab keeps them, so that a reload or a way through other pages loses none. */
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { keep, readKept } from "../frame/kept.ts";
 import type { PlacedNote } from "./diff.tsx";
 import { type Place, placeKey, placeWords } from "./place.ts";

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { ApiError } from "../api/api.ts";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { AttachButton, ComposerForm, FileChips, GrowingArea } from "../composer/area.tsx";
 import { faultOfFiles } from "../composer/files.ts";
 import { size } from "../elements/format.ts";

@@ -1,7 +1,7 @@
 /** What a session waits for, opened in its row: a question, a permission, an approval, or work that is not saved. */
 import { useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { getJson } from "../api/api.ts";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { ApprovalCard, useApprovals } from "../conversation/items/approval.tsx";
 import { useFocusKept } from "../conversation/focus.ts";
 import type { Draft } from "../conversation/items/reply.ts";

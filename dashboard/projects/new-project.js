@@ -160,7 +160,7 @@ const FIELDS = {
 };
 
 export const newProject = {
-  /** @param {string[]} _params @param {import("../frame/app.js").Extent} extent @returns {Promise<{origin: Origin}>} */
+  /** @param {string[]} _params @param {import("../frame/page.ts").Extent} extent @returns {Promise<{origin: Origin}>} */
   load: async (_params, { query }) => {
     const asked = query.get("from");
     return { origin: ORIGINS.find(([origin]) => origin === asked)?.[0] ?? "hosted" };

@@ -84,7 +84,7 @@ const queryOf = ({ status, by, search }, user) => {
 };
 
 export const sessions = {
-  /** @param {string[]} params @param {import("../frame/app.js").Extent} extent @returns {Promise<Sessions>} */
+  /** @param {string[]} params @param {import("../frame/page.ts").Extent} extent @returns {Promise<Sessions>} */
   load: async ([id = ""], { pages, query }) => {
     const filter = filterOf(query);
     const path = projectPath(id);

@@ -1,6 +1,6 @@
 /** Buttons that do something. */
 import { type ReactNode, type RefObject, useLayoutEffect, useRef } from "react";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { lackedRole } from "../frame/roles.ts";
 
 /** A button that disappears leaves the focus at the page's beginning, not outside of it. */

@@ -1,7 +1,7 @@
 /** Forms: their fields, what the service refuses about them, and how they are sent. */
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import { ApiError } from "../api/api.ts";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { EDGES, SECRET_LINES } from "../frame/dialog.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { Callout, Prose } from "./parts.tsx";

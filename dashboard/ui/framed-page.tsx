@@ -1,5 +1,5 @@
 /**
- * A page in the frame (app.js), which has the header, the address, the reader's session and the project's events, and draws the
+ * A page in the frame (app.ts), which has the header, the address, the reader's session and the project's events, and draws the
  * pages that are not remade yet. The frame asks for the page's data; the page draws them from `queries`.
  */
 import { QueryClientProvider } from "@tanstack/react-query";

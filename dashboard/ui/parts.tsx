@@ -1,6 +1,6 @@
 /** Pieces that several pages show. */
 import { type ReactNode, useEffect, useState } from "react";
-import { perform } from "../frame/app.js";
+import { perform } from "../frame/app.ts";
 import { checkOutside } from "../elements/dom.ts";
 import { TYPING_MS } from "../elements/filters.ts";
 import { inZone, moment, relative, shortId } from "../elements/format.ts";

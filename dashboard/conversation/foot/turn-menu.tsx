@@ -1,7 +1,7 @@
 /** What a person can do with a turn that has ended. */
 import { useState } from "react";
 import { request } from "../../api/client.ts";
-import { perform } from "../../frame/app.js";
+import { perform } from "../../frame/app.ts";
 import { ask } from "../../frame/dialog.ts";
 import { projectLink } from "../../elements/parts.ts";
 import type { Session } from "../../wire.d.ts";

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import { post } from "../../api/api.ts";
 import type { Answer } from "../../../src/cli/contract.ts";
 import { request } from "../../api/client.ts";
-import { perform } from "../../frame/app.js";
+import { perform } from "../../frame/app.ts";
 import { bring } from "../../frame/later.ts";
 import { notice } from "../../frame/notices.ts";
 import { projectPath } from "../../projects/project.js";

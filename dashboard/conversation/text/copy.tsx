@@ -1,7 +1,7 @@
 /** A button that copies a text. */
 import { type ReactNode, useEffect, useState } from "react";
 import { copyText } from "../../frame/actions.js";
-import { perform } from "../../frame/app.js";
+import { perform } from "../../frame/app.ts";
 import { CopyIcon } from "../icons.tsx";
 
 /** How long the button says that it did, ms. */

@@ -15,12 +15,14 @@ import { followPrompts } from "../projects/new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.ts";
 import { followKeys } from "./keys.ts";
 import { followMenus } from "./menus.ts";
-import { follow } from "../live/live.ts";
+import { follow, type Listener } from "../live/live.ts";
 import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.ts";
 import { formOf, pageAt } from "./pages.js";
 import { learnRole } from "./roles.ts";
 import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.ts";
 import { visible } from "../elements/text.ts";
+import type { Data, Extent, Live, Page } from "./page.ts";
+import type { Me } from "../wire.d.ts";
 
 /** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
 const SETTLE_MS = 100;
@@ -31,23 +33,23 @@ const REDRAW_MS = 5000;
 /** Polled in addition to a project's events: the account's usage. */
 const POLL_MS = 15_000;
 
-/** @typedef {import("./page.ts").Extent} Extent */
-/** @typedef {import("./page.ts").Live} Live */
+/** One stay at one address. */
+interface Visit {
+  page: Page;
+  params: string[];
+  extent: Extent;
+  hash: string;
+  /** Null until the first answer, if the page was not shown lately. */
+  data: Data;
+  /** Of the last reading. */
+  error: ApiError | null;
+  /** Whether its data has been on the screen. */
+  isShown: boolean;
+  /** What the page follows beside the project's events. */
+  live: Live | null;
+}
 
-/**
- * @typedef {object} Visit one stay at one address
- * @property {import("./page.ts").Page} page
- * @property {string[]} params
- * @property {Extent} extent
- * @property {string} hash
- * @property {any} data null until the first answer, if the page was not shown lately
- * @property {ApiError | null} error of the last reading
- * @property {boolean} isShown whether its data has been on the screen
- * @property {Live | null} live what the page follows beside the project's events
- */
-
-/** @param {string} hash @returns {Visit} */
-const visitOf = (hash) => {
+const visitOf = (hash: string): Visit => {
   const [path = "", query = ""] = hash.split("?", 2);
   return {
     ...pageAt(path),
@@ -60,30 +62,24 @@ const visitOf = (hash) => {
   };
 };
 
-/** @param {string} id @returns {HTMLElement} */
-const region = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const region = (id: string): HTMLElement => document.getElementById(id) as HTMLElement;
 
 let visit = visitOf(location.hash);
-/** @type {import("../wire.d.ts").Me | null} */
-let me = null;
+let me: Me | null = null;
 /** How much waits for the reader. */
 let waiting = 0;
-/** @type {string | null} */
-let refusal = refusedLink();
+let refusal: string | null = refusedLink();
 let signedIn = false;
-/** @type {boolean | null} */
-let live = null;
-/** @type {{projectId: string, end: () => void} | null} */
-let following = null;
+let live: boolean | null = null;
+let following: { projectId: string; end: () => void } | null = null;
 let loading = false;
 let outdated = false;
 let took = 0; // by the last reading, ms
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let settling;
+let settling: ReturnType<typeof globalThis.setTimeout> | undefined;
 let drawing = false;
 
-/** Whether the reader may see the page. An invitation is for readers who are not signed in, too. @param {Visit} at */
-const isSeen = ({ page }) => signedIn || page.isOpen === true;
+/** Whether the reader may see the page. An invitation is for readers who are not signed in, too. */
+const isSeen = ({ page }: Visit) => signedIn || page.isOpen === true;
 
 const draw = () => {
   const { page, data, error } = visit;
@@ -112,11 +108,8 @@ const draw = () => {
   }
 };
 
-/**
- * If the focused element disappears, the focus moves to the page's beginning, not outside of it. @param {() => void}
- * change
- */
-const keepingPlace = (change) => {
+/** If the focused element disappears, the focus moves to the page's beginning, not outside of it. */
+const keepingPlace = (change: () => void) => {
   const main = region("main");
   const wasInside = main.contains(document.activeElement);
   change();
@@ -189,8 +182,8 @@ const drawSoon = () => {
   }, SETTLE_MS);
 };
 
-/** What hears of the project, for one visit. @returns {import("../live/live.ts").Listener} */
-const makeListener = () => ({
+/** What hears of the project, for one visit. */
+const makeListener = (): Listener => ({
   changed: refreshSoon,
   connected: (is) => {
     // The service may be gone: the page says so as soon as it knows.
@@ -200,16 +193,15 @@ const makeListener = () => ({
   },
 });
 
-/** Follows the live data of the page at the address, and of no other page. @param {Visit} former */
-const followPage = (former) => {
+/** Follows the live data of the page at the address, and of no other page. */
+const followPage = (former: Visit) => {
   former.live?.end();
   former.live = null;
   const { page, params } = visit;
   if (signedIn && page.follow !== undefined) visit.live = page.follow(params, drawSoon, makeListener());
 };
 
-/** @param {Visit} at @returns {string | undefined} */
-const projectOf = ({ params }) => params[0];
+const projectOf = ({ params }: Visit): string | undefined => params[0];
 
 /** Follows the project of the address, and no other. A page may hear of it by its own stream. */
 const followProject = () => {
@@ -257,8 +249,7 @@ const navigate = () => {
   void refresh();
 };
 
-/** @param {() => Promise<void> | void} work */
-const attempt = async (work) => {
+const attempt = async (work: () => Promise<void> | void) => {
   forgetRecent();
   try {
     await work();
@@ -269,8 +260,8 @@ const attempt = async (work) => {
   }
 };
 
-/** Does what a button or a form of a remade page says. @param {() => unknown} work */
-export const perform = (work) =>
+/** Does what a button or a form of a remade page says. */
+export const perform = (work: () => unknown) =>
   attempt(async () => {
     await askingAgain(async () => {
       await work();
@@ -283,8 +274,7 @@ const pageActions = {
   dismiss: dismissNotice,
   refresh: refreshSoon,
   draw: () => draw(),
-  /** @param {string} hash */
-  go: (hash) => {
+  go: (hash: string) => {
     location.hash = hash;
   },
   more: () => {
@@ -302,8 +292,7 @@ const pageActions = {
   },
 };
 
-/** @type {WeakSet<HTMLElement>} */
-const busy = new WeakSet();
+const busy: WeakSet<HTMLElement> = new WeakSet();
 
 document.addEventListener("click", (event) => {
   const target =
@@ -335,8 +324,7 @@ document.addEventListener("submit", (event) => {
   else void signInWith(String(new FormData(form).get("token") ?? "").trim());
 });
 
-/** @param {string} token */
-const signInWith = async (token) => {
+const signInWith = async (token: string) => {
   try {
     await signIn(token);
     enter();
