@@ -254,7 +254,7 @@ describe("a close", () => {
     expect(again.status).toBe(201);
   });
 
-  it("is allowed to a session, and a merge is not", async () => {
+  it("is allowed to an agent's token, which may not merge", async () => {
     const number = await propose("work", { a: "1\n" });
     const sid = await runSession(service, pid);
     const token = (await sandboxEnvironment(service, sid))["PLATFORM_CLI_TOKEN"] ?? "";

@@ -67,6 +67,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const { id, sessionId, createdAt } = sandbox;
     const now = yield* Clock.currentTimeMillis;
     const bootDeadlineAt = now + options.bootTimeoutMs;
+    // A boot that is done again begins again. Only a sandbox that must end is not booted.
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: bootDeadlineAt }))) return undefined;
     const since = seconds();
     let created: number | null = null;
