@@ -55,6 +55,7 @@ const refusedMerge = (value: unknown): string | null => {
 
 const nextInstant = (value: unknown): string | null => {
   const due = fieldsOf(value)?.["due"];
+  // oxlint-disable-next-line no-restricted-globals -- the instant came with the event
   return typeof due === "number" ? `the next instant is ${new Date(due).toISOString()}` : null;
 };
 
