@@ -1,12 +1,13 @@
 /**
- * `npm run bench:page [-- --parts size,views,events,memory --sessions 50 --minutes 1 --every-ms 200 --seconds 12]`: what the page costs
+ * `npm run bench:page [-- --parts size,views,events,memory,talk --sessions 50 --minutes 1 --every-ms 200 --seconds 12 --lines 200]`: what the page costs
  * its reader, beside the budgets. Prints each figure with its aim; the last line is one JSON object. It judges nothing.
  *
  * `size`: the page's files as the service sends them. `views`: the first view in an empty browser, and changes between the pages of
  * a project. `events`: from an event's commit to the page, while the agents of all sessions talk, a token each `--every-ms`.
  * `memory`: the page's heap, after collections, while one session talks for `--minutes`; the slope leaves out the first third.
+ * `talk`: a conversation of 5,000 items, while a fence of 20,000 lines grows by `--lines` a second.
  *
- * Real: the service in its own process, its Postgres, the daemon's HTTP server and feed, Chromium. Not there: sandboxes and agents. The
+ * Real (but for `talk`): the service in its own process, its Postgres, the daemon's HTTP server and feed, Chromium. Not there: sandboxes and agents. The
  * daemons are one process that does what it is told.
  */
 import { availableParallelism, loadavg } from "node:os";
@@ -15,6 +16,7 @@ import { items, rows, type Delays } from "./page/events.ts";
 import { memory } from "./page/memory.ts";
 import { pageSize, SIZE_MAX_KB } from "./page/size.ts";
 import { onStage, type Stage } from "./page/stage.ts";
+import { talk } from "./page/talk.ts";
 import { changes, firstViews, type Times } from "./page/views.ts";
 
 const AIMS = { firstViewMs: 1_000, changeMs: 100, eventMs: 300 } as const;
@@ -23,11 +25,12 @@ const CHANGES = 10;
 
 const { values } = parseArgs({
   options: {
-    parts: { type: "string", default: "size,views,events,memory" },
+    parts: { type: "string", default: "size,views,events,memory,talk" },
     sessions: { type: "string", default: "50" },
     minutes: { type: "string", default: "1" },
     seconds: { type: "string", default: "12" },
     "every-ms": { type: "string", default: "200" },
+    lines: { type: "string", default: "200" },
   },
 });
 const parts = new Set(values.parts.split(","));
@@ -89,4 +92,10 @@ const onPage = !isStaged
       events: parts.has("events") ? await events(stage) : null,
       memory: parts.has("memory") ? await held(stage) : null,
     }));
-say(JSON.stringify({ cores: availableParallelism(), load, size, ...onPage }));
+const talked = parts.has("talk") ? await talk(Number(values.lines)) : null;
+if (talked !== null)
+  say(
+    `talk: ${talked.linesPerSecond} lines a second, ${talked.pauses.count} pauses above 50 ms, the longest ${talked.pauses.longest} ms (aim none); a key p50 ${talked.keys.p50} ms, ` +
+      `p99 ${talked.keys.p99} (aim 50); a reader above moved by ${talked.moved} px; 5,000 events left ${talked.heapMiB} MiB (aim 20)`,
+  );
+say(JSON.stringify({ cores: availableParallelism(), load, size, talked, ...onPage }));
