@@ -40,7 +40,7 @@ const PROMPT = sampleItem("asked", {
 });
 
 const longWorld = () => {
-  const world = makeWorld(Date.now());
+  const world = makeWorld(new Date().getTime());
   world.conversation = conversationOf(
     Array.from({ length: ITEMS }, (_, at) =>
       sampleItem(`said-${at}`, text(`Item ${at} of the conversation.`)),
