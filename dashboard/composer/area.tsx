@@ -56,6 +56,9 @@ export const ComposerForm = ({ label, className, isFilled, onAdd, onSubmit, chil
   );
 };
 
+/** Most browsers do it by the style sheet, and lay the page out once for a key, not twice. */
+const growsByItself = CSS.supports("field-sizing", "content");
+
 /** As high as its text, up to the limit in style.css. One that is not shown has no height. */
 const grow = (area: HTMLTextAreaElement): void => {
   area.style.height = "auto";
@@ -70,7 +73,7 @@ interface GrowingArea extends ComponentProps<"textarea"> {
 
 export const GrowingArea = ({ area, value, onAdd, ...attributes }: GrowingArea) => {
   useLayoutEffect(() => {
-    if (area.current !== null) grow(area.current);
+    if (!growsByItself && area.current !== null) grow(area.current);
   }, [area, value]);
   const paste = (event: ClipboardEvent): void => {
     const pasted = [...event.clipboardData.files];
@@ -78,7 +81,7 @@ export const GrowingArea = ({ area, value, onAdd, ...attributes }: GrowingArea) 
     event.preventDefault();
     add(pasted, onAdd);
   };
-  return <textarea ref={area} rows={1} value={value} onPaste={paste} {...attributes} />;
+  return <textarea ref={area} className="growing" rows={1} value={value} onPaste={paste} {...attributes} />;
 };
 
 interface AttachButton extends Pick<ComponentProps<"button">, "ref" | "className"> {

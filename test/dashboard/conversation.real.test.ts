@@ -67,6 +67,8 @@ describe.skipIf(!hasChromium)(title, () => {
       "Run git log --oneline 2.4 s",
       "Edit notes/6113728.md 2.4 s",
       "Run npm test exit 127",
+      // The actions of the turn that has ended.
+      "⋯",
     ]);
     expect(shown).toContain("The command ended with code 127.");
     expect(await log.locator(".plan li").allInnerTexts()).toEqual([

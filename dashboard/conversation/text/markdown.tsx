@@ -162,6 +162,26 @@ const Heading = ({ heading }: { readonly heading: Extract<Block, { type: "headin
   );
 };
 
+/** A part of a long text has at least so many characters, and whole lines. */
+const PART = 8 * 1024;
+
+const partsOf = (text: string): readonly string[] => {
+  const parts: string[] = [];
+  let from = 0;
+  for (let end = text.indexOf("\n", PART); end !== -1; end = text.indexOf("\n", from + PART)) {
+    parts.push(text.slice(from, end));
+    from = end + 1;
+  }
+  return [...parts, text.slice(from)];
+};
+
+/** While a long text grows, its earlier parts stay as they are, and the browser lays out the last one only. */
+const Part = memo(({ text }: { readonly text: string }) => (
+  <div className="text" dir="auto">
+    <Words text={text} />
+  </div>
+));
+
 const BlockView = memo(({ block }: { readonly block: Block }) => {
   switch (block.type) {
     case "heading":
@@ -195,11 +215,7 @@ const BlockView = memo(({ block }: { readonly block: Block }) => {
     case "rule":
       return <hr />;
     case "plain":
-      return (
-        <div className="text" dir="auto">
-          <Words text={block.text} />
-        </div>
-      );
+      return partsOf(block.text).map((part, index) => <Part key={index} text={part} />);
     default:
       return (
         <p dir="auto">
