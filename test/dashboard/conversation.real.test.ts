@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(shown).toContain("The sandbox was restarted.");
     const feet = await log.locator(".turn-foot").allInnerTexts();
     expect(feet.map((foot) => foot.replaceAll(/\s+/g, " "))).toEqual([
-      "2.4 s · 4,210 tokens in · 318 out · 3,900 cached · $0.0123 · 1 file changed +3 −0",
+      "2.4 s · 4,210 tokens in · 318 out · 3,900 cached · $0.0123 · 1 file changed +3 −0 ⋯",
     ]);
     expect(await log.locator("[aria-busy=true]").count()).toBe(3);
   });
