@@ -4,7 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import { endToEndHeaders, HOP_BY_HOP, Refusal } from "./egress-messages.ts";
 import type { ModelAnswer, ModelRequest, ServeModel } from "./model-door.ts";
 
-/** The length is left out: by it, a caller would see the end of an answer before the call is settled. */
+/** The length is left out: by it, a caller could see the end of an answer before its settlement has begun. */
 const answerHeaders = ({ headers }: ModelAnswer): OutgoingHttpHeaders =>
   Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>

@@ -24,7 +24,7 @@ export interface ModelRequest {
 export interface ModelAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** The call is settled when it ends or is left. It fails if the answer breaks off. */
+  /** The call's settlement begins before it ends or is left. It fails if the answer breaks off. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 

@@ -15,6 +15,7 @@ import { admitSession, openSandbox, tellSandbox } from "../support/world/session
 import { People } from "../../src/store/ports/people/people.ts";
 import { Accounts } from "../../src/store/ports/people/accounts.ts";
 import { addProject, hash, makeWorld, NOON } from "../support/world/world.ts";
+import { reserveFor } from "../support/world/spend.ts";
 import type { Check } from "./store-fixture.ts";
 
 const DAY_MS = 86_400_000;
@@ -67,9 +68,17 @@ const countCall = Effect.fnUntraced(function* (
   sessionId: string,
   { now, ...counted }: CountedCall & { readonly now: number },
 ) {
-  const { reserve, settle } = yield* Spend;
+  const { settle } = yield* Spend;
   const id = randomUUID();
-  yield* reserve({ id, sessionId, model: counted.model, tokens: 1, cost: 1, isOwn: false, now });
+  yield* reserveFor({
+    id,
+    sessionId,
+    model: counted.model,
+    tokens: 1,
+    cost: 1,
+    isOwn: false,
+    now,
+  });
   yield* settle({ id, counted, now });
 });
 

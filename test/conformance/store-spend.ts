@@ -7,8 +7,9 @@ import { limitReached, NANO } from "../../src/domain/sandbox/spend.ts";
 import { ModelUsage } from "../../src/features/model-providers/ports/model-usage.ts";
 import { type LimitWish, RESERVED_MS, Spend } from "../../src/features/spend/ports/spend.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
-import { admitOne, admitSession, fired } from "../support/world/sessions.ts";
+import { admitOne, admitSession, fired, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
+import { reserveFor } from "../support/world/spend.ts";
 import type { Check } from "./store-fixture.ts";
 
 const limit = (world: World, fields: Partial<LimitWish> = {}): LimitWish => ({
@@ -35,7 +36,12 @@ const session = (world: World, id: string, fields: { readonly triggerSlug?: stri
 
 const call = (
   sessionId: string,
-  fields: { readonly tokens?: number; readonly cost?: number | null; readonly isOwn?: boolean } = {},
+  fields: {
+    readonly tokens?: number;
+    readonly cost?: number | null;
+    readonly isOwn?: boolean;
+    readonly isLimited?: boolean;
+  } = {},
 ) => ({
   id: randomUUID(),
   sessionId,
@@ -43,6 +49,7 @@ const call = (
   tokens: 100,
   cost: 1,
   isOwn: false,
+  isLimited: true,
   now: NOON,
   ...fields,
 });
@@ -56,8 +63,8 @@ const counted = (input: number, cost: number) => ({
 
 /** A call that passes is counted with what it reserved. */
 const spendOf = Effect.fnUntraced(function* (wanted: ReturnType<typeof call>) {
-  const { reserve, settle } = yield* Spend;
-  const refusal = yield* reserve(wanted);
+  const { settle } = yield* Spend;
+  const refusal = yield* reserveFor(wanted);
   if (refusal === null) yield* settle({ ...wanted, counted: counted(wanted.tokens, wanted.cost ?? 0) });
   return refusal;
 });
@@ -132,11 +139,11 @@ const checkCalls = (check: Check): void => {
     "let calls pass that begin at the same time until their reservations reach the limit, and count each once",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
-      const { set, reserve, settle, ofSession, spentBySession } = yield* Spend;
+      const { set, settle, ofSession, spentBySession } = yield* Spend;
       const sessionId = yield* admitSession(world);
       yield* set(limit(world, { amount: 350 }));
       const calls = Array.from({ length: 12 }, () => call(sessionId));
-      const answers = yield* Effect.forEach(calls, reserve, { concurrency: 12 });
+      const answers = yield* Effect.forEach(calls, (one) => reserveFor(one), { concurrency: 12 });
       const passed = calls.filter((_, index) => answers[index] === null);
       expect(passed).toHaveLength(4);
       expect(answers.find((answer) => answer !== null)).toEqual({
@@ -149,12 +156,12 @@ const checkCalls = (check: Check): void => {
       const [state] = yield* ofSession(session(world, sessionId), NOON);
       expect(state).toMatchObject({ spent: 360, reserved: 0 });
       expect(yield* spentBySession(sessionId)).toEqual({ tokens: 360, cost: 28 });
-      const refusal = yield* reserve(call(sessionId));
+      const refusal = yield* reserveFor(call(sessionId));
       expect(refusal && limitReached(refusal.limit)).toBe(
         "The limit of 350 tokens for the account this month is reached: 360 tokens. Raise it, then send a message.",
       );
       yield* set(limit(world, { amount: 400 }));
-      expect(yield* reserve(call(sessionId))).toBe(null);
+      expect(yield* reserveFor(call(sessionId))).toBe(null);
     }),
   );
 
@@ -162,16 +169,16 @@ const checkCalls = (check: Check): void => {
     "end a reservation that cost nothing at once, and count the estimate of one that is not renewed, once and marked",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
-      const { set, reserve, settle, ofSession } = yield* Spend;
+      const { set, settle, ofSession } = yield* Spend;
       const sessionId = yield* admitSession(world);
       yield* set(limit(world, { amount: 100 }));
       const first = call(sessionId);
-      expect(yield* reserve(first)).toBe(null);
+      expect(yield* reserveFor(first)).toBe(null);
       yield* settle({ ...first, counted: null });
       expect(yield* ofSession(session(world, sessionId), NOON)).toMatchObject([{ spent: 0, reserved: 0 }]);
       const lost = call(sessionId);
-      expect(yield* reserve(lost)).toBe(null);
-      expect(yield* reserve(call(sessionId))).not.toBe(null);
+      expect(yield* reserveFor(lost)).toBe(null);
+      expect(yield* reserveFor(call(sessionId))).not.toBe(null);
       const { lapse, renew, spentBySession } = yield* Spend;
       yield* renew([lost.id, randomUUID()], NOON + 1);
       expect(yield* lapse(NOON + RESERVED_MS)).toBe(0);
@@ -189,13 +196,35 @@ const checkCalls = (check: Check): void => {
   );
 
   check(
+    "let a call pass that began before its account had limits, and reserve it for those that are set meanwhile",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { set, callerIn, ofSession } = yield* Spend;
+      const parent = yield* admitSession(world);
+      const sessionId = yield* admitSession(world, { parentSessionId: parent });
+      const sandboxId = (yield* openSandbox(sessionId)).id;
+      const { accountId } = world;
+      const before = yield* callerIn(sandboxId);
+      expect(before).toMatchObject({ accountId, isLimited: false });
+      expect(before?.sessions.map(({ id }) => id)).toEqual([sessionId, parent]);
+      yield* set(limit(world, { amount: 50 }));
+      expect(yield* callerIn(sandboxId)).toMatchObject({ isLimited: true });
+      expect(yield* callerIn(randomUUID())).toBe(null);
+      for (const isOwn of [false, true])
+        expect(yield* reserveFor(call(sessionId, { isLimited: false, isOwn, cost: null }))).toBe(null);
+      expect(yield* ofSession(session(world, sessionId), NOON)).toMatchObject([{ spent: 0, reserved: 100 }]);
+      expect(yield* reserveFor(call(sessionId))).toMatchObject({ limit: { amount: 50 } });
+    }),
+  );
+
+  check(
     "count a call once, however often its end is told",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
-      const { reserve, settle, spentBySession } = yield* Spend;
+      const { settle, spentBySession } = yield* Spend;
       const sessionId = yield* admitSession(world);
       const one = call(sessionId);
-      yield* reserve(one);
+      yield* reserveFor(one);
       // The answer to the first was lost, and the caller tries again.
       const end = settle({ ...one, counted: counted(90, 7) });
       yield* Effect.all([end, end, end], { concurrency: 3 });
@@ -211,7 +240,7 @@ const checkCalls = (check: Check): void => {
     "count a call that a person pays for herself for her and for the session alone",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
-      const { set, month, reserve } = yield* Spend;
+      const { set, month } = yield* Spend;
       const sessionId = yield* admitSession(world);
       yield* set(limit(world, { amount: 50 }));
       yield* set(limit(world, { scope: "project", subject: world.projectId, amount: 50 }));
@@ -219,8 +248,10 @@ const checkCalls = (check: Check): void => {
       const sums = yield* month(world.accountId, "2026-11");
       expect(sums.map(({ scope, tokens }) => [scope, tokens])).toEqual([["person", 100]]);
       yield* set(limit(world, { scope: "person", subject: world.userId, amount: 100 }));
-      expect(yield* reserve(call(sessionId, { isOwn: true }))).toMatchObject({ limit: { scope: "person" } });
-      expect(yield* reserve(call(sessionId))).toMatchObject({ limit: { scope: "person" } });
+      expect(yield* reserveFor(call(sessionId, { isOwn: true }))).toMatchObject({
+        limit: { scope: "person" },
+      });
+      expect(yield* reserveFor(call(sessionId))).toMatchObject({ limit: { scope: "person" } });
       const run = yield* admitOne(world, fired(world));
       const runId = run.outcome === "admitted" ? run.sessionId : "";
       yield* set(limit(world, { scope: "trigger", subject: `${world.projectId}/on-push`, amount: 1 }));
@@ -233,13 +264,13 @@ const checkCalls = (check: Check): void => {
     "refuse a model without a price where dollars are limited, and only there",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
-      const { set, reserve } = yield* Spend;
+      const { set } = yield* Spend;
       const sessionId = yield* admitSession(world);
       yield* set(limit(world));
-      expect(yield* reserve(call(sessionId, { cost: null }))).toBe(null);
+      expect(yield* reserveFor(call(sessionId, { cost: null }))).toBe(null);
       yield* set(limit(world, { unit: "usd", amount: 5 * NANO }));
-      expect(yield* reserve(call(sessionId, { cost: null }))).toMatchObject({ lacksPrice: true });
-      expect(yield* reserve(call(sessionId))).toBe(null);
+      expect(yield* reserveFor(call(sessionId, { cost: null }))).toMatchObject({ lacksPrice: true });
+      expect(yield* reserveFor(call(sessionId))).toBe(null);
     }),
   );
 

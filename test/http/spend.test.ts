@@ -13,6 +13,7 @@ import {
   makeProject,
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
+import { reserveFor } from "../support/world/spend.ts";
 
 let service: TestService;
 let pid: string;
@@ -99,11 +100,11 @@ describe("a limit of spend", () => {
     const { session_id: sessionId } = fields(expectStatus(await fire(), 202));
     await service.inside(
       Effect.gen(function* () {
-        const { reserve, settle } = yield* Spend;
+        const { settle } = yield* Spend;
         const call = { id: randomUUID(), sessionId: String(sessionId), model: "acme/m", isOwn: false };
         const counted = { model: "acme/m", tokens: null, estimated: 1, cost: 2 * NANO };
         const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis);
-        yield* reserve({ ...call, tokens: 1, cost: 1, now });
+        yield* reserveFor({ ...call, tokens: 1, cost: 1, now });
         yield* settle({ id: call.id, counted, now });
       }),
     );

@@ -19,9 +19,11 @@ import { accountSpendLayer } from "../../src/features/spend/account-spend.ts";
 import { RESERVED_MS, Spend } from "../../src/features/spend/ports/spend.ts";
 import { ModelDoor } from "../../src/sandbox/model-door.ts";
 import { type Keyring, keyringLayer } from "../../src/services/keyring.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { nodesOfFile } from "../support/postgres/postgres.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
+import { reserveFor } from "../support/world/spend.ts";
 
 /** What a scripted answer says and costs: 600 tokens at 2, 400 at 1 and 100 at 10 dollars a million. */
 const WHOLE = { input: 1000, cached: 400, output: 100, cost: 0.0026 * NANO };
@@ -152,6 +154,19 @@ const scripted = () => {
   return { ...named, estimated: 9 * cut + 19 * untold };
 };
 
+/** The calls that have ended are counted. @param sessionId of a session under a limit */
+const settled = (sessionId: string) =>
+  expect
+    .poll(() =>
+      inside(
+        Effect.gen(function* () {
+          const session = yield* (yield* Sessions).get(sessionId);
+          return session && (yield* (yield* Spend).ofSession(session, NOON)).map(({ reserved }) => reserved);
+        }),
+      ),
+    )
+    .toEqual([0]);
+
 const counted = async () => {
   const rows = await inside(
     Effect.flatMap(ModelUsage, ({ ofSession }) => Effect.forEach(sessions, ofSession)),
@@ -168,13 +183,20 @@ const counted = async () => {
 
 describe("two nodes", () => {
   it("count a call whose node died once, as its estimate, and an end that is told again not at all", async () => {
-    const { reserve } = Context.get(context, Spend);
     const spends = [Context.get(context, Spend), Context.get(second, Spend)] as const;
     const sessionId = await inside(admitSession(world));
-    const wanted = { sessionId, model: "acme/whole", tokens: 700, cost: 9, isOwn: false, now: NOON };
+    const wanted = {
+      sessionId,
+      model: "acme/whole",
+      tokens: 700,
+      cost: 9,
+      isOwn: false,
+      isLimited: true,
+      now: NOON,
+    };
     const [lost, ended] = [randomUUID(), randomUUID()];
     const run = Effect.runPromise;
-    await run(Effect.all([reserve({ ...wanted, id: lost }), reserve({ ...wanted, id: ended })]));
+    await inside(Effect.all([lost, ended].map((id) => reserveFor({ ...wanted, id }))));
     const tokens = { input: 1000, cached: 0, output: 100 };
     const told = { model: "acme/whole", tokens, estimated: 0, cost: 5 };
     // The answer to the first is lost, and the other node's duty comes between.
@@ -222,10 +244,13 @@ describe("two nodes", () => {
       // oxlint-disable-next-line no-await-in-loop -- each wave finds what the one before has spent
       statuses.push(...(await Promise.all(calls)));
     }
+    await settled(sessions[0] ?? "");
     // Alone, a call is refused only by what is spent.
     for (let [turn, last] = [0, 0]; last !== 402; turn += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- until the limit is reached
+      /* oxlint-disable no-await-in-loop -- until the limit is reached */
       last = await call("whole", turn);
+      await settled(sessions[0] ?? "");
+      /* oxlint-enable no-await-in-loop */
       statuses.push(last);
     }
     expect(new Set(statuses)).toEqual(new Set([200, 402, 429]));

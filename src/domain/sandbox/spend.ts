@@ -44,11 +44,20 @@ export interface SpendingSession {
   readonly createdBy: string;
 }
 
+/** For whom a call of a sandbox counts. */
+export interface SpendingCaller {
+  readonly accountId: string;
+  /** The session, then the one whose agent started it, and so on. */
+  readonly sessions: readonly [SpendingSession, ...SpendingSession[]];
+  /** Whether the account has limits of spend. */
+  readonly isLimited: boolean;
+}
+
 /** A call of a model, before it passes. */
 export interface CallEstimate {
   /** Of the reservation. */
   readonly id: string;
-  readonly sessionId: string;
+  readonly caller: SpendingCaller;
   /** For the words of a refusal. */
   readonly model: string;
   readonly tokens: number;

@@ -6,11 +6,13 @@
  *     a provider that was deleted, a session that has ended, or a person's own provider while another one steers, is shut with the next one.
  *  L2 A key is opened for one call, and is in no answer, log or sandbox. What the sandbox sends as its key goes nowhere.
  *  L3 Both ways are streamed unchanged. A caller that leaves ends the provider's work.
- *  L4 A call is counted before its answer ends: who has seen the end of its body knows that it is counted, whatever happens then. A call
- *     that broke off has the tokens that were named before, and an estimate of the others, which is marked.
- *  L5 An estimate is reserved before a call passes, and the reservation ends when the call is counted, which is once. It is renewed while
- *     the call is under way. If a limit of spend is reached, the
- *     call does not pass, and the answer is an error as its API has them, which no client repeats.
+ *  L4 A call is counted after its answer, which does not wait for it. Counting begins before the caller sees the answer's end, and a
+ *     stopping service waits for it. A call that broke off has the tokens that were named before, and an estimate of the others, which is
+ *     marked.
+ *  L5 An estimate is reserved for each call, and the reservation ends when the call is counted, which is once. It is renewed while
+ *     the call is under way. Where the account has limits of spend, the call is sent after that. If a limit is reached, the call does not
+ *     pass, and the answer is an error as its API has them, which no client repeats. A call is never refused for one that has ended here.
+ *     Where the account has no limits, the call is sent meanwhile, and nothing of its answer passes before the reservation is durable.
  *  L6 What a provider last refused stands beside it until a call succeeds.
  */
 import { PassThrough, type Readable } from "node:stream";
@@ -20,7 +22,7 @@ import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import { suspendedMessage } from "../../domain/connector/own-credential.ts";
 import type { CountedTokens, ProviderKind } from "../../domain/sandbox/account-provider.ts";
-import type { CountedCall } from "../../domain/sandbox/spend.ts";
+import type { CallEstimate, CountedCall, SpendingCaller } from "../../domain/sandbox/spend.ts";
 import { GATEWAY_PROVIDER } from "../../domain/sandbox/model.ts";
 import { isNothing, TokensReader, usageIn } from "../../domain/sandbox/model-tokens.ts";
 import type { ModelAnswer, ModelDoor, ModelRefusal, ModelRequest } from "../../sandbox/model-door.ts";
@@ -135,7 +137,7 @@ const requestHeaders = (headers: ModelRequest["headers"]): Record<string, string
 
 /** Where a call goes. */
 interface Way {
-  readonly sessionId: string;
+  readonly caller: SpendingCaller;
   /** Null: the managed gateway. */
   readonly provider: ModelProvider | null;
   /** The first part of `provider/model`. */
@@ -169,7 +171,8 @@ const untold = (reader: Reader, requestBytes: number): CountedTokens => {
   return isWhole ? NOTHING : { input: 0, cached: 0, output: Math.max(0, written - counted.output) };
 };
 
-interface Ended {
+/** A call, whose reader has what came of its answer. */
+interface Call {
   readonly id: string;
   readonly way: Way;
   readonly request: Remembered;
@@ -178,12 +181,12 @@ interface Ended {
 
 /** Each of these never fails. */
 interface Counting {
-  /** Why the call may not pass. Null: it passes, and has a reservation. */
-  readonly reserve: (id: string, way: Way, request: Remembered) => Promise<string | ModelRefusal | null>;
-  /** Counts a call. */
-  readonly settle: (ended: Ended) => Promise<void>;
-  /** Ends the reservation of a call that cost nothing. */
-  readonly release: (id: string) => Promise<void>;
+  /** Why the call may not pass. Null: it passes, and has a reservation. A `ModelRefusal`: it may have one. */
+  readonly reserve: (call: Call) => Promise<string | ModelRefusal | null>;
+  /** Begins to count a call. */
+  readonly settle: (call: Call) => void;
+  /** Begins to end the reservation of a call that cost nothing. */
+  readonly release: (id: string) => void;
 }
 
 /** A sandbox does not learn the addresses of the operator's own hosts. */
@@ -195,11 +198,11 @@ const notReached = (name: string, { isLate }: Unreached): ModelRefusal =>
         reason: `the model provider ${name} could not be reached: an owner of the account can try it`,
       };
 
-/** The body as it passes. @param settled is called when it ends, breaks off or is left (L4) */
+/** The body as it passes. @param ended is called when it ends, breaks off or is left (L4) */
 async function* read(
   body: AsyncIterable<Uint8Array>,
   reader: Reader,
-  settled: () => Promise<void>,
+  ended: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body) {
@@ -208,7 +211,7 @@ async function* read(
     }
     reader.isWhole = true;
   } finally {
-    await settled();
+    await ended();
   }
 }
 
@@ -223,50 +226,91 @@ const refusedByLimit = ({ kind }: Pick<Way, "kind">, reason: string): ModelAnswe
   body: once(errorBody(kind, reason)),
 });
 
+const UNREADABLE = {
+  refused: 502,
+  reason: "the service cannot read its model providers now: try again",
+} as const satisfies ModelRefusal;
+
 interface Serving extends Counting {
   readonly newId: () => Promise<string>;
   readonly note: (provider: ModelProvider | null, end: CallEnd) => Promise<void>;
 }
 
-const serveCall = async (
-  { reserve, settle, release, newId, note }: Serving,
-  way: Way,
-  { method, body: incoming, left }: Pick<ModelRequest, "method" | "body" | "left">,
+const refusing = ({ way, request }: Call, refusal: string | ModelRefusal): ModelAnswer | ModelRefusal => {
+  request.body?.destroy();
+  return typeof refusal === "string" ? refusedByLimit(way, refusal) : refusal;
+};
+
+/** Sends a call that passes, or whose reservation is under way. @param reserved null: it has one, or needs none */
+const sendCall = async (
+  { settle, release, note, counts }: Serving & { readonly counts: boolean },
+  call: Call,
+  {
+    method,
+    left,
+    reserved,
+  }: Pick<ModelRequest, "method" | "left"> & { readonly reserved: ReturnType<Counting["reserve"]> },
 ): Promise<ModelAnswer | ModelRefusal> => {
-  const request = remembered(incoming);
-  const reader = new Reader();
+  const { way, request, reader } = call;
   const { name, provider, base, path, headers, servers } = way;
-  const counts = isCounted(method, path);
-  const id = await newId();
-  if (counts) {
-    await request.begun;
-    const refusal = await reserve(id, way, request);
-    if (refusal !== null) {
-      request.body?.destroy();
-      return typeof refusal === "string" ? refusedByLimit(way, refusal) : refusal;
-    }
+  const count = () => counts && settle(call);
+  const forget = () => counts && release(call.id);
+  const unreserved = new AbortController();
+  const signal = counts ? AbortSignal.any([left, unreserved.signal]) : left;
+  const asked = servers.call({ base, path, method, headers, body: request.body, left: signal });
+  const [answer, refusal] = await Promise.all([
+    Effect.runPromise(Effect.result(asked)),
+    reserved.then((why) => {
+      if (why !== null) unreserved.abort();
+      return why;
+    }),
+  ]);
+  if (refusal !== null) {
+    // The provider may have begun, and the reservation may have been written.
+    count();
+    return refusing(call, refusal);
   }
-  const count = () => (counts ? settle({ id, way, request, reader }) : Promise.resolve());
-  const forget = () => (counts ? release(id) : Promise.resolve());
-  const asked = servers.call({ base, path, method, headers, body: request.body, left });
-  const answer = await Effect.runPromise(Effect.result(asked));
   if (Result.isFailure(answer)) {
-    // The provider may have begun.
-    await (left.aborted ? count() : Promise.all([forget(), note(provider, answer.failure)]));
+    if (left.aborted) count();
+    else {
+      forget();
+      await note(provider, answer.failure);
+    }
     return notReached(name, answer.failure);
   }
   const { status } = answer.success;
   if (status < 300) await note(provider, { status, text: "" });
-  // A refused call costs nothing.
-  const refused = () => Promise.all([forget(), note(provider, { status, text: reader.start })]);
-  const settled = async () => void (await (status < 300 ? count() : refused()));
-  return { ...answer.success, body: read(answer.success.body, reader, settled) };
+  const ended = async () => {
+    if (status < 300) return void count();
+    // A refused call costs nothing.
+    forget();
+    return note(provider, { status, text: reader.start });
+  };
+  return { ...answer.success, body: read(answer.success.body, reader, ended) };
+};
+
+const serveCall = async (
+  serving: Serving,
+  way: Way,
+  { method, body, left }: Pick<ModelRequest, "method" | "body" | "left">,
+): Promise<ModelAnswer | ModelRefusal> => {
+  const { reserve, release, newId } = serving;
+  const call = { id: await newId(), way, request: remembered(body), reader: new Reader() };
+  if (!isCounted(method, way.path))
+    return sendCall({ ...serving, counts: false }, call, { method, left, reserved: Promise.resolve(null) });
+  await call.request.begun;
+  const reserved = reserve(call);
+  const refusal = way.caller.isLimited ? await reserved : null;
+  if (refusal === null) return sendCall({ ...serving, counts: true }, call, { method, left, reserved });
+  // It may have been reserved.
+  if (typeof refusal !== "string") release(call.id);
+  return refusing(call, refusal);
 };
 
 /** The way to a provider of the account, or why it has no way now. */
 const providerWay = (
   { keyring, servers }: { readonly keyring: Keyring["Service"]; readonly servers: ModelServersPort },
-  { provider, sessionId }: { readonly provider: ModelProvider; readonly sessionId: string },
+  { provider, caller }: Pick<Way, "caller"> & { readonly provider: ModelProvider },
   { path: below, method, headers }: ModelRequest,
 ): Way | ModelRefusal => {
   const { name, kind, baseUrl, prices } = provider;
@@ -283,7 +327,7 @@ const providerWay = (
     };
   const base = new URL(baseUrl);
   return {
-    sessionId,
+    caller,
     provider,
     name,
     kind,
@@ -295,18 +339,13 @@ const providerWay = (
   };
 };
 
-const UNREADABLE = {
-  refused: 502,
-  reason: "the service cannot read its model providers now: try again",
-} as const satisfies ModelRefusal;
-
 const RETRIED = { times: 5, schedule: Schedule.spaced("1 second") };
 
 const kept = <E>(done: Effect.Effect<void, E>) =>
   done.pipe(
     Effect.retry(RETRIED),
-    Effect.catch((error) =>
-      Effect.logError("a call of a model is not counted now, and as its estimate later", { error }),
+    Effect.catchCause((cause) =>
+      Effect.logError("a call of a model is not counted now, and as its estimate later", cause),
     ),
   );
 
@@ -318,30 +357,36 @@ const makeCounting = Effect.gen(function* () {
   const spend = yield* AccountSpend;
   const run = Effect.runPromiseWith(yield* Effect.context());
   const renew = Effect.suspend(() => (underWay.size === 0 ? Effect.void : spend.renew([...underWay])));
-  const scope = yield* Effect.scope;
   yield* Effect.forkScoped(Effect.ignore(renew).pipe(Effect.delay(RENEW), Effect.forever));
+  const settling = new Set<Promise<void>>();
   /** A call that is not counted now is counted as its estimate, when its reservation lapses. */
-  const settled = (id: string, counted: CountedCall | null) =>
-    Effect.suspend(() => {
-      underWay.delete(id);
-      return kept(spend.settle({ id, counted }));
-    });
-  const ended = (id: string, counted: CountedCall | null): Promise<void> => run(settled(id, counted));
+  const ended = (id: string, counted: CountedCall | null): void => {
+    underWay.delete(id);
+    const settled = run(kept(spend.settle({ id, counted }))).finally(() => settling.delete(settled));
+    settling.add(settled);
+  };
+  const reserve = (call: CallEstimate) =>
+    run(
+      spend.reserve(call).pipe(
+        Effect.tap((refusal) => Effect.sync(() => refusal === null && underWay.add(call.id))),
+        Effect.catchCause(() => Effect.succeed(UNREADABLE)),
+      ),
+    );
   const counting: Counting = {
-    reserve: (id, way, request) => {
+    reserve: async ({ id, way, request }) => {
       const names = namesIn(way, request.start(), "");
       const estimate = callEstimate(request.start(), request.size());
       const price = callPrice(names, way.prices);
       const cost = price === null ? null : costOf(estimate, price);
       const tokens = estimate.input + estimate.output;
       const isOwn = way.provider?.owner === "person";
-      return run(
-        spend.reserve({ id, sessionId: way.sessionId, model: modelOf(way, names), tokens, cost, isOwn }).pipe(
-          Effect.tap((refusal) => Effect.sync(() => refusal === null && underWay.add(id))),
-          // It may have been reserved.
-          Effect.catch(() => Effect.as(Effect.forkIn(settled(id, null), scope), UNREADABLE)),
-        ),
-      );
+      const { caller } = way;
+      const call = { id, caller, model: modelOf(way, names), tokens, cost, isOwn };
+      const refusal = await reserve(call);
+      if (typeof refusal !== "string" || settling.size === 0) return refusal;
+      // A caller may have seen the ends of calls that are still reserved with their estimates.
+      await Promise.all(settling);
+      return reserve(call);
     },
     settle: ({ id, way, request, reader }) => {
       const names = namesIn(way, request.start(), reader.start);
@@ -350,11 +395,13 @@ const makeCounting = Effect.gen(function* () {
       const price = callPrice(names, way.prices);
       const cost = price === null ? 0 : costOf(told, price) + costOf(estimate, price);
       const estimated = estimate.input + estimate.output;
-      return ended(id, { model: modelOf(way, names), tokens: reader.counted, estimated, cost });
+      ended(id, { model: modelOf(way, names), tokens: reader.counted, estimated, cost });
     },
     release: (id) => ended(id, null),
   };
-  return counting;
+  /** Completes when the calls are counted that have ended. */
+  const drained = Effect.promise(() => Promise.all(settling));
+  return { counting, drained };
 });
 
 /** The provider that a call goes to: a person's own while she alone steers, or else the next one of the name (L1). */
@@ -378,38 +425,39 @@ const providerFor = Effect.fnUntraced(function* ({
 export const modelCalls = (door: ModelDoor) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const { ofSandbox, sessionOf } = yield* ModelProviders;
+      const { ofSandbox } = yield* ModelProviders;
+      const { callerIn } = yield* AccountSpend;
       const keyring = yield* Keyring;
       const [servers, gateway] = [yield* ModelServers, yield* GatewayServer];
       const run = Effect.runPromiseWith(yield* Effect.context<Suspensions>());
-      const serving = { ...(yield* makeCounting), newId: () => run(newUuid), note: yield* makeNoting };
+      const { counting, drained } = yield* makeCounting;
+      const serving = { ...counting, newId: () => run(newUuid), note: yield* makeNoting };
       const toProvider = async (sandboxId: string, request: ModelRequest) => {
         const wanted = split(request.path);
         if (wanted === null) return null;
-        const found = await run(
-          Effect.result(
-            Effect.flatMap(ofSandbox(sandboxId, wanted.name), (call) =>
-              call === null
-                ? Effect.succeed(null)
-                : Effect.map(providerFor(call), (provider) => ({ provider, sessionId: call.sessionId })),
-            ),
+        const asks = [
+          Effect.flatMap(ofSandbox(sandboxId, wanted.name), (call) =>
+            call === null ? Effect.succeed(null) : providerFor(call),
           ),
-        );
+          callerIn(sandboxId),
+        ] as const;
+        const found = await run(Effect.result(Effect.all(asks, { concurrency: 2 })));
         if (Result.isFailure(found)) return UNREADABLE;
-        const { provider = null, sessionId = "" } = found.success ?? {};
+        const [provider, caller] = found.success;
         if (provider === null || "refused" in provider) return provider;
+        if (caller === null) return null;
         const call = { ...request, path: wanted.below };
-        const way = providerWay({ keyring, servers }, { provider, sessionId }, call);
+        const way = providerWay({ keyring, servers }, { provider, caller }, call);
         return "refused" in way ? way : serveCall(serving, way, request);
       };
       /** The sandbox has the gateway's key, and the egress policy has checked the path. */
       const toGateway = async (sandboxId: string, request: ModelRequest, base: URL) => {
-        const found = await run(Effect.result(sessionOf(sandboxId)));
+        const found = await run(Effect.result(callerIn(sandboxId)));
         if (Result.isFailure(found)) return UNREADABLE;
-        if (found.success === null) return null;
+        const { success: caller } = found;
+        if (caller === null) return null;
         const { path, headers } = request;
-        const { sessionId } = found.success;
-        const way = { sessionId, provider: null, name: GATEWAY_PROVIDER, kind: null, prices: {}, base, path };
+        const way = { caller, provider: null, name: GATEWAY_PROVIDER, kind: null, prices: {}, base, path };
         return serveCall(serving, { ...way, headers: requestHeaders(headers), servers: gateway }, request);
       };
       const serve = (sandboxId: string, request: ModelRequest) =>
@@ -418,7 +466,11 @@ export const modelCalls = (door: ModelDoor) =>
           : toGateway(sandboxId, request, request.gateway);
       yield* Effect.acquireRelease(
         Effect.sync(() => door.answerWith(serve)),
-        () => Effect.sync(() => door.answerWith(null)),
+        () =>
+          Effect.andThen(
+            Effect.sync(() => door.answerWith(null)),
+            drained,
+          ),
       );
     }),
   );

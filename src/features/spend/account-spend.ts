@@ -21,6 +21,7 @@ export const accountSpendLayer = Layer.effect(
     /** Until when an account counts as one without limits. */
     const unlimited = new BoundedMap<string, number>(ACCOUNTS_MAX);
     return {
+      callerIn: spend.callerIn,
       reserve: (call) =>
         spend
           .reserve({ ...call, now: clock.currentTimeMillisUnsafe() })

@@ -1,11 +1,13 @@
 /** What the core and other features ask about limits of spend. The feature `spend` answers. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { CallEstimate, EndedCall, LimitedSession } from "../../domain/sandbox/spend.ts";
+import type { CallEstimate, EndedCall, LimitedSession, SpendingCaller } from "../../domain/sandbox/spend.ts";
 import type { Stored } from "../../store/ports/journal.ts";
 
 export interface AccountSpendPort {
-  /** Reserves the estimate, or says in a sentence why the call may not pass. Null: it passes. */
+  /** For whom the calls of a sandbox count. Null: it has ended, or nothing is counted. */
+  readonly callerIn: (sandboxId: string) => Stored<SpendingCaller | null>;
+  /** Reserves the estimate, or says in a sentence why the call may not pass. Null: it passes, as it does if the account had no limits. */
   readonly reserve: (call: CallEstimate) => Stored<string | null>;
   /** Ends the reservation, and counts what was spent. Without the reservation, nothing is counted: it may be done again. */
   readonly settle: (call: EndedCall) => Stored<void>;
@@ -24,6 +26,7 @@ export interface AccountSpendPort {
 /** Without the feature, nothing is limited. */
 export const AccountSpend = Context.Reference<AccountSpendPort>("platform/services/AccountSpend", {
   defaultValue: () => ({
+    callerIn: () => Effect.succeed(null),
     reserve: () => Effect.succeed(null),
     settle: () => Effect.void,
     renew: () => Effect.void,

@@ -153,6 +153,10 @@ const answered = async (outgoing: ReturnType<typeof call>) => {
 };
 const counted = () => inside(Effect.flatMap(ModelUsage, ({ ofSession }) => ofSession(sessionId)));
 
+/** A call is counted after its answer. */
+const expectCounted = (rows: readonly object[]) =>
+  vi.waitFor(async () => expect(await counted()).toEqual(rows));
+
 const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
 const STREAM =
   event({
@@ -188,7 +192,7 @@ describe("a call to the managed gateway", () => {
       "/v1/chat/completions",
       "Bearer placeholder",
     ]);
-    expect(await counted()).toEqual([{ ...whole, model: "managed/large", cached: 0 }]);
+    await expectCounted([{ ...whole, model: "managed/large", cached: 0 }]);
   });
 });
 
@@ -310,9 +314,7 @@ describe("a call under a limit of spend", () => {
     });
     expect(spendRefusalIn(`API Error: 402 ${refused.text}`)?.message).toBe(sentence);
     expect(asked).toHaveLength(2);
-    expect(await counted()).toEqual([
-      { ...whole, calls: 2, input: 2000, cached: 800, output: 200, cost: 2 * cost },
-    ]);
+    await expectCounted([{ ...whole, calls: 2, input: 2000, cached: 800, output: 200, cost: 2 * cost }]);
     await limit("usd", 0.05 * NANO);
     expect((await answered(call(out, "/acme/v1/messages"))).status).toBe(200);
   });
@@ -338,7 +340,7 @@ describe("a call under a limit of spend", () => {
     hold.resolve();
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([200, 200, 200, 402, 402, 402]);
-    expect(await counted()).toEqual([{ ...whole, calls: 3, input: 3000, cached: 1200, output: 300 }]);
+    await expectCounted([{ ...whole, calls: 3, input: 3000, cached: 1200, output: 300 }]);
   });
 
   it("of a model without a price is refused by name where dollars are limited", async () => {
@@ -392,7 +394,7 @@ describe("a call of a sandbox", () => {
     expect(incoming?.headers).toMatchObject({ "x-api-key": KEY, "x-own": "1", host: `127.0.0.1:${port}` });
     expect(incoming?.headers.authorization).toBe(undefined);
     expect(JSON.parse(seen ?? "")).toEqual(body);
-    expect(await counted()).toEqual([whole]);
+    await expectCounted([whole]);
   });
 
   it("may come through a tunnel, as Node's own client does", async () => {
@@ -460,7 +462,7 @@ describe("a call of a sandbox", () => {
     await once(incoming, "data");
     outgoing.destroy();
     await ended.promise;
-    await vi.waitFor(async () => expect(await counted()).toEqual([{ ...whole, output: 1, estimated: 1 }]));
+    await expectCounted([{ ...whole, output: 1, estimated: 1 }]);
   });
 
   it("whose answer breaks off breaks off for its caller, and counts an estimate if none were named", async () => {
@@ -471,7 +473,7 @@ describe("a call of a sandbox", () => {
     };
     const outgoing = call(await wayOut(sandboxId), "/acme/chat/completions");
     await expect(answered(outgoing)).rejects.toThrow();
-    expect(await counted()).toEqual([
+    await expectCounted([
       // 31 bytes of the request, and 10 characters of the answer.
       { ...whole, untoldCalls: 1, input: 0, cached: 0, output: 0, estimated: 8 + 3 },
     ]);
@@ -488,7 +490,7 @@ describe("a call of a sandbox", () => {
         '{"usageMetadata":{"promptTokenCount":1000,"cachedContentTokenCount":400,"candidatesTokenCount":100}}',
       );
     await answered(call(await wayOut(sandboxId), target, {}));
-    expect(await counted()).toEqual([whole]);
+    await expectCounted([whole]);
   });
 
   it("to a server that does not answer says so, without its address", async () => {

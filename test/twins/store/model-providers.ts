@@ -59,7 +59,8 @@ const usableBy = (
 const rowOf = (tables: TableSet, place: ProviderPlace, id: string): ModelProvider | null =>
   ofPlace(tables, place).find((provider) => provider.id === id) ?? null;
 
-const sessionIn = (tables: TableSet, sandboxId: string) => {
+/** The session of a sandbox that has not ended. */
+export const sessionIn = (tables: TableSet, sandboxId: string) => {
   const sandbox = tables.sandboxes.get(sandboxId)?.record;
   const session = tables.sessions.get(sandbox?.sessionId ?? "")?.record;
   return sandbox === undefined || sandbox.endedAt !== null ? null : (session ?? null);
@@ -102,11 +103,6 @@ const providers = Layer.effect(
       Effect.sync(() => {
         const row = tables.modelProviders.get(id);
         if (row !== undefined) tables.modelProviders.set(id, { ...row, refusal });
-      }),
-    sessionOf: (sandboxId) =>
-      Effect.sync(() => {
-        const session = sessionIn(tables, sandboxId);
-        return session && { sessionId: session.id, projectId: session.projectId };
       }),
     ofSandbox: (sandboxId, name) =>
       Effect.sync(() => {

@@ -34,7 +34,7 @@ import {
 } from "../../../src/features/spend/rules/limits.ts";
 import type { Session } from "../../../src/store/ports/sessions/sessions.ts";
 import { noteIn } from "./conversations.ts";
-import { addModelUsage } from "./model-providers.ts";
+import { addModelUsage, sessionIn } from "./model-providers.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 export interface SpendLimitRow extends SpendLimit {
@@ -202,6 +202,14 @@ export const layer = Layer.effect(
       }),
     list: (accountId, now) => Effect.sync(() => shownLimits(tables, accountId, now)),
     hasLimits: (accountId) => Effect.sync(() => limitsOf(tables, accountId).length > 0),
+    callerIn: (sandboxId) =>
+      Effect.sync(() => {
+        const [session, ...above] = chainOf(tables, sessionIn(tables, sandboxId)?.id ?? null);
+        if (session === undefined) return null;
+        const { accountId } = session;
+        const isLimited = limitsOf(tables, accountId).length > 0;
+        return { accountId, sessions: [session, ...above], isLimited } as const;
+      }),
     hasPerson: (accountId, userId) => Effect.sync(() => tables.users.get(userId)?.accountId === accountId),
     ofSession: ({ accountId, parentSessionId, ...session }, now) =>
       Effect.sync(() => {
@@ -240,17 +248,14 @@ export const layer = Layer.effect(
       ),
     reserve: (call) =>
       Effect.sync(() => {
-        const { id, sessionId, model, isOwn, tokens, cost, now } = call;
-        const chain = chainOf(tables, sessionId);
-        const [session] = chain;
-        if (session === undefined) return null;
-        const { accountId } = session;
-        const counts = spendCounts(chain, { now, isOwn });
-        const refusal = refusingLimit(statesOf(tables, accountId, counts), cost);
+        const { id, caller, model, isOwn, tokens, cost, now } = call;
+        const { accountId, sessions, isLimited } = caller;
+        const counts = spendCounts(sessions, { now, isOwn });
+        const refusal = isLimited ? refusingLimit(statesOf(tables, accountId, counts), cost) : null;
         if (refusal !== null) return refusal;
         tables.spendReservations.set(id, {
           accountId,
-          sessionId,
+          sessionId: sessions[0].id,
           model,
           isOwn,
           counts: counts.map(countKey),

@@ -86,7 +86,5 @@ export class ModelProviders extends Context.Service<
     readonly noteRefusal: (id: string, refusal: Refusal | null) => Stored<void>;
     /** The providers of this name for a sandbox's session. Null: none, or the sandbox has ended. */
     readonly ofSandbox: (sandboxId: string, name: string) => Stored<ProvidersOfSandbox | null>;
-    /** Null: the sandbox has ended. */
-    readonly sessionOf: (sandboxId: string) => Stored<SessionOfSandbox | null>;
   }
 >()("platform/model-providers/ModelProviders") {}

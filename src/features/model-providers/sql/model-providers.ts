@@ -12,7 +12,6 @@ import {
   ProvidersFull,
   type ModelProvider,
   type ProvidersOfSandbox,
-  type SessionOfSandbox,
 } from "../ports/model-providers.ts";
 import { ownerAt, type ProviderPlace, PROVIDERS_MAX } from "../rules/provider.ts";
 
@@ -157,14 +156,6 @@ export const layer = Layer.effect(
           WHERE sandbox.id = ${sandboxId} AND sandbox.status IN ('provisioning', 'active')`.pipe(
           Effect.map(inSandbox),
           stored("modelProviders.ofSandbox"),
-        ),
-      sessionOf: (sandboxId) =>
-        sql<SessionOfSandbox>`
-          SELECT session.id AS "sessionId", session.project_id AS "projectId"
-          FROM session_sandboxes AS sandbox JOIN project_sessions AS session ON session.id = sandbox.session_id
-          WHERE sandbox.id = ${sandboxId} AND sandbox.status IN ('provisioning', 'active')`.pipe(
-          Effect.map(([row = null]) => row),
-          stored("modelProviders.sessionOf"),
         ),
     };
   }),

@@ -3,7 +3,7 @@
  * at the same time:
  *
  *  S1 A call passes if, for each limit that applies, what is spent and what is reserved is less than the limit. So a limit is passed by at
- *     most the calls under way.
+ *     most the calls under way. A call that begins while its account has no limit passes, and is under way for limits that are set later.
  *  S2 Every call has a reservation. It is counted and its reservation ends in one transaction, and without a reservation nothing is
  *     counted. So a call is counted once, however often it is settled.
  *  S3 The session's conversation has one note for a limit's amount and period, in the transaction that spends four fifths of it.
@@ -18,6 +18,7 @@ import type {
   LimitedSession,
   LimitScope,
   LimitState,
+  SpendingCaller,
   SpendScope,
   SpendSums,
 } from "../../../domain/sandbox/spend.ts";
@@ -76,6 +77,8 @@ export class Spend extends Context.Service<
     /** All of an account, by scope and name. Those of sessions that were deleted are left out. */
     readonly list: (accountId: string, now: number) => Stored<readonly ShownLimit[]>;
     readonly hasLimits: (accountId: string) => Stored<boolean>;
+    /** Null: the sandbox has ended. */
+    readonly callerIn: (sandboxId: string) => Stored<SpendingCaller | null>;
     /** Whether the person belongs to the account. */
     readonly hasPerson: (accountId: string, userId: string) => Stored<boolean>;
     /** The limits that apply to a session, which may not exist yet (S4), with what is spent and reserved. */
@@ -85,7 +88,8 @@ export class Spend extends Context.Service<
     /** The account's sums of a month: of the account, its persons, its projects, and each of its days. */
     readonly month: (accountId: string, month: string) => Stored<readonly SpentFor[]>;
     /**
-     * S1. @returns null: the call passes. Otherwise the limit that it does not pass, and whether only a price is missing.
+     * S1. No limit is asked if the caller's account had none. @returns null: the call passes. Otherwise the limit that it does not pass,
+     * and whether only a price is missing.
      */
     readonly reserve: (
       call: CallEstimate & { readonly now: number },

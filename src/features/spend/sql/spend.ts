@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { Fragment } from "effect/sql/Statement";
 import {
   type CountedCall,
   isNear,
@@ -10,6 +11,7 @@ import {
   spentBy,
   type SpendCount,
   spendCounts,
+  type SpendingCaller,
   type SpendingSession,
   type SpendSums,
   sumIn,
@@ -54,6 +56,7 @@ const nameIn = (row: string): string => `
 
 interface ChainRow extends SpendingSession {
   readonly accountId: string;
+  readonly isLimited: boolean;
 }
 
 interface SumRow extends SpendCount {
@@ -77,19 +80,36 @@ const columnsOf = (counts: readonly SpendCount[]) => ({
   periods: counts.map(({ period }) => period),
 });
 
-const makeReads = Effect.gen(function* () {
+const makeChains = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  /** The session, and those whose agents started it, the nearest first. */
-  const chain = (sessionId: string) => sql<ChainRow>`
+  /** The session of a condition, and those whose agents started it, the nearest first. */
+  const chainWhere = (condition: Fragment) => sql<ChainRow>`
     WITH RECURSIVE chain AS (
       SELECT id, project_id, account_id, trigger_slug, created_by, parent_session_id, 0 AS depth
-      FROM project_sessions WHERE id = ${sessionId}
+      FROM project_sessions WHERE ${condition}
       UNION ALL
       SELECT above.id, above.project_id, above.account_id, above.trigger_slug, above.created_by, above.parent_session_id,
         chain.depth + 1
       FROM project_sessions AS above JOIN chain ON above.id = chain.parent_session_id WHERE chain.depth < 10)
-    SELECT id, project_id AS "projectId", account_id AS "accountId", trigger_slug AS "triggerSlug", created_by AS "createdBy"
+    SELECT id, project_id AS "projectId", account_id AS "accountId", trigger_slug AS "triggerSlug", created_by AS "createdBy",
+      EXISTS (SELECT FROM spend_limits WHERE account_id = chain.account_id) AS "isLimited"
     FROM chain ORDER BY depth`;
+  const chain = (sessionId: string) => chainWhere(sql`id = ${sessionId}`);
+  const callerIn = (sandboxId: string) =>
+    Effect.map(
+      chainWhere(sql`
+        id = (SELECT session_id FROM session_sandboxes WHERE id = ${sandboxId} AND status IN ('provisioning', 'active'))`),
+      ([session, ...above]): SpendingCaller | null =>
+        session === undefined
+          ? null
+          : { accountId: session.accountId, sessions: [session, ...above], isLimited: session.isLimited },
+    );
+  return { chain, callerIn };
+});
+
+const makeReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const { chain } = yield* makeChains;
   /** Those that may apply. @param locks until the transaction ends, so that calls of two nodes are decided one after the other */
   const limits = (accountId: string, counts: readonly SpendCount[], locks: boolean) => {
     const { scopes, subjects } = columnsOf(counts);
@@ -200,21 +220,18 @@ const makeCounts = Effect.gen(function* () {
 });
 
 const makeCalls = Effect.gen(function* () {
-  const { sql, chain, states } = yield* makeReads;
+  const { sql, states } = yield* makeReads;
   const count = yield* makeCounts;
 
   const reserve = Effect.fnUntraced(function* (call: Parameters<Service["reserve"]>[0]) {
-    const { id, sessionId, model, isOwn, tokens, cost, now } = call;
-    const sessions = yield* chain(sessionId);
-    const [session] = sessions;
-    if (session === undefined) return null;
-    const { accountId } = session;
+    const { id, caller, model, isOwn, tokens, cost, now } = call;
+    const { accountId, sessions, isLimited } = caller;
     const counts = spendCounts(sessions, { now, isOwn });
-    const refusal = refusingLimit(yield* states(accountId, counts, true), cost);
+    const refusal = isLimited ? refusingLimit(yield* states(accountId, counts, true), cost) : null;
     if (refusal !== null) return refusal;
     yield* sql`
       INSERT INTO spend_reservations (id, account_id, session_id, model, is_own, counts, tokens, cost, expires_at)
-      VALUES (${id}, ${accountId}, ${sessionId}, ${model}, ${isOwn}, ${counts.map(countKey)}, ${tokens}, ${cost ?? 0},
+      VALUES (${id}, ${accountId}, ${sessions[0].id}, ${model}, ${isOwn}, ${counts.map(countKey)}, ${tokens}, ${cost ?? 0},
         ${at(now + RESERVED_MS)})`;
     return null;
   });
@@ -284,6 +301,7 @@ const makeLimits = Effect.gen(function* () {
 export const layer = Layer.effect(
   Spend,
   Effect.gen(function* () {
+    const { callerIn } = yield* makeChains;
     const { sql, chain, states } = yield* makeReads;
     const { reserve, settle, lapse } = yield* makeCalls;
     const { set, list } = yield* makeLimits;
@@ -302,6 +320,7 @@ export const layer = Layer.effect(
           Effect.map((rows) => rows.length > 0),
           stored("spend.hasLimits"),
         ),
+      callerIn: (sandboxId) => callerIn(sandboxId).pipe(stored("spend.callerIn")),
       hasPerson: (accountId, userId) =>
         sql`SELECT id FROM users WHERE account_id = ${accountId} AND id = ${userId}`.pipe(
           Effect.map((rows) => rows.length > 0),
@@ -330,7 +349,11 @@ export const layer = Layer.effect(
           WHERE account_id = ${accountId} AND left(period, 7) = ${month}
             AND scope IN ('account', 'person', 'project')
           ORDER BY cost DESC, tokens DESC, period DESC, subject`.pipe(stored("spend.month")),
-      reserve: (call) => sql.withTransaction(reserve(call)).pipe(stored("spend.reserve")),
+      // Without limits it is one insert, which needs no transaction.
+      reserve: (call) =>
+        (call.caller.isLimited ? sql.withTransaction(reserve(call)) : reserve(call)).pipe(
+          stored("spend.reserve"),
+        ),
       settle: (call) => sql.withTransaction(settle(call)).pipe(stored("spend.settle")),
       renew: (ids, now) =>
         sql`
