@@ -49,6 +49,7 @@ import { serviceAddresses } from "./sandbox/egress-policy.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { RegistryImages } from "./sandbox/images/registry/images.ts";
 import { ImageStore } from "./sandbox/images/store.ts";
+import { RuntimeStore } from "./sandbox/runtimes/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { dockerKind } from "./sandbox/docker/docker.ts";
 import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
@@ -429,6 +430,7 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
   return {
     ...pods,
     ...(images !== null && { images }),
+    runtimes: new RuntimeStore(runtimesDirectory(place)),
     cluster: { kubeconfig, namespace },
     listen: { host: egress.host, port: egress.port },
     egress: { host: egress.address, port: egress.port },
@@ -451,6 +453,8 @@ const sweepImages = (place: Place) =>
       await registryImages(place)?.sweep();
       const used = await treesInUse(runDirectoryOf(place.installation.installationId));
       await new ImageStore(imagesDirectory(place)).prune(used, now);
+      // Those of Pods are copies.
+      await new RuntimeStore(runtimesDirectory(place)).prune(used, now);
     });
   }).pipe(Effect.catch(({ cause }) => Effect.logWarning("unused images stay", cause)));
 

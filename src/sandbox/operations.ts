@@ -1,6 +1,7 @@
 /** What providers of real sandboxes share: the way from operations that are promises to the port, and their order. */
 import * as Effect from "effect/Effect";
 import { thrownText } from "../ground/thrown.ts";
+import type { RuntimeStore } from "./runtimes/store.ts";
 import {
   SandboxError,
   type DaemonLink,
@@ -48,6 +49,16 @@ export interface SandboxOperations {
 }
 
 type Port = (typeof SandboxProvider)["Service"];
+
+/** `installed` of the port over a node's runtimes. Starting a sandbox says what is wrong with one. */
+export const installedIn =
+  (runtimes: Pick<RuntimeStore, "find">): Port["installed"] =>
+  ({ packaged }) =>
+    packaged === undefined
+      ? Effect.succeed(null)
+      : attempt("create", () => runtimes.find(packaged.name)).pipe(
+          Effect.match({ onSuccess: (found) => found?.digest ?? null, onFailure: () => null }),
+        );
 
 /** The port over these operations. One that changes something is not interrupted half-way. */
 export const portOver = (

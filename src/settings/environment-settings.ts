@@ -77,7 +77,7 @@ export const ENVIRONMENT_SETTINGS = define({
     fallback: null,
     expects: "host and path in a registry",
     about:
-      "Where images of builds are pushed for sandboxes in a cluster, e.g. `images.example.com/team/platform`. Each image is pushed after its build. Only a " +
+      "Where images of builds and added agent runtimes are pushed for sandboxes in a cluster, e.g. `images.example.com/team/platform`. Each image is pushed after its build. Only a " +
       "registry without TLS needs `http://` before its host.",
   },
   PLATFORM_IMAGE_REGISTRY_AUTH: {

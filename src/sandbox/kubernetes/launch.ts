@@ -5,7 +5,7 @@ import type { DefaultModels } from "../../domain/sandbox/model.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import { type SandboxPackages, launchPackages } from "../packages/of-sandbox.ts";
 import type { SandboxSpec } from "../port.ts";
-import { AGENT_UID, IMAGE_ENVIRONMENT } from "./pod.ts";
+import { AGENT_BINARIES, AGENT_UID, IMAGE_ENVIRONMENT } from "./pod.ts";
 
 export interface LaunchOptions {
   /** Absent: the daemon's own. */
@@ -16,7 +16,6 @@ export interface LaunchOptions {
 }
 
 const USUAL_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-const AGENT_BINARIES = "/opt/platform/bin";
 const HOME = "/opt/platform/home";
 
 /** The agent is another user than the daemon, and has no capability. */

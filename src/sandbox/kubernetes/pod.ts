@@ -4,7 +4,9 @@
  */
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
 import type { PackageSources } from "../../domain/environment/packages.ts";
+import { PACKAGE_PARTS } from "../../domain/runtimes/installed.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
+import { placeInside } from "../runtimes/added.ts";
 import { type SandboxPackages, sandboxPackages } from "../packages/of-sandbox.ts";
 import { type SandboxKeys, secretMark } from "../remote/keys.ts";
 import type { SandboxSpec } from "../port.ts";
@@ -22,16 +24,23 @@ export const LABELS = {
 /** What the egress proxy needs to know again after a restart of the service: JSON of `EgressRecord`. */
 export const EGRESS_ANNOTATION = "platform/egress";
 
+/** The version of the runtime that was brought into it (`PodRuntime`). */
+export const RUNTIME_ANNOTATION = "platform/runtime-version";
+
 /** When the service was last there (heard.ts), in ISO 8601. */
 export const HEARD_ANNOTATION = "platform/heard-at";
 
 export const LINK_PORT = 7443;
+/** This container's exit code when neither the image nor the bundle has the agent's program. */
+export const LACKS_PROGRAM = { container: "image-variables", code: 78 } as const;
 /** The container whose end is the sandbox's end. */
 export const SANDBOX_CONTAINER = "sandbox";
 
 const DAEMON = 1000;
 export const AGENT_UID = 1001;
-const LIBRARY = "/opt/platform/lib";
+export const LIBRARY = "/opt/platform/lib";
+/** The programs of the agent runtimes that the runtime image has. */
+export const AGENT_BINARIES = "/opt/platform/bin";
 const RUN = "/run/platform";
 /** The environment that the image gives a program, for the daemon to read. */
 export const IMAGE_ENVIRONMENT = `${RUN}/image-environment`;
@@ -69,6 +78,20 @@ export interface PodOptions {
   readonly limits: PodLimits;
   /** The registries whose packages are cached. Absent: none. */
   readonly packageSources?: PackageSources;
+}
+
+/** An agent runtime that an operator has added to the service. */
+export interface PodRuntime {
+  readonly name: string;
+  readonly version: string;
+  /** The reference of an image with its files at the root, by digest. */
+  readonly image: string;
+}
+
+interface Brought {
+  readonly spec: SandboxSpec;
+  /** Null: its program is in the image, or in the bundle. */
+  readonly runtime: PodRuntime | null;
 }
 
 export const podName = (id: string): string => `platform-${id}`;
@@ -132,18 +155,52 @@ const preparing = (
   },
 ];
 
+/** Copies the runtime's files to where every sandbox has them. No program of its image runs. */
+const bringRuntime = (
+  { name, version, image }: PodRuntime,
+  resources: V1Container["resources"] & object,
+): V1Container => {
+  const place = placeInside(name, version);
+  const copies = PACKAGE_PARTS.map((part) => `[ ! -d /${part} ] || cp -R /${part} ${place}`);
+  return {
+    name: "runtime",
+    image,
+    command: bundleShell([`PATH=${BUNDLE_TOOLS}`, `mkdir -p ${place}`, ...copies].join("\n")),
+    workingDir: "/",
+    env: clearedLoader(),
+    volumeMounts: [mount("platform", "/opt/platform")],
+    securityContext: unprivileged(DAEMON),
+    resources,
+  };
+};
+
+/** Copies the variables. For a runtime that nobody has added, it first looks for its program on the PATH that it will have. */
+const keepVariables = ({ spec: { runtime: launch }, runtime }: Brought): string[] => {
+  const copy = [`${BUNDLE_TOOLS}/cp`, "-f"];
+  if (runtime !== null || launch.packaged === undefined)
+    return [...copy, "/proc/self/environ", IMAGE_ENVIRONMENT];
+  const [program = ""] = launch.command;
+  return bundleShell(
+    [
+      `PATH="${AGENT_BINARIES}:$PATH:/usr/local/bin"`,
+      `command -v '${program}' >/dev/null || exit ${LACKS_PROGRAM.code}`,
+      // As the shell got them: it has some of its own.
+      `${copy.join(" ")} /proc/$$/environ ${IMAGE_ENVIRONMENT}`,
+    ].join("\n"),
+  );
+};
+
 /**
  * Writes down the environment that the image's programs get. The sandbox's first program clears its own, because the image could lead
  * it astray. This one can write that file and nothing else, and no program of the image runs.
  */
 const imageVariables = (
   options: PodOptions,
-  spec: Pick<SandboxSpec, "image">,
-  resources: V1Container["resources"] & object,
+  { resources, ...brought }: Brought & { readonly resources: V1Container["resources"] & object },
 ): V1Container => ({
-  name: "image-variables",
-  image: spec.image ?? options.image,
-  command: [`${BUNDLE_TOOLS}/cp`, "-f", "/proc/self/environ", IMAGE_ENVIRONMENT],
+  name: LACKS_PROGRAM.container,
+  image: brought.spec.image ?? options.image,
+  command: keepVariables(brought),
   workingDir: "/",
   env: clearedLoader(),
   volumeMounts: [
@@ -261,7 +318,8 @@ const volumesOf = (id: string, { diskBytes }: PodLimits): V1Volume[] => [
   { name: "key", secret: { secretName: podName(id), defaultMode: 0o444 } },
 ];
 
-export const newPod = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
+/** @param runtime null: its program is in the image, or in the bundle */
+export const newPod = (options: PodOptions, spec: SandboxSpec, runtime: PodRuntime | null = null): V1Pod => ({
   apiVersion: "v1",
   kind: "Pod",
   metadata: {
@@ -281,6 +339,7 @@ export const newPod = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
         llmUpstream: spec.llmUpstream,
         ...sandboxPackages(options.packageSources, spec),
       }),
+      ...(runtime !== null && { [RUNTIME_ANNOTATION]: runtime.version }),
     },
   },
   spec: {
@@ -297,7 +356,8 @@ export const newPod = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     initContainers: [
       ...preparing(options, resourcesOf(options.limits)),
-      imageVariables(options, spec, resourcesOf(options.limits)),
+      ...(runtime === null ? [] : [bringRuntime(runtime, resourcesOf(options.limits))]),
+      imageVariables(options, { spec, runtime, resources: resourcesOf(options.limits) }),
     ],
     containers: [sandboxContainer(options, spec), linkContainer(options)],
     volumes: volumesOf(spec.id, options.limits),

@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import { thrownText } from "../../ground/thrown.ts";
 import { type DoctorReport, SandboxError, SandboxProvider } from "../port.ts";
-import { attempt, portOver } from "../operations.ts";
+import { attempt, installedIn, portOver } from "../operations.ts";
 import { tellRefused } from "../refused-hosts.ts";
 import { type PackageCache, openPackages } from "../packages/cache.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
@@ -97,8 +97,8 @@ export const kubernetesProvider = (
       return portOver(sandboxes, {
         name: "kubernetes",
         summary: `Pods in the namespace ${cluster.namespace}${options.runtimeClass === null ? "" : `, runtime class ${options.runtimeClass}`}`,
-        // Its programs are in images.
-        installed: () => Effect.succeed(null),
+        installed:
+          options.runtimes === undefined ? () => Effect.succeed(null) : installedIn(options.runtimes),
         doctor: examineCluster(opened),
       });
     }),

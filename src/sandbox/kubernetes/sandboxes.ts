@@ -16,6 +16,9 @@ import type { Egress } from "../egress.ts";
 import { buildOfImageName } from "../../domain/environment/image.ts";
 import type { RegistryImages } from "../images/registry/images.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
+import type { LaunchRuntime } from "../../domain/sandbox/launch.ts";
+import { lacksRuntime, placeInside, startedAt } from "../runtimes/added.ts";
+import type { RuntimeStore } from "../runtimes/store.ts";
 import { SandboxPackages } from "../packages/of-sandbox.ts";
 import type { ModelDoor } from "../model-door.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
@@ -33,8 +36,11 @@ import {
   EGRESS_ANNOTATION,
   type EgressRecord,
   LABELS,
+  LIBRARY,
   LINK_PORT,
   type PodOptions,
+  type PodRuntime,
+  RUNTIME_ANNOTATION,
   SANDBOX_CONTAINER,
   egressText,
   podName,
@@ -43,7 +49,7 @@ import {
   podSelector,
 } from "./pod.ts";
 import { explained } from "./refusal.ts";
-import { type Obstacle, podExit, isLinkRunning, isStopped, podObstacle } from "./verdict.ts";
+import { lacksProgram, type Obstacle, podExit, isLinkRunning, isStopped, podObstacle } from "./verdict.ts";
 
 /** Pause between two looks at a Pod, in milliseconds. */
 const LOOK_MS = 250;
@@ -67,7 +73,9 @@ export interface SandboxesOptions extends PodOptions {
   /** The hosts of the public URL and of the node. Sandboxes reach neither. */
   readonly serviceHosts?: readonly string[];
   /** Where images of this machine are pushed. Absent: only references to registries can be used. */
-  readonly images?: Pick<RegistryImages, "ensure">;
+  readonly images?: Pick<RegistryImages, "ensure" | "put">;
+  /** The agent runtimes that an operator has added to this machine. Absent: none. */
+  readonly runtimes?: Pick<RuntimeStore, "find">;
   /** The launch file for a spec. */
   readonly launchOf: (spec: SandboxSpec, packages: SandboxPackages | undefined) => string;
   /** Answers requests to package registries. */
@@ -146,7 +154,9 @@ export class KubernetesSandboxes {
     return this.#order.run(spec.id, async () => {
       const { cluster } = this.#options;
       const signal = AbortSignal.timeout(startMs(spec.bootDeadlineMs));
-      const pod = await this.#makePod({ ...spec, image: await this.#imageOf(spec) }, signal);
+      const image = await this.#imageOf(spec);
+      const wanted = newPod(this.#options, { ...spec, image }, await this.#runtimeOf(spec));
+      const pod = await this.#makePod(podName(spec.id), wanted, signal);
       this.#mustBeOurs(pod);
       if (pod.metadata?.deletionTimestamp !== undefined)
         throw new Error("the sandbox's Pod is being removed from the cluster");
@@ -172,16 +182,29 @@ export class KubernetesSandboxes {
     );
   }
 
+  /** The agent runtime that the cluster brings into the Pod, pushed first. Null: the image or the bundle has its program. */
+  async #runtimeOf({ runtime: { packaged } }: SandboxSpec): Promise<PodRuntime | null> {
+    const { images, runtimes } = this.#options;
+    const name = packaged?.name ?? "";
+    const found = packaged === undefined ? null : ((await runtimes?.find(name)) ?? null);
+    if (found === null) return null;
+    if (images === undefined)
+      throw new Error(
+        `the runtime ${name} is on the service's machine. Name a registry for the cluster in PLATFORM_IMAGE_REGISTRY. If images bring its program, remove it there with \`platform runtimes remove ${name}\``,
+      );
+    const image = await images.put({ ...found, env: {}, user: "", workdir: "" }).catch(notPushed);
+    return { name, version: found.version, image };
+  }
+
   /** A quota that is used up is waited out: other sandboxes end. */
-  async #makePod(spec: SandboxSpec, signal: AbortSignal): Promise<V1Pod> {
+  async #makePod(name: string, pod: V1Pod, signal: AbortSignal): Promise<V1Pod> {
     const { cluster } = this.#options;
-    const pod = newPod(this.#options, spec);
     for (;;) {
       const annotations = { ...pod.metadata?.annotations, ...signNow() };
       const body = { ...pod, metadata: { ...pod.metadata, annotations } };
       try {
         // eslint-disable-next-line no-await-in-loop -- one attempt after the other
-        return await cluster.createPod(podName(spec.id), body).catch(explained);
+        return await cluster.createPod(name, body).catch(explained);
       } catch (error) {
         if (!(error instanceof NoCapacity) || !error.mayPass || signal.aborted) throw error;
         // eslint-disable-next-line no-await-in-loop -- a pause
@@ -194,13 +217,18 @@ export class KubernetesSandboxes {
     const { cluster, egress } = this.#options;
     const { keys } = entry;
     // The Pod may be that of a start with other settings, which was cut off.
-    const launch = this.#options.launchOf(spec, recordOf(entry.pod).packages);
+    const launch = this.#options.launchOf(
+      { ...spec, runtime: runtimeIn(entry.pod, spec) },
+      recordOf(entry.pod).packages,
+    );
     let obstacle: Obstacle | null = null;
     let why = "its Pod has not started";
     const attempt = async (): Promise<boolean> => {
       entry.pod = (await cluster.readPod(podName(spec.id))) ?? entry.pod;
       obstacle = podObstacle(entry.pod);
       if (obstacle?.final === true) throw failureOf(obstacle);
+      if (lacksProgram(entry.pod))
+        throw lacksRuntime(spec.runtime.packaged?.name ?? "", spec.runtime.command[0] ?? "");
       const exit = podExit(entry.pod);
       if (exit !== null) throw new Error(`the sandbox ended at its start: ${exit.message}`);
       why = obstacle?.message ?? why;
@@ -368,6 +396,15 @@ export class KubernetesSandboxes {
     entry.exit.resolve(exit);
   }
 }
+
+/** The start of the runtime that a Pod has. */
+const runtimeIn = ({ metadata }: V1Pod, { runtime }: SandboxSpec): LaunchRuntime => {
+  const version = metadata?.annotations?.[RUNTIME_ANNOTATION];
+  const { packaged } = runtime;
+  if (version === undefined || packaged === undefined) return runtime;
+  const place = placeInside(packaged.name, version);
+  return startedAt(runtime, { packaged, place, node: `${LIBRARY}/node` });
+};
 
 const linkPlace = ({ status }: V1Pod): ChannelPlace | null =>
   status?.podIP === undefined || status.podIP === "" ? null : { host: status.podIP, port: LINK_PORT };

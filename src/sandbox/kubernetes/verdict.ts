@@ -1,7 +1,7 @@
 /** What a Pod's status says: why its sandbox ended, or why it does not start. */
 import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import type { SandboxExit } from "../port.ts";
-import { SANDBOX_CONTAINER } from "./pod.ts";
+import { LACKS_PROGRAM, SANDBOX_CONTAINER } from "./pod.ts";
 
 const statusesOf = ({ status }: V1Pod): readonly V1ContainerStatus[] => [
   ...(status?.initContainerStatuses ?? []),
@@ -43,6 +43,13 @@ export const podExit = (pod: V1Pod): SandboxExit | null => {
     ? exit("exited", status.message ?? `the Pod is ${status.phase}`)
     : null;
 };
+
+/** Whether it ended because nothing in it is its agent's program. */
+export const lacksProgram = ({ status }: V1Pod): boolean =>
+  status?.initContainerStatuses?.some(
+    ({ name, state }) =>
+      name === LACKS_PROGRAM.container && state?.terminated?.exitCode === LACKS_PROGRAM.code,
+  ) === true;
 
 /** Whether it has ended, and its log is complete: the cluster may say the one before the other. */
 export const isStopped = (pod: V1Pod): boolean => podExit(pod) !== null && !sandboxOf(pod)?.state?.running;

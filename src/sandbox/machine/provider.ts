@@ -19,7 +19,7 @@ import { MachineSandboxes } from "./sandboxes.ts";
 import { Measures } from "../../telemetry/port.ts";
 import { type PackageCache, openPackages } from "../packages/cache.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
-import { attempt, portOver } from "../operations.ts";
+import { attempt, installedIn, portOver } from "../operations.ts";
 import { tellRefused } from "../refused-hosts.ts";
 
 /** How often running sandboxes are checked (api.md 8). */
@@ -83,13 +83,7 @@ export const machineProvider = (
       return portOver(sandboxes, {
         name: installation.isolation.provider,
         summary: summarize(installation),
-        installed: ({ packaged }) =>
-          packaged === undefined
-            ? Effect.succeed(null)
-            : // Starting a sandbox says what is wrong with it.
-              attempt("create", () => installation.runtimes.find(packaged.name)).pipe(
-                Effect.match({ onSuccess: (found) => found?.digest ?? null, onFailure: () => null }),
-              ),
+        installed: installedIn(installation.runtimes),
         doctor: doctorReport(options, kinds),
       });
     }),

@@ -165,9 +165,9 @@ export class FakeKubelet {
 
   async #pull(pod: V1Pod): Promise<void> {
     const { images, pull } = this.#options;
-    for (const { image = "" } of pod.spec?.containers ?? []) {
+    for (const { image = "" } of [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]) {
       if (image in images) continue;
-      // eslint-disable-next-line no-await-in-loop -- two containers
+      // eslint-disable-next-line no-await-in-loop -- a few containers
       const pulled = (await pull?.(image)) ?? null;
       if (pulled !== null) images[image] = pulled;
     }

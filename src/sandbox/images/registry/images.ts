@@ -13,10 +13,9 @@ import { Readable } from "node:stream";
 import * as Schema from "effect/Schema";
 import type { RegistryLocation } from "../../../domain/environment/registry-reference.ts";
 import { NetClient } from "../../../ground/net/client.ts";
-import type { Image } from "../image.ts";
 import type { ImageStore } from "../store.ts";
 import { drop, Registry, type RegistryCredentials, RegistryFailure } from "./client.ts";
-import { type Blob, MANIFEST_TYPE, type PackedImage, withPacked } from "./layer.ts";
+import { type Blob, MANIFEST_TYPE, type Packable, type PackedImage, withPacked } from "./layer.ts";
 
 /** One request without much content, in milliseconds. */
 const CALL_MS = 30_000;
@@ -116,7 +115,11 @@ export class RegistryImages {
    */
   async ensure(name: string): Promise<string | null> {
     const image = await this.#options.store.find(name);
-    if (image === null) return null;
+    return image === null ? null : this.put(image);
+  }
+
+  /** The same for files that are no project's image. @throws as `ensure` does */
+  async put(image: Packable): Promise<string> {
     const known = this.#pushes.get(image.digest);
     if (known !== undefined) return known;
     const pushing = this.#ensure(image).finally(() => this.#pushes.delete(image.digest));
@@ -145,7 +148,7 @@ export class RegistryImages {
     return answer.statusCode === 404 ? "absent" : "removed";
   }
 
-  async #ensure(image: Image): Promise<string> {
+  async #ensure(image: Packable): Promise<string> {
     const registry = await this.#registry();
     const known = await this.#pushed(image);
     if (known !== null && (await isThere(registry, `manifests/${known}`))) return `${this.place}@${known}`;
@@ -169,13 +172,13 @@ export class RegistryImages {
     });
   }
 
-  async #pushed({ root }: Image): Promise<string | null> {
+  async #pushed({ root }: Pick<Packable, "root">): Promise<string | null> {
     const text = await readFile(noteOf(root), "utf8").catch(() => "");
     const decoded = decodePushed(text);
     return decoded._tag === "Some" && decoded.value.place === this.place ? decoded.value.digest : null;
   }
 
-  async #notePush({ root }: Image, digest: string): Promise<void> {
+  async #notePush({ root }: Pick<Packable, "root">, digest: string): Promise<void> {
     const note = noteOf(root);
     await writeFile(`${note}.next`, JSON.stringify({ place: this.place, digest }));
     await rename(`${note}.next`, note);

@@ -14,6 +14,9 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Image } from "../image.ts";
 
+/** Files of this machine that a registry can have as an image. */
+export type Packable = Pick<Image, "digest" | "root" | "env" | "user" | "workdir">;
+
 /** Users of an image. A build's image has them from the first number of the build's own block on. */
 const USERS = 65_536;
 /** Fast: the network between service and registry is rarely slower. */
@@ -143,7 +146,7 @@ const manifestOf = (config: Blob, layer: Omit<Blob, "open">): Buffer =>
   );
 
 /** What a container's runtime reads of an image. */
-const configOf = ({ env, user, workdir }: Image, plain: string): Buffer =>
+const configOf = ({ env, user, workdir }: Packable, plain: string): Buffer =>
   Buffer.from(
     JSON.stringify({
       architecture: process.arch === "x64" ? "amd64" : process.arch,
@@ -162,7 +165,7 @@ const configOf = ({ env, user, workdir }: Image, plain: string): Buffer =>
  * @param scratch a directory on a disk with room for the packed files
  */
 export const withPacked = async <A>(
-  image: Image,
+  image: Packable,
   scratch: string,
   use: (packed: PackedImage) => Promise<A>,
 ): Promise<A> => {

@@ -1,8 +1,8 @@
 /** The program of one sandbox's agent runtime: the one that this node has for its runtime, or one on the PATH inside. */
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
-import { installedAt, RUNTIMES_INSIDE } from "../../../domain/runtimes/installed.ts";
-import { AGENT_READABLE_DIR, type LaunchRuntime } from "../../../domain/sandbox/launch.ts";
+import type { LaunchRuntime } from "../../../domain/sandbox/launch.ts";
+import { lacksRuntime, placeInside, startedAt } from "../../runtimes/added.ts";
 import type { Installation } from "../installation.ts";
 import { type InsideTree, LIBRARY, type OpenedImage, SANDBOX_PATH } from "./layout.ts";
 
@@ -44,25 +44,17 @@ export const openRuntime = async (
 ): Promise<OpenedRuntime> => {
   const { packaged } = launch;
   if (packaged === undefined) return { launch, tree: null };
-  const { name, start } = packaged;
+  const { name } = packaged;
   const found = await installation.runtimes.find(name);
   if (found === null) {
     const [program = ""] = launch.command;
     if (isInside(program, installation, image)) return { launch, tree: null };
-    throw new Error(
-      `this node has no runtime ${name}. An operator adds it there with \`platform runtimes add ${name}@VERSION\`, or the project's environment brings ${program}`,
-    );
+    throw lacksRuntime(name, program);
   }
   await installation.runtimes.hold(found);
-  const place = `${RUNTIMES_INSIDE}/${name}/${found.version}`;
-  const { command, variables } = installedAt(start, {
-    place,
-    node: `${LIBRARY}/node`,
-    arch: process.arch,
-    files: AGENT_READABLE_DIR,
-  });
+  const place = placeInside(name, found.version);
   return {
-    launch: { ...launch, command, variables: { ...launch.variables, ...variables } },
+    launch: startedAt(launch, { packaged, place, node: `${LIBRARY}/node` }),
     tree: { source: found.root, place, digest: found.digest },
   };
 };
