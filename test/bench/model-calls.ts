@@ -1,7 +1,8 @@
 /**
  * `npm run bench:model-calls [-- --rounds 5]`: calls of a model through a sandbox's way out, which adds the key, reserves and counts in
- * Postgres, beside the same calls without it. Both take turns within a round, one call after the other. Prints the time of a short
- * call, and of a stream of 5,000 tokens for each token, as fast as they come.
+ * Postgres, beside the same calls without it: of an account without limits of spend, and of one with a limit. They take turns within a
+ * round, one call after the other. Prints the time of a short call, right after another one and apart from it, and of a stream of 5,000
+ * tokens for each token, as fast as they come.
  *
  * The aim, which is no pass mark: 1 ms more for a short call at p50. The provider is a process of its own. The proxy and the caller share this
  * process. The last line is one JSON object.
@@ -11,6 +12,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request, type RequestOptions } from "node:http";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
@@ -23,6 +25,7 @@ import { ModelProviders } from "../../src/features/model-providers/ports/model-p
 import { GatewayServer, ModelServers } from "../../src/features/model-providers/ports/model-servers.ts";
 import { makeModelServers } from "../../src/features/model-providers/sender.ts";
 import { accountSpendLayer } from "../../src/features/spend/account-spend.ts";
+import { Spend } from "../../src/features/spend/ports/spend.ts";
 import { openEgress } from "../../src/sandbox/egress.ts";
 import { ModelDoor } from "../../src/sandbox/model-door.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
@@ -32,7 +35,7 @@ import { migrate } from "../../src/store/postgres/migrate.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-import { quantile, spread, told } from "./conversation/figures.ts";
+import { quantile, spread, type Spread, told } from "./conversation/figures.ts";
 import { wholeFrom1 } from "./options.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "5" } } });
@@ -40,6 +43,8 @@ const rounds = wholeFrom1("rounds", values.rounds);
 /** In a round, of each contender. */
 const CALLS = 200;
 const STREAMS = 3;
+/** Between two calls that are apart, ms: an agent works meanwhile. The count of a call is not measured with the next one. */
+const PAUSE_MS = 10;
 const TOKENS = 5000;
 
 const scope = Effect.runSync(Scope.make());
@@ -78,9 +83,14 @@ const prepared = Effect.gen(function* () {
     triedAt: null,
     now: NOON,
   });
-  return id;
+  return { id, accountId: world.accountId };
 });
-const sandboxId = await Effect.runPromise(Effect.provideContext(prepared, context));
+const { id: sandboxId, accountId } = await Effect.runPromise(Effect.provideContext(prepared, context));
+/** Limits every session of the account, far from what is spent here. */
+const limited = Effect.gen(function* () {
+  const place = { id: randomUUID(), accountId, scope: "each_session", subject: "", projectId: null } as const;
+  yield* (yield* Spend).set({ ...place, unit: "tokens", amount: 1_000_000_000_000, now: NOON });
+});
 const socketPath = path.join(directory, "out.sock");
 const policy = { allow: [], secretNames: [], serviceUrl: null, llmUpstream: null };
 const egress = await openEgress(socketPath, { policy, models: door.of(sandboxId) });
@@ -111,45 +121,60 @@ const call = async (contender: Contender, tokens: number): Promise<number> => {
   return took;
 };
 
+interface Series {
+  readonly times: number;
+  readonly tokens: number;
+  readonly pauseMs: number;
+}
+
 /** The p50 of calls one after the other. */
-const middle = async (contender: Contender, { times, tokens }: { times: number; tokens: number }) => {
+const middle = async (contender: Contender, { times, tokens, pauseMs }: Series) => {
   const took: number[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- one call after the other
-  for (let at = 0; at < times; at += 1) took.push(await call(contender, tokens));
+  for (let at = 0; at < times; at += 1) {
+    /* oxlint-disable no-await-in-loop -- one call after the other */
+    took.push(await call(contender, tokens));
+    if (pauseMs > 0) await pause(pauseMs);
+    /* oxlint-enable no-await-in-loop */
+  }
   return quantile(took, 0.5);
 };
 
-const short = { times: CALLS, tokens: 0 };
-const stream = { times: STREAMS, tokens: TOKENS };
-const figures = { direct: [], through: [], directToken: [], throughToken: [] } as Record<string, number[]>;
-for (let round = 0; round <= rounds; round += 1)
-  for (const contender of ["direct", "through"] as const) {
-    /* oxlint-disable no-await-in-loop -- the contenders take turns */
-    const ms = await middle(contender, short);
-    const us = (1000 * (await middle(contender, stream))) / TOKENS;
-    /* oxlint-enable no-await-in-loop */
-    // The first round warms up.
-    if (round === 0) continue;
-    figures[contender]?.push(ms);
-    figures[`${contender}Token`]?.push(us);
-  }
+/** What is measured, and by how much its p50 in ms is multiplied. */
+const SERIES = {
+  short_apart_ms: { times: CALLS, tokens: 0, pauseMs: PAUSE_MS, factor: 1 },
+  short_after_another_ms: { times: CALLS, tokens: 0, pauseMs: 0, factor: 1 },
+  streamed_token_us: { times: STREAMS, tokens: TOKENS, pauseMs: 0, factor: 1000 / TOKENS },
+} as const;
 
-const more = (one: string, other: string): readonly number[] =>
-  (figures[one] ?? []).map((value, at) => value - (figures[other]?.[at] ?? Number.NaN));
-const result = {
-  short_direct_ms: spread(figures["direct"] ?? []),
-  short_through_ms: spread(figures["through"] ?? []),
-  short_more_ms: spread(more("through", "direct")),
-  token_direct_us: spread(figures["directToken"] ?? []),
-  token_through_us: spread(figures["throughToken"] ?? []),
-  token_more_us: spread(more("throughToken", "directToken")),
+const names = Object.keys(CONTENDERS) as Contender[];
+
+/** The rounds of one series. */
+const measured = async ({ factor, ...series }: Series & { readonly factor: number }) => {
+  const [direct, through]: [number[], number[]] = [[], []];
+  for (let round = 0; round <= rounds; round += 1)
+    for (const contender of names) {
+      // oxlint-disable-next-line no-await-in-loop -- the contenders take turns
+      const figure = factor * (await middle(contender, series));
+      // The first round warms up.
+      if (round > 0) (contender === "direct" ? direct : through).push(figure);
+    }
+  const more = through.map((value, at) => value - (direct[at] ?? Number.NaN));
+  return { direct: spread(direct), through: spread(through), more: spread(more) };
 };
-process.stdout.write(
-  `a short call, p50: direct ${told(result.short_direct_ms)} ms, through ${told(result.short_through_ms)} ms, more ${told(result.short_more_ms)} ms\n`,
-);
-process.stdout.write(
-  `a streamed token: direct ${told(result.token_direct_us)} µs, through ${told(result.token_through_us)} µs, more ${told(result.token_more_us)} µs\n`,
-);
+
+const result: Record<string, Record<string, Spread>> = {};
+for (const prefix of ["", "limited_"]) {
+  /* oxlint-disable no-await-in-loop -- one after the other */
+  if (prefix !== "") await Effect.runPromise(Effect.provideContext(limited, context));
+  for (const [name, series] of Object.entries(SERIES)) {
+    const { direct, through, more } = await measured(series);
+    result[prefix + name] = { direct, through, more };
+    process.stdout.write(
+      `${prefix + name}: direct ${told(direct)}, through ${told(through)}, more ${told(more)}\n`,
+    );
+  }
+  /* oxlint-enable no-await-in-loop */
+}
 process.stdout.write(`${JSON.stringify(result)}\n`);
 egress.close();
 provider.disconnect();

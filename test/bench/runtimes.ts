@@ -1,9 +1,11 @@
 /**
  * `npm run bench:runtimes [-- --rounds 3 --only codex,gemini]`: from the request for a session to the first words of its agent, for each
- * agent runtime with its real program, and the memory of its sandbox when it rests again. The model is on this machine and answers at once.
+ * agent runtime with its real program, cold and in a sandbox that waited for the session, and the memory of the sandbox (PSS) when it rests
+ * again. The model is on this machine and answers at once.
  *
- * The runtimes take turns in each round, in the order of the table. `opencode, waiting` is a session in a sandbox that waited for it. A first
- * round warms everything up and is not counted. Packages that npm has to bring are brought before.
+ * In each round, the runtimes take turns in the order of the table, first cold, then waiting: as for a person who is about to start a session,
+ * one sandbox waits, and none is started in its place. A first round warms everything up and is not counted. Packages that npm has to bring
+ * are brought before.
  *
  * It measures and judges nothing. The last line is one JSON object.
  */
@@ -30,7 +32,6 @@ const rounds = wholeFrom1("rounds", values.rounds);
 const only = values.only.split(",");
 
 const LOOK_MS = 20;
-const WAITING = "opencode, waiting";
 
 /** One session, ms since its request and MiB. */
 interface Measured {
@@ -40,6 +41,8 @@ interface Measured {
   readonly answered: number;
   /** The whole sandbox, after the turn. */
   readonly memory: number;
+  /** Whether it waited for the session. */
+  readonly waited: boolean;
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -75,11 +78,12 @@ const measure = async (life: Life, projectId: string, agent: Json): Promise<Meas
     ),
   );
   const answered = performance.now() - sent;
+  const sandbox = await life.call("GET", `${target}/sandbox`);
+  const place = placeOf(String(sandbox["id"]));
   await until(async () => ((await conversation())["state"] as Json)["state"] === "idle");
-  const place = placeOf(String((await life.call("GET", `${target}/sandbox`))["id"]));
-  const memory = memoryOf(place).pss;
+  const memory = mib(memoryOf(place).pss);
   await stopWhole(life, target, place);
-  return { running, answered, memory: mib(memory) };
+  return { running, answered, memory, waited: sandbox["waited"] === true };
 };
 
 const installation = await Installation.open();
@@ -87,21 +91,33 @@ const model = new TalkingModel(PROVIDER_KEY);
 try {
   const rows = RUNTIME_ROWS.filter(({ name }) => only.includes(name));
   const { life, pid } = await startWithRuntimes(installation, model, { rows, settings: {} });
-  const repository = await installation.repository(
-    '[environment]\nwarm = 1\n[agents.default]\nmodel = "chat/talking"\n',
-  );
+  /** A project whose sandboxes wait with this runtime. */
+  const projects = new Map<string, string>();
+  for (const { name, provider, table } of rows) {
+    const manifest = `[agents.default]\n${table}\nmodel = "${provider}/talking"\npermissions = "allow"\n`;
+    projects.set(name, await life.project(await installation.repository(manifest)));
+  }
+  const measureWaiting = async (name: string): Promise<Measured> => {
+    const projectId = projects.get(name) ?? "";
+    await life.call("POST", `/v1/projects/${projectId}/environment/warm`);
+    await untilReady(life, projectId, 1);
+    const one = await measure(life, projectId, {});
+    if (!one.waited) throw new Error("a session did not get the sandbox that waited");
+    return one;
+  };
   const measured = new Map(
-    [...rows.map(({ name }) => name), WAITING].map((name) => [name, [] as Measured[]]),
+    rows.flatMap(({ name }) => [name, `${name}, waiting`].map((one) => [one, [] as Measured[]])),
   );
-  const waiting = await life.project(repository);
   for (let round = 0; round <= rounds; round += 1)
-    for (const [name, all] of measured) {
-      if (name === WAITING) await untilReady(life, waiting, 1);
-      const one =
-        name === WAITING
-          ? await measure(life, waiting, {})
-          : await measure(life, pid, { agent_name: `${name}-allow` });
-      if (round > 0) all.push(one);
+    for (const row of rows) {
+      const cold = await measure(life, pid, { agent_name: `${row.name}-allow` });
+      const waiting = await measureWaiting(row.name);
+      say(
+        `round ${round}  ${row.name}  cold ${Math.round(cold.answered)} ms, waiting ${Math.round(waiting.answered)} ms`,
+      );
+      if (round === 0) continue;
+      measured.get(row.name)?.push(cold);
+      measured.get(`${row.name}, waiting`)?.push(waiting);
     }
   const figures = [...measured].map(([runtime, all]) => ({
     runtime,
@@ -110,7 +126,7 @@ try {
     memory_mib: Math.round(middle(all.map(({ memory }) => memory))),
   }));
   for (const { runtime, running_ms, answered_ms, memory_mib } of figures)
-    say(`${runtime.padEnd(20)} running ${running_ms} ms   answered ${answered_ms} ms   ${memory_mib} MiB`);
+    say(`${runtime.padEnd(24)} running ${running_ms} ms   answered ${answered_ms} ms   ${memory_mib} MiB`);
   say(JSON.stringify({ bench: "runtimes", rounds, load: loadavg()[0], rows: figures }));
   await life.end("SIGTERM");
 } finally {

@@ -273,7 +273,7 @@ export const BENCHES: readonly Bench[] = [
     figures: [
       {
         work: "a short call of a model through the service, more than without it at p50",
-        at: ["short_more_ms", 1],
+        at: ["short_apart_ms", "more", 1],
         unit: "ms",
         aim: "≤ 1",
       },
