@@ -14,10 +14,12 @@
  *     pass, and the answer is an error as its API has them, which no client repeats. A call is never refused for one that has ended here.
  *     Where the account has no limits, the call is sent meanwhile, and nothing of its answer passes before the reservation is durable.
  *  L6 What a provider last refused stands beside it until a call succeeds.
+ *  L7 While the database is away, a call waits for it before it is sent, for `OUTAGE_MS` at most: a turn goes on after a short outage.
  */
 import { PassThrough, type Readable } from "node:stream";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Option from "effect/Option";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import { suspendedMessage } from "../../domain/connector/own-credential.ts";
@@ -31,6 +33,8 @@ import { ownCredentials } from "../../services/connectors/own-credentials.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
 import type { Suspensions } from "../../store/ports/connectors/suspensions.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
+import { waitOutOutage } from "../../store/ports/outage.ts";
 import { openKey } from "./keys.ts";
 import { type CallEnd, makeNoting } from "./refusals.ts";
 import { type ModelProvider, ModelProviders, type ProvidersOfSandbox } from "./ports/model-providers.ts";
@@ -421,8 +425,11 @@ const providerFor = Effect.fnUntraced(function* ({
   return { refused: 403, reason } satisfies ModelRefusal;
 });
 
+/** L7. Runtimes wait longer for an answer. */
+const OUTAGE_MS = 60_000;
+
 /** Answers at the door as long as the layer lives. */
-export const modelCalls = (door: ModelDoor) =>
+export const modelCalls = (door: ModelDoor, outageMs = OUTAGE_MS) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { ofSandbox } = yield* ModelProviders;
@@ -432,6 +439,8 @@ export const modelCalls = (door: ModelDoor) =>
       const run = Effect.runPromiseWith(yield* Effect.context<Suspensions>());
       const { counting, drained } = yield* makeCounting;
       const serving = { ...counting, newId: () => run(newUuid), note: yield* makeNoting };
+      const looked = <A>(look: Effect.Effect<A, StoreError, Suspensions>) =>
+        run(Effect.option(Effect.timeout(waitOutOutage("a call of a model", look), outageMs)));
       const toProvider = async (sandboxId: string, request: ModelRequest) => {
         const wanted = split(request.path);
         if (wanted === null) return null;
@@ -441,9 +450,9 @@ export const modelCalls = (door: ModelDoor) =>
           ),
           callerIn(sandboxId),
         ] as const;
-        const found = await run(Effect.result(Effect.all(asks, { concurrency: 2 })));
-        if (Result.isFailure(found)) return UNREADABLE;
-        const [provider, caller] = found.success;
+        const found = await looked(Effect.all(asks, { concurrency: 2 }));
+        if (Option.isNone(found)) return UNREADABLE;
+        const [provider, caller] = found.value;
         if (provider === null || "refused" in provider) return provider;
         if (caller === null) return null;
         const call = { ...request, path: wanted.below };
@@ -452,9 +461,9 @@ export const modelCalls = (door: ModelDoor) =>
       };
       /** The sandbox has the gateway's key, and the egress policy has checked the path. */
       const toGateway = async (sandboxId: string, request: ModelRequest, base: URL) => {
-        const found = await run(Effect.result(callerIn(sandboxId)));
-        if (Result.isFailure(found)) return UNREADABLE;
-        const { success: caller } = found;
+        const found = await looked(callerIn(sandboxId));
+        if (Option.isNone(found)) return UNREADABLE;
+        const { value: caller } = found;
         if (caller === null) return null;
         const { path, headers } = request;
         const way = { caller, provider: null, name: GATEWAY_PROVIDER, kind: null, prices: {}, base, path };

@@ -27,6 +27,8 @@ import { admitSession, openSandbox } from "../../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../../support/world/world.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
 
+/** So long a call waits for a database that is away: enough for a few tries. */
+const OUTAGE_MS = 1000;
 const ANSWER = `data: ${JSON.stringify({ type: "message_delta", usage: { input_tokens: 1000, output_tokens: 100 } })}\n\n`;
 /** What a call reserves: its prompt of 17 bytes, and the room of an answer. */
 const ESTIMATE = 5 + 8192;
@@ -93,7 +95,10 @@ beforeEach(async () => {
   reached = [];
   scope = await Effect.runPromise(Scope.make());
   const asks = Layer.merge(servers, heldSpend);
-  const whole = Layer.provideMerge(Layer.provide(modelCalls(door), asks), Layer.merge(memoryStore, KEYS));
+  const whole = Layer.provideMerge(
+    Layer.provide(modelCalls(door, OUTAGE_MS), asks),
+    Layer.merge(memoryStore, KEYS),
+  );
   context = await Effect.runPromise(Layer.buildWithScope(whole, scope));
   await inside(
     Effect.gen(function* () {
@@ -185,6 +190,13 @@ describe("a call where its account has no limit of spend", () => {
     before = { ...before, callerIn: AWAY };
     expect(await call()).toEqual([502, ""]);
     expect(reached).toEqual([]);
+  });
+
+  it("waits for a database that is away for a moment", async () => {
+    let tries = 0;
+    before = { ...before, callerIn: Effect.suspend(() => ((tries += 1) < 3 ? AWAY : DONE)) };
+    expect(await call()).toEqual([200, ANSWER]);
+    expect([tries, reached.length]).toEqual([3, 1]);
   });
 });
 
