@@ -120,7 +120,7 @@ export const runDaemon = ({
   const feed = new ConversationFeed({ redactor, now: () => Date.now(), after });
   const attachments = new Attachments(settings.layout.attachmentsDir);
   const instructions: Parts["instructions"] = { text: null };
-  const { plan } = settings.launch.agent ?? {};
+  const { plan, fallback } = settings.launch.agent ?? {};
   const steering = new Steering({
     adapter,
     report,
@@ -128,7 +128,9 @@ export const runDaemon = ({
     log,
     attachments,
     session: agentSession({ settings, instructions }),
-    ...(plan !== undefined && { planning: { plan, chosen: settings.launch.recap?.agent ?? null } }),
+    ...(plan !== undefined && { planning: { plan } }),
+    ...(fallback !== undefined && { fallback }),
+    chosenMode: settings.launch.recap?.agent ?? null,
     restart: Effect.flatMap(Deferred.await(controlled), ({ runtime }) => runtime.restart),
   });
   const parts: Parts = {

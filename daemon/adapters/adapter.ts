@@ -197,6 +197,14 @@ export type Handover =
   | { readonly outcome: "busy" }
   | { readonly outcome: "refused"; readonly error: ItemError };
 
+/** What a turn goes on with. */
+export interface TurnChoice {
+  /** The runtime's name of it. */
+  readonly model: string;
+  /** Null: the present mode stays. */
+  readonly mode: string | null;
+}
+
 /** One look at the agent session. */
 export type Sight =
   | { readonly isBusy: true }
@@ -211,6 +219,11 @@ export interface AdapterSteering {
     message: OutgoingMessage,
     files: readonly AttachedFile[],
   ) => Effect.Effect<Handover, HttpFailure>;
+  /**
+   * Gives the agent session the last message again, with another model, after its turn failed. The message is no further one, and its turn
+   * goes on. May be repeated after a failure.
+   */
+  readonly again: (session: AgentSession, choice: TurnChoice) => Effect.Effect<Handover, HttpFailure>;
   /**
    * Looks whether the agent session rests. If it does, all that it has done was reported to the observer of `follow`.
    *

@@ -42,7 +42,10 @@ export interface RuntimeOptions {
   readonly settings: Pick<Settings, "sessionId">;
   readonly report: Report;
   /** Gets the runtime's conversation. */
-  readonly steering: Pick<Steering, "observer" | "runtimeEnded" | "newestTurn" | "turnEnded" | "takeCut">;
+  readonly steering: Pick<
+    Steering,
+    "observer" | "runtimeEnded" | "newestTurn" | "goesOn" | "turnEnded" | "takeCut"
+  >;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
@@ -231,6 +234,13 @@ class Interpreter {
     for (const look of this.#watching) look(snapshot);
   }
 
+  /** The runtime tells the end of a turn, which may go on with another model. */
+  #runtimeTurnEnded(end: TurnEnd): void {
+    const { steering, log } = this.#options;
+    if (!steering.goesOn(end, (last) => this.#turnEnded(last))) return this.#turnEnded(end);
+    log("turn goes on with another agent", { message: end.error?.message ?? "" });
+  }
+
   #turnEnded(end: TurnEnd): void {
     const { report, steering, log } = this.#options;
     steering.turnEnded(end);
@@ -335,7 +345,7 @@ class Interpreter {
         report.turn = { ...report.turn, last_activity_at: instantNow() };
       },
       followed: () => log("turns are followed"),
-      ended: (end) => this.#turnEnded(end),
+      ended: (end) => this.#runtimeTurnEnded(end),
       isActive: () => report.turn.active === true,
     };
     const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>

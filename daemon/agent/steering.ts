@@ -8,6 +8,8 @@
  *     no lost or late event keeps a turn open, or ends a wrong one.
  *  E4 A call that has begun is completed, even if its caller has left.
  *  E5 A stopped turn ends, whatever the runtime does: with its process, if need be.
+ *  E6 A turn that goes on with another agent (fallback.ts) stays the same turn. It counts as being handed over until the runtime has
+ *     the message again, so nothing else ends it meanwhile.
  */
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
@@ -16,6 +18,7 @@ import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import * as Latch from "effect/Latch";
 import * as Result from "effect/Result";
+import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import * as SchemaIssue from "effect/SchemaIssue";
 import type * as Scope from "effect/Scope";
@@ -40,7 +43,8 @@ import {
   type RuntimeAdapter,
 } from "../adapters/adapter.ts";
 import { NOT_STOPPED } from "../adapters/turn-errors.ts";
-import type { Attachments } from "./attachments.ts";
+import type { LaunchFallback } from "../../src/domain/sandbox/launch.ts";
+import type { AttachedFile, Attachments } from "./attachments.ts";
 import {
   type ControlAnswer,
   ENDING,
@@ -55,6 +59,7 @@ import type { HttpFailure } from "../http/client.ts";
 import type { Log } from "../logs/log.ts";
 import type { Report, TurnEnd } from "../report.ts";
 import type { SteeringName } from "../http/route.ts";
+import { Fallback, type Onward } from "./fallback.ts";
 import { Planning, type PlanMode } from "./planning.ts";
 import { TurnBook } from "./turn-book.ts";
 
@@ -67,9 +72,11 @@ export interface SteeringOptions {
   /** Absent: the agent's mode does not plan. */
   readonly planning?: {
     readonly plan: PlanMode;
-    /** The mode that a person chose in a former sandbox. Null: none. */
-    readonly chosen: string | null;
   };
+  /** The agents with which a turn goes on if its model refuses. Absent: none. */
+  readonly fallback?: readonly LaunchFallback[];
+  /** The mode that a person chose in a former sandbox. Absent, as null: none. */
+  readonly chosenMode?: string | null;
   readonly attachments: Pick<Attachments, "missing" | "files">;
   /** Ends the runtime's process, and starts it again. */
   readonly restart: Effect.Effect<void>;
@@ -85,6 +92,13 @@ const CHECK_SOON_MS = 100;
 const CHECK_EVERY_MS = 2000;
 /** How many accepted messages are remembered (E2). The service repeats only its newest one. */
 const ACCEPTED_KEPT = 256;
+
+/** How often a message is given again for E6, while the runtime does not answer. */
+const AGAIN = { schedule: Schedule.spaced("500 millis"), times: 20 };
+const NOT_TAKEN_AGAIN: ItemError = {
+  code: "model_unavailable",
+  message: "The agent runtime did not take the message again with another model. Send it again.",
+};
 
 const UNREACHABLE = refusal(
   502,
@@ -116,6 +130,7 @@ export const makeSteering = Effect.fnUntraced(function* (
   const scope = yield* Effect.scope;
   yield* Effect.forkScoped(steering.watch);
   yield* Effect.forkScoped(steering.endDeaf);
+  yield* Effect.forkScoped(steering.goOnward);
   return (name, body) =>
     Effect.runPromise(
       Effect.flatMap(Effect.forkIn(steering.handle(name, body), scope), Fiber.join).pipe(
@@ -130,6 +145,11 @@ export class Steering {
   readonly #options: SteeringOptions;
   readonly #book: TurnBook;
   readonly #planning: Planning;
+  readonly #fallback: Fallback;
+  /** E6. The turn that goes on, and what ends it if that is in vain. */
+  #onward: (Onward & { readonly turn: number; readonly fail: (end: TurnEnd) => void }) | null = null;
+  /** Open while a turn has to go on. */
+  readonly #isOnward = Latch.makeUnsafe(false);
   /** E1. */
   readonly #calls = Semaphore.makeUnsafe(1);
   /** The turns of messages that were accepted. */
@@ -147,18 +167,20 @@ export class Steering {
   #cut: ItemError | null = null;
 
   constructor(options: SteeringOptions) {
-    const { feed, adapter, planning } = options;
+    const { feed, adapter, planning, session, fallback = [], chosenMode = null } = options;
     this.#options = options;
     this.#planning = new Planning({
       feed,
       plan: planning?.plan ?? null,
-      chosen: planning?.chosen ?? null,
+      chosen: chosenMode,
       modes: () => adapter.steering?.modes() ?? [],
       now: () => feed.now(),
     });
     this.#book = new TurnBook(this.#planning.turn);
+    const told = { item: this.#planning.item, now: () => feed.now() };
+    this.#fallback = new Fallback({ agents: fallback, model: session.model, ...told }, chosenMode !== null);
     this.observer = {
-      item: this.#planning.item,
+      item: this.#fallback.item,
       grown: feed.grown,
       turn: (now) => this.#observed(now),
     };
@@ -167,6 +189,24 @@ export class Steering {
   /** Whether a turn is open, also one that the runtime has not begun yet. */
   get isTurnOpen(): boolean {
     return this.#book.open !== null;
+  }
+
+  /**
+   * The runtime ends a turn. @returns whether the turn goes on (E6)
+   *
+   * @param fail called if it could not go on after all, with its end
+   */
+  goesOn(end: TurnEnd, fail: (end: TurnEnd) => void): boolean {
+    const { open } = this.#book;
+    if (open === null || open.messageId === null || open.isStopping) {
+      this.#fallback.tellHeld();
+      return false;
+    }
+    const onward = this.#fallback.ends(end);
+    if (onward === null) return false;
+    this.#onward = { ...onward, turn: this.#book.begin(open.messageId), fail };
+    this.#isOnward.openUnsafe();
+    return true;
   }
 
   /** A turn ends. */
@@ -182,14 +222,17 @@ export class Steering {
 
   /** The initial prompt will be handed over: it is the first turn. */
   promptPending(): void {
-    if (this.#options.adapter.steering !== null) this.#book.begin(this.#options.session.sessionId);
+    const { adapter, session } = this.#options;
+    if (adapter.steering === null) return;
+    this.#fallback.begins(session.sessionId, { model: null, agent: null });
+    this.#book.begin(session.sessionId);
   }
 
   /** The runtime has accepted the initial prompt. */
   get promptAccepted(): Effect.Effect<void> {
     return Effect.map(Clock.currentTimeMillis, (nowMs) => {
       const { open } = this.#book;
-      if (open !== null) this.#book.handed(open.number, { hasBegun: false, nowMs });
+      if (open !== null) this.#handed(open.number, { hasBegun: false, nowMs });
       this.#askSoon();
     });
   }
@@ -218,6 +261,7 @@ export class Steering {
   /** The runtime's process is gone. */
   runtimeEnded(): void {
     // The items first: the turn's end is told after them.
+    this.#fallback.tellHeld();
     this.#options.feed.runtimeEnded();
     this.#planning.lose();
     this.#book.runtimeEnded();
@@ -309,7 +353,9 @@ export class Steering {
       if (!seen.value.isBusy) {
         const { hasBegun } = seen.value;
         const nowMs = yield* Clock.currentTimeMillis;
-        if (number !== null) this.#book.sawRest(number, { hasBegun, nowMs });
+        if (number === null) return;
+        if (this.#fallback.isOver(nowMs)) this.#book.sawRest(number, { hasBegun, nowMs });
+        else this.#pauseMs = CHECK_SOON_MS;
         return;
       }
       this.#book.sawWork(number);
@@ -343,17 +389,18 @@ export class Steering {
       if (!this.#options.report.serving || !this.#isPrepared) return NOT_READY;
       const { open } = this.#book;
       if (open !== null && open.messageId !== message.id) return told({ outcome: "busy", turn: open.number });
-      const { attachments, session } = this.#options;
+      const { attachments } = this.#options;
       const named = message.attachments ?? [];
       const missing = attachments.missing(named);
       if (missing.length > 0) return told({ outcome: "incomplete", attachments: missing });
       const turn = this.#book.begin(message.id);
-      const handed = yield* Effect.exit(steering.hand(session, message, attachments.files(named)));
+      this.#fallback.begins(message.id, message);
+      const handed = yield* Effect.exit(this.#hand(steering, message, attachments.files(named)));
       const nowMs = yield* Clock.currentTimeMillis;
       this.#askSoon();
       if (Exit.isSuccess(handed)) return told(this.#outcome(handed.value, { message, turn, nowMs }));
       // The runtime may have it.
-      this.#book.handed(turn, { hasBegun: false, nowMs });
+      this.#handed(turn, { hasBegun: false, nowMs });
       this.#silent("messages", handed.cause);
       return UNREACHABLE;
     });
@@ -367,17 +414,96 @@ export class Steering {
       nowMs,
     }: { readonly message: OutgoingMessage; readonly turn: number; readonly nowMs: number },
   ): MessageHandedOver {
-    if (handed.outcome === "refused") {
+    // E6. The runtime has told a failure of the turn meanwhile.
+    if (handed.outcome === "refused" && this.#onward?.turn !== turn) {
       this.#book.refused(turn);
       return handed;
     }
-    if (handed.outcome === "busy") this.#book.foundBusy(turn);
-    else {
-      this.#planning.chose(agent);
-      this.#book.handed(turn, { hasBegun: true, nowMs });
-      this.#accepted.set(id, turn);
+    if (handed.outcome === "busy") {
+      this.#book.foundBusy(turn);
+      return { ...handed, turn };
     }
-    return { ...handed, turn };
+    this.#planning.chose(agent);
+    this.#handed(turn, { hasBegun: true, nowMs });
+    this.#accepted.set(id, turn);
+    return { outcome: "accepted", turn };
+  }
+
+  /** The runtime has the message of the turn, unless it gets it again (E6). */
+  #handed(turn: number, how: { readonly hasBegun: boolean; readonly nowMs: number }): void {
+    if (this.#onward?.turn !== turn) this.#book.handed(turn, how);
+  }
+
+  /** Hands a message over. If it names no model and the present one does not exist, it goes with that of the next agent. */
+  #hand(
+    steering: AdapterSteering,
+    message: OutgoingMessage,
+    files: readonly AttachedFile[],
+  ): Effect.Effect<Handover, HttpFailure> {
+    return Effect.gen({ self: this }, function* () {
+      const { session } = this.#options;
+      let handed = yield* steering.hand(session, message, files);
+      while (handed.outcome === "refused" && message.model === null && this.#onward === null) {
+        const onward = this.#fallback.ends({ state: "failed", error: handed.error });
+        if (onward === null) return handed;
+        this.#note(onward.note);
+        const { model, mode } = onward.agent;
+        handed = yield* steering.hand(session, { ...message, model, agent: mode ?? message.agent }, files);
+      }
+      return handed;
+    });
+  }
+
+  /** E6. */
+  get goOnward(): Effect.Effect<never> {
+    return Effect.forever(
+      Effect.gen({ self: this }, function* () {
+        yield* this.#isOnward.await;
+        this.#isOnward.closeUnsafe();
+        const { steering } = this.#options.adapter;
+        if (steering !== null) yield* this.#calls.withPermit(this.#goOn(steering));
+      }),
+    );
+  }
+
+  #goOn(steering: AdapterSteering): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      for (let onward = this.#onward; onward !== null; onward = this.#onward) {
+        const { agent, note, turn, fail } = onward;
+        this.#note(note);
+        const again = Effect.retry(steering.again(this.#options.session, agent), AGAIN);
+        const given = yield* Effect.exit(this.#book.open?.isStopping === true ? Effect.succeed(null) : again);
+        // The runtime has told the next failure already.
+        if (this.#onward !== onward) continue;
+        const nowMs = yield* Clock.currentTimeMillis;
+        const handed = Exit.isSuccess(given)
+          ? given.value
+          : { outcome: "refused" as const, error: NOT_TAKEN_AGAIN };
+        this.#onward = null;
+        if (handed?.outcome === "refused") {
+          const end: TurnEnd = { state: "failed", error: handed.error, isOurs: true };
+          const next = Exit.isSuccess(given) ? this.#fallback.ends(end) : null;
+          if (next !== null) {
+            this.#onward = { ...next, turn, fail };
+            continue;
+          }
+          fail(end);
+          this.#book.refused(turn);
+        } else if (handed === null) {
+          fail({ state: "interrupted", error: null });
+          this.#book.refused(turn);
+        } else {
+          this.#planning.chose(agent.mode);
+          this.#book.handed(turn, { hasBegun: true, nowMs });
+        }
+        this.#askSoon();
+      }
+    });
+  }
+
+  /** Tells people something of the present turn. */
+  #note(text: string): void {
+    this.#options.feed.noteOfTurn("fallback", text);
   }
 
   #interrupt(

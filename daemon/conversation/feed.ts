@@ -156,8 +156,12 @@ export class ConversationFeed implements ConversationObserver {
 
   /** F8. @param error why the daemon has ended the turn */
   turnEnded(error: ItemError): void {
-    const note = noteItem("ended", "The turn has ended.", this.#options.now());
-    this.item({ ...note, status: "failed", turn_id: this.#turnId, error });
+    this.noteOfTurn("ended", "The turn has ended.", { status: "failed", error });
+  }
+
+  /** A note in the turn of the newest item. @param about differs between the notes of a sandbox at one instant */
+  noteOfTurn(about: string, text: string, more: Partial<Pick<ItemDraft, "status" | "error">> = {}): void {
+    this.item({ ...noteItem(about, text, this.#options.now()), turn_id: this.#turnId, ...more });
   }
 
   /** Ends every open item, because the runtime has ended. */

@@ -53,6 +53,7 @@ const supervised = Effect.fnUntraced(function* (
       runtimeEnded: () => undefined,
       newestTurn: null,
       takeCut: () => null,
+      goesOn: () => false,
       turnEnded: () => undefined,
     },
     report,

@@ -18,6 +18,10 @@ import { opencodeDefaults, opencodeSettings } from "../opencode/opencode.ts";
 const FOLLOWED_WITHIN = "10 seconds";
 /** How many messages are remembered as handed over. The service repeats only its newest one. */
 const TAKEN_KEPT = 256;
+const NO_LAST: ItemError = {
+  code: "message_not_taken",
+  message: "The message is not known any more. Send it again.",
+};
 /** spec.md 2.4: the agent that needs no choice. */
 const DEFAULT_AGENT = "default";
 
@@ -53,8 +57,13 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
 const ownName = (model: string, table: AgentSession["table"] | undefined): string =>
   model.startsWith(`${table?.provider ?? ""}/`) ? modelIdOf(model) : model;
 
+type Texts = Pick<OutgoingMessage, "id" | "text">;
+
 class AcpSteering implements AdapterSteering {
   readonly #agent: AcpAgent;
+  /** The last message, with what the agent got before its text. */
+  #last: (Texts & { readonly files: readonly AttachedFile[]; before: readonly string[] | null }) | null =
+    null;
   /** Our ids of messages that the agent has got. */
   readonly #taken = new BoundedMap<string, true>(TAKEN_KEPT);
   /** What the last message chose. */
@@ -109,6 +118,15 @@ class AcpSteering implements AdapterSteering {
       return yield* this.#hand(session, message, { wanted, files });
     });
 
+  readonly again: AdapterSteering["again"] = (wanted, { model, mode }) =>
+    Effect.gen({ self: this }, function* () {
+      const session = yield* this.#agent.session;
+      yield* this.#followed;
+      if (this.#last === null) return { outcome: "refused", error: NO_LAST } satisfies Handover;
+      const { id, text, files } = this.#last;
+      return yield* this.#hand(session, { id, text, model, agent: mode }, { wanted, files, isAgain: true });
+    });
+
   readonly look: AdapterSteering["look"] = (_, messageId) =>
     // Without its process, an agent neither works nor rests.
     Effect.map(this.#agent.session, () =>
@@ -137,9 +155,16 @@ class AcpSteering implements AdapterSteering {
   #hand(
     session: OpenSession,
     message: Pick<OutgoingMessage, "id" | "text" | "model" | "agent">,
-    { wanted, files }: { readonly wanted: AgentSession; readonly files: readonly AttachedFile[] },
+    {
+      wanted,
+      files,
+      isAgain = false,
+    }: { readonly wanted: AgentSession; readonly files: readonly AttachedFile[]; readonly isAgain?: boolean },
   ): Effect.Effect<Handover, HttpFailure> {
     return Effect.gen({ self: this }, function* () {
+      const { id, text } = message;
+      const last = isAgain && this.#last !== null ? this.#last : { id, text, files, before: null };
+      this.#last = last;
       const before = this.#wanted(wanted, session);
       const model = message.model === null ? before.model : ownName(message.model, wanted.table);
       const choice = { model, agent: message.agent ?? before.agent };
@@ -149,15 +174,14 @@ class AcpSteering implements AdapterSteering {
         session.choices.fault({ ...choice, model: isProviders ? null : model }) ??
         (yield* this.#choose(session, choice));
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
-      const { id, text } = message;
-      const texts = [this.#instructions(wanted, session), this.#briefing, text].filter((one) => one !== null);
-      const blocks = yield* promptBlocks(texts, files, session.capabilities);
+      last.before ??= [this.#instructions(wanted, session), this.#briefing].filter((one) => one !== null);
+      const blocks = yield* promptBlocks([...last.before, text], files, session.capabilities);
       this.#chosen = choice;
       this.#briefing = null;
       this.#taken.set(id, true);
       const sent = { messageId: id, content: shownContent(text, files), model: session.choices.model };
       session.isInstructed = true;
-      this.#agent.prompt(session, sent, blocks);
+      this.#agent.prompt(session, { ...sent, isAgain }, blocks);
       return { outcome: "accepted" } satisfies Handover;
     });
   }

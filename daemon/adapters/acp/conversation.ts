@@ -28,6 +28,8 @@ export interface Sent {
   readonly content: readonly ContentPart[];
   /** The model that answers it. Null: not known. */
   readonly model: string | null;
+  /** The agent gets it again: people see it once, and its turn goes on. */
+  readonly isAgain?: boolean;
 }
 
 interface Text {
@@ -94,6 +96,8 @@ export class AcpConversation {
   };
   #now: () => number = () => 0;
   #turn = newTurn(null, null);
+  /** The id of the newest turn. */
+  #begun: string | null = null;
   readonly #requests = new Map<string, ItemDraft>();
 
   constructor(workspace: string) {
@@ -107,8 +111,13 @@ export class AcpConversation {
   }
 
   /** A turn begins with this message. */
-  begin({ messageId, content, model }: Sent): void {
+  begin({ messageId, content, model, isAgain = false }: Sent): void {
+    if (isAgain && this.#begun !== null) {
+      this.#turn = newTurn(this.#begun, model);
+      return;
+    }
     const id = this.#nextId();
+    this.#begun = id;
     this.#turn = newTurn(id, model);
     this.#observer.item({
       ...this.#frame("message", id),

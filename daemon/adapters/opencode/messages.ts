@@ -127,23 +127,50 @@ const hasOlder = ({ calls, session }: Handing, native: string): Effect.Effect<bo
     failure.status === 404 ? Effect.succeed(false) : Effect.fail(failure),
   );
 
-/** Whether opencode works on the message or has begun to answer it, and whether it works on another one. */
-const stateOf = Effect.fnUntraced(function* (handing: Handing, native: string) {
+/** Ids of the answers to a message, among the session's newest ones. */
+const answersTo = (
+  listed: readonly {
+    readonly info: { readonly id: string; readonly role: string; readonly parentID?: string };
+  }[],
+  native: string,
+): readonly string[] =>
+  listed.flatMap(({ info }) => (info.role === "assistant" && info.parentID === native ? [info.id] : []));
+
+/**
+ * Whether opencode works on the message or has begun to answer it, and whether it works on another one.
+ *
+ * @param former ids of answers that do not count
+ */
+const stateOf = Effect.fnUntraced(function* (
+  handing: Handing,
+  { native, former }: { readonly native: string; readonly former: ReadonlySet<string> },
+) {
   // Asked first: a turn that ends in between has left its answer in the list.
   const isBusy = (yield* handing.calls.busySessions).includes(handing.session);
   const messages = yield* newestOf(handing);
   const isThere = messages.some(({ info }) => info.id === native);
-  const isAnswered = messages.some(({ info }) => info.role === "assistant" && info.parentID === native);
+  const isAnswered = answersTo(messages, native).some((id) => !former.has(id));
   if (isAnswered || (isThere && isBusy)) return { isTaken: true, isBusy };
   return { isTaken: !isThere && messages.length >= NEWEST && (yield* hasOlder(handing, native)), isBusy };
 });
 
-/** Hands the message to the agent session. May be repeated after any failure, and at any time after success. */
+/** Hands a message over again whose turn failed. opencode answers it as if it had not been answered. */
+export const handAgain = Effect.fnUntraced(function* (handing: Handing, message: Prompt) {
+  const former = new Set(answersTo(yield* newestOf(handing), nativeMessageId(message)));
+  return yield* handOver(handing, message, former);
+});
+
+/**
+ * Hands the message to the agent session. May be repeated after any failure, and at any time after success.
+ *
+ * @param former ids of answers that do not count
+ */
 export const handOver = Effect.fnUntraced(function* (
   handing: Handing,
   message: Prompt,
+  former: ReadonlySet<string> = new Set(),
 ): Effect.fn.Return<Handover, HttpFailure> {
-  const look = stateOf(handing, nativeMessageId(message));
+  const look = stateOf(handing, { native: nativeMessageId(message), former });
   for (let tries = 0; tries < TRIES; tries += 1) {
     const before = yield* look;
     if (before.isTaken) return { outcome: "accepted" };

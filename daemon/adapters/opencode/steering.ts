@@ -26,7 +26,7 @@ import { fileParts } from "./files.ts";
 import { isRestored } from "./ids.ts";
 import { NOTE } from "./items.ts";
 import { readAtRest, readRequests } from "./listing.ts";
-import { handOver, lastChoice, nativeMessageId, promptBody } from "./messages.ts";
+import { handAgain, handOver, lastChoice, nativeMessageId, promptBody, type Prompt } from "./messages.ts";
 import { restoreHistory } from "./restore.ts";
 
 const Agents = Schema.Array(
@@ -77,6 +77,11 @@ const NOT_ALLOWED = {
     "No person granted this permission in time. Find a way without it, or skip this step and say so in your answer.",
 } as const;
 
+const NO_LAST: ItemError = {
+  code: "message_not_taken",
+  message: "The message is not known any more. Send it again.",
+};
+
 type Body = readonly [path: string, body: object];
 
 /** The answer to a request that no person answers. `count`: how many questions a question has. Null: a permission. */
@@ -103,6 +108,8 @@ export class OpencodeSteering implements AdapterSteering {
   #session: string | null = null;
   /** opencode's ids of what it got from here, by ours. */
   readonly #natives = new Map<string, string>();
+  /** The last message, and its agent session. */
+  #last: { readonly session: string; readonly prompt: Prompt } | null = null;
   /** When the prompt was sent first. */
   #promptMs: number | null = null;
   /** When the briefing was sent first. */
@@ -147,9 +154,9 @@ export class OpencodeSteering implements AdapterSteering {
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       this.#promptMs ??= yield* Clock.currentTimeMillis;
       const { sessionId: id, text, model } = prompt;
-      const body = promptBody({ id, sentMs: this.#promptMs, text, more: [], agent, model });
-      this.#handing(session, id, body.messageID);
-      yield* this.#api.post(`/session/${session}/prompt_async`, body);
+      const sent = { id, sentMs: this.#promptMs, text, more: [], agent, model };
+      this.#handing(session, sent);
+      yield* this.#api.post(`/session/${session}/prompt_async`, promptBody(sent));
       return "accepted" as const;
     });
 
@@ -193,7 +200,7 @@ export class OpencodeSteering implements AdapterSteering {
       const error = yield* this.#faultOf(message);
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
       const session = yield* this.#open(wanted);
-      const handing = { calls: this.#api, session, fault: () => this.#faults.get(session) ?? null };
+      const handing = this.#handingTo(session);
       // opencode would go on with its default agent, or with the model of that agent.
       const last = yield* lastChoice(handing);
       const agent = message.agent ?? last?.agent ?? (yield* this.#agentOf(wanted));
@@ -201,9 +208,19 @@ export class OpencodeSteering implements AdapterSteering {
         message.model ?? last?.model ?? wanted.model ?? (last === null ? null : yield* this.#configured);
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       const { id, sent_at: sentMs, text } = message;
-      this.#handing(session, id, nativeMessageId({ id, sentMs }));
-      const more = yield* fileParts(files);
-      return yield* handOver(handing, { id, sentMs, text, more, agent, model });
+      const prompt = { id, sentMs, text, more: yield* fileParts(files), agent, model };
+      this.#handing(session, prompt);
+      return yield* handOver(handing, prompt);
+    });
+
+  readonly again: AdapterSteering["again"] = (_, { model, mode }) =>
+    Effect.suspend(() => {
+      if (this.#last === null)
+        return Effect.succeed({ outcome: "refused", error: NO_LAST } satisfies Handover);
+      const { session, prompt } = this.#last;
+      const changed = { ...prompt, model, agent: mode ?? prompt.agent };
+      this.#handing(session, changed);
+      return handAgain(this.#handingTo(session), changed);
     });
 
   readonly look: AdapterSteering["look"] = (sessionId, messageId) =>
@@ -353,8 +370,15 @@ export class OpencodeSteering implements AdapterSteering {
     );
   }
 
+  #handingTo(session: string) {
+    return { calls: this.#api, session, fault: () => this.#faults.get(session) ?? null };
+  }
+
   /** The session gets a message now. */
-  #handing(session: string, id: string, native: string): void {
+  #handing(session: string, prompt: Prompt): void {
+    const { id } = prompt;
+    const native = nativeMessageId(prompt);
+    this.#last = { session, prompt };
     this.#faults.delete(session);
     this.#stopped.delete(session);
     this.#natives.set(id, native);

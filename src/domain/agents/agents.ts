@@ -4,6 +4,7 @@
  *  A1 A name without a table is an agent of the installation's own runtime, which reads the agent's file by itself.
  *  A2 A field that the runtime cannot use is an error by name. No field is left out silently.
  *  A3 A table with an error makes no agent: a session or trigger that names it gets the error's words.
+ *  A4 The agents of a fallback run in the session's own runtime process, so they differ from its agent by what a message can choose.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as Result from "effect/Result";
@@ -11,7 +12,7 @@ import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
 import { withCommand } from "../runtimes/runtimes.ts";
 import type { Permissions, Runtime, StartableRuntime } from "../runtimes/runtime.ts";
 import { DEFAULT_AGENT, isAgentModel } from "../sandbox/agent.ts";
-import type { LaunchAgent, LaunchRuntime } from "../sandbox/launch.ts";
+import type { LaunchAgent, LaunchFallback, LaunchRuntime } from "../sandbox/launch.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 import type { AgentTable } from "./table.ts";
 
@@ -27,6 +28,8 @@ export interface Agent {
   readonly instructions: string | null;
   /** Whether a table defines it. Without one, it has a file or is the default. */
   readonly hasTable: boolean;
+  /** The agents with which its turns go on if its model refuses, the first to try first, each once (fallback.ts). */
+  readonly fallback: readonly LaunchFallback[];
 }
 
 /** The agents of tables by name, or why a table makes none. */
@@ -80,6 +83,7 @@ const unusable = (table: AgentTable, runtime: StartableRuntime): readonly EntryF
     else refuse("permissions", `The runtime ${name} can only have permissions = "${listed(permissions)}".`);
   }
   if (table.instructions !== null && !instructions) nothing("instructions");
+  if (table.fallback !== null && models === null) nothing("fallback");
   return faults;
 };
 
@@ -100,7 +104,59 @@ const agentOfTable = (
     permissions,
     instructions,
     hasTable: true,
+    fallback: [],
   });
+};
+
+type Read<A> = Result.Result<A, readonly EntryFault[]>;
+/** The names of each table's fallback. */
+type Named = (name: string) => readonly string[];
+
+/** The names that an agent's fallback leads to, each once: one that is named comes before what its own table names. */
+const ledTo = (name: string, named: Named, seen = new Set<string>()): ReadonlySet<string> => {
+  for (const next of named(name))
+    if (!seen.has(next)) {
+      seen.add(next);
+      ledTo(next, named, seen);
+    }
+  return seen;
+};
+
+/** What the agent needs from the process that runs (A4). */
+const processOf = (agent: Agent) => startOf({ ...agent, fallback: [] }, null).runtime;
+
+/** Why a turn of the agent cannot go on with another one (A4). Null: it can. */
+const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): string | null => {
+  if (other === undefined) return `There is no table [agents.${name}].`;
+  if (Result.isFailure(other)) return `The agent ${name} has an error.`;
+  const { runtime, model } = other.success;
+  if (runtime.name !== agent.runtime.name)
+    return (
+      `The agent ${name} has the runtime ${runtime.name}, and ${agent.name} has ${agent.runtime.name}. ` +
+      "A turn cannot go on in another runtime."
+    );
+  if (!isDeepStrictEqual(processOf(other.success), processOf(agent)))
+    return `The agent ${name} must have the same command and permissions as ${agent.name}: the program keeps them while it runs.`;
+  return model === null ? `The agent ${name} must have a model: the turn goes on with it.` : null;
+};
+
+/** The agents with their fallbacks. */
+const withFallbacks = (agents: ReadonlyMap<string, Read<Agent>>, named: Named): Agents => {
+  const one = (agent: Agent): Read<Agent> => {
+    const led = ledTo(agent.name, named);
+    const faults = named(agent.name).map((name) => unfit(agent, agents.get(name), name));
+    const circle = led.has(agent.name) ? `The fallback of ${agent.name} leads back to it.` : null;
+    const messages = [circle, ...faults].filter((message) => message !== null);
+    if (messages.length > 0) return Result.fail(messages.map((message) => ({ field: "fallback", message })));
+    const fallback = [...led].flatMap((name) => {
+      const other = agents.get(name);
+      if (other === undefined || Result.isFailure(other) || other.success.model === null) return [];
+      const { model, mode } = other.success;
+      return [{ name, model, mode }];
+    });
+    return Result.succeed({ ...agent, fallback });
+  };
+  return new Map([...agents].map(([name, agent]) => [name, Result.flatMap(agent, one)]));
 };
 
 /** @param tables as the manifest has them, each name once; a failure has the faults that its reading found */
@@ -108,11 +164,14 @@ export const agentsOf = (
   tables: ReadonlyMap<string, Result.Result<AgentTable, readonly EntryFault[]>>,
   offered: OfferedRuntimes,
 ): Agents =>
-  new Map(
-    [...tables].map(([name, table]) => [
-      name,
-      Result.isFailure(table) ? Result.fail(table.failure) : agentOfTable(table.success, offered),
-    ]),
+  withFallbacks(
+    new Map(
+      [...tables].map(([name, table]) => [name, Result.flatMap(table, (one) => agentOfTable(one, offered))]),
+    ),
+    (name) => {
+      const table = tables.get(name);
+      return table !== undefined && Result.isSuccess(table) ? (table.success.fallback ?? []) : [];
+    },
   );
 
 /** The agent of a name, or why it does not exist, as sentences (A1, A3). Whether a name without a table has a file is not known here. */
@@ -132,6 +191,7 @@ export const agentNamed = (
     permissions: null,
     instructions: null,
     hasTable: false,
+    fallback: [],
   });
 };
 
@@ -151,7 +211,7 @@ export const needsPlatformModel = (agents: Agents, offered: OfferedRuntimes): bo
  * @param model the session's choice. Null: the agent's own holds
  */
 export const startOf = (
-  { runtime, model: own, mode, permissions, instructions, hasTable }: Agent,
+  { runtime, model: own, mode, permissions, instructions, hasTable, fallback }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
   const { name, adapter, command, variables, modelVariable, packaged, files, takesServers, history, plan } =
@@ -178,6 +238,7 @@ export const startOf = (
           instructions,
           variables: inVariable,
           ...(Object.keys(files).length > 0 && { files }),
+          ...(fallback.length > 0 && { fallback }),
         }
       : null,
     model: used,

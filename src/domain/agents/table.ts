@@ -19,11 +19,15 @@ export interface AgentTable {
   /** Relative to the checkout, normalised. */
   readonly instructions: string | null;
   readonly command: readonly string[] | null;
+  /** Names of other agents, the first to try first. */
+  readonly fallback: readonly string[] | null;
 }
 
 /** How many words a command has, and how many characters each. */
 const COMMAND_WORDS = 64;
 const WORD_LENGTH = 4096;
+/** How many agents a fallback names. */
+const FALLBACKS_MAX = 10;
 /** How many unknown fields of one table are named. */
 const OTHERS_NAMED = 10;
 
@@ -65,6 +69,17 @@ const readCommand = (value: unknown): Read<readonly string[]> =>
         `command must be a list of 1 to ${COMMAND_WORDS} words, the program first, such as ["our-agent", "--acp"].`,
       );
 
+const readFallback = (value: unknown): Read<readonly string[]> =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.length <= FALLBACKS_MAX &&
+  value.every(isAgentName) &&
+  new Set(value).size === value.length
+    ? Result.succeed(value)
+    : Result.fail(
+        `fallback must be a list of 1 to ${FALLBACKS_MAX} different agents of this file, such as ["second"].`,
+      );
+
 type Fields = Omit<AgentTable, "name">;
 
 const READERS: { readonly [Field in keyof Fields]: (value: unknown) => Read<NonNullable<Fields[Field]>> } = {
@@ -74,19 +89,15 @@ const READERS: { readonly [Field in keyof Fields]: (value: unknown) => Read<NonN
   permissions: readPermissions,
   instructions: readInstructions,
   command: readCommand,
+  fallback: readFallback,
 };
-
-/** Fields of later versions, named so that they do not look like typing errors. */
-const NOT_YET: ReadonlySet<string> = new Set(["fallback"]);
 
 /** The faults of fields that do not exist. */
 const strayFaults = (table: Readonly<Record<string, unknown>>): readonly EntryFault[] => {
   const stray = Object.keys(table).filter((field) => !Object.hasOwn(READERS, field));
   return stray.slice(0, OTHERS_NAMED).map((field) => ({
     field,
-    message: NOT_YET.has(field)
-      ? `${field} is not known yet. Remove it.`
-      : `There is no field ${field}. An agent has: ${Object.keys(READERS).join(", ")}.`,
+    message: `There is no field ${field}. An agent has: ${Object.keys(READERS).join(", ")}.`,
   }));
 };
 
@@ -115,6 +126,7 @@ export const readAgentTable = (
     permissions: field("permissions"),
     instructions: field("instructions"),
     command: field("command"),
+    fallback: field("fallback"),
   };
   return faults.length > 0 ? Result.fail(faults) : Result.succeed(read);
 };

@@ -59,6 +59,17 @@ export const RUNTIME_PORT = 4096;
 /** The daemon's port (spec 8; PLATFORM_SERVICE_PORT). */
 export const SERVICE_PORT = 8000;
 
+/** An agent with which a turn goes on if the model before it refuses (agents/fallback.ts). */
+export const LaunchFallback = Schema.Struct({
+  /** The agent's. */
+  name: Schema.String,
+  /** The runtime's name of its model. */
+  model: Schema.String,
+  /** Null: the present mode stays. */
+  mode: Schema.NullOr(Schema.String),
+});
+export type LaunchFallback = typeof LaunchFallback.Type;
+
 /** What the manifest says of a session's agent, for its runtime. */
 export const LaunchAgent = Schema.Struct({
   /** The runtime's way of working. Null: its own. */
@@ -79,6 +90,8 @@ export const LaunchAgent = Schema.Struct({
   files: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** The account's provider whose models the runtime knows by their ids alone. Absent: none. */
   provider: Schema.optionalKey(Schema.String),
+  /** The first to try first. Absent: none. */
+  fallback: Schema.optionalKey(Schema.Array(LaunchFallback)),
 });
 export type LaunchAgent = typeof LaunchAgent.Type;
 

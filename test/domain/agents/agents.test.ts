@@ -65,7 +65,24 @@ it.each([
   ['[agents.a]\n# a comment\nmode = "yolo"', "mode", 3, "Choose one of: build, plan."],
   ['[agents.a]\npermissions = "never"', "permissions", 2, "one of: ask, allow."],
   ['[agents.a]\ninstructions = "../a.md"', "instructions", 2, "inside the repository"],
-  ['[agents.a]\nfallback = ["b"]', "fallback", 2, "not known yet"],
+  ['[agents.a]\nfallback = "b"', "fallback", 2, "must be a list"],
+  ['[agents.a]\nfallback = ["b", "b"]', "fallback", 2, "must be a list"],
+  ['[agents.a]\nfallback = ["b"]', "fallback", 2, "There is no table [agents.b]."],
+  ['[agents.a]\nfallback = ["b"]\n[agents.b]', "fallback", 2, "The agent b must have a model"],
+  ['[agents.a]\nmodel = "x/y"\nfallback = ["a"]', "fallback", 3, "leads back to it"],
+  [
+    '[agents.a]\nfallback = ["b"]\n[agents.b]\nruntime = "acp"\ncommand = ["x"]\nmodel = "m"',
+    "fallback",
+    2,
+    "in another runtime",
+  ],
+  [
+    '[agents.a]\nfallback = ["b"]\n[agents.b]\nmodel = "x/y"\npermissions = "ask"',
+    "fallback",
+    2,
+    "same command and permissions",
+  ],
+  ['[agents.a]\nruntime = "plain"\ncommand = ["x"]\nfallback = ["b"]', "fallback", 4, "takes no fallback"],
   ['[agents.a]\nmodels = "b"', "models", 2, "There is no field models."],
   ['[agents.a]\nruntime = "plain"\ncommand = ["x"]\nmodel = "opus"', "model", 4, "takes no model"],
   ['[agents.a]\nruntime = "plain"\ncommand = ["x"]\nmode = "plan"', "mode", 4, "takes no mode"],
@@ -74,6 +91,34 @@ it.each([
 ])("refuses %j by its field and line", (text, field, line, words) => {
   const path = field === null ? "agents.a" : `agents.a.${field}`;
   expect(errorsOf(text)).toEqual([{ path, line, message: expect.stringContaining(words) as string }]);
+});
+
+const table = (name: string, fallback: readonly string[]) =>
+  `[agents.${name}]\nmodel = "x/${name}"\n${fallback.length === 0 ? "" : `fallback = ${JSON.stringify(fallback)}`}`;
+
+it("tries the agents of a fallback in their order, each once, and before the next one those that its own table names", () => {
+  const text = [
+    table("a", ["b", "d"]),
+    table("b", ["c", "d"]),
+    table("c", []),
+    `${table("d", [])}\nmode = "build"`,
+  ].join("\n");
+  expect(errorsOf(text)).toEqual([]);
+  expect(startOf(Result.getOrThrow(agentIn(text, "a")), "x/other").agent?.fallback).toEqual([
+    { name: "b", model: "x/b", mode: null },
+    { name: "c", model: "x/c", mode: null },
+    { name: "d", model: "x/d", mode: "build" },
+  ]);
+});
+
+it("refuses each agent of a circle of fallbacks, and none beside it", () => {
+  const text = ["ab", "bc", "cb"]
+    .map(([name, next]) => `[agents.${name}]\nmodel = "x/${name}"\nfallback = ["${next}"]`)
+    .join("\n");
+  expect(errorsOf(text).map(({ path, line }) => [path, line])).toEqual([
+    ["agents.b.fallback", 6],
+    ["agents.c.fallback", 9],
+  ]);
 });
 
 it.each([

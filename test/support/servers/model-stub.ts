@@ -1,6 +1,6 @@
 /**
  * A model provider on loopback that fails on request: an OpenAI-compatible and an Anthropic server in one. The model's
- * id decides the outcome of a call: `ok`, `unauthorized`, `quota`, `broken`, `cut`, `unfinished`, `missing`, `later`.
+ * id decides the outcome of a call: `ok`, `unauthorized`, `broke`, `quota`, `broken`, `cut`, `unfinished`, `missing`, `later`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -23,6 +23,7 @@ interface ChatRequest {
 
 const REFUSALS: Readonly<Record<string, readonly [number, string]>> = {
   unauthorized: [401, "Incorrect API key provided: sk-canary-key-of-the-project"],
+  broke: [402, "Payment required, says the provider"],
   quota: [429, "You exceeded your current quota"],
   broken: [500, "The server had an error"],
   later: [503, "The server is overloaded"],

@@ -1,0 +1,68 @@
+/**
+ * Which turns go on with the model of another agent, and what people are told of it.
+ *
+ *  L1 A turn goes on if its model refused or was not available before it said a word. A text that only repeats the error is none.
+ *  L2 Each agent is tried once, in the order of the table. The turns that follow stay with the last one, until a person chooses a model or the
+ *     sandbox ends.
+ */
+import type { LaunchFallback } from "../sandbox/launch.ts";
+import type { TurnError } from "../session/last-turn.ts";
+
+/** Errors after which another model may answer, with the reason for people. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ["model_unauthorized", "the key was rejected"],
+  ["model_quota", "out of credit, or too many requests"],
+  ["model_unavailable", "not available"],
+  ["unknown_model", "the model does not exist"],
+  ["model_refused", "the request was refused"],
+]);
+
+/** Whether another model may answer after this error. */
+export const mayFallBack = ({ code }: TurnError): boolean => REASONS.has(code);
+
+/** Letters and digits only: runtimes wrap an error's words in their own. */
+const plain = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();
+/** The provider's words in an error's sentence. */
+const wordsOf = ({ message }: TurnError): string =>
+  plain(message.slice(message.lastIndexOf("It said: ") + 9));
+
+/** Shorter words of a provider may stand in any text. */
+const WORDS_MIN = 8;
+
+/** L1. @param texts what the agent wrote in the turn */
+export const saidNothing = (texts: readonly string[], error: TurnError): boolean => {
+  const words = wordsOf(error);
+  return texts.map(plain).every((text) => text === "" || (words.length >= WORDS_MIN && text.includes(words)));
+};
+
+/**
+ * The next agent to try (L2).
+ *
+ * @param at how many of them have had their turn
+ * @param failed the model that refused, as the runtime names it. Null: not known
+ * @returns its place, or null if none is left
+ */
+export const nextFallback = (
+  agents: readonly LaunchFallback[],
+  { at, failed }: { readonly at: number; readonly failed: string | null },
+): number | null => {
+  const found = agents.findIndex(({ model }, place) => place >= at && model !== failed);
+  return found === -1 ? null : found;
+};
+
+/** What people read in the conversation when a turn goes on with another agent. */
+export const fallbackNote = (
+  failed: string | null,
+  error: TurnError,
+  { name, model }: Pick<LaunchFallback, "name" | "model">,
+): string => {
+  const [, words = ""] = error.message.split("It said: ");
+  return (
+    `${failed ?? "The model"} refused (${REASONS.get(error.code) ?? error.code}). ` +
+    `The turn goes on with the agent ${name} and its model ${model}.${words === "" ? "" : ` The provider said: ${words}`}`
+  );
+};
