@@ -373,6 +373,7 @@ const agentSession = ({ settings, instructions }: Pick<Parts, "settings" | "inst
     sessionId,
     agentName: agent.mode ?? agentName,
     model,
+    ...(agent.effort !== undefined && { effort: agent.effort }),
     table: {
       provider: agent.provider ?? null,
       isOptional: agent.mode === null,

@@ -30,6 +30,8 @@ export interface AgentSession {
   readonly agentName: string;
   /** The runtime's name of a model. Null: the runtime chooses. */
   readonly model: string | null;
+  /** How hard the model thinks. Absent: the model's own. */
+  readonly effort?: string;
   /** Absent: the agent has no table. */
   readonly table?: AgentTable;
 }
@@ -203,7 +205,21 @@ export interface TurnChoice {
   readonly model: string;
   /** Null: the present mode stays. */
   readonly mode: string | null;
+  /** Absent: the present effort stays. */
+  readonly effort?: string;
 }
+
+/** Why the model of a message that chose an effort does not take it. */
+export const unknownEffort = (
+  effort: string,
+  model: string | null,
+  efforts: readonly string[],
+): ItemError => ({
+  code: "unknown_effort",
+  message:
+    `${model === null ? "The model" : `The model ${model}`} does not take the effort "${effort}". ` +
+    (efforts.length === 0 ? "It offers no choice of efforts." : `Choose one of: ${efforts.join(", ")}.`),
+});
 
 /** One look at the agent session. */
 export type Sight =

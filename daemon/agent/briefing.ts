@@ -80,6 +80,7 @@ export const recallFormer = Effect.fnUntraced(function* (
     ...session,
     agentName: recap?.agent ?? session.agentName,
     model: recap?.model ?? session.model,
+    ...(recap?.effort !== undefined && { effort: recap.effort }),
   };
   const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
   const told = [

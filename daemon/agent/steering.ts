@@ -447,8 +447,9 @@ export class Steering {
         const onward = this.#fallback.ends({ state: "failed", error: handed.error });
         if (onward === null) return handed;
         this.#note(onward.note);
-        const { model, mode } = onward.agent;
-        handed = yield* steering.hand(session, { ...message, model, agent: mode ?? message.agent }, files);
+        const { model, mode, effort } = onward.agent;
+        const next = { ...message, model, agent: mode ?? message.agent };
+        handed = yield* steering.hand(session, effort === undefined ? next : { effort, ...next }, files);
       }
       return handed;
     });

@@ -65,6 +65,7 @@ const outgoing = (item: Item, attachments: readonly AttachmentHead[]): OutgoingM
   ...(attachments.length > 0 && { attachments }),
   model: item.model,
   agent: item.agent,
+  ...(item.effort !== undefined && { effort: item.effort }),
 });
 
 type Settled = Exclude<MessageHandedOver, { readonly outcome: "incomplete" }>;

@@ -481,6 +481,20 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     },
   },
   {
+    name: "changes the effort in the middle",
+    ability: "effort_changes",
+    run: async ({ place, talk }) => {
+      const asked = () => place.model.calls.findLast((call) => call.tools.length > 0)?.text ?? "";
+      for (const effort of ["high", "low"]) {
+        await talk.turn([{ say: "It thinks." }], { effort });
+        expect(asked()).toMatch(new RegExp(`effort":"${effort}"`));
+      }
+      // It stays.
+      await talk.turn([{ say: "It thinks." }]);
+      expect(asked()).toMatch(/effort":"low"/);
+    },
+  },
+  {
     name: "gives the model a picture",
     ability: null,
     run: async ({ place, talk }) => {

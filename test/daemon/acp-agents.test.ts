@@ -114,6 +114,92 @@ describe("a model", () => {
   });
 });
 
+const option = (id: string, category: string, values: readonly string[]) => ({
+  id,
+  category,
+  name: id,
+  type: "select",
+  currentValue: values[0],
+  options: values.map((value) => ({ value, name: value })),
+});
+
+const notes = ({ items }: ScriptedAgent) => JSON.stringify(items.filter(({ kind }) => kind === "note"));
+
+describe("an effort", () => {
+  const models = option("model", "model", ["large", "small"]);
+  const effortsNow = (current: string) => ({
+    ...option("effort", "thought_level", ["medium", "high"]),
+    currentValue: current,
+  });
+  /** An agent whose large model takes efforts. @returns it, and the efforts that it was told */
+  const thinking = async (session: Script["session"] = {}) => {
+    const chosen: unknown[] = [];
+    const scripted = await started({
+      turn: COUNTS,
+      offers: { configOptions: [models, effortsNow("medium")] },
+      session,
+      onCall: (_, params) => {
+        const { configId, value } = params as { configId: string; value: string };
+        if (configId === "effort") chosen.push(value);
+        const efforts = effortsNow(String(chosen.at(-1) ?? "medium"));
+        return Promise.resolve({
+          configOptions: configId === "model" && value === "small" ? [models] : [models, efforts],
+        });
+      },
+    });
+    return { scripted, chosen };
+  };
+  test("is chosen for a message and stays, after the model that has it", async () => {
+    const { scripted, chosen } = await thinking();
+    expect(await scripted.send("m1", "x", { model: "large", effort: "high" })).toEqual({
+      outcome: "accepted",
+    });
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    await turnOf(scripted, "m2");
+    expect(chosen).toEqual(["high"]);
+    expect(await scripted.offers()).toMatchObject({
+      models: [{ id: "large", efforts: ["medium", "high"] }, { id: "small" }],
+      default_effort: "high",
+    });
+  });
+
+  test("that the model does not take is refused with those that it takes", async () => {
+    const { scripted } = await thinking();
+    const error = {
+      code: "unknown_effort",
+      message: expect.stringContaining("one of: medium, high.") as string,
+    };
+    expect(await scripted.send("m1", "x", { effort: "max" })).toEqual({ outcome: "refused", error });
+    const none = {
+      code: "unknown_effort",
+      message: expect.stringContaining("no choice of efforts") as string,
+    };
+    expect(await scripted.send("m2", "x", { model: "small", effort: "high" })).toEqual({
+      outcome: "refused",
+      error: none,
+    });
+  });
+
+  test("of a table is chosen with the first message, and a note says if the model does not take it", async () => {
+    const takes = await thinking({ effort: "high", table: table(true) });
+    await turnOf(takes.scripted, "m1");
+    expect(takes.chosen).toEqual(["high"]);
+    const other = await thinking({ effort: "max", table: table(true) });
+    await turnOf(other.scripted, "m1");
+    await turnOf(other.scripted, "m2");
+    expect(other.chosen).toEqual([]);
+    expect(notes(other.scripted).match(/does not take the effort/g)).toHaveLength(1);
+  });
+
+  test("is left out by a later model that takes none", async () => {
+    const { scripted, chosen } = await thinking();
+    await scripted.send("m1", "x", { effort: "high" });
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    expect(await scripted.send("m2", "x", { model: "small" })).toEqual({ outcome: "accepted" });
+    expect(chosen).toEqual(["high"]);
+  });
+});
+
 test("allows every request without a question if the table says so", async () => {
   const answers: unknown[] = [];
   const scripted = await started({

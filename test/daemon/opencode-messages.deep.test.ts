@@ -31,6 +31,7 @@ const message = (id: string, text: string, sentMs = NOON): Prompt => ({
   more: [],
   model: null,
   agent: null,
+  effort: null,
 });
 
 /** A model that repeats the last message once the gate is open. */

@@ -14,11 +14,15 @@ const choice = (messages: readonly object[]) => {
 
 test("the next message has the model of the last one", async () => {
   const messages = [message("user", "a/one"), message("user", "a/two"), message("assistant", "a/three")];
-  expect(await choice(messages)).toEqual({ agent: "build", model: "a/two" });
+  expect(await choice(messages)).toEqual({ agent: "build", model: "a/two", effort: null });
 });
 
 test("a restored message of an unknown model gives the next one no model", async () => {
-  expect(await choice([message("user", "unknown/unknown")])).toEqual({ agent: "build", model: null });
+  expect(await choice([message("user", "unknown/unknown")])).toEqual({
+    agent: "build",
+    model: null,
+    effort: null,
+  });
 });
 
 test("before the first message there is no choice", async () => {

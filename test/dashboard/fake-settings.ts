@@ -96,7 +96,15 @@ const changeSecret = (world: FakeSettings, method: string, name: string): Answer
 };
 
 /** What each project offers to a new session. */
-const AGENT = { runtime: "opencode", model: null, mode: null, permissions: null, problem: null };
+const AGENT = {
+  runtime: "opencode",
+  model: null,
+  mode: null,
+  effort: null,
+  permissions: null,
+  fallback: [],
+  problem: null,
+};
 const OPTIONS = {
   default_branch: "main",
   branches: ["main", "release"],
@@ -114,6 +122,7 @@ const OPTIONS = {
       models: "own",
       provider_models: [],
       modes: [],
+      efforts: true,
       permissions: ["ask", "allow"],
       instructions: true,
       conversation: true,

@@ -123,7 +123,11 @@ const planned = async () => {
 describe("a message", () => {
   it("reaches an agent that rests, by its user, and is accepted", async () => {
     const sid = await resting();
-    const message = await posted(sid, "Add a test.", { model: "platform/fast", agent: "build" });
+    const message = await posted(sid, "Add a test.", {
+      model: "platform/fast",
+      agent: "build",
+      effort: "high",
+    });
     expect(message).toMatchObject({
       kind: "message",
       role: "user",
@@ -131,10 +135,11 @@ describe("a message", () => {
       content: [{ type: "text", text: "Add a test." }],
       model: "platform/fast",
       agent: "build",
+      effort: "high",
     });
     await eventually(async () => expect(await statusOf(sid, message["id"])).toBe("accepted"));
     expect(service.daemon.steering.handed).toMatchObject([
-      { id: message["id"], text: "Add a test.", model: "platform/fast", agent: "build" },
+      { id: message["id"], text: "Add a test.", model: "platform/fast", agent: "build", effort: "high" },
     ]);
   });
 
@@ -175,7 +180,8 @@ describe("a message", () => {
     const answers = await Promise.all([post(sid, body), post(sid, body), post(sid, body)]);
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 201]);
     expect(refusal(await post(sid, { ...body, text: "Other." }))).toEqual([409, "id_taken"]);
-    expect(refusal(await post(sid, { ...body, model: "a/b" }))).toEqual([409, "id_taken"]);
+    for (const other of [{ model: "a/b" }, { effort: "high" }])
+      expect(refusal(await post(sid, { ...body, ...other }))).toEqual([409, "id_taken"]);
     report(sid, "idle", 1);
     await eventually(() => expect(handedTexts()).toEqual(["Begin.", "Once."]));
     expect(expectStatus(await post(sid, body), 200)).toBeDefined();
@@ -191,6 +197,7 @@ describe("a message", () => {
       { id: "1", text: "Go." },
       { id, text: "Go.", model: "fast" },
       { id, text: "Go.", agent: "../x" },
+      { id, text: "Go.", effort: "Very High" },
       { id, text: "Go.", delivery: "now" },
       { id, text: "Go.", more: 1 },
     ])

@@ -52,6 +52,27 @@ const specOf = async (body: Fields) => {
   return [...all.values()].find(({ spec }) => spec.sessionId === sid)?.spec;
 };
 
+describe("an effort", () => {
+  it("of a session goes out with its prompt, which is the first message", async () => {
+    const sid = await runSession(service, pid, { initial_prompt: "Think.", effort: "high" });
+    const session = fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`));
+    expect(session).toMatchObject({ initial_prompt: null, name: "Think." });
+    const { items } = fields(
+      await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/conversation`),
+    );
+    expect(items).toMatchObject([{ role: "user", effort: "high" }]);
+    await stopSession(service, pid, sid);
+  });
+
+  it.each([
+    [{ effort: "high" }, "needs a prompt"],
+    [{ initial_prompt: "x", effort: "Very high" }, "must have 1 to 32"],
+  ])("%j is refused", async (body, words) => {
+    const { status, text } = await create(body);
+    expect([status, text]).toEqual([400, expect.stringContaining(words) as string]);
+  });
+});
+
 describe("a session of an agent with a table", () => {
   it("starts the installation's own runtime with the table's model, mode, permissions and instructions", async () => {
     const spec = await specOf({ agent_name: "reviewer" });

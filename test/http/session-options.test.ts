@@ -20,7 +20,9 @@ const choice = (name: string, changes: object = {}) => ({
   runtime: "opencode",
   model: null,
   mode: null,
+  effort: null,
   permissions: null,
+  fallback: [],
   problem: null,
   ...changes,
 });

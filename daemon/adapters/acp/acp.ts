@@ -2,16 +2,26 @@
  * Any agent that speaks the Agent Client Protocol over its standard input and output, e.g. `opencode acp`.
  */
 import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
 import { BoundedMap } from "../../../src/ground/bounded-map.ts";
 import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
 import type { OutgoingMessage, RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
+import { OWN_EFFORT } from "../../../src/domain/sandbox/agent.ts";
 import { modelIdOf } from "../../../src/domain/sandbox/model.ts";
 import type { AttachedFile } from "../../agent/attachments.ts";
 import type { HttpFailure } from "../../http/client.ts";
 import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./agent.ts";
 import type { Wanted } from "./choices.ts";
 import { promptBlocks, shownContent } from "./prompt.ts";
-import type { AdapterSteering, AgentSession, Briefing, Handover, RuntimeAdapter } from "../adapter.ts";
+import {
+  unknownEffort,
+  type AdapterSteering,
+  type AgentSession,
+  type Briefing,
+  type Handover,
+  type RuntimeAdapter,
+} from "../adapter.ts";
 import { opencodeDefaults, opencodeSettings } from "../opencode/opencode.ts";
 
 /** How long a message waits until the agent is followed. After that it is sent anyway. */
@@ -67,7 +77,9 @@ class AcpSteering implements AdapterSteering {
   /** Our ids of messages that the agent has got. */
   readonly #taken = new BoundedMap<string, true>(TAKEN_KEPT);
   /** What the last message chose. */
-  #chosen: Wanted = { model: null, agent: null };
+  #chosen: Wanted = { model: null, agent: null, effort: null };
+  /** The session's effort is none of its model. */
+  #hasNoEffort = false;
   /** Whether the agent has itself left the mode that plans, because its plan was approved. */
   #hasLeftPlan = false;
   /** What the agent hears with its next message. */
@@ -96,7 +108,7 @@ class AcpSteering implements AdapterSteering {
     });
 
   /** The protocol has no message without a turn. So the agent hears it with the next message. */
-  readonly tell: RuntimeAdapter["tell"] = ({ text, note, agentName, model, table }: Briefing) =>
+  readonly tell: RuntimeAdapter["tell"] = ({ text, note, agentName, model, table, effort }: Briefing) =>
     Effect.gen({ self: this }, function* () {
       const { choices } = yield* this.#agent.session;
       yield* this.#followed;
@@ -105,6 +117,7 @@ class AcpSteering implements AdapterSteering {
       this.#chosen = {
         model: model === null ? null : ownName(model, table),
         agent: choices.has("mode", agentName) ? agentName : null,
+        effort: effort ?? null,
       };
       this.#agent.conversation.note(note);
     });
@@ -118,12 +131,13 @@ class AcpSteering implements AdapterSteering {
       return yield* this.#hand(session, message, { wanted, files });
     });
 
-  readonly again: AdapterSteering["again"] = (wanted, { model, mode }) =>
+  readonly again: AdapterSteering["again"] = (wanted, { model, mode, effort }) =>
     Effect.gen({ self: this }, function* () {
       const session = yield* this.#agent.session;
       yield* this.#followed;
       if (this.#last === null) return { outcome: "refused", error: NO_LAST } satisfies Handover;
       const { id, text, files } = this.#last;
+      if (effort !== undefined) this.#chosen = { ...this.#chosen, effort };
       return yield* this.#hand(session, { id, text, model, agent: mode }, { wanted, files, isAgain: true });
     });
 
@@ -154,7 +168,7 @@ class AcpSteering implements AdapterSteering {
 
   #hand(
     session: OpenSession,
-    message: Pick<OutgoingMessage, "id" | "text" | "model" | "agent">,
+    message: Pick<OutgoingMessage, "id" | "text" | "model" | "agent" | "effort">,
     {
       wanted,
       files,
@@ -167,12 +181,17 @@ class AcpSteering implements AdapterSteering {
       this.#last = last;
       const before = this.#wanted(wanted, session);
       const model = message.model === null ? before.model : ownName(message.model, wanted.table);
-      const choice = { model, agent: message.agent ?? before.agent };
+      const choice = {
+        model,
+        agent: message.agent ?? before.agent,
+        effort: message.effort ?? before.effort,
+      };
       // The runtime need not list the models of the account's provider. It refuses those that it does not take.
       const isProviders = message.model !== null && model !== message.model;
       const error =
         session.choices.fault({ ...choice, model: isProviders ? null : model }) ??
-        (yield* this.#choose(session, choice));
+        (yield* this.#choose(session, choice)) ??
+        (yield* this.#chooseEffort(session, choice, message.effort !== undefined));
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
       last.before ??= [this.#instructions(wanted, session), this.#briefing].filter((one) => one !== null);
       const blocks = yield* promptBlocks([...last.before, text], files, session.capabilities);
@@ -187,11 +206,16 @@ class AcpSteering implements AdapterSteering {
   }
 
   /** What a message without a choice gets. A session's agent that does not exist is no choice. */
-  #wanted({ model, agentName, table }: AgentSession, session?: OpenSession): Wanted {
+  #wanted({ model, agentName, table, effort }: AgentSession, session?: OpenSession): Wanted {
     const isOffered = session?.choices.has("mode", agentName) === true;
     const own = isOffered && !this.#hasLeftPlan ? agentName : null;
     const begun = model === null ? null : ownName(model, table);
-    return { model: this.#chosen.model ?? begun, agent: this.#chosen.agent ?? own };
+    const ownEffort = this.#hasNoEffort ? null : (effort ?? null);
+    return {
+      model: this.#chosen.model ?? begun,
+      agent: this.#chosen.agent ?? own,
+      effort: this.#chosen.effort ?? ownEffort,
+    };
   }
 
   /** The protocol has no place for them. So the agent gets them with its session's first message, unless it reads them by itself. */
@@ -202,21 +226,28 @@ class AcpSteering implements AdapterSteering {
   }
 
   #choose(session: OpenSession, choice: Wanted): Effect.Effect<ItemError | null, HttpFailure> {
-    const { wire, id, choices } = session;
     return Effect.gen(function* () {
-      for (const { kind, value, method, params } of choices.calls(id, choice)) {
-        const error = yield* wire.call(method, params).pipe(
-          Effect.as(null),
-          Effect.catchTag("AgentRefusal", ({ message }) =>
-            Effect.succeed({
-              code: kind === "model" ? "unknown_model" : "unknown_agent",
-              message: `The agent runtime did not accept "${value}": ${message}`,
-            }),
-          ),
-        );
-        if (error !== null) return error;
-        choices.chosen(kind, value);
-      }
+      // An agent may bring its own model, so it comes first.
+      return (
+        (yield* choose(session, "mode", choice.agent)) ?? (yield* choose(session, "model", choice.model))
+      );
+    });
+  }
+
+  /** The efforts are those of the model that is chosen by now. A model that does not take the one of before decides itself. */
+  #chooseEffort(
+    session: OpenSession,
+    { effort, model }: Wanted,
+    isNew: boolean,
+  ): Effect.Effect<ItemError | null, HttpFailure> {
+    const { choices } = session;
+    if (effort === null || choices.has("effort", effort)) return choose(session, "effort", effort);
+    const error = unknownEffort(effort, model ?? choices.model, choices.efforts);
+    if (isNew) return Effect.succeed(error);
+    return Effect.sync(() => {
+      if (this.#chosen.effort === null && !this.#hasNoEffort && effort !== OWN_EFFORT)
+        this.#agent.conversation.note(error.message);
+      this.#hasNoEffort = true;
       return null;
     });
   }
@@ -225,3 +256,29 @@ class AcpSteering implements AdapterSteering {
     return Effect.asVoid(Effect.timeoutOption(this.#agent.whenFollowed, FOLLOWED_WITHIN));
   }
 }
+
+const REFUSED = { model: "unknown_model", mode: "unknown_agent", effort: "unknown_effort" } as const;
+const decodeOptions = Schema.decodeUnknownOption(
+  Schema.Struct({ configOptions: Schema.Array(Schema.Unknown) }),
+);
+
+/** Makes the agent's session take one choice. @returns why it does not. Null: it does */
+const choose = (
+  { wire, id, choices }: OpenSession,
+  kind: "model" | "mode" | "effort",
+  value: string | null,
+): Effect.Effect<ItemError | null, HttpFailure> =>
+  Effect.gen(function* () {
+    const call = choices.call(id, kind, value);
+    if (call === null || value === null) return null;
+    const answer = yield* Effect.result(wire.call(call.method, call.params));
+    if (Result.isFailure(answer)) {
+      if (answer.failure._tag !== "AgentRefusal") return yield* answer.failure;
+      const message = `The agent runtime did not accept "${value}": ${answer.failure.message}`;
+      return { code: REFUSED[kind], message };
+    }
+    choices.chosen(kind, value);
+    const told = decodeOptions(answer.success);
+    if (told._tag === "Some") choices.options(told.value.configOptions);
+    return null;
+  });

@@ -37,7 +37,14 @@ const Offered = Schema.Struct({
 });
 const decodeOffered = Schema.decodeUnknownOption(Offered);
 
-type Kind = "model" | "mode";
+type Kind = "model" | "mode" | "effort";
+/** The protocol's categories of options. An agent without categories names its options so. */
+const KINDS: ReadonlyMap<string, Kind> = new Map([
+  ["model", "model"],
+  ["mode", "mode"],
+  ["thought_level", "effort"],
+  ["effort", "effort"],
+]);
 
 /** How many models a message names. */
 const MODELS_NAMED = 20;
@@ -50,10 +57,11 @@ interface Choice {
   readonly call: (sessionId: string, value: string) => { readonly method: string; readonly params: object };
 }
 
-/** A model and an agent. Null: the present one stays. */
+/** A model, an agent and an effort. Null: the present one stays. */
 export interface Wanted {
   readonly model: string | null;
   readonly agent: string | null;
+  readonly effort: string | null;
 }
 
 export class AcpChoices {
@@ -87,14 +95,15 @@ export class AcpChoices {
     if (configOptions) this.options(configOptions);
   }
 
-  /** The agent tells its options again. */
+  /** The agent tells its options again. Which efforts there are depends on its model. */
   options(told: readonly unknown[]): void {
+    this.#choices.delete("effort");
     for (const one of told) {
       const decoded = decodeConfigOption(one);
       if (decoded._tag === "None") continue;
       const { id: configId, category, currentValue: current, options } = decoded.value;
-      const kind = category ?? configId;
-      if (kind !== "model" && kind !== "mode") continue;
+      const kind = KINDS.get(category ?? configId);
+      if (kind === undefined) continue;
       this.#choices.set(kind, {
         current,
         entries: options
@@ -130,12 +139,22 @@ export class AcpChoices {
     return this.#choices.get("model")?.current ?? null;
   }
 
+  /** The efforts that its present model takes. */
+  get efforts(): readonly string[] {
+    return this.#choices.get("effort")?.entries.map(({ id }) => id) ?? [];
+  }
+
+  /** The present effort. Null: the agent does not say. */
+  get effort(): string | null {
+    return this.#choices.get("effort")?.current ?? null;
+  }
+
   has(kind: Kind, id: string): boolean {
     return this.#choices.get(kind)?.entries.some((entry) => entry.id === id) ?? false;
   }
 
-  /** Why the agent cannot take this choice. Null: it can. */
-  fault({ model, agent }: Wanted): ItemError | null {
+  /** Why the agent cannot take this model or agent. Null: it can. */
+  fault({ model, agent }: Pick<Wanted, "model" | "agent">): ItemError | null {
     if (agent !== null && !this.has("mode", agent)) {
       const names = this.#choices.get("mode")?.entries.map(({ id }) => id) ?? [];
       return {
@@ -160,28 +179,27 @@ export class AcpChoices {
     };
   }
 
-  /** The calls that lead from the present choice to the wanted one. */
-  calls(sessionId: string, { model, agent }: Wanted) {
-    const wanted: readonly (readonly [Kind, string | null])[] = [
-      // An agent may bring its own model, so it comes first.
-      ["mode", agent],
-      ["model", model],
-    ];
-    return wanted.flatMap(([kind, value]) => {
-      const choice = this.#choices.get(kind);
-      if (choice === undefined || value === null || (kind === "mode" && choice.current === value)) return [];
-      return [{ kind, value, ...choice.call(sessionId, value) }];
-    });
+  /** The call that leads from the present choice to the wanted one. Null: none is needed, or possible. */
+  call(sessionId: string, kind: Kind, value: string | null) {
+    const choice = this.#choices.get(kind);
+    if (choice === undefined || value === null || (kind !== "model" && choice.current === value)) return null;
+    return choice.call(sessionId, value);
   }
 
   /** @param used the model of the next message. Null: the agent's present one */
   offers(used: string | null): RuntimeOffers {
     const models = this.#choices.get("model")?.entries ?? [];
     const agents = this.#choices.get("mode")?.entries ?? [];
+    const model = used ?? this.model;
+    const { efforts, effort } = this;
     return {
-      models: models.map(({ id, name }) => ({ id, name })),
+      // It tells those of its present model alone.
+      models: models.map(({ id, name }) =>
+        id === model && efforts.length > 0 ? { id, name, efforts } : { id, name },
+      ),
       agents: agents.map(({ id, about }) => ({ name: id, description: about })),
-      default_model: used ?? this.model,
+      default_model: model,
+      ...(effort !== null && { default_effort: effort }),
     };
   }
 }

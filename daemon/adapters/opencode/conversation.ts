@@ -12,6 +12,7 @@
  *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
  */
 import { isRecord } from "../../../src/ground/record.ts";
+import { noteItem } from "../../conversation/note.ts";
 import type { ConversationObserver } from "../adapter.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
 import { counted, messageItems, TOP, type Place } from "./items.ts";
@@ -114,6 +115,11 @@ export class OpencodeConversation {
   /** Ids of the requests that wait for an answer. */
   get asked(): readonly string[] {
     return [...this.#asked.keys()];
+  }
+
+  /** Tells people something that neither they nor the agent said. @param about differs between the notes of a sandbox */
+  note(about: string, text: string): void {
+    this.#stream.observer.item(noteItem(about, text, this.#stream.now()));
   }
 
   /** The runtime gets a message that has this id in the service. */

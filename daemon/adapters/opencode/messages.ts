@@ -31,6 +31,8 @@ export interface Prompt {
   readonly agent: string | null;
   /** `provider/model`. Null: opencode's choice. */
   readonly model: string | null;
+  /** opencode calls it a variant of the model. Null: the model's own. */
+  readonly effort: string | null;
 }
 
 /** The calls to opencode that are needed here. */
@@ -64,7 +66,7 @@ const nativeId = (prefix: "msg" | "prt", { id, sentMs }: Dated, count: number): 
 export const nativeMessageId = (message: Dated): string => nativeId("msg", message, 0);
 
 /** The body of the call that hands the message over. */
-export const promptBody = ({ agent, model, text, more, ...message }: Prompt) => ({
+export const promptBody = ({ agent, model, effort, text, more, ...message }: Prompt) => ({
   messageID: nativeMessageId(message),
   parts: (text === "" ? more : [{ type: "text" as const, text }, ...more]).map((part, at) =>
     // Without an id, the parts of a message that is handed over twice would double.
@@ -72,6 +74,7 @@ export const promptBody = ({ agent, model, text, more, ...message }: Prompt) => 
   ),
   ...(agent !== null && { agent }),
   ...(model !== null && { model: splitModel(model) }),
+  ...(effort !== null && { variant: effort }),
 });
 
 const Listed = Schema.Array(
@@ -82,7 +85,13 @@ const Listed = Schema.Array(
       parentID: Schema.optionalKey(Schema.String),
       // Of a person's message: what it asked for.
       agent: Schema.optionalKey(Schema.String),
-      model: Schema.optionalKey(Schema.Struct({ providerID: Schema.String, modelID: Schema.String })),
+      model: Schema.optionalKey(
+        Schema.Struct({
+          providerID: Schema.String,
+          modelID: Schema.String,
+          variant: Schema.optionalKey(Schema.NullOr(Schema.String)),
+        }),
+      ),
     }),
   }),
 );
@@ -109,14 +118,14 @@ const NOT_TAKEN: ItemError = {
 const newestOf = ({ calls, session }: Handing) =>
   calls.get(`/session/${session}/message?limit=${NEWEST}`, Listed);
 
-/** Agent and model of the newest message of a person. Null before the first. The model is null if it is not known. */
+/** Agent, model and effort of the newest message of a person. Null before the first. The model is null if it is not known. */
 export const lastChoice = Effect.fnUntraced(function* (handing: Handing) {
   const listed = yield* newestOf(handing);
   const info = listed.findLast(({ info: { role } }) => role === "user")?.info;
   if (info === undefined) return null;
   const { agent = null, model } = info;
   const name = model === undefined ? null : `${model.providerID}/${model.modelID}`;
-  return { agent, model: name === UNKNOWN_MODEL ? null : name };
+  return { agent, model: name === UNKNOWN_MODEL ? null : name, effort: model?.variant ?? null };
 });
 
 const Id = Schema.Struct({ info: Schema.Struct({ id: Schema.String }) });

@@ -65,12 +65,18 @@ const fixedOf = ({ hasConnectors, permissions }: RuntimeTools): string =>
 /** opencode does not know the gateway's models, and hides images from a model unless it is told. A project can say otherwise. */
 const SEES_IMAGES = { attachment: true, modalities: { input: ["text", "image"], output: ["text"] } };
 
+/** opencode does not know which efforts the models of these providers take. A model that takes none refuses the call. */
+const EFFORTS = Object.fromEntries(
+  ["low", "medium", "high"].map((effort) => [effort, { reasoningEffort: effort }]),
+);
+const KINDS_WITH_EFFORTS: ReadonlySet<ProviderKind> = new Set(["openai", "openai-compatible"]);
+
 /** The managed gateway as a provider. Its key is named, never written. */
 const gatewayProvider = (models: readonly string[]) => ({
   name: "Managed model gateway",
   npm: "@ai-sdk/openai-compatible",
   options: { baseURL: "{env:PLATFORM_LLM_BASE_URL}", apiKey: "{env:PLATFORM_LLM_API_KEY}" },
-  models: Object.fromEntries(models.map((id) => [id, { name: id, ...SEES_IMAGES }])),
+  models: Object.fromEntries(models.map((id) => [id, { name: id, ...SEES_IMAGES, variants: EFFORTS }])),
 });
 
 /** The program that speaks to a kind of provider, and what it adds to the inside address. opencode has all of them. */
@@ -88,7 +94,12 @@ const accountProvider = ({ name, kind, models }: AccountProvider) => {
     name,
     npm,
     options: { baseURL: `${insideAddress(name)}${below}`, apiKey: PLACEHOLDER_KEY },
-    models: Object.fromEntries(models.map((id) => [id, { name: id, ...SEES_IMAGES }])),
+    models: Object.fromEntries(
+      models.map((id) => [
+        id,
+        { name: id, ...SEES_IMAGES, ...(KINDS_WITH_EFFORTS.has(kind) && { variants: EFFORTS }) },
+      ]),
+    ),
     whitelist: models,
   };
 };

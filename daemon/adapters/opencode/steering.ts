@@ -10,9 +10,11 @@ import type {
   RequestAnswer,
   RuntimeOffers,
 } from "../../../src/domain/conversation/steering.ts";
+import { OWN_EFFORT } from "../../../src/domain/sandbox/agent.ts";
 import type { HttpFailure } from "../../http/client.ts";
 import {
   CALL_TIMEOUT_MS,
+  unknownEffort,
   type AdapterSteering,
   type AgentSession,
   type Handover,
@@ -46,6 +48,7 @@ const Providers = Schema.Struct({
         Schema.Struct({
           name: Schema.optionalKey(Schema.String),
           limit: Schema.optionalKey(Schema.Struct({ context: Schema.optionalKey(Schema.Finite) })),
+          variants: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
         }),
       ),
     }),
@@ -154,7 +157,8 @@ export class OpencodeSteering implements AdapterSteering {
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       this.#promptMs ??= yield* Clock.currentTimeMillis;
       const { sessionId: id, text, model } = prompt;
-      const sent = { id, sentMs: this.#promptMs, text, more: [], agent, model };
+      const effort = yield* this.#beginning(prompt);
+      const sent = { id, sentMs: this.#promptMs, text, more: [], agent, model, effort };
       this.#handing(session, sent);
       yield* this.#api.post(`/session/${session}/prompt_async`, promptBody(sent));
       return "accepted" as const;
@@ -184,9 +188,9 @@ export class OpencodeSteering implements AdapterSteering {
       const session = yield* this.#open(briefing);
       if (yield* this.#isTouched(session)) return;
       const agent = yield* this.#agentOf(briefing);
-      const { sessionId, model, text, note } = briefing;
+      const { sessionId, model, text, note, effort = null } = briefing;
       this.#briefedMs ??= yield* Clock.currentTimeMillis;
-      const prompt = { id: `${sessionId}/briefing`, sentMs: this.#briefedMs, text: "", agent, model };
+      const prompt = { id: `${sessionId}/briefing`, sentMs: this.#briefedMs, text: "", agent, model, effort };
       // Synthetic text goes to the model, and is no message of a person.
       const more = [{ type: "text", text, synthetic: true, metadata: { [NOTE]: note } }] as const;
       yield* this.#api.post(`/session/${session}/message`, {
@@ -207,20 +211,28 @@ export class OpencodeSteering implements AdapterSteering {
       const model =
         message.model ?? last?.model ?? wanted.model ?? (last === null ? null : yield* this.#configured);
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
-      const { id, sent_at: sentMs, text } = message;
-      const prompt = { id, sentMs, text, more: yield* fileParts(files), agent, model };
+      const { id, sent_at: sentMs, text, effort: wish } = message;
+      const before = last === null ? yield* this.#beginning({ ...wanted, model }) : last.effort;
+      const effort = wish === undefined ? before : wish === OWN_EFFORT ? null : wish;
+      const efforts = effort === null ? [] : yield* this.#effortsOf(model);
+      const isTaken = effort !== null && efforts.includes(effort);
+      if (wish !== undefined && effort !== null && !isTaken)
+        return { outcome: "refused", error: unknownEffort(effort, model, efforts) } satisfies Handover;
+      const more = yield* fileParts(files);
+      const prompt = { id, sentMs, text, more, agent, model, effort: isTaken ? effort : null };
       this.#handing(session, prompt);
       return yield* handOver(handing, prompt);
     });
 
-  readonly again: AdapterSteering["again"] = (_, { model, mode }) =>
-    Effect.suspend(() => {
-      if (this.#last === null)
-        return Effect.succeed({ outcome: "refused", error: NO_LAST } satisfies Handover);
+  readonly again: AdapterSteering["again"] = (_, { model, mode, effort: wish }) =>
+    Effect.gen({ self: this }, function* () {
+      if (this.#last === null) return { outcome: "refused", error: NO_LAST } satisfies Handover;
       const { session, prompt } = this.#last;
-      const changed = { ...prompt, model, agent: mode ?? prompt.agent };
+      const effort = wish ?? prompt.effort;
+      const isTaken = effort !== null && (yield* this.#effortsOf(model)).includes(effort);
+      const changed = { ...prompt, model, agent: mode ?? prompt.agent, effort: isTaken ? effort : null };
       this.#handing(session, changed);
-      return handAgain(this.#handingTo(session), changed);
+      return yield* handAgain(this.#handingTo(session), changed);
     });
 
   readonly look: AdapterSteering["look"] = (sessionId, messageId) =>
@@ -284,11 +296,15 @@ export class OpencodeSteering implements AdapterSteering {
       const session = yield* this.#open(wanted);
       const last = yield* lastChoice({ calls: this.#api, session, fault: () => null });
       const used = last === null ? wanted.model : last.model;
+      const effort = last === null ? (wanted.effort ?? null) : last.effort;
       const agents = (yield* this.#agents).map(({ name, description = null }) => ({ name, description }));
       return {
-        models: (yield* this.#models).map(({ id, name }) => ({ id, name })),
+        models: (yield* this.#models).map(({ id, name, efforts }) =>
+          efforts.length > 0 ? { id, name, efforts: [OWN_EFFORT, ...efforts] } : { id, name },
+        ),
         agents,
         default_model: used ?? (yield* this.#configured),
+        ...(effort !== null && { default_effort: effort }),
       };
     });
 
@@ -324,13 +340,34 @@ export class OpencodeSteering implements AdapterSteering {
   get #models() {
     return Effect.map(this.#api.get("/config/providers", Providers), ({ providers }) =>
       providers.flatMap(({ id: provider, models }) =>
-        Object.entries(models).map(([id, { name, limit }]) => ({
+        Object.entries(models).map(([id, { name, limit, variants }]) => ({
           id: `${provider}/${id}`,
           name: name ?? id,
           size: limit?.context ?? 0,
+          efforts: Object.keys(variants ?? {}),
         })),
       ),
     );
+  }
+
+  /** @param model null: not known */
+  #effortsOf(model: string | null): Effect.Effect<readonly string[], HttpFailure> {
+    return Effect.map(this.#models, (models) => models.find(({ id }) => id === model)?.efforts ?? []);
+  }
+
+  /** The session's effort, for its first message. People are told if its model does not take it. */
+  #beginning({
+    effort,
+    model,
+  }: Pick<AgentSession, "effort" | "model">): Effect.Effect<string | null, HttpFailure> {
+    return Effect.gen({ self: this }, function* () {
+      if (effort === undefined || effort === OWN_EFFORT) return null;
+      const used = model ?? (yield* this.#configured);
+      const efforts = yield* this.#effortsOf(used);
+      if (efforts.includes(effort)) return effort;
+      this.#conversation.note("effort", unknownEffort(effort, used, efforts).message);
+      return null;
+    });
   }
 
   /** What opencode may keep silent about: an agent or a model that it does not have. */

@@ -22,6 +22,8 @@ export interface Agent {
   /** Null: the project's, or the runtime's own. */
   readonly model: string | null;
   readonly mode: string | null;
+  /** How hard its model thinks. Null: the model's own. */
+  readonly effort: string | null;
   /** Null: the runtime decides. */
   readonly permissions: Permissions | null;
   /** A file of the checkout. Null: `<config_dir>/agents/<name>.md`, if it exists. */
@@ -65,7 +67,7 @@ const startable = (
 
 /** What the runtime cannot use of the table (A2). */
 const unusable = (table: AgentTable, runtime: StartableRuntime): readonly EntryFault[] => {
-  const { name, models, modes, permissions, instructions } = runtime;
+  const { name, models, modes, permissions, instructions, efforts, lacks } = runtime;
   const faults: EntryFault[] = [];
   const refuse = (field: keyof AgentTable, message: string) => faults.push({ field, message });
   const nothing = (field: keyof AgentTable) => refuse(field, `The runtime ${name} takes no ${field}.`);
@@ -78,6 +80,8 @@ const unusable = (table: AgentTable, runtime: StartableRuntime): readonly EntryF
     if (modes.length === 0) nothing("mode");
     else refuse("mode", `The runtime ${name} has no mode ${table.mode}. Choose one of: ${listed(modes)}.`);
   }
+  if (table.effort !== null && !efforts)
+    refuse("effort", `The runtime ${name} takes no effort. ${lacks.effort_changes ?? ""}`.trim());
   if (table.permissions !== null && !permissions.includes(table.permissions)) {
     if (permissions.length === 0) nothing("permissions");
     else refuse("permissions", `The runtime ${name} can only have permissions = "${listed(permissions)}".`);
@@ -95,12 +99,13 @@ const agentOfTable = (
   if (Result.isFailure(runtime)) return Result.fail([runtime.failure]);
   const faults = unusable(table, runtime.success);
   if (faults.length > 0) return Result.fail(faults);
-  const { name, model, mode, permissions, instructions } = table;
+  const { name, model, mode, effort, permissions, instructions } = table;
   return Result.succeed({
     name,
     runtime: runtime.success,
     model,
     mode,
+    effort,
     permissions,
     instructions,
     hasTable: true,
@@ -123,7 +128,7 @@ const ledTo = (name: string, named: Named, seen = new Set<string>()): ReadonlySe
 };
 
 /** What the agent needs from the process that runs (A4). */
-const processOf = (agent: Agent) => startOf({ ...agent, fallback: [] }, null).runtime;
+const processOf = (agent: Agent) => startOf(agent, null).runtime;
 
 /** Why a turn of the agent cannot go on with another one (A4). Null: it can. */
 const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): string | null => {
@@ -151,8 +156,8 @@ const withFallbacks = (agents: ReadonlyMap<string, Read<Agent>>, named: Named): 
     const fallback = [...led].flatMap((name) => {
       const other = agents.get(name);
       if (other === undefined || Result.isFailure(other) || other.success.model === null) return [];
-      const { model, mode } = other.success;
-      return [{ name, model, mode }];
+      const { model, mode, effort } = other.success;
+      return [{ name, model, mode, ...(effort !== null && { effort }) }];
     });
     return Result.succeed({ ...agent, fallback });
   };
@@ -188,6 +193,7 @@ export const agentNamed = (
     runtime: offered[0],
     model: null,
     mode: null,
+    effort: null,
     permissions: null,
     instructions: null,
     hasTable: false,
@@ -211,7 +217,7 @@ export const needsPlatformModel = (agents: Agents, offered: OfferedRuntimes): bo
  * @param model the session's choice. Null: the agent's own holds
  */
 export const startOf = (
-  { runtime, model: own, mode, permissions, instructions, hasTable, fallback }: Agent,
+  { runtime, model: own, mode, effort, permissions, instructions, hasTable, fallback }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
   const { name, adapter, command, variables, modelVariable, packaged, files, takesServers, history, plan } =
@@ -238,6 +244,7 @@ export const startOf = (
           instructions,
           variables: inVariable,
           ...(Object.keys(files).length > 0 && { files }),
+          ...(effort !== null && { effort }),
           ...(fallback.length > 0 && { fallback }),
         }
       : null,
@@ -250,5 +257,5 @@ export const waitsAs = (agents: Agents, name: string, offered: OfferedRuntimes):
   const [waiting, wanted] = [DEFAULT_AGENT, name].map((one) => agentNamed(agents, one, offered));
   if (waiting === undefined || wanted === undefined) return false;
   if (Result.isFailure(waiting) || Result.isFailure(wanted)) return false;
-  return isDeepStrictEqual(startOf(waiting.success, null).runtime, startOf(wanted.success, null).runtime);
+  return isDeepStrictEqual(processOf(waiting.success), processOf(wanted.success));
 };

@@ -6,7 +6,7 @@ import * as Result from "effect/Result";
 import { isRecord } from "../../ground/record.ts";
 import { parseInside } from "../manifest/config-dir.ts";
 import { PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
-import { AGENT_NAME_RULE, isAgentName, isModelName } from "../sandbox/agent.ts";
+import { AGENT_NAME_RULE, EFFORT_RULE, isAgentName, isEffort, isModelName } from "../sandbox/agent.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 
 /** A table as it is written. Null: the field is absent. */
@@ -15,6 +15,7 @@ export interface AgentTable {
   readonly runtime: string | null;
   readonly model: string | null;
   readonly mode: string | null;
+  readonly effort: string | null;
   readonly permissions: Permissions | null;
   /** Relative to the checkout, normalised. */
   readonly instructions: string | null;
@@ -44,6 +45,9 @@ const readModel = (value: unknown): Read<string> =>
     : Result.fail(
         "model must have 1 to 200 characters without white space, such as anthropic/claude-sonnet-4-6.",
       );
+
+const readEffort = (value: unknown): Read<string> =>
+  isEffort(value) ? Result.succeed(value) : Result.fail(`effort ${EFFORT_RULE}.`);
 
 const readPermissions = (value: unknown): Read<Permissions> => {
   const permissions = PERMISSIONS.find((one) => one === value);
@@ -86,6 +90,7 @@ const READERS: { readonly [Field in keyof Fields]: (value: unknown) => Read<NonN
   runtime: readName("runtime"),
   model: readModel,
   mode: readName("mode"),
+  effort: readEffort,
   permissions: readPermissions,
   instructions: readInstructions,
   command: readCommand,
@@ -123,6 +128,7 @@ export const readAgentTable = (
     runtime: field("runtime"),
     model: field("model"),
     mode: field("mode"),
+    effort: field("effort"),
     permissions: field("permissions"),
     instructions: field("instructions"),
     command: field("command"),

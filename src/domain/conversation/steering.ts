@@ -27,6 +27,8 @@ export interface MessageDraft {
   readonly model: string | null;
   /** Null: the agent of the message before. */
   readonly agent: string | null;
+  /** How hard the model thinks. Absent: as for the message before. */
+  readonly effort?: string;
 }
 
 /** `POST /platform/messages`: a message for the agent. */
@@ -42,6 +44,8 @@ export const OutgoingMessage = Schema.Struct({
   model: Schema.NullOr(Schema.String),
   /** Null: the agent of the message before. */
   agent: Schema.NullOr(Schema.String),
+  /** How hard the model thinks, in the runtime's words; `default`: the model's own. Absent: as for the message before. */
+  effort: Schema.optionalKey(Schema.String),
 });
 export type OutgoingMessage = typeof OutgoingMessage.Type;
 
@@ -89,9 +93,18 @@ export type AnswerOrder = typeof AnswerOrder.Type;
 
 /** `GET /platform/models`: what the runtime offers to this session. */
 export const RuntimeOffers = Schema.Struct({
-  models: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
+  models: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      name: Schema.String,
+      /** How hard it can think, in the runtime's words. Absent: the runtime does not say. */
+      efforts: Schema.optionalKey(Schema.Array(Schema.String)),
+    }),
+  ),
   agents: Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.NullOr(Schema.String) })),
   /** The `provider/model` that is used if a message names none. Null: the runtime does not say. */
   default_model: Schema.NullOr(Schema.String),
+  /** The effort that is used if a message names none. Absent: the model's own. */
+  default_effort: Schema.optionalKey(Schema.String),
 });
 export type RuntimeOffers = typeof RuntimeOffers.Type;

@@ -14,6 +14,7 @@ export const ACP: Runtime = {
   history: null,
   models: "own",
   modelVariable: null,
+  efforts: true,
   providers: null,
   takesServers: true,
   modes: "any",

@@ -26,6 +26,7 @@ export const CLAUDE_CODE: Runtime = {
   history: [".claude/projects/*/{id}.jsonl"],
   models: "own",
   modelVariable: "ANTHROPIC_MODEL",
+  efforts: true,
   providers: {
     kinds: ["anthropic"],
     keys: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -35,6 +36,8 @@ export const CLAUDE_CODE: Runtime = {
       ANTHROPIC_MODEL: "{model}",
       // It takes no model beyond its own list without this.
       ANTHROPIC_CUSTOM_MODEL_OPTION: "{model}",
+      // It offers no effort for a model that it does not know.
+      ANTHROPIC_CUSTOM_MODEL_OPTION_SUPPORTED_CAPABILITIES: "effort",
       // It names conversations with a model of its own choice, which another provider may lack.
       ANTHROPIC_DEFAULT_HAIKU_MODEL: "{model}",
     },

@@ -8,7 +8,20 @@ export const CODEX: Runtime = {
   packaged: {
     name: "@openai/codex",
     beside: { name: "@agentclientprotocol/codex-acp", version: "2.6.0" },
-    command: ["{node}", "{beside}/@agentclientprotocol/codex-acp/dist/index.js"],
+    command: [
+      "sh",
+      "-c",
+      [
+        // It lists the models of a catalog that its own file names, and starts each of any other.
+        'if [ -e "$0" ] && [ ! -e "$HOME/.codex/config.toml" ]; then',
+        '  mkdir -p "$HOME/.codex" && echo "model_catalog_json = \\"$0\\"" > "$HOME/.codex/config.toml"',
+        "fi",
+        'exec "$@"',
+      ].join("\n"),
+      "{files}/codex-models.json",
+      "{node}",
+      "{beside}/@agentclientprotocol/codex-acp/dist/index.js",
+    ],
     variables: {
       CODEX_PATH: "{own}/@openai/codex-linux-{arch}/vendor/{machine}-unknown-linux-musl/bin/codex",
     },
@@ -24,6 +37,7 @@ export const CODEX: Runtime = {
   history: [".codex/sessions/*/*/*/rollout-*-{id}.jsonl"],
   models: "own",
   modelVariable: null,
+  efforts: true,
   providers: {
     // Other servers with OpenAI's API often lack the part that it uses.
     kinds: ["openai"],
@@ -63,7 +77,10 @@ export const CODEX: Runtime = {
         supported_in_api: true,
         priority: 1,
         default_reasoning_level: "medium",
-        supported_reasoning_levels: [{ effort: "medium", description: "Medium" }],
+        supported_reasoning_levels: ["low", "medium", "high"].map((effort) => ({
+          effort,
+          description: effort,
+        })),
         support_verbosity: false,
         truncation_policy: { mode: "tokens", limit: 10_000 },
         context_window: 200_000,
@@ -80,8 +97,6 @@ export const CODEX: Runtime = {
   instructions: true,
   conversation: true,
   lacks: {
-    model_changes:
-      "Codex takes one model of an account's provider, the one that its session began with. Begin another session to change it.",
     permissions:
       "Codex asks only in a sandbox of its own, which the platform's sandboxes forbid. It runs each command without asking.",
     stops_commands:

@@ -52,6 +52,7 @@ export const GEMINI: Runtime = {
   history: [".gemini/tmp/*/chats/session-*-{id8}.jsonl"],
   models: "own",
   modelVariable: "GEMINI_MODEL",
+  efforts: false,
   providers: {
     kinds: ["gemini"],
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
@@ -66,6 +67,7 @@ export const GEMINI: Runtime = {
   instructions: true,
   conversation: true,
   lacks: {
+    effort_changes: "Gemini CLI has no setting for it: each model decides by itself.",
     outputs: "Gemini CLI does not tell what a command has printed.",
     exit_codes: "Gemini CLI does not tell the exit code of a command.",
   },

@@ -15,6 +15,7 @@ export const OPENCODE: Runtime = {
   history: [".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal"],
   models: "platform",
   modelVariable: null,
+  efforts: true,
   providers: { kinds: PROVIDER_KINDS, keys: [], variables: {}, list: null },
   takesServers: false,
   modes: ["build", "plan"],

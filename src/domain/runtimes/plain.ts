@@ -13,6 +13,7 @@ export const PLAIN: Runtime = {
   history: null,
   models: null,
   modelVariable: null,
+  efforts: false,
   providers: null,
   takesServers: false,
   modes: [],

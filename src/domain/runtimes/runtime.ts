@@ -13,7 +13,14 @@ export const PERMISSIONS = ["ask", "allow"] as const;
 export type Permissions = (typeof PERMISSIONS)[number];
 
 /** What a runtime may lack. People are told why. */
-export const ABILITIES = ["permissions", "outputs", "exit_codes", "stops_commands", "model_changes"] as const;
+export const ABILITIES = [
+  "permissions",
+  "outputs",
+  "exit_codes",
+  "stops_commands",
+  "model_changes",
+  "effort_changes",
+] as const;
 export type Ability = (typeof ABILITIES)[number];
 
 /** How a runtime uses an account's provider of models. */
@@ -78,6 +85,8 @@ export interface Runtime {
   readonly models: "platform" | "own" | null;
   /** The variable in which it finds the model when it starts. Null: it is told later. */
   readonly modelVariable: string | null;
+  /** Whether people can choose how hard its models think. Which efforts there are is known once it runs. */
+  readonly efforts: boolean;
   /** Null: it uses keys of projects only. */
   readonly providers: RuntimeProviders | null;
   /** Whether it is told by the Agent Client Protocol which servers have tools. Others read that in the settings of their adapter. */

@@ -67,6 +67,8 @@ export const LaunchFallback = Schema.Struct({
   model: Schema.String,
   /** Null: the present mode stays. */
   mode: Schema.NullOr(Schema.String),
+  /** Absent: the present effort stays. */
+  effort: Schema.optionalKey(Schema.String),
 });
 export type LaunchFallback = typeof LaunchFallback.Type;
 
@@ -90,6 +92,8 @@ export const LaunchAgent = Schema.Struct({
   files: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** The account's provider whose models the runtime knows by their ids alone. Absent: none. */
   provider: Schema.optionalKey(Schema.String),
+  /** How hard the model thinks. Absent: the model's own. */
+  effort: Schema.optionalKey(Schema.String),
   /** The first to try first. Absent: none. */
   fallback: Schema.optionalKey(Schema.Array(LaunchFallback)),
 });
@@ -213,6 +217,8 @@ export const LaunchSettings = Schema.Struct({
       /** The agent and the `provider/model` that a person chose last. Null: those of the session. */
       agent: Schema.NullOr(Schema.String),
       model: Schema.NullOr(Schema.String),
+      /** The effort that a person chose last. Absent: that of the session. */
+      effort: Schema.optionalKey(Schema.String),
     }),
   ),
   /**

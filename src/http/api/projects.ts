@@ -133,8 +133,15 @@ const AgentChoice = Schema.Struct({
   runtime: Schema.NullOr(Schema.String).annotate({ description: "Null if the agent cannot start." }),
   model: Schema.NullOr(Schema.String).annotate({ description: "Null: the project's, or the runtime's own." }),
   mode: Schema.NullOr(Schema.String),
+  effort: Schema.NullOr(Schema.String).annotate({
+    description: "How hard its model thinks. Null: the model's own.",
+  }),
   permissions: Schema.NullOr(Schema.Literals(PERMISSIONS)).annotate({
     description: "Null: the runtime decides.",
+  }),
+  fallback: Schema.Array(Schema.String).annotate({
+    description:
+      "The agents with whose models its turns go on if its own model refuses, the first to try first.",
   }),
   problem: Schema.NullOr(Schema.String).annotate({ description: "Why the agent cannot start." }),
 }).annotate({ identifier: "AgentChoice" });
@@ -150,6 +157,10 @@ const RuntimeWire = Schema.Struct({
   }),
   modes: Schema.NullOr(Schema.Array(Schema.String)).annotate({
     description: "Null: they are known when it runs.",
+  }),
+  efforts: Schema.Boolean.annotate({
+    description:
+      "Whether people can choose how hard its models think. A running session's models name their `efforts`.",
   }),
   permissions: Schema.Array(Schema.Literals(PERMISSIONS)),
   instructions: Schema.Boolean,

@@ -34,7 +34,7 @@ import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
 import { takesNoMessages } from "../answers/refusals.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
 import { answerWire, itemWire } from "../steps/sessions/conversation-wire.ts";
-import { checkModelName } from "../steps/sessions/model-names.ts";
+import { checkEffort, checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { MessagesGroup } from "../api/sessions/messages.ts";
 import { Platform } from "../api/platform.ts";
@@ -46,6 +46,7 @@ interface MessageWish extends RestartWish {
   readonly delivery?: "queue" | "interrupt";
   readonly model?: string;
   readonly agent?: string;
+  readonly effort?: string;
 }
 type SessionPath = { readonly pid: string; readonly sid: string };
 type ItemPath = SessionPath & { readonly id: string };
@@ -77,15 +78,16 @@ const refuseSecretsIn = (projectId: string, texts: readonly string[]) =>
 
 const checkWish = Effect.fnUntraced(function* (
   session: Session,
-  { text, attachments = [], model, agent }: MessageWish,
+  { text, attachments = [], model, agent, effort }: MessageWish,
 ) {
   if (text === undefined && attachments.length === 0)
     return yield* badRequest("text", "must be given, unless the message has attachments");
   if (new Set(attachments).size < attachments.length)
     return yield* badRequest("attachments", "must name each attachment once");
-  if (model !== undefined) {
+  if (model !== undefined || effort !== undefined) {
     const own = yield* Effect.option(knownAgent(session.projectId, session.agentName));
-    if (own._tag === "Some") yield* checkModelName(own.value, "model", model);
+    if (own._tag === "Some" && model !== undefined) yield* checkModelName(own.value, "model", model);
+    if (own._tag === "Some" && effort !== undefined) yield* checkEffort(own.value, effort);
   }
   if (agent !== undefined && !isAgentName(agent)) return yield* badRequest("agent", AGENT_NAME_RULE);
 });
@@ -114,7 +116,8 @@ const isSame = (item: Item, wish: MessageWish, userId: string): boolean =>
   contentText(item.content) === (wish.text ?? "") &&
   isDeepStrictEqual(attachmentIds(item.content), wish.attachments ?? []) &&
   item.model === (wish.model ?? null) &&
-  item.agent === (wish.agent ?? null);
+  item.agent === (wish.agent ?? null) &&
+  item.effort === wish.effort;
 
 const idTaken = () =>
   new Conflict({
@@ -174,6 +177,7 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
       files,
       model: wish.model ?? null,
       agent: wish.agent ?? null,
+      ...(wish.effort !== undefined && { effort: wish.effort }),
     },
   });
   // The session may have begun to stop since it was looked at.

@@ -75,6 +75,7 @@ interface Typed {
   readonly from?: From;
   readonly agent_name?: string;
   readonly agent_model?: string;
+  readonly effort?: string;
   readonly initial_prompt?: string;
   readonly attachments?: readonly string[];
   readonly name?: string;
@@ -103,11 +104,11 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
   if (agentModel !== null) yield* checkModelName(agent, "agent_model", agentModel);
   const personId = yield* callingPerson;
   yield* requireModel(project, { commit, agent, agentModel, personId });
-  const { attachments = [], initial_prompt: text = null } = wish;
+  const { attachments = [], initial_prompt: text = null, effort } = wish;
   const first =
-    attachments.length === 0
+    attachments.length === 0 && effort === undefined
       ? null
-      : yield* firstMessage(project, { text: text ?? "", attachments, agentName });
+      : yield* firstMessage(project, { text: text ?? "", attachments, agent, effort });
   const caller = yield* Caller;
   const parent = yield* parentSession(caller);
   const { bootTimeoutMs } = yield* Limits;

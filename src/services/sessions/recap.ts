@@ -17,6 +17,10 @@ const READ_BYTES_MAX = 16 * 1024 * 1024;
 const lastModel = (items: readonly Item[]): string | null =>
   items.flatMap((item) => (isAccepted(item) ? (item.model ?? []) : [])).at(-1) ?? null;
 
+/** The effort of the newest message that names one. */
+const lastEffort = (items: readonly Item[]): string | undefined =>
+  items.findLast((item) => isAccepted(item) && item.effort !== undefined)?.effort;
+
 const isAccepted = ({ role, status }: Item): boolean => role === "user" && status === "accepted";
 
 /** The agent or mode that an item chose. Null: it chose none. */
@@ -40,10 +44,12 @@ export const readRecap = Effect.fnUntraced(function* (sessionId: string) {
   const text = makeRecap([...(prompt === null ? [] : [prompt]), ...newest], hasGap);
   if (text === null) return null;
   const history = makeHistory(items, hasOlder ? prompt : null);
+  const effort = lastEffort(newest);
   return {
     text,
     agent: lastAgent(newest),
     model: lastModel(newest),
+    ...(effort !== undefined && { effort }),
     ...(history !== null && { history }),
   } satisfies Recap;
 });

@@ -111,6 +111,7 @@ const versionOf = (
     answer: row?.answer ?? null,
     model: item.model,
     agent: row?.agent ?? null,
+    ...(row?.effort !== undefined && { effort: row.effort }),
     usage: item.usage,
     ...(item.context !== undefined && { context: item.context }),
     ...(item.compacts === true && { compacts: true }),

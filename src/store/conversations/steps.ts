@@ -70,6 +70,7 @@ const firstVersion = (id: string, message: MessageDraft, step: ConversationStep)
     answer: null,
     model: message.model,
     agent: message.agent,
+    ...(message.effort !== undefined && { effort: message.effort }),
     usage: null,
     error: null,
     pruned: false,

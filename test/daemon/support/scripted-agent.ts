@@ -134,7 +134,11 @@ export class ScriptedAgent {
     return steering;
   }
 
-  send(id: string, text: string, choice: { readonly model?: string; readonly agent?: string } = {}) {
+  send(
+    id: string,
+    text: string,
+    choice: { readonly model?: string; readonly agent?: string; readonly effort?: string } = {},
+  ) {
     const message = { id, sent_at: 1, text, model: null, agent: null, ...choice };
     return Effect.runPromise(this.steering.hand(this.session, message, []));
   }
@@ -177,6 +181,7 @@ export class ScriptedAgent {
     for (const method of ["session/load", "session/resume", "session/set_mode"] as const)
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the script answers what it tests
       app.onRequest(method, other(method) as never);
+    app.onRequest("session/set_config_option", (params) => params, other("session/set_config_option"));
     app.onRequest("session/set_model", (params) => params, other("session/set_model"));
     app.connect(
       ndJsonStream(

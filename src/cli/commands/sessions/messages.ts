@@ -26,13 +26,17 @@ export const send = command({
     now: { about: "End the agent's turn, and send the message before those that wait" },
     model: { value: "PROVIDER/MODEL", about: "From this message on, use this model" },
     agent: { value: "NAME", about: "From this message on, use this agent" },
+    effort: {
+      value: "EFFORT",
+      about: "From this message on, let the model think so hard, such as low or high",
+    },
     "no-restore": NO_RESTORE,
     id: { value: "UUID", about: "The message's id. A repeated call with the same id sends it once" },
   },
   notes:
     "The message waits until the agent has ended its turn. A session that has ended is restarted, with its saved work. If 20 messages wait, or the account has no free session, the exit code is 6.",
   run: async ({ given, options, input, api, project }) => {
-    const { file, attach, now, model, agent, id } = options;
+    const { file, attach, now, model, agent, effort, id } = options;
     if (given.TEXT !== undefined && file !== undefined) throw usage("Give TEXT or --file, not both.");
     const words = file === undefined ? given.TEXT : await input.file(file, "--file");
     if (words === undefined && attach.length === 0) throw usage("Give TEXT, --file or --attach.");
@@ -51,6 +55,7 @@ export const send = command({
         delivery: now ? "interrupt" : "queue",
         ...(model !== undefined && { model }),
         ...(agent !== undefined && { agent }),
+        ...(effort !== undefined && { effort }),
       },
     });
     return { json: text, text: state(value.message) };

@@ -179,6 +179,7 @@ const create = command({
       value: "MODEL",
       about: "provider/model, or the name that the agent's runtime has for it (the agent's own)",
     },
+    effort: { value: "EFFORT", about: "How hard the model thinks, such as low or high (the agent's own)" },
     name: { value: "TEXT", about: "Display name" },
     watch: {
       about: "Follow the conversation until interrupted, even if the session first waits for a slot",
@@ -189,7 +190,7 @@ const create = command({
     "The command returns while the session starts. `platform sessions show` shows when it works. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
   run: async (call) => {
     const { options, input, note, json, write, api, project } = call;
-    const { prompt, "prompt-file": file, attach, agent, model, name } = options;
+    const { prompt, "prompt-file": file, attach, agent, model, effort, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
     const begins = [options.base, options["from-here"] || undefined, options.from];
@@ -216,6 +217,7 @@ const create = command({
         }),
         ...(agent !== undefined && { agent_name: agent }),
         ...(model !== undefined && { agent_model: model }),
+        ...(effort !== undefined && { effort }),
         ...(name !== undefined && { name }),
       },
     });

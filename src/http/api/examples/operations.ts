@@ -103,13 +103,24 @@ export const OPERATION_EXAMPLES: Examples = {
       branches: ["main", "release/2"],
       agents: ["reviewer"],
       agent_choices: [
-        { name: "default", runtime: "opencode", model: null, mode: null, permissions: null, problem: null },
+        {
+          name: "default",
+          runtime: "opencode",
+          model: null,
+          mode: null,
+          effort: null,
+          permissions: null,
+          fallback: [],
+          problem: null,
+        },
         {
           name: "reviewer",
           runtime: "opencode",
           model: "anthropic/claude-sonnet-4-6",
           mode: "plan",
+          effort: "high",
           permissions: "ask",
+          fallback: ["second"],
           problem: null,
         },
       ],
@@ -120,6 +131,7 @@ export const OPERATION_EXAMPLES: Examples = {
           provider_models: [],
           models: "platform",
           modes: ["build", "plan"],
+          efforts: true,
           permissions: ["ask", "allow"],
           instructions: true,
           conversation: true,
@@ -212,7 +224,9 @@ export const OPERATION_EXAMPLES: Examples = {
   "messages.models": {
     summary: "List the models and agents that a running session offers.",
     response: {
-      models: [{ id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5" }],
+      models: [
+        { id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5", efforts: ["default", "high", "max"] },
+      ],
       agents: [{ name: "build", description: "Changes files and runs commands." }],
       default_model: "anthropic/claude-sonnet-4-5",
     },

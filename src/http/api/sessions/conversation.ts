@@ -61,6 +61,9 @@ export const ItemWire = Schema.Struct({
   answer: nullable(GivenAnswerWire).annotate({ description: "The answer to a request, and who gave it." }),
   model: nullable(Schema.String),
   agent: nullable(Schema.String).annotate({ description: "The agent that a person chose for a message." }),
+  effort: Schema.optionalKey(Schema.String).annotate({
+    description: "The effort that a person chose for a message. Absent: none.",
+  }),
   usage: nullable(Usage),
   context: Schema.optionalKey(ContextUse).annotate({
     description:

@@ -42,6 +42,7 @@ export const itemWire = (item: Item) => ({
   answer: answerWire(item.answer),
   model: item.model,
   agent: item.agent,
+  ...(item.effort !== undefined && { effort: item.effort }),
   usage: item.usage,
   ...(item.context !== undefined && { context: item.context }),
   ...(item.compacts === true && { compacts: true as const }),

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { spokenProviders } from "../../../domain/agents/agent-provider.ts";
 import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
-import { agentNamed, type Agents } from "../../../domain/agents/agents.ts";
+import { type Agent, agentNamed, type Agents } from "../../../domain/agents/agents.ts";
 import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
 import { ABILITIES, type Runtime } from "../../../domain/runtimes/runtime.ts";
 import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
@@ -33,6 +33,7 @@ const runtimeWire = (runtime: Runtime, providers: readonly AccountProvider[]) =>
   models: runtime.models,
   provider_models: offeredModels(spokenProviders(runtime, providers)),
   modes: runtime.modes === "any" ? null : runtime.modes,
+  efforts: runtime.efforts,
   permissions: runtime.permissions,
   instructions: runtime.instructions,
   conversation: runtime.conversation,
@@ -49,15 +50,34 @@ interface Choices {
   readonly offered: OfferedRuntimes;
 }
 
+const brokenChoice = (name: string, problem: string) => ({
+  name,
+  runtime: null,
+  model: null,
+  mode: null,
+  effort: null,
+  permissions: null,
+  fallback: [],
+  problem,
+});
+
+const agentChoice = ({ name, runtime, model, mode, effort, permissions, fallback }: Agent) => ({
+  name,
+  runtime: runtime.name,
+  model,
+  mode,
+  effort,
+  permissions,
+  fallback: fallback.map((other) => other.name),
+  problem: null,
+});
+
 /** The default agent first, the others by name. An agent that cannot start says why. */
 const agentChoices = ({ files, defined, offered }: Choices) => {
   const others = new Set([...files, ...defined.keys()].toSorted());
   return [...new Set([DEFAULT_AGENT, ...others])].map((name) => {
     const agent = agentNamed(defined, name, offered);
-    if (Result.isFailure(agent))
-      return { name, runtime: null, model: null, mode: null, permissions: null, problem: agent.failure };
-    const { runtime, model, mode, permissions } = agent.success;
-    return { name, runtime: runtime.name, model, mode, permissions, problem: null };
+    return Result.isFailure(agent) ? brokenChoice(name, agent.failure) : agentChoice(agent.success);
   });
 };
 

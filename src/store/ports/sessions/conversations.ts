@@ -80,6 +80,8 @@ export interface Item {
   readonly model: string | null;
   /** The agent that a person chose for a message. Null: the agent of the message before. */
   readonly agent: string | null;
+  /** The effort that a person chose for a message. Absent: as for the message before. */
+  readonly effort?: string;
   readonly usage: Usage | null;
   readonly context?: ContextUse;
   readonly compacts?: true;

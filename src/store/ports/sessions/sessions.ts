@@ -23,13 +23,15 @@ export interface NotedTurn extends LastTurn {
   readonly conversation?: ConversationTurn | null;
 }
 
-/** A first message with files. Its text is no `initialPrompt`. */
+/** A first message with files, or with an effort. Its text is no `initialPrompt`. */
 export interface FirstMessage {
   readonly text: string;
   /** Ids of uploads. */
   readonly attachments: readonly string[];
   /** The name of the person. */
   readonly author: string;
+  /** How hard the model thinks. Absent: the agent's. */
+  readonly effort?: string;
 }
 
 export interface Session {
