@@ -82,8 +82,8 @@ const working = async () => {
   report(sid, "running", 0);
   return sid;
 };
-const asking = async (request: Fields) => {
-  const sid = await runSession(service, pid);
+/** The agent's runtime asks something. */
+const ask = (sid: string, request: Fields) => {
   rev += 1;
   service.daemon.conversation.say(sid, {
     type: "item",
@@ -95,6 +95,10 @@ const asking = async (request: Fields) => {
       request: { kind: "permission", title: "bash", patterns: ["git push"], questions: [], ...request },
     }),
   });
+};
+const asking = async (request: Fields) => {
+  const sid = await runSession(service, pid);
+  ask(sid, request);
   report(sid, "requires_action", 0);
   const id = await eventually(async () => {
     const [open] = (await conversationOf(sid))["requests"] as readonly Fields[];
@@ -109,10 +113,16 @@ const question = {
   questions: [{ title: "Colour", text: "Which?", options: [], multiple: false }],
 } as const;
 
+const plan = {
+  kind: "plan",
+  title: "",
+  patterns: [],
+  plan: { text: "1. Write a.", modes: ["build", "careful"].map((mode) => ({ id: mode, name: mode })) },
+} as const;
+
 /** A session whose agent's first turn has ended with a plan. */
 const planned = async () => {
-  const modes = ["build", "careful"].map((mode) => ({ id: mode, name: mode }));
-  const asked = await asking({ kind: "plan", title: "", patterns: [], plan: { text: "1. Write a.", modes } });
+  const asked = await asking(plan);
   report(asked.sid, "requires_action", 1, { waiting_for: "ask", rests: true });
   await eventually(async () =>
     expect((await conversationOf(asked.sid))["state"]).toMatchObject({ waiting_for: asked.id }),
@@ -435,6 +445,38 @@ describe("a request", () => {
     expect(items.find((item) => item["id"] === id)).toMatchObject({
       answer: { declined: "message", by: { kind: "user" } },
     });
+  });
+
+  it("that is a plan is not kept if its sandbox has just stopped and the account has no free slot", async () => {
+    const token = await makeAccount(service, 1);
+    const project = await makeProject(service, { token });
+    const at = (rest = "") => `/v1/projects/${project}/sessions${rest}`;
+    const call = (method: string, rest: string, body?: Fields) =>
+      service.request(method, at(rest), { token, ...(body !== undefined && { body }) });
+    const sid = String(fields(expectStatus(await call("POST", "", {}), 201))["id"]);
+    const status = async () => fields(await call("GET", `/${sid}`))["status"];
+    await eventually(async () => expect(await status()).toBe("running"));
+    ask(sid, plan);
+    report(sid, "requires_action", 1, { waiting_for: "ask", rests: true });
+    const open = async () =>
+      fields(await call("GET", `/${sid}/conversation`))["requests"] as readonly Fields[];
+    await eventually(async () => expect(await open()).toHaveLength(1));
+    const [{ id } = {}] = await open();
+    expectStatus(await call("POST", `/${sid}/stop`), 200);
+    await eventually(async () => expect(await status()).toBe("stopped"));
+    expectStatus(await call("POST", "", {}), 201);
+    // As it is before the conversation hears of the stop.
+    await service.inside(
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE conversation_items SET status = 'pending'
+          WHERE session_id = ${sid}::uuid AND id = ${String(id)}::uuid`,
+      ),
+    );
+    const refused = await call("POST", `/${sid}/requests/${String(id)}/answer`, { approve: true });
+    expect(refusal(refused)).toEqual([429, "session_cap_reached"]);
+    const read = fields(await call("GET", `/${sid}/conversation`));
+    expect(read["queue"]).toEqual([]);
   });
 
   it("that is unknown, or another kind of item, is not found", async () => {

@@ -281,6 +281,8 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
     "approve" in fits && asked.request?.plan?.in_turn !== true
       ? yield* approvedPlan(authorOf(caller), fits.mode)
       : null;
+  // An approval that begins a turn is a message.
+  if (begins !== null) yield* awakened(session, params, {});
   const { accepted } = yield* tell(session.id, {
     type: "answer.given",
     requestId: asked.id,
@@ -290,7 +292,8 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
   });
   // The session may have begun to stop since it was looked at.
   const now = yield* (yield* Sessions).get(session.id);
-  if (accepted && "approve" in fits && now !== null) yield* Effect.ignore(awakened(now, params, {}));
+  if (accepted && begins !== null && isAwake(session) && now !== null)
+    yield* Effect.ignore(awakened(now, params, {}));
   const request = yield* itemOf(session.id, params.id, "request");
   // The request may be closed before the actor knows it. Then no answer is kept.
   return accepted && request.answer !== null ? { request: itemWire(request) } : yield* settled(request);

@@ -92,7 +92,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       params: itemParams,
       payload: AnswerRequest,
       success: Schema.Struct({ request: ItemWire }),
-      error: [BadRequest, NotFound, Conflict, Unprocessable],
+      error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
     }).annotate(Access, "settle_request"),
     HttpApiEndpoint.get("models", "/models", {
       params: sessionParams,
