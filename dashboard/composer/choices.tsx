@@ -49,10 +49,13 @@ const withoutChoice = ({ isFirst }: Pick<Moment, "isFirst">): string =>
 const nameIn = (listing: ModelListing | null, model: string): string =>
   listing?.models.find(({ id }) => id === model)?.name ?? model;
 
+/** Runtimes name what they do by themselves so. */
+const wordsOf = (name: string): string => (name === "default" ? "as usual" : name);
+
 /** Opens the choice, and says what is chosen. */
 export const ChoicesButton = ({ models: { listing }, writing, moment }: ChoiceParts) => {
-  const { model, agent } = writing.chosen;
-  const named = [nameIn(listing, model), agent].filter((one) => one !== "");
+  const { model, agent, effort } = writing.chosen;
+  const named = [nameIn(listing, model), wordsOf(agent), effort].filter((one) => one !== "");
   const otherwise =
     moment.model === null ? withoutChoice(moment).toLowerCase() : nameIn(listing, moment.model);
   return (
@@ -77,12 +80,14 @@ const PickOne = ({
   otherwise,
   options,
   writing,
+  isOff = false,
 }: {
   readonly name: keyof Chosen;
   readonly label: string;
   readonly otherwise: string;
   readonly options: readonly Option[];
   readonly writing: Writing;
+  readonly isOff?: boolean;
 }) => {
   const value = writing.chosen[name];
   // A kept choice is offered before the list is loaded, too.
@@ -91,7 +96,12 @@ const PickOne = ({
   return (
     <label className="pick">
       {label}
-      <select name={name} value={value} onChange={({ target }) => writing.choose({ [name]: target.value })}>
+      <select
+        name={name}
+        value={value}
+        disabled={isOff}
+        onChange={({ target }) => writing.choose({ [name]: target.value })}
+      >
         {all.map(([one, words, explanation]) => (
           <option key={one} value={one} title={explanation ?? undefined}>
             {words}
@@ -105,12 +115,30 @@ const PickOne = ({
 const modelOptions = (listing: ModelListing | null): readonly Option[] =>
   (listing?.models ?? []).map(({ id, name }) => [
     id,
-    id === listing?.default_model ? `${name} (default)` : name,
+    id === listing?.default_model ? `${name} (in use)` : name,
   ]);
+
+/** Those of the model that is chosen, or in use. */
+const effortOptions = (listing: ModelListing | null, model: string): readonly Option[] => {
+  const used = model === "" ? listing?.default_model : model;
+  const { efforts = [] } = listing?.models.find(({ id }) => id === used) ?? {};
+  return efforts.map((effort) => [effort, effort === "default" ? "the model's own" : effort]);
+};
+
+/** What the runtime cannot do, with the reasons. */
+const Lacks = ({ listing }: { readonly listing: ModelListing | null }) =>
+  (listing?.lacks ?? []).map(({ ability, reason }) => (
+    <p key={ability} className="quiet lacked">
+      {reason}
+    </p>
+  ));
 
 export const Choices = ({ models: { listing, problem }, writing, moment }: ChoiceParts) => {
   const otherwise = withoutChoice(moment);
-  const agents = (listing?.agents ?? []).map(({ name, description }) => [name, name, description] as const);
+  const agents = (listing?.agents ?? []).map(
+    ({ name, description }) => [name, wordsOf(name), description] as const,
+  );
+  const efforts = effortOptions(listing, writing.chosen.model);
   return (
     <div id={CHOICES_ID} className="choices-of-message" hidden={!writing.isChoosing}>
       <PickOne
@@ -121,9 +149,18 @@ export const Choices = ({ models: { listing, problem }, writing, moment }: Choic
         writing={writing}
       />
       <PickOne name="agent" label="Agent" otherwise={otherwise} options={agents} writing={writing} />
+      <PickOne
+        name="effort"
+        label="Effort"
+        otherwise={efforts.length === 0 && listing !== null ? "No choice" : otherwise}
+        options={efforts}
+        writing={writing}
+        isOff={efforts.length === 0 && writing.chosen.effort === ""}
+      />
       <p className={problem === null || problem === "" ? "quiet" : "refusal"} role="status">
         {problem ?? "Loading…"}
       </p>
+      <Lacks listing={listing} />
     </div>
   );
 };

@@ -21,6 +21,7 @@ export interface Message {
   readonly delivery: "queue" | "interrupt";
   readonly model?: string;
   readonly agent?: string;
+  readonly effort?: string;
   /** Whether a restart brings saved work back. */
   readonly restore?: boolean;
 }

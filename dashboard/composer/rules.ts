@@ -22,9 +22,11 @@ export interface Moment {
 export interface Chosen {
   readonly model: string;
   readonly agent: string;
+  /** How hard the model thinks. */
+  readonly effort: string;
 }
 
-export const NOT_CHOSEN: Chosen = { model: "", agent: "" };
+export const NOT_CHOSEN: Chosen = { model: "", agent: "", effort: "" };
 
 /** Advice after a refusal, where the service's own sentence has none. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -112,5 +114,6 @@ export const messageOf = (
     ...(files.length > 0 && { attachments: files }),
     ...(chosen.model !== "" && { model: chosen.model }),
     ...(chosen.agent !== "" && { agent: chosen.agent }),
+    ...(chosen.effort !== "" && { effort: chosen.effort }),
   };
 };

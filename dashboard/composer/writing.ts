@@ -21,7 +21,7 @@ export interface WritingListener {
   readonly answer: (text: string) => Promise<boolean>;
 }
 
-type Returned = Partial<Pick<Message, "attachments" | "model" | "agent">> & Pick<Message, "text">;
+type Returned = Partial<Pick<Message, "attachments" | "model" | "agent" | "effort">> & Pick<Message, "text">;
 
 export class Writing extends Store {
   text = "";
@@ -100,8 +100,8 @@ export class Writing extends Store {
     this.focus();
   };
 
-  readonly putBack = ({ text, attachments = [], model = "", agent = "" }: Returned): void => {
-    if (this.text === "") this.chosen = { model, agent };
+  readonly putBack = ({ text, attachments = [], model = "", agent = "", effort = "" }: Returned): void => {
+    if (this.text === "") this.chosen = { model, agent, effort };
     this.text = [text, this.text].filter((words) => words !== "").join("\n\n");
     this.files.set([...attachments, ...this.files.ready]);
   };
@@ -117,7 +117,8 @@ export class Writing extends Store {
     const text = this.#isSecret ? "" : this.text;
     const { chosen } = this;
     const files = this.files.ready;
-    const isEmpty = text === "" && chosen.model === "" && chosen.agent === "" && files.length === 0;
+    const isChosen = Object.values(chosen).some((one) => one !== "");
+    const isEmpty = text === "" && !isChosen && files.length === 0;
     keep(this.#name, isEmpty ? null : { text, ...chosen, files });
     this.changed();
   }

@@ -1,22 +1,19 @@
 /** The choices of the next session, as a row of small menus. */
 import { useQuery } from "@tanstack/react-query";
-import type { SessionOptions } from "../wire.d.ts";
-import { runtimeWords } from "../projects/new-session.js";
 import type { Draft, Project } from "./draft.ts";
+import { agentOffers, modelOffers, type Offer, runtimeOf, type SessionOptions } from "./fitting.ts";
 import { optionsQuery } from "./options.ts";
-
-type Agent = SessionOptions["agent_choices"][number];
 
 interface Pick {
   readonly label: string;
   readonly value: string;
-  readonly options: readonly (readonly [value: string, words: string])[];
+  readonly options: readonly Offer[];
   readonly onChange: (value: string) => void;
 }
 
 /** A choice of the next session. One that was remembered stays, even if it is not offered now. */
 const ChipPick = ({ label, value, options, onChange }: Pick) => {
-  const isOffered = options.some(([option]) => option === value);
+  const isOffered = options.some((option) => option.value === value);
   return (
     <select
       className="chip-pick"
@@ -25,24 +22,42 @@ const ChipPick = ({ label, value, options, onChange }: Pick) => {
       title={label}
       onChange={({ target }) => onChange(target.value)}
     >
-      {(isOffered ? options : [[value, value] as const, ...options]).map(([option, words]) => (
-        <option key={option} value={option}>
-          {words}
+      {(isOffered ? options : [offered(value), ...options]).map(({ value: option, words, reason }) => (
+        <option key={option} value={option} disabled={reason !== null} title={reason ?? undefined}>
+          {reason === null ? words : `${words}: ${reason}`}
         </option>
       ))}
     </select>
   );
 };
 
-const sameWords = (names: readonly string[]): readonly (readonly [string, string])[] =>
-  names.map((name) => [name, name]);
+const offered = (value: string, words = value): Offer => ({ value, words, reason: null });
 
-/** Each with its runtime. The empty value is the default agent. */
-const agentOptions = (agents: readonly Agent[]): Pick["options"] =>
-  agents.map((agent) => {
-    const value = agent.name === "default" ? "" : agent.name;
-    return [value, `${agent.name} (${runtimeWords(agent)})`];
-  });
+const NO_OPTIONS: SessionOptions = {
+  default_branch: "",
+  branches: [],
+  agents: [],
+  agent_choices: [],
+  runtimes: [],
+  providers: [],
+  default_model: null,
+  models: [],
+};
+
+/** What the runtime of the chosen agent cannot do, with the reasons. */
+export const AgentLacks = ({ project, draft: { choice } }: Omit<Chips, "projects">) => {
+  const { data: options } = useQuery(optionsQuery(project.id));
+  const runtime = runtimeOf(options ?? NO_OPTIONS, choice.agent_name);
+  if (runtime === undefined || runtime.lacks.length === 0) return null;
+  return (
+    <details className="lacks quiet">
+      <summary>{`What ${runtime.name} cannot do`}</summary>
+      {runtime.lacks.map(({ ability, reason }) => (
+        <p key={ability}>{reason}</p>
+      ))}
+    </details>
+  );
+};
 
 interface Chips {
   readonly projects: readonly Project[];
@@ -52,38 +67,35 @@ interface Chips {
 
 /** Where the next session works, as which agent, and with which model. */
 export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: Chips) => {
-  const { data: options } = useQuery(optionsQuery(project.id));
-  const {
-    branches = [],
-    agent_choices: agents = [],
-    models = [],
-    default_model: model = null,
-  } = options ?? {};
+  const { data } = useQuery(optionsQuery(project.id));
+  const options = data ?? NO_OPTIONS;
+  const agents = agentOffers(options);
   const branch = project.default_branch;
+  const others = options.branches.filter((name) => name !== branch);
   return (
     <>
       <ChipPick
         label="Project"
         value={project.id}
-        options={projects.map(({ id, name }) => [id, name])}
+        options={projects.map(({ id, name }) => offered(id, name))}
         onChange={moveTo}
       />
       <ChipPick
         label="Branch"
         value={choice.base_ref}
-        options={[["", branch], ...sameWords(branches.filter((name) => name !== branch))]}
+        options={[offered("", branch), ...others.map((name) => offered(name))]}
         onChange={(base_ref) => choose({ ...choice, base_ref })}
       />
       <ChipPick
         label="Agent"
         value={choice.agent_name}
-        options={agents.length === 0 ? [["", "Default agent"]] : agentOptions(agents)}
+        options={agents.length === 0 ? [offered("", "The project's agent")] : agents}
         onChange={(agent_name) => choose({ ...choice, agent_name })}
       />
       <ChipPick
         label="Model"
         value={choice.agent_model}
-        options={[["", model ?? "Default model"], ...sameWords(models.filter((name) => name !== model))]}
+        options={modelOffers(options, choice.agent_name)}
         onChange={(agent_model) => choose({ ...choice, agent_model })}
       />
     </>

@@ -10,7 +10,7 @@ import { given } from "../elements/forms.js";
 import { startIn, warmSandbox } from "../projects/new-session.js";
 import { projectLink } from "../elements/parts.ts";
 import { Problem, type Refusal, toRefusal } from "../ui/form.tsx";
-import { Chips } from "./chips.tsx";
+import { AgentLacks, Chips } from "./chips.tsx";
 import { type Draft, type Project, useDraft, useFiles } from "./draft.ts";
 import { setupQuery } from "./options.ts";
 
@@ -139,6 +139,7 @@ export const Composer = ({ person, projects }: Composer) => {
       )}
       {refusal !== null && <Problem refusal={refusal} names={NO_FIELDS} />}
       <Lacks project={project} />
+      <AgentLacks project={project} draft={draft} />
       <div className="composer-bar">
         <Chips projects={projects} project={project} draft={draft} />
         <AttachButton className="quiet-button" onAdd={add} />

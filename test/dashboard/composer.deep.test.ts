@@ -330,10 +330,19 @@ describe.skipIf(!hasChromium)(title, () => {
     const model = page.getByRole("combobox", { name: "Model" });
     await expect
       .poll(() => model.locator("option").allInnerTexts())
-      .toEqual(["As before", "GPT-5 (default)", "Claude Sonnet 4.5"]);
+      .toEqual(["As before", "GPT-5 (in use)", "Claude Sonnet 4.5"]);
     expect(await model.inputValue()).toBe("");
     expect(await page.getByRole("combobox", { name: "Agent" }).inputValue()).toBe("");
+    const effort = page.getByRole("combobox", { name: "Effort" });
+    expect(await effort.locator("option").allInnerTexts()).toEqual([
+      "As before",
+      "the model's own",
+      "low",
+      "high",
+    ]);
+    await page.getByText("Gemini CLI does not tell the exit code of a command.").waitFor();
     await model.selectOption("anthropic/claude-sonnet-4-5");
+    expect(await effort.isDisabled()).toBe(true);
     await page.getByRole("combobox", { name: "Agent" }).selectOption("plan");
     expect(await choice.innerText()).toBe("Model: Claude Sonnet 4.5 · plan");
     await area.fill("Plan it.");

@@ -175,7 +175,7 @@ const PROMPT = "Write a note about the push below.\n\nPushed by: Codertocat\nMes
 
 const MODELS = {
   models: [
-    { id: "openai/gpt-5", name: "GPT-5" },
+    { id: "openai/gpt-5", name: "GPT-5", efforts: ["default", "low", "high"] },
     { id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5" },
   ],
   agents: [
@@ -183,6 +183,7 @@ const MODELS = {
     { name: "plan", description: "Only reads" },
   ],
   default_model: "openai/gpt-5",
+  lacks: [{ ability: "exit_codes", reason: "Gemini CLI does not tell the exit code of a command." }],
 };
 
 /** @param items oldest first, without their numbers */

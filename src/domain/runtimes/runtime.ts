@@ -106,6 +106,13 @@ export interface Runtime {
   readonly lacks: Readonly<Partial<Record<Ability, string>>>;
 }
 
+/** The abilities that a runtime lacks, each with the reason. */
+export const lackedBy = ({ lacks }: Pick<Runtime, "lacks">) =>
+  ABILITIES.flatMap((ability) => {
+    const reason = lacks[ability];
+    return reason === undefined ? [] : [{ ability, reason }];
+  });
+
 /** A runtime that can be started. */
 export interface StartableRuntime extends Runtime {
   readonly command: readonly string[];

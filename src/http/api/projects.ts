@@ -6,7 +6,7 @@ import {
   RepositoryRequest,
   RepositorySource,
 } from "../../domain/repository/repository.ts";
-import { ABILITIES, PERMISSIONS } from "../../domain/runtimes/runtime.ts";
+import { PERMISSIONS } from "../../domain/runtimes/runtime.ts";
 import { Usage } from "../../domain/conversation/conversation.ts";
 import { PROJECT_STATUSES } from "../../domain/project/deletion.ts";
 import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
@@ -14,7 +14,7 @@ import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
 import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
-import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+import { Instant, LacksWire, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
 import { TriggerListing } from "./triggers/triggers.ts";
 
 export const ProjectWire = Schema.Struct({
@@ -165,11 +165,7 @@ const RuntimeWire = Schema.Struct({
   permissions: Schema.Array(Schema.Literals(PERMISSIONS)),
   instructions: Schema.Boolean,
   conversation: Schema.Boolean.annotate({ description: "Whether people can talk to it." }),
-  lacks: Schema.Array(Schema.Struct({ ability: Schema.Literals(ABILITIES), reason: Schema.String })).annotate(
-    {
-      description: "The abilities that it lacks, each with the reason as a sentence for people.",
-    },
-  ),
+  lacks: LacksWire,
 }).annotate({ identifier: "Runtime" });
 
 const SessionOptionsWire = Schema.Struct({

@@ -1,6 +1,7 @@
 /** Shapes that several groups share (api.md 1): ids, instants, pages. */
 import * as Schema from "effect/Schema";
 import { parseUuid } from "../../domain/ids.ts";
+import { ABILITIES } from "../../domain/runtimes/runtime.ts";
 
 /** Canonical lower-case spelling only (threats.md W25). */
 export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
@@ -124,3 +125,10 @@ export const comparisonFields = {
 
 /** A path of `files_changed`: the diff of this file alone, with a limit of its own. */
 export const diffQuery = { path: Schema.optionalKey(text(4096)) };
+
+/** What a runtime lacks. */
+export const LacksWire = Schema.Array(
+  Schema.Struct({ ability: Schema.Literals(ABILITIES), reason: Schema.String }),
+).annotate({
+  description: "The abilities that the runtime lacks, each with the reason as a sentence for people.",
+});

@@ -37,6 +37,7 @@ import { answerWire, itemWire } from "../steps/sessions/conversation-wire.ts";
 import { checkEffort, checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { MessagesGroup } from "../api/sessions/messages.ts";
+import { lackedBy } from "../../domain/runtimes/runtime.ts";
 import { Platform } from "../api/platform.ts";
 
 interface MessageWish extends RestartWish {
@@ -312,7 +313,9 @@ const models = Effect.fnUntraced(function* (params: SessionPath) {
   const daemon = yield* DaemonClient;
   const link = yield* linked(yield* SandboxProvider, sandbox.id);
   const context = yield* (yield* serviceContext)(sandbox.id, session.id);
-  return yield* daemon.models(link, context);
+  const offers = yield* daemon.models(link, context);
+  const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
+  return { ...offers, lacks: agent._tag === "Some" ? lackedBy(agent.value.runtime) : [] };
 });
 
 const unreachable = () =>

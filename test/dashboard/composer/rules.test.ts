@@ -65,7 +65,7 @@ describe("a message", () => {
   it("has the text without blank lines around it, and only what was chosen", () => {
     const typed = { text: "\n  indented\n\n", chosen: NOT_CHOSEN, files: [] };
     expect(messageOf(typed, "queue", live)).toEqual({ text: "  indented", delivery: "queue" });
-    const chosen = { model: "m", agent: "plan" };
+    const chosen = { model: "m", agent: "plan", effort: "" };
     expect(messageOf({ text: " ", chosen, files: [attached] }, "interrupt", live)).toEqual({
       text: "",
       delivery: "interrupt",

@@ -227,6 +227,7 @@ export const OPERATION_EXAMPLES: Examples = {
       models: [
         { id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5", efforts: ["default", "high", "max"] },
       ],
+      lacks: [],
       agents: [{ name: "build", description: "Changes files and runs commands." }],
       default_model: "anthropic/claude-sonnet-4-5",
     },

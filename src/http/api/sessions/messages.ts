@@ -6,7 +6,7 @@ import { Access, Authorized } from "../access.ts";
 import { ItemWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unavailable, Unprocessable } from "../errors.ts";
 import { restoreSaved } from "./sessions.ts";
-import { sessionParams, text, textOfBytes, Uuid } from "../schemas.ts";
+import { LacksWire, sessionParams, text, textOfBytes, Uuid } from "../schemas.ts";
 
 const PostMessage = Schema.Struct({
   id: Uuid.annotate({
@@ -96,7 +96,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
     }).annotate(Access, "settle_request"),
     HttpApiEndpoint.get("models", "/models", {
       params: sessionParams,
-      success: RuntimeOffers,
+      success: Schema.Struct({ ...RuntimeOffers.fields, lacks: LacksWire }),
       error: [NotFound, Conflict, Unavailable],
     }).annotate(Access, "read_project"),
   )

@@ -5,7 +5,7 @@ import { spokenProviders } from "../../../domain/agents/agent-provider.ts";
 import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
 import { type Agent, agentNamed, type Agents } from "../../../domain/agents/agents.ts";
 import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
-import { ABILITIES, type Runtime } from "../../../domain/runtimes/runtime.ts";
+import { lackedBy, type Runtime } from "../../../domain/runtimes/runtime.ts";
 import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
 import { MODEL_PROVIDERS, offeredModels, providerStandings } from "../../../domain/sandbox/model.ts";
@@ -37,10 +37,7 @@ const runtimeWire = (runtime: Runtime, providers: readonly AccountProvider[]) =>
   permissions: runtime.permissions,
   instructions: runtime.instructions,
   conversation: runtime.conversation,
-  lacks: ABILITIES.flatMap((ability) => {
-    const reason = runtime.lacks[ability];
-    return reason === undefined ? [] : [{ ability, reason }];
-  }),
+  lacks: lackedBy(runtime),
 });
 
 interface Choices {

@@ -1,0 +1,67 @@
+/** Which models and agents the next session can have, and why not the others. It uses no document. */
+import type { Answer } from "../../src/cli/contract.ts";
+
+export type SessionOptions = Answer<"GET /v1/projects/:pid/session-options">;
+
+type Agent = SessionOptions["agent_choices"][number];
+type Runtime = SessionOptions["runtimes"][number];
+type Options = Pick<SessionOptions, "agent_choices" | "runtimes" | "models" | "default_model">;
+
+export interface Offer {
+  readonly value: string;
+  readonly words: string;
+  /** Why it cannot be chosen. Null: it can. */
+  readonly reason: string | null;
+}
+
+/** @param name empty: the agent of sessions that choose none */
+const agentOf = ({ agent_choices: agents }: Options, name: string): Agent | undefined =>
+  agents.find((agent) => agent.name === (name === "" ? "default" : name));
+
+/** The runtime of an agent. Undefined: not known. */
+export const runtimeOf = (options: Options, name: string): Runtime | undefined => {
+  const runtime = agentOf(options, name)?.runtime;
+  return options.runtimes.find((one) => one.name === runtime);
+};
+
+/** Each with its runtime. The agent of sessions that choose none has no name of its own but that of its runtime. */
+export const agentOffers = ({ agent_choices: agents }: Options): readonly Offer[] =>
+  agents.map(({ name, runtime, problem }) => {
+    const program = runtime ?? "cannot start";
+    return name === "default"
+      ? { value: "", words: program, reason: problem }
+      : { value: name, words: `${name} (${program})`, reason: problem };
+  });
+
+const whyNot = ({ name, models, takes_command: isAny, provider_models: fitting }: Runtime, model: string) => {
+  if (models === null) return `${name} takes no model`;
+  // It may be any program.
+  if (isAny || fitting.includes(model)) return null;
+  const isOfProvider = model.includes("/");
+  if (models === "platform") return isOfProvider ? null : `${name} takes provider/model`;
+  return isOfProvider ? `${name} does not speak to this provider` : null;
+};
+
+/** The model of a session that chooses none, for people. */
+const ownModel = (options: Options, name: string): string => {
+  const model = agentOf(options, name)?.model ?? null;
+  if (model !== null) return model;
+  return runtimeOf(options, name)?.models === "own"
+    ? "The runtime's own model"
+    : (options.default_model ?? "Default model");
+};
+
+/** @param name of the agent. Empty: that of sessions that choose none */
+export const modelOffers = (options: Options, name: string): readonly Offer[] => {
+  const own = ownModel(options, name);
+  const runtime = runtimeOf(options, name);
+  const others = options.models.filter((model) => model !== own);
+  return [
+    { value: "", words: own, reason: null },
+    ...others.map((model) => ({
+      value: model,
+      words: model,
+      reason: runtime === undefined ? null : whyNot(runtime, model),
+    })),
+  ];
+};

@@ -1,0 +1,105 @@
+/** Which models and agents the next session can have. */
+import { expect, it } from "vitest";
+import { agentOffers, modelOffers, type SessionOptions } from "../../../dashboard/home/fitting.ts";
+
+const runtime = (name: string, more: object = {}) => ({
+  name,
+  takes_command: false,
+  models: "own" as const,
+  provider_models: [],
+  modes: [],
+  efforts: true,
+  permissions: [],
+  instructions: true,
+  conversation: true,
+  lacks: [],
+  ...more,
+});
+const agent = (name: string, program: string | null, more: object = {}) => ({
+  name,
+  runtime: program,
+  model: null,
+  mode: null,
+  effort: null,
+  permissions: null,
+  fallback: [],
+  problem: null,
+  ...more,
+});
+const OPTIONS: SessionOptions = {
+  default_branch: "main",
+  branches: [],
+  agents: [],
+  agent_choices: [
+    agent("default", "opencode"),
+    agent("fast", "codex", { model: "acme/small" }),
+    agent("any", "acp"),
+    agent("web", "plain"),
+    agent("broken", null, { problem: "There is no runtime x." }),
+  ],
+  runtimes: [
+    runtime("opencode", { models: "platform", provider_models: ["acme/large"] }),
+    runtime("codex", { provider_models: ["acme/large"] }),
+    runtime("acp", { takes_command: true }),
+    runtime("plain", { models: null }),
+  ],
+  providers: [],
+  default_model: "acme/large",
+  models: ["acme/large", "other/one", "opus"],
+};
+
+it("names each agent with its runtime, and the one without a name by its runtime alone", () => {
+  expect(agentOffers(OPTIONS)).toEqual([
+    { value: "", words: "opencode", reason: null },
+    { value: "fast", words: "fast (codex)", reason: null },
+    { value: "any", words: "any (acp)", reason: null },
+    { value: "web", words: "web (plain)", reason: null },
+    { value: "broken", words: "broken (cannot start)", reason: "There is no runtime x." },
+  ]);
+});
+
+it.each([
+  [
+    "",
+    "acme/large",
+    [
+      ["other/one", null],
+      ["opus", "opencode takes provider/model"],
+    ],
+  ],
+  [
+    "fast",
+    "acme/small",
+    [
+      ["acme/large", null],
+      ["other/one", "codex does not speak to this provider"],
+      ["opus", null],
+    ],
+  ],
+  [
+    "any",
+    "The runtime's own model",
+    [
+      ["acme/large", null],
+      ["other/one", null],
+      ["opus", null],
+    ],
+  ],
+  [
+    "gone",
+    "acme/large",
+    [
+      ["other/one", null],
+      ["opus", null],
+    ],
+  ],
+])("says for the agent %j which model is its own, and which others do not fit it", (name, own, others) => {
+  const [first, ...more] = modelOffers(OPTIONS, name);
+  expect(first).toEqual({ value: "", words: own, reason: null });
+  expect(more.map(({ value, reason }) => [value, reason])).toEqual(others);
+});
+
+it("offers no model to a runtime that takes none", () => {
+  const [, ...others] = modelOffers(OPTIONS, "web");
+  expect(new Set(others.map(({ reason }) => reason))).toEqual(new Set(["plain takes no model"]));
+});
