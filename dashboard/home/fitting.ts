@@ -47,7 +47,7 @@ const ownModel = (options: Options, name: string): string => {
   const model = agentOf(options, name)?.model ?? null;
   if (model !== null) return model;
   return runtimeOf(options, name)?.models === "own"
-    ? "The runtime's own model"
+    ? "Its own model"
     : (options.default_model ?? "Default model");
 };
 

@@ -108,10 +108,11 @@ const AGENT = {
 const OPTIONS = {
   default_branch: "main",
   branches: ["main", "release"],
-  agents: ["broken", "ours", "release-notes"],
+  agents: ["broken", "fast", "ours", "release-notes"],
   agent_choices: [
     { ...AGENT, name: "default" },
     { ...AGENT, name: "broken", runtime: null, problem: "There is no runtime codex." },
+    { ...AGENT, name: "fast", runtime: "codex" },
     { ...AGENT, name: "ours", runtime: "acp", mode: "careful" },
     { ...AGENT, name: "release-notes" },
   ],

@@ -190,6 +190,17 @@ export const STATES_OF_HOME: readonly State[] = [
     },
   },
   {
+    name: "home-agent",
+    hash: "#/",
+    shows: ".session",
+    change: withEach,
+    act: async (page) => {
+      await page.getByLabel("What should the agent do?").fill("Say good day.");
+      await page.getByLabel("Agent", { exact: true }).selectOption("fast");
+      await page.getByText("What codex cannot do").click();
+    },
+  },
+  {
     name: "home-question",
     hash: "#/",
     shows: ".session",

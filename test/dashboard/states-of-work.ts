@@ -107,6 +107,15 @@ export const STATES_OF_WORK: readonly State[] = [
     act: (page) => page.getByRole("button", { name: "Allow once" }).waitFor(),
   },
   {
+    name: "session-choices",
+    hash: SESSION,
+    shows: ".items > .item",
+    act: async (page) => {
+      await page.getByRole("button", { name: /^Model/ }).click();
+      await page.getByLabel("Effort").waitFor();
+    },
+  },
+  {
     name: "session-plan",
     hash: SESSION,
     shows: ".items > .item",

@@ -78,7 +78,7 @@ it.each([
   ],
   [
     "any",
-    "The runtime's own model",
+    "Its own model",
     [
       ["acme/large", null],
       ["other/one", null],
