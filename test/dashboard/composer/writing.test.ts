@@ -41,7 +41,7 @@ describe("what a reader writes", () => {
     writing.write("Half a sent");
     const again = begin();
     expect(again.writing.text).toBe("Half a sent");
-    expect(again.writing.chosen).toEqual({ model: "m", agent: "" });
+    expect(again.writing.chosen).toEqual({ model: "m", agent: "", effort: "" });
     expect(again.writing.files.ready).toEqual([FILE]);
     again.writing.send("queue");
     expect(again.sent).toEqual([{ text: "Half a sent", delivery: "queue", attachments: [FILE], model: "m" }]);

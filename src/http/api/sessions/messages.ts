@@ -30,10 +30,12 @@ const PostMessage = Schema.Struct({
   agent: Schema.optionalKey(text(64)).annotate({
     description: "Without it, the agent of the message before.",
   }),
-  effort: Schema.optionalKey(text(32)).annotate({
-    description:
-      "How hard the model thinks, in the runtime's words (`efforts` of the session's models). `default`: as the model does by itself. Without it, as for the message before.",
-  }),
+  effort: Schema.optionalKey(
+    text(32).annotate({
+      description:
+        "How hard the model thinks, in the runtime's words (`efforts` of the session's models). `default`: as the model does by itself. Without it, as for the message before.",
+    }),
+  ),
   restore_saved: restoreSaved,
 });
 

@@ -235,10 +235,12 @@ const CreateSession = Schema.Struct({
   ),
   agent_name: Schema.optionalKey(Schema.String),
   agent_model: Schema.optionalKey(Schema.String),
-  effort: Schema.optionalKey(text(32)).annotate({
-    description:
-      "How hard the model thinks, in the words of the agent's runtime, such as `low` or `high`. Without it, the agent's. It needs a prompt, which is then the conversation's first message: `initial_prompt` of the session is null.",
-  }),
+  effort: Schema.optionalKey(
+    text(32).annotate({
+      description:
+        "How hard the model thinks, in the words of the agent's runtime, such as `low` or `high`. Without it, the agent's. It needs a prompt, which is then the conversation's first message: `initial_prompt` of the session is null.",
+    }),
+  ),
   initial_prompt: Schema.optionalKey(textOfBytes(PROMPT_LIMIT_BYTES)),
   attachments: Schema.optionalKey(
     Schema.Array(Uuid).annotate({
