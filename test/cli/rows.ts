@@ -198,7 +198,8 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "sessions agents": {
     args: () => [],
-    human: /^AGENT +RUNTIME +MODEL +MODE +PERMISSIONS +PROBLEM\ndefault +opencode +- +- +-/,
+    human:
+      /^AGENT +RUNTIME +MODEL +MODE +EFFORT +PERMISSIONS +FALLBACK +PROBLEM\ndefault +opencode +- +- +- +- +-/,
     json: "/session-options",
     refused: [["--project", NOWHERE], 4, notFound("Project")],
   },

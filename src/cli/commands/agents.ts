@@ -11,17 +11,25 @@ export const agents = command({
     const { value, text } = await api().call("GET /v1/projects/:pid/session-options", {
       params: { pid: await project() },
     });
-    const rows = value.agent_choices.map(({ name, runtime, model, mode, permissions, problem }) => [
-      name,
-      runtime ?? "cannot start",
-      model ?? "-",
-      mode ?? "-",
-      permissions ?? "-",
-      problem ?? "",
-    ]);
+    const rows = value.agent_choices.map(
+      ({ name, runtime, model, mode, effort, permissions, fallback, problem }) => [
+        name,
+        runtime ?? "cannot start",
+        model ?? "-",
+        mode ?? "-",
+        effort ?? "-",
+        permissions ?? "-",
+        fallback.join(", ") || "-",
+        problem ?? "",
+      ],
+    );
     return {
       json: text,
-      text: table(["AGENT", "RUNTIME", "MODEL", "MODE", "PERMISSIONS", "PROBLEM"], rows, "No agents."),
+      text: table(
+        ["AGENT", "RUNTIME", "MODEL", "MODE", "EFFORT", "PERMISSIONS", "FALLBACK", "PROBLEM"],
+        rows,
+        "No agents.",
+      ),
     };
   },
 });

@@ -31,7 +31,7 @@ export const isModelName = Schema.is(ModelName);
 /** What an effort must be, after the name of its field. */
 export const EFFORT_RULE = "must have 1 to 32 lower-case letters, digits, _ or -, such as low or high";
 /** How hard a model thinks, in the words of its runtime. */
-export const Effort = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,31}$/));
+const Effort = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,31}$/));
 export const isEffort = Schema.is(Effort);
 /** In place of an effort: the model's own. */
 export const OWN_EFFORT = "default";
