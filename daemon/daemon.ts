@@ -48,6 +48,7 @@ import { runSetup, takeOverSetup, type SetupFailure } from "./boot/setup.ts";
 import type { Claimed, StartedAhead } from "./boot/standby.ts";
 import { makeSteering, Steering } from "./agent/steering.ts";
 import { endStrays } from "./agent/strays.ts";
+import { OwnSubscription } from "./agent/subscription.ts";
 import { openTerminals } from "./terminals/scoped.ts";
 import { makeWorkspace } from "./workspace/workspace.ts";
 
@@ -69,6 +70,7 @@ interface Parts {
   readonly ring: LogRing;
   readonly allowance: Allowance;
   readonly agentEnv: AgentEnv;
+  readonly subscription: OwnSubscription;
   /** Of an agent with a table, once the repository is checked out. */
   readonly instructions: { text: string | null };
   readonly ahead: StartedAhead | null;
@@ -145,6 +147,7 @@ export const runDaemon = ({
     ring,
     allowance,
     agentEnv,
+    subscription: new OwnSubscription(settings),
     instructions,
     controlled,
     ahead,
@@ -190,7 +193,10 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
         endAgent: Effect.suspend(() => {
           steering.end();
           const runtimeEnd = Effect.flatMap(Deferred.await(parts.controlled), ({ runtime }) => runtime.end);
-          return Effect.andThen(terminals.endAll, runtimeEnd);
+          const kept = Effect.flatMap(Deferred.await(parts.controlled), ({ launch }) =>
+            parts.subscription.takeBack({ ...parts, launch }),
+          );
+          return Effect.andThen(terminals.endAll, Effect.andThen(runtimeEnd, kept));
         }),
       }),
     });
@@ -219,6 +225,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const brought = yield* Deferred.make<void>();
   const startDir = join(workspace, DEFAULT_CONFIG_DIR);
   let configDir = startDir;
+  const launch = (command: readonly string[]) => agentLaunch(parts, configDir, command);
   const runtime = yield* superviseRuntime({
     ...parts,
     launch: () => {
@@ -226,6 +233,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
       return runtimeLaunch(parts, configDir);
     },
     beforeFirst: bringsRecord(parts) ? Deferred.await(brought) : Effect.void,
+    prepare: (isFirst) => parts.subscription.prepare({ ...parts, launch }, isFirst),
     whenCheckedOut: Deferred.await(checkedOut),
     beforeMessages: takeBackOwnEdit(settings, parts.adapter.ownEdit, () => configDir),
   });
@@ -233,8 +241,8 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     configDir = path;
   };
   if (parts.ahead !== null) writeRuntimeDefaults(parts, configDir);
-  const launch = (command: readonly string[]) => agentLaunch(parts, configDir, command);
   yield* Effect.forkScoped(endStrays({ ...parts, launch }));
+  yield* Effect.forkScoped(parts.subscription.follow({ ...parts, launch }));
   yield* Deferred.succeed(parts.controlled, { runtime, setConfigDir, launch });
   const checkedOutFirst = settings.autoClone ? yield* checkOutWithin(parts) : null;
   const ahead = parts.claimed?.prepared?.setup ?? null;

@@ -4,6 +4,7 @@
  */
 import { readFileSync, rmSync } from "node:fs";
 import * as Schema from "effect/Schema";
+import { subscriptionSecrets } from "../src/domain/agents/subscription.ts";
 import { imageVariables, processVariables } from "../src/domain/environment/image-variables.ts";
 import {
   AGENT_READABLE_DIR,
@@ -209,5 +210,6 @@ const injectedWithoutToken = (
 export const settingSecrets = (settings: Settings): readonly string[] => [
   settings.token,
   ...Object.values(settings.launch.agentEnv),
+  ...subscriptionSecrets(settings.launch.agent?.subscription?.content ?? ""),
   ...["PLATFORM_CLI_TOKEN", "PLATFORM_LLM_API_KEY"].flatMap((name) => settings.injected[name] ?? []),
 ];

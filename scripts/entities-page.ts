@@ -27,6 +27,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",
   model_providers:
     "A provider of models of an account, a project or a person, with its encrypted key, and what it last refused.",
+  subscriptions: "A person's own subscription at the maker of an agent runtime, encrypted.",
+  delivered_subscriptions: "A sandbox that was started with the own subscription of its session's person.",
   model_usage: "What passed the service of one model in one session on one day: calls and tokens.",
   spend_limits:
     "A limit of what models may cost or use: of a session, a trigger, a person, a project or the account.",

@@ -27,6 +27,8 @@ import { PeopleGroup } from "./http/api/people.ts";
 import { OutboundWebhooksGroup } from "./features/notifications/api.ts";
 import { ModelProvidersGroup } from "./features/model-providers/api.ts";
 import { MODEL_PROVIDER_EXAMPLES } from "./features/model-providers/examples.ts";
+import { SubscriptionsGroup } from "./features/subscriptions/api.ts";
+import { SUBSCRIPTION_EXAMPLES } from "./features/subscriptions/examples.ts";
 import { SpendGroup } from "./features/spend/api.ts";
 import { SPEND_EXAMPLES } from "./features/spend/examples.ts";
 import { ProjectsGroup } from "./http/api/projects.ts";
@@ -50,6 +52,7 @@ export const EXAMPLES: Examples = {
   ...OUTBOUND_EXAMPLES,
   ...MODEL_PROVIDER_EXAMPLES,
   ...SPEND_EXAMPLES,
+  ...SUBSCRIPTION_EXAMPLES,
 };
 
 /** The platform's own tools for agents. */
@@ -59,6 +62,7 @@ export class Api extends Platform.add(IdentityGroup)
   .add(DeviceLoginsGroup)
   .add(PeopleGroup)
   .add(ModelProvidersGroup)
+  .add(SubscriptionsGroup)
   .add(SpendGroup)
   .add(AuditGroup)
   .add(ProjectsGroup)

@@ -22,6 +22,9 @@ import * as Webhooks from "./features/notifications/sql/outbound-webhooks.ts";
 import * as Receivers from "./features/notifications/sql/reseal.ts";
 import type { Spend } from "./features/spend/ports/spend.ts";
 import * as SpendRows from "./features/spend/sql/spend.ts";
+import type { Subscriptions } from "./features/subscriptions/ports/subscriptions.ts";
+import * as SealedSubscriptions from "./features/subscriptions/sql/reseal.ts";
+import * as SubscriptionRows from "./features/subscriptions/sql/subscriptions.ts";
 import type { CoreStore } from "./store/ports/store.ts";
 import { coreStore, storeParts } from "./store/postgres/layer.ts";
 import { resealAll, type Resealing, SEALED_COLUMNS as CORE_COLUMNS } from "./store/postgres/reseal.ts";
@@ -37,7 +40,8 @@ export type Store =
   | Reviewers
   | OutboundDeliveries
   | OutboundWebhooks
-  | Spend;
+  | Spend
+  | Subscriptions;
 
 /** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(
@@ -49,6 +53,7 @@ export const postgresStore = Layer.mergeAll(
   ProviderRows.layer,
   UsageRows.layer,
   SpendRows.layer,
+  SubscriptionRows.layer,
   Deliveries.layer,
   Webhooks.layer,
 ).pipe(Layer.provide(storeParts));
@@ -59,6 +64,7 @@ export const SEALED_COLUMNS: readonly string[] = [
   ...SealedApprovals.SEALED_COLUMNS,
   ...Receivers.SEALED_COLUMNS,
   ...SealedProviders.SEALED_COLUMNS,
+  ...SealedSubscriptions.SEALED_COLUMNS,
 ].toSorted();
 
 /** Seals everything with another master key (store/postgres/reseal.ts). @returns how many values, by kind */
@@ -68,5 +74,6 @@ export const resealDatabase = <E>(work: Resealing<E>) =>
       approvals: SealedApprovals.resealApprovals(reseal),
       receivers: Receivers.resealReceivers(reseal),
       modelProviders: SealedProviders.resealModelProviders(reseal),
+      subscriptions: SealedSubscriptions.resealSubscriptions(reseal),
     }),
   );

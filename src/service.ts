@@ -39,6 +39,8 @@ import { Runtimes } from "./services/projects/runtimes.ts";
 import { AccountModels, PassedUsages } from "./services/projects/account-models.ts";
 import { ModelProviders } from "./features/model-providers/ports/model-providers.ts";
 import { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
+import { subscriptionsHandlers } from "./features/subscriptions/handlers.ts";
+import { ownSubscriptionsLayer } from "./features/subscriptions/own.ts";
 import { spendHandlers } from "./features/spend/handlers.ts";
 import { accountSpendLayer } from "./features/spend/account-spend.ts";
 import { ModelPolicy } from "./services/projects/models.ts";
@@ -282,7 +284,7 @@ export const actorLayers = <E>({
         bootPlacesLayer(config.bootsAtOnce),
         warmPoolLayer({ nodeId, ...config }),
         conversationHubLayer,
-        Layer.mergeAll(modelPolicy(config), accountModels, accountSpendLayer),
+        Layer.mergeAll(modelPolicy(config), accountModels, accountSpendLayer, ownSubscriptionsLayer),
       ),
     ),
     Layer.provideMerge(Layer.merge(Doubts.layer, RoomWishes.layer)),
@@ -364,6 +366,7 @@ const handlers = Layer.mergeAll(
   peopleHandlers,
   modelProvidersHandlers,
   spendHandlers,
+  subscriptionsHandlers,
 );
 
 const routes = Layer.mergeAll(

@@ -1,5 +1,6 @@
 /** How programs of the agent's side start: their environment, and the runtime's own command. */
 import type { AgentEnv } from "./env.ts";
+import type { OwnSubscription } from "./subscription.ts";
 import type { RuntimeAdapter } from "../adapters/adapter.ts";
 import { gitEnvironment } from "../git/checkout.ts";
 import { packageVariables } from "../boot/packages.ts";
@@ -10,6 +11,10 @@ export interface AgentSide {
   readonly settings: Settings;
   readonly adapter: Pick<RuntimeAdapter, "environment" | "talk">;
   readonly agentEnv: Pick<AgentEnv, "secrets" | "variables">;
+  /** Absent: the sandbox has none. */
+  readonly subscription?: Pick<OwnSubscription, "held">;
+  /** In place of the agent's. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The agent's own PATH applies only after the launch prefix, whose programs are the platform's. */
@@ -25,7 +30,7 @@ const languageOf = ({ LANG }: Readonly<Record<string, string>>): Record<string, 
  * except for LANG.
  */
 export const agentLaunch = (
-  { settings, adapter, agentEnv }: AgentSide,
+  { settings, adapter, agentEnv, variables = settings.launch.agent?.variables }: AgentSide,
   configDir: string,
   command: readonly string[],
 ): Launch => ({
@@ -37,7 +42,7 @@ export const agentLaunch = (
     ...settings.launch.imageEnv,
     ...settings.launch.runtimeVariables,
     ...agentEnv.secrets,
-    ...settings.launch.agent?.variables,
+    ...variables,
     ...settings.injected,
     ...agentEnv.variables,
     ...settings.launch.commonEnv,
@@ -53,8 +58,12 @@ export const agentLaunch = (
   },
 });
 
-/** The agent runtime itself. */
+/** The agent runtime itself. It alone has the variables of a subscription. */
 export const runtimeLaunch = (side: AgentSide, configDir: string): Launch => ({
-  ...agentLaunch(side, configDir, side.settings.launch.agentCommand),
+  ...agentLaunch(
+    { ...side, variables: side.subscription?.held?.variables },
+    configDir,
+    side.settings.launch.agentCommand,
+  ),
   ...(side.adapter.talk !== null && { talk: side.adapter.talk }),
 });

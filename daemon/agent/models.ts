@@ -17,6 +17,7 @@ import {
 } from "../../src/domain/sandbox/model.ts";
 import type { RuntimeAdapter, RuntimeModels } from "../adapters/adapter.ts";
 import type { AgentEnv } from "./env.ts";
+import type { OwnSubscription } from "./subscription.ts";
 import { writeForAgent } from "../files.ts";
 import type { Prepared } from "../git/checkout.ts";
 import type { Settings } from "../settings.ts";
@@ -66,6 +67,8 @@ export interface RuntimeParts {
   readonly settings: Settings;
   readonly adapter: Pick<RuntimeAdapter, "defaults" | "ahead">;
   readonly agentEnv: AgentEnv;
+  /** Absent: the sandbox has none. */
+  readonly subscription?: Pick<OwnSubscription, "held">;
 }
 
 /** What a runtime that reads the agent's own file by itself cannot know. `configDir` is absolute. */
@@ -127,8 +130,8 @@ export const runtimeModels = (
 
 /** Writes the defaults and the runtime's own files where it reads them: before it starts, and again after the checkout. */
 export const writeRuntimeDefaults = (parts: RuntimeParts, configDir: string): void => {
-  const { settings, adapter } = parts;
-  for (const [name, text] of Object.entries(settings.launch.agent?.files ?? {}))
+  const { settings, adapter, subscription } = parts;
+  for (const [name, text] of Object.entries(subscription?.held?.files ?? settings.launch.agent?.files ?? {}))
     writeForAgent(join(dirname(settings.layout.runtimeDefaultsFile), name), text);
   if (adapter.defaults === null) return;
   writeForAgent(settings.layout.runtimeDefaultsFile, adapter.defaults(runtimeModels(parts, configDir)));

@@ -51,6 +51,8 @@ export interface RuntimeOptions {
   readonly allowance: Allowance;
   /** Completes when the first process may start: it reads its own record of the conversation then. */
   readonly beforeFirst: Effect.Effect<void>;
+  /** Runs before each start of a process. False: it may not start now. */
+  readonly prepare: (isFirst: boolean) => Effect.Effect<boolean>;
   /** Completes when the repository is checked out: earlier queries about turns would open the project too soon. */
   readonly whenCheckedOut: Effect.Effect<void>;
   /** Runs once for each process, before it gets a message. */
@@ -266,7 +268,8 @@ class Interpreter {
         if (tail.length > KEPT_LINES) tail.shift();
       };
       const isWanted = run > 1 || (yield* this.#mayBegin);
-      if (!isWanted) return { type: "process.exited", run, atMs: yield* Clock.currentTimeMillis };
+      if (!isWanted || !(yield* this.#options.prepare(run === 1)))
+        return { type: "process.exited", run, atMs: yield* Clock.currentTimeMillis };
       const output = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: keep });
       const exit = yield* Effect.acquireUseRelease(
         this.#process(run, (stream, chunk) => {

@@ -1,18 +1,20 @@
 /**
- * The control surface for changes: refresh, env and save (api.md 7).
+ * The control surface for changes: refresh, env and withdraw (api.md 7).
  *
- *  C1 They take turns: each completes its work on the repository and the runtime before the next begins.
+ *  C1 Refresh and env take turns with each other and with saves: each completes its work on the repository and the runtime before the
+ *     next begins. A subscription is withdrawn without a wait.
  *  C2 A refresh is refused while another one, or the first checkout, is under way. env and save wait.
  *  C3 The daemon restarts the runtime only for these calls, and reports if that interrupted a turn.
  *  C4 A call that has begun ends with the daemon, even if its caller has left.
  */
+import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import type * as Semaphore from "effect/Semaphore";
 import { isRecord } from "../../src/ground/record.ts";
-import { cutFront, storableText } from "../../src/domain/text.ts";
+import { cutFront, cutText, storableText } from "../../src/domain/text.ts";
 import type { RuntimeAdapter } from "../adapters/adapter.ts";
 import { readEnvChange, type AgentEnv } from "../agent/env.ts";
 import { type ControlAnswer, ENDING, invalid, refusal } from "./answer.ts";
@@ -20,6 +22,9 @@ import type { ConfigDir } from "../boot/config-dir.ts";
 import type { HttpFailure } from "./client.ts";
 import type { Log } from "../logs/log.ts";
 import type { Launch } from "../agent/process.ts";
+import type { OwnSubscription } from "../agent/subscription.ts";
+import type { ConversationFeed } from "../conversation/feed.ts";
+import { noteItem } from "../conversation/note.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { pull, type Pulled } from "../git/refresh.ts";
 import type { Report } from "../report.ts";
@@ -51,10 +56,14 @@ export interface ControlOptions {
   readonly controlled: Deferred.Deferred<Controlled>;
   /** Only one thing at a time changes the workspace or restarts the runtime. */
   readonly quiet: Semaphore.Semaphore;
+  readonly subscription: Pick<OwnSubscription, "held" | "withdraw">;
+  readonly feed: Pick<ConversationFeed, "item">;
   /** Writes a new clone credential for git. */
   readonly renewCredential: Effect.Effect<unknown, HttpFailure>;
 }
 
+/** The longest note on a withdrawal. */
+const MAX_REASON_LENGTH = 1000;
 /** The longest error text in an answer. */
 const MAX_ERROR_LENGTH = 4096;
 /** Git's messages for an expired credential. They only decide whether to try a second time. */
@@ -76,6 +85,7 @@ export const makeControl = Effect.fnUntraced(function* (
 
 const IN_PROGRESS = refusal(409, "refresh_in_progress", "A fetch of the session branch is already running.");
 const TURN_IN_PROGRESS = refusal(409, "turn_in_progress", "The agent is working. Nothing was changed.");
+const STILL_HELD = refusal(503, "runtime_not_ready", "The agent runtime does not end.");
 const NO_CHECKOUT = refusal(503, "runtime_not_ready", "The repository could not be checked out.");
 const NOT_PULLED = {
   diverged: refusal(
@@ -100,6 +110,7 @@ class Control {
 
   handle(name: ControlName, body: unknown): Effect.Effect<ControlAnswer> {
     if (name === "env") return this.#env(body);
+    if (name === "withdraw") return this.#withdraw(body);
     if (!isEmpty(body)) return Effect.succeed(invalid("", "must be an empty object"));
     return this.#refresh;
   }
@@ -160,6 +171,21 @@ class Control {
       return this.#renewed(yield* runtime.renew, { changed, revision, restarted: true });
     });
     return this.#options.quiet.withPermit(change);
+  }
+
+  /** Takes the own subscription of the session's person from the runtime. The conversation says why. */
+  #withdraw(body: unknown): Effect.Effect<ControlAnswer> {
+    const { controlled, subscription, feed, ...parts } = this.#options;
+    if (!isRecord(body) || typeof body["reason"] !== "string")
+      return Effect.succeed(invalid("reason", "must be a sentence for the conversation"));
+    const reason = storableText(cutText(body["reason"], MAX_REASON_LENGTH));
+    return Effect.gen(function* () {
+      const { runtime, launch } = yield* Deferred.await(controlled);
+      const had = subscription.held !== null;
+      const isGone = yield* subscription.withdraw({ ...parts, launch }, runtime.restart);
+      if (had) feed.item(noteItem("subscription", reason, yield* Clock.currentTimeMillis));
+      return isGone ? { done: { withdrawn: had } } : STILL_HELD;
+    });
   }
 
   /** Retries git once if its credential had expired: the daemon renews it, and only git knows that it was refused. */

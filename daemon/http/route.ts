@@ -43,7 +43,7 @@ export type Route =
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** Control paths that take a JSON body (api.md 7). */
-export type ControlName = "refresh" | "env";
+export type ControlName = "refresh" | "env" | "withdraw";
 
 /** Paths by which people steer the agent. All but `models` take a JSON body. */
 export type SteeringName = "messages" | "interrupt" | "answer" | "models";
@@ -57,6 +57,7 @@ export interface Target {
 const CONTROLS: ReadonlyMap<string, ControlName> = new Map([
   ["/platform/refresh", "refresh"],
   ["/platform/env", "env"],
+  ["/platform/withdraw", "withdraw"],
 ]);
 const SAVING: ReadonlyMap<string, SavingCall> = new Map([
   ["/platform/save/list", "list"],

@@ -10,6 +10,7 @@ import { gitCredential } from "./commands/git-credential.ts";
 import { init } from "./commands/init.ts";
 import { spendCommands } from "../features/spend/commands.ts";
 import { modelCommands } from "../features/model-providers/commands.ts";
+import { subscriptionCommands } from "../features/subscriptions/commands.ts";
 import { open } from "./commands/page.ts";
 import { peopleCommands } from "./commands/people.ts";
 import { projectCommands } from "./commands/projects.ts";
@@ -34,6 +35,7 @@ export const commands: readonly Command[] = [
   ...environmentCommands,
   ...projectCommands,
   ...modelCommands,
+  ...subscriptionCommands,
   ...spendCommands,
   ...peopleCommands,
   ...auditCommands,

@@ -189,6 +189,8 @@ const Ports = Schema.Struct({
     Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 65_535 })),
   ).check(Schema.isMaxLength(100)),
 });
+/** The runtime's processes have five seconds to end, and the daemon gives up after thirty. */
+const WITHDRAW_TIMEOUT_MS = 40_000;
 /** It reads two files of the kernel. */
 const PORTS_TIMEOUT_MS = 5_000;
 
@@ -313,6 +315,14 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
       link,
       { path: "/platform/env", context, timeoutMs: ENV_TIMEOUT_MS, body: { ...change, after_turn: true } },
       EnvironmentChanged,
+    ),
+  withdraw: (link, context, reason) =>
+    Effect.asVoid(
+      post(
+        link,
+        { path: "/platform/withdraw", context, timeoutMs: WITHDRAW_TIMEOUT_MS, body: { reason } },
+        Schema.Struct({ withdrawn: Schema.Boolean }),
+      ),
     ),
   turn,
   logs,

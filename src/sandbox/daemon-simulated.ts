@@ -87,6 +87,7 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   output: () => Effect.succeed(null),
   ports: () => Effect.succeed([]),
   workspace: emptyWorkspace,
+  withdraw: () => Effect.void,
   env: (_link, _context, { revision, env }) =>
     Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
 });

@@ -291,6 +291,17 @@ export class DaemonClient extends Context.Service<
     ) => Effect.Effect<readonly number[], DaemonUnreachable>;
     readonly workspace: WorkspaceClient;
     /**
+     * Takes the own subscription of the session's person from the agent runtime, which starts again without it. When it returns, no process
+     * has it. May be repeated.
+     *
+     * @param reason a sentence for the conversation
+     */
+    readonly withdraw: (
+      link: DaemonLink,
+      context: string,
+      reason: string,
+    ) => Effect.Effect<void, DaemonUnreachable>;
+    /**
      * Changes the environment and waits until the restarted runtime answers, up to 3 min, since another change or a
      * refresh may come first. If a turn is in progress, fails and changes nothing. No failure contains a value.
      */

@@ -62,6 +62,7 @@ const supervised = Effect.fnUntraced(function* (
     allowance,
     beforeFirst,
     whenCheckedOut: Effect.void,
+    prepare: () => Effect.succeed(true),
     beforeMessages: Effect.void,
   });
   return { report, runtime, lines };

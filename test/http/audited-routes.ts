@@ -31,6 +31,10 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "POST /v1/me/model-providers": on("model_provider.created"),
   "PATCH /v1/me/model-providers/:id": on("model_provider.updated"),
   "DELETE /v1/me/model-providers/:id": on("model_provider.deleted"),
+  "PUT /v1/me/subscriptions/:runtime": elsewhere("subscription.saved", "subscriptions.test.ts"),
+  "DELETE /v1/me/subscriptions/:runtime": elsewhere("subscription.removed", "subscriptions.test.ts"),
+  "POST /v1/projects/:pid/subscription":
+    "keeps what a runtime renewed by itself, and changes no person's choice",
   "POST /v1/projects/:pid/model-providers": on("model_provider.created"),
   "PATCH /v1/projects/:pid/model-providers/:id": on("model_provider.updated"),
   "DELETE /v1/projects/:pid/model-providers/:id": on("model_provider.deleted"),

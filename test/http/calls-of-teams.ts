@@ -12,6 +12,8 @@ const newProvider = () => ({
   try: false,
 });
 
+const ownSubscription = () => "/v1/me/subscriptions/claude-code";
+
 /** A provider of the owner's own. Others do not see it. */
 const notHers = { foreign: 404, projectOwner: 404, member: 404, viewer: 404, outsider: 404 } as const;
 
@@ -43,6 +45,9 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     const made = await cast.service.request("PUT", "/v1/spend-limits", { body });
     return `/v1/spend-limits/${String(fields(expectStatus(made, 200))["id"])}`;
   };
+
+  // The service of these tests offers no runtime with a subscription.
+  const subscription = { answers: [404], body: () => ({ content: "a-token" }) };
 
   // Not a code by its form: guesses of codes are counted, and all tokens here are of few people.
   const noCode = { answers: [400], body: () => ({ code: "none" }) };
@@ -96,6 +101,10 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [204],
       fates: notHers,
     },
+    "GET /v1/me/subscriptions": at("/v1/me/subscriptions", 200),
+    "PUT /v1/me/subscriptions/:runtime": { target: ownSubscription, ...subscription },
+    "DELETE /v1/me/subscriptions/:runtime": { target: ownSubscription, answers: [404] },
+    "POST /v1/projects/:pid/subscription": { target: project("/subscription"), ...subscription },
     "GET /v1/projects/:pid/model-providers": { target: project("/model-providers"), answers: [200] },
     "POST /v1/projects/:pid/model-providers": {
       target: project("/model-providers"),

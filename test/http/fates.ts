@@ -68,6 +68,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
     "see_people",
     "see_model_providers",
     "manage_own_model_providers",
+    "manage_own_subscriptions",
     "see_queue",
     "create_project",
   ],
@@ -118,7 +119,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
   ],
   fetch: ["read_repository", "read_saved_work"],
   push: ["write_ref"],
-  clone: ["get_clone_credential"],
+  clone: ["get_clone_credential", "renew_subscription"],
   node: ["join_nodes"],
 };
 

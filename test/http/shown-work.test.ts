@@ -16,7 +16,7 @@ const GATEWAY_KEY = "key-of-the-gateway-1";
 const WORK = { files: [{ path: "env.txt", text: `KEY=${GATEWAY_KEY}` }] };
 
 const seenBy = (role: ProjectRole) =>
-  shownWork(projectId, WORK).pipe(
+  shownWork({ projectId, sessionId: null }, WORK).pipe(
     Effect.provideService(Caller, {
       tokenId: "token",
       kind: "access",

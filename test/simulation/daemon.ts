@@ -184,6 +184,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       ...(runtimes?.steering ?? UNSTEERED),
       output: () => Effect.succeed(null),
       ports: () => Effect.succeed([]),
+      withdraw: () => Effect.void,
       workspace: emptyWorkspace,
       saveByPush: () => Effect.succeed({ wip: null, skipped: [], error: null }),
       saving: emptySaving,

@@ -15,7 +15,13 @@ import { providerPointing } from "../../domain/agents/agent-provider.ts";
 import { usedProviders } from "../../domain/sandbox/model.ts";
 import { personOf } from "../../services/connectors/own-credentials.ts";
 import { AccountModels } from "../../services/projects/account-models.ts";
-import { startOf } from "../../domain/agents/agents.ts";
+import { type Agent, startOf } from "../../domain/agents/agents.ts";
+import {
+  launchedSubscription,
+  type SubscriptionChoice,
+  usedSubscription,
+} from "../../domain/agents/subscription.ts";
+import { OwnSubscriptions, type StartingSession } from "../../services/projects/own-subscriptions.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
 import { agentIn, Runtimes } from "../../services/projects/runtimes.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
@@ -72,9 +78,30 @@ interface Standing {
   readonly environment: BootEnvironment;
   /** The session's, or of no effect. */
   readonly session: SessionInput;
-  /** Whose own providers of models the session may use. */
+  /** Whose own providers of models and subscriptions the session may use. */
   readonly personId: string | null;
+  /** Null: the sandbox waits for a session. */
+  readonly starting: StartingSession | null;
 }
+
+/** The own subscription that a sandbox gets, and the hosts that its runtime then asks. Null: none. */
+const ownSubscription = Effect.fnUntraced(function* (
+  { sandboxId, starting, personId }: Standing,
+  start: { readonly named: Agent } & Pick<ReturnType<typeof startOf>, "agent" | "model">,
+  choice: Omit<SubscriptionChoice, "kept">,
+) {
+  const { named, agent, model } = start;
+  if (starting === null || personId === null || agent === null) return null;
+  const { kept, deliver } = yield* OwnSubscriptions;
+  const used = usedSubscription(named, model, {
+    ...choice,
+    kept: yield* kept(starting.accountId, personId),
+  });
+  if (used === null) return null;
+  const content = yield* deliver(starting, { sandboxId, runtime: named.runtime.name });
+  if (content === null) return null;
+  return { hosts: used.hosts, launched: launchedSubscription(used, content, agent) };
+});
 
 /** @returns a function that builds what all sandboxes of a project have in common, from the tables as they are now. */
 const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
@@ -99,6 +126,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       secretNames,
     );
     const pointing = providerPointing(named, model, { providers, secretNames });
+    const own = yield* ownSubscription(standing, { named, agent, model }, { providers, secretNames });
     const digest = yield* installed(runtime);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
@@ -119,7 +147,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       secrets: values,
       image,
       ...(Object.keys(variables).length > 0 && { variables }),
-      egressAllow: options.egressAllow,
+      egressAllow: [...options.egressAllow, ...(own?.hosts ?? [])],
       llmUpstream: gateway === null ? null : gateway.upstream,
       ...(providers.length > 0 && { providers }),
       runtime,
@@ -129,6 +157,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
         ...pointing,
         variables: { ...agent.variables, ...pointing.variables },
         ...((agent.files ?? pointing.files) && { files: { ...agent.files, ...pointing.files } }),
+        ...(own !== null && { subscription: own.launched }),
       },
       // The platform has tools of its own, so every agent has some.
       hasConnectors: true,
@@ -159,6 +188,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       environment,
       session: { ...session, sessionId },
       personId: yield* Effect.provideContext(personOf(session), services),
+      starting: { ...session, id: sessionId },
     });
     const [{ spec, given }, recap] = yield* Effect.all(
       [standing, Effect.provideContext(readRecap(sessionId), services)],
@@ -198,6 +228,7 @@ export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       environment,
       session: NO_SESSION,
       personId: null,
+      starting: null,
     });
     const waiting: SandboxSpec = {
       ...spec,
@@ -223,7 +254,8 @@ export const specRecipe = (spec: SandboxSpec): string => {
     ...standing
   } = splitEnvironment(spec.environment).standing;
   // Secrets are named by their revision, which is in the environment.
-  const { image, variables, egressAllow, llmUpstream, providers, runtime, installed, hasConnectors } = spec;
+  const { image, variables, egressAllow, llmUpstream, providers, runtime, installed, hasConnectors, agent } =
+    spec;
   const parts = [
     DAEMON_PROTOCOL,
     Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
@@ -236,6 +268,8 @@ export const specRecipe = (spec: SandboxSpec): string => {
     hasConnectors,
     // An operator may give the node another version.
     ...(installed === undefined ? [] : [installed]),
+    // A claim does not bring the way out to its hosts.
+    ...(agent?.subscription === undefined ? [] : ["subscription"]),
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };

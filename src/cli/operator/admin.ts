@@ -241,7 +241,7 @@ every service with the new key. Run the command on the service's machine, as its
     return {
       json: JSON.stringify(made),
       text: visible(
-        `Master key ${made.version} now encrypts ${made.secrets} secrets, ${made.repository_credentials} repository credentials, ${made.connector_credentials} connector credentials, ${made.outbound_webhooks} outbound webhooks and ${made.model_providers} model providers. ${then}`,
+        `Master key ${made.version} now encrypts ${made.secrets} secrets, ${made.repository_credentials} repository credentials, ${made.connector_credentials} connector credentials, ${made.outbound_webhooks} outbound webhooks, ${made.model_providers} model providers and ${made.subscriptions} subscriptions. ${then}`,
       ),
     };
   },

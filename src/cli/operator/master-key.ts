@@ -47,6 +47,7 @@ export interface Rotated {
   readonly outbound_webhooks: number;
   /** Keys of accounts' providers of models. */
   readonly model_providers: number;
+  readonly subscriptions: number;
   /** `file`: the service finds it by itself. `given`: the service must be started with it. */
   readonly key: "file" | "given";
   readonly data_dir: string;
@@ -130,6 +131,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
     approvals: counted.approvals,
     outbound_webhooks: counted.receivers,
     model_providers: counted.modelProviders,
+    subscriptions: counted.subscriptions,
   };
 });
 
@@ -154,6 +156,7 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
       connector_credentials: 0,
       outbound_webhooks: 0,
       model_providers: 0,
+      subscriptions: 0,
       key,
       data_dir: dataDir,
     };

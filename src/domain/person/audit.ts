@@ -73,6 +73,8 @@ export const AUDIT_ACTIONS = [
   "sign_out",
   "spend_limit.removed",
   "spend_limit.set",
+  "subscription.removed",
+  "subscription.saved",
   "terminal.closed",
   "terminal.opened",
   "token.created",

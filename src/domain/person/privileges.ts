@@ -61,7 +61,7 @@ export const POWERS = {
   fetch: { callers: ["user"], role: "viewer" },
   /** Write to a repository with git (git/server/ref-policy.ts has the refs). */
   push: { callers: ["user"], role: "member" },
-  /** The only use of a PLATFORM_TOKEN. */
+  /** The only uses of a PLATFORM_TOKEN. */
   clone: { callers: ["sandbox"] },
   /** What nodes ask each other. */
   node: { callers: ["node"] },
@@ -99,6 +99,8 @@ export const PRIVILEGES = {
   see_model_providers: { power: "account" },
   /** Her own providers of models. Only she sees and changes them. */
   manage_own_model_providers: { power: "account" },
+  /** Her own subscriptions at the makers of runtimes. Only she sees and changes them. */
+  manage_own_subscriptions: { power: "account" },
   see_queue: { power: "account" },
   create_project: { power: "account" },
   govern_account: { power: "administer" },
@@ -162,6 +164,8 @@ export const PRIVILEGES = {
   read_saved_work: { power: "fetch" },
   write_ref: { power: "push" },
   get_clone_credential: { power: "clone" },
+  /** Give back the own subscription that the sandbox got, as its runtime renewed it. */
+  renew_subscription: { power: "clone" },
   join_nodes: { power: "node", closedInside: true },
 
   /** What a program in a sandbox reaches (sandbox/egress-policy.ts). */

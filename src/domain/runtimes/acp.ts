@@ -16,6 +16,7 @@ export const ACP: Runtime = {
   modelVariable: null,
   efforts: true,
   providers: null,
+  subscription: null,
   takesServers: true,
   modes: "any",
   mode: null,

@@ -43,6 +43,16 @@ export const CLAUDE_CODE: Runtime = {
     },
     list: null,
   },
+  subscription: {
+    title: "Claude subscription",
+    how: "claude setup-token",
+    token: { variable: "CLAUDE_CODE_OAUTH_TOKEN", begins: "sk-ant-oat" },
+    file: null,
+    variables: {},
+    files: {},
+    traces: [],
+    hosts: ["api.anthropic.com"],
+  },
   takesServers: true,
   modes: ["default", "acceptEdits", "plan", "auto"],
   // By itself it is in the mode auto, in which a model decides what is allowed.

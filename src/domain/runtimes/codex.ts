@@ -1,5 +1,12 @@
 import type { Runtime } from "./runtime.ts";
 
+/** Whichever way it signs in. */
+const SETTINGS = {
+  check_for_update_on_startup: false,
+  features: { plugins: false, apps: false },
+  analytics: { enabled: false },
+};
+
 /** Codex, by the adapter `@agentclientprotocol/codex-acp`. */
 export const CODEX: Runtime = {
   name: "codex",
@@ -48,7 +55,7 @@ export const CODEX: Runtime = {
         model: "{model}",
         model_provider: "platform",
         model_catalog_json: "{files}/codex-models.json",
-        check_for_update_on_startup: false,
+        ...SETTINGS,
         model_providers: {
           platform: {
             name: "Platform",
@@ -59,8 +66,6 @@ export const CODEX: Runtime = {
             stream_max_retries: 0,
           },
         },
-        features: { plugins: false, apps: false },
-        analytics: { enabled: false },
       }),
     },
     // Without an entry, each turn begins with a warning. A field that is missing is told as a key that is missing.
@@ -88,6 +93,23 @@ export const CODEX: Runtime = {
         experimental_supported_tools: [],
       },
     },
+  },
+  subscription: {
+    title: "ChatGPT subscription",
+    how: "codex login --device-auth",
+    token: null,
+    file: {
+      path: ".codex/auth.json",
+      needs: [
+        ["tokens", "access_token"],
+        ["tokens", "refresh_token"],
+      ],
+      renewed: { at: ["last_refresh"], keeps: ["tokens", "account_id"] },
+    },
+    variables: { CODEX_CONFIG: JSON.stringify(SETTINGS) },
+    files: {},
+    traces: [],
+    hosts: ["chatgpt.com", "auth.openai.com"],
   },
   takesServers: true,
   modes: ["agent-full-access"],

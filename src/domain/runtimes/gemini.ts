@@ -1,5 +1,16 @@
 import type { Runtime } from "./runtime.ts";
 
+/** @param selectedType how it signs in. Without this it asks, whatever key it has. */
+const settingsFor = (selectedType: string): string =>
+  JSON.stringify({
+    security: { auth: { selectedType } },
+    // By itself it repeats a refused call for minutes.
+    general: { enableAutoUpdate: false, maxAttempts: 2 },
+    privacy: { usageStatisticsEnabled: false },
+    // By itself it reads the first of them only.
+    context: { fileName: ["GEMINI.md", "AGENTS.md"] },
+  });
+
 /** Gemini CLI. */
 export const GEMINI: Runtime = {
   name: "gemini",
@@ -39,15 +50,7 @@ export const GEMINI: Runtime = {
     GEMINI_CLI_NO_RELAUNCH: "true",
   },
   files: {
-    "gemini-settings.json": JSON.stringify({
-      // Otherwise it asks for a sign-in, whatever key it has.
-      security: { auth: { selectedType: "gemini-api-key" } },
-      // By itself it repeats a refused call for minutes.
-      general: { enableAutoUpdate: false, maxAttempts: 2 },
-      privacy: { usageStatisticsEnabled: false },
-      // By itself it reads the first of them only.
-      context: { fileName: ["GEMINI.md", "AGENTS.md"] },
-    }),
+    "gemini-settings.json": settingsFor("gemini-api-key"),
   },
   history: [".gemini/tmp/*/chats/session-*-{id8}.jsonl"],
   models: "own",
@@ -58,6 +61,20 @@ export const GEMINI: Runtime = {
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     variables: { GOOGLE_GEMINI_BASE_URL: "{url}", GEMINI_API_KEY: "{key}", GEMINI_MODEL: "{model}" },
     list: null,
+  },
+  subscription: {
+    title: "Google account with Gemini",
+    how: "gemini, and sign in with Google",
+    token: null,
+    file: {
+      path: ".gemini/oauth_creds.json",
+      needs: [["access_token"], ["refresh_token"]],
+      renewed: { at: ["expiry_date"], keeps: ["refresh_token"] },
+    },
+    variables: {},
+    files: { "gemini-settings.json": settingsFor("oauth-personal") },
+    traces: [".gemini/settings.json"],
+    hosts: ["cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "www.googleapis.com"],
   },
   takesServers: true,
   modes: ["default", "autoEdit", "yolo", "plan"],

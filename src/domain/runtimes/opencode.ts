@@ -17,6 +17,7 @@ export const OPENCODE: Runtime = {
   modelVariable: null,
   efforts: true,
   providers: { kinds: PROVIDER_KINDS, keys: [], variables: {}, list: null },
+  subscription: null,
   takesServers: false,
   modes: ["build", "plan"],
   mode: null,

@@ -15,6 +15,7 @@ export const PLAIN: Runtime = {
   modelVariable: null,
   efforts: false,
   providers: null,
+  subscription: null,
   takesServers: false,
   modes: [],
   mode: null,

@@ -44,6 +44,38 @@ export interface ModelList {
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
+/** A text in a JSON file: the names of the objects around it, and its own. */
+export type JsonPath = readonly string[];
+
+/** The file in which a runtime keeps a subscription. */
+export interface SubscriptionFile {
+  /** Below the home directory. */
+  readonly path: string;
+  /** Texts that it must have. */
+  readonly needs: readonly JsonPath[];
+  /** The runtime renews it: where it says how new it is, and what stays the same. Null: it does not. */
+  readonly renewed: { readonly at: JsonPath; readonly keeps: JsonPath } | null;
+}
+
+/** How a runtime signs in with a person's own subscription at its maker, in place of a key (agents/subscription.ts). */
+export interface RuntimeSubscription {
+  /** What the person has, such as `Claude subscription`. */
+  readonly title: string;
+  /** The command that makes what she saves. */
+  readonly how: string;
+  /** The variable in which the runtime finds a token, and the token's form. Null: it reads a file. */
+  readonly token: { readonly variable: string; readonly begins: string } | null;
+  readonly file: SubscriptionFile | null;
+  /** Its variables while it has the subscription, in place of those of a provider. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Its files likewise, over those of its record. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Files below the home directory that it makes of these. They go with the subscription. */
+  readonly traces: readonly string[];
+  /** The hosts that it asks then. */
+  readonly hosts: readonly string[];
+}
+
 /** A package of npm that has a runtime's program. */
 export interface RuntimePackage {
   readonly name: string;
@@ -89,6 +121,8 @@ export interface Runtime {
   readonly efforts: boolean;
   /** Null: it uses keys of projects only. */
   readonly providers: RuntimeProviders | null;
+  /** Null: none that is known. */
+  readonly subscription: RuntimeSubscription | null;
   /** Whether it is told by the Agent Client Protocol which servers have tools. Others read that in the settings of their adapter. */
   readonly takesServers: boolean;
   /** The modes that it has. `any`: they are known once it runs. */

@@ -72,6 +72,25 @@ export const LaunchFallback = Schema.Struct({
 });
 export type LaunchFallback = typeof LaunchFallback.Type;
 
+/** The own subscription of a session's person (../agents/subscription.ts), for its runtime alone. */
+const LaunchSubscription = Schema.Struct({
+  /** For people. */
+  title: Schema.String,
+  /** A secret. */
+  content: Schema.String,
+  /** Where the runtime finds the content: in a variable, or in a file below the home directory. */
+  variable: Schema.NullOr(Schema.String),
+  file: Schema.NullOr(Schema.String),
+  /** The runtime renews the file. */
+  isRenewed: Schema.Boolean,
+  /** Files below the home directory that are removed with it. */
+  traces: Schema.Array(Schema.String),
+  /** The agent's variables and files while its runtime has the subscription, in place of the others. */
+  variables: Schema.Record(Schema.String, Schema.String),
+  files: Schema.Record(Schema.String, Schema.String),
+});
+export type LaunchSubscription = typeof LaunchSubscription.Type;
+
 /** What the manifest says of a session's agent, for its runtime. */
 export const LaunchAgent = Schema.Struct({
   /** The runtime's way of working. Null: its own. */
@@ -96,6 +115,8 @@ export const LaunchAgent = Schema.Struct({
   effort: Schema.optionalKey(Schema.String),
   /** The first to try first. Absent: none. */
   fallback: Schema.optionalKey(Schema.Array(LaunchFallback)),
+  /** Absent: none. */
+  subscription: Schema.optionalKey(LaunchSubscription),
 });
 export type LaunchAgent = typeof LaunchAgent.Type;
 

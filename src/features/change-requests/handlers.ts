@@ -106,6 +106,8 @@ const leaks = Effect.fnUntraced(function* (request: ChangeRequest) {
   }));
 });
 
+const placeOf = ({ projectId, sessionId }: ChangeRequest) => ({ projectId, sessionId });
+
 const detail = Effect.fnUntraced(function* (path: NumberPath) {
   const request = yield* found(path);
   const git = yield* GitBackend;
@@ -118,7 +120,7 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   const verdicts = yield* (yield* Remarks).verdicts(request.id);
   const reviewers = yield* (yield* Reviewers).list(request.id);
   const { approvalsRequired } = yield* projectFor(yield* Caller, path.pid);
-  return yield* shownWork(path.pid, {
+  return yield* shownWork(placeOf(request), {
     ...changeRequestWire(request),
     base_commit: comparison.base,
     head_commit: comparison.head,
@@ -149,7 +151,10 @@ const listRequest = ({ user }: Principal, { status, reviewer, ...query }: ListQu
 /** Each project masks its own secrets. */
 const shownPage = Effect.fnUntraced(function* ({ items, nextCursor }: Page<ListedRequest>) {
   const shown = yield* Effect.forEach(new Set(items.map(({ projectId }) => projectId)), (projectId) =>
-    shownWork(projectId, items.filter((request) => request.projectId === projectId).map(listedWire)),
+    shownWork(
+      { projectId, sessionId: null },
+      items.filter((request) => request.projectId === projectId).map(listedWire),
+    ),
   );
   const byId = new Map(shown.flat().map((request) => [request.id, request]));
   return {
@@ -231,7 +236,7 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
             const git = yield* GitBackend;
             const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
             const diff = yield* git.diff({ projectId: params.pid }, { ...sides(request), ...part });
-            return yield* shownWork(params.pid, diff);
+            return yield* shownWork(placeOf(request), diff);
           }),
         ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
       )
@@ -255,7 +260,7 @@ export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), 
           const page = yield* (yield* Remarks).list(request.id, pageRequest(query));
           const head = yield* headCommit(request);
           const remarks = yield* shownWork(
-            params.pid,
+            placeOf(request),
             page.items.map((remark) => remarkWire(remark, head)),
           );
           return { remarks, next_cursor: page.nextCursor };

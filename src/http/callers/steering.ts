@@ -1,11 +1,41 @@
-/** Another person steers a session: its person's own credentials are suspended before the act takes effect (domain/connector/own-credential.ts). */
+/**
+ * Another person steers a session: its person's own credentials are suspended, and her own subscription is taken out of its sandbox, before
+ * the act takes effect (domain/connector/own-credential.ts, domain/agents/subscription.ts).
+ */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { steersForAnother } from "../../domain/connector/own-credential.ts";
+import { STEERING_ACTS, steersForAnother } from "../../domain/connector/own-credential.ts";
 import { PRIVILEGES, type SteeringPrivilege } from "../../domain/person/privileges.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import type { Session } from "../../store/ports/sessions/sessions.ts";
+import { OwnSubscriptions } from "../../services/projects/own-subscriptions.ts";
+import { Conflict, Unavailable } from "../api/errors.ts";
 import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
+
+/** What the agent does then, for its conversation. */
+const WITHOUT =
+  "The agent runtime has started again, without it. It is back when she gives it back and restarts the session.";
+
+const subscriptionStays = () =>
+  new Unavailable({
+    error:
+      "The own subscription of the person who started the session may still be in its sandbox, which does not answer. Try again in a moment.",
+    code: "subscription_in_use",
+  });
+
+/** For what another person may do without steering, but must not while she could read the subscription: a program in the sandbox may show it. */
+export const requireNoSubscription = Effect.fnUntraced(function* (
+  { user }: Principal,
+  session: Pick<Session, "id" | "origin" | "createdBy">,
+) {
+  if (!steersForAnother(session, user.id)) return;
+  if (yield* (yield* OwnSubscriptions).isInside(session.id))
+    return yield* new Conflict({
+      error:
+        "The own subscription of the person who started the session is in its sandbox, so programs there answer her alone. Send the agent a message to take the session over.",
+      code: "subscription_in_use",
+    });
+});
 
 export const noteSteering = Effect.fnUntraced(function* (
   { user }: Principal,
@@ -15,4 +45,9 @@ export const noteSteering = Effect.fnUntraced(function* (
   if (!steersForAnother(session, user.id)) return;
   const by = { userId: user.id, act: PRIVILEGES[privilege].act, now: yield* Clock.currentTimeMillis };
   yield* (yield* Suspensions).suspend(session.id, by);
+  const { withdraw } = yield* OwnSubscriptions;
+  const reason = `${user.name} ${STEERING_ACTS[by.act]}, so the own subscription of the person who started this session was taken out of it. ${WITHOUT}`;
+  yield* withdraw(session.id, reason).pipe(
+    Effect.catchTag("SubscriptionStays", () => Effect.fail(subscriptionStays())),
+  );
 });

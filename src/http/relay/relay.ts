@@ -24,7 +24,7 @@ import { Identity, type Principal } from "../../store/ports/people/identity.ts";
 import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { isSteering, type Privilege } from "../../domain/person/privileges.ts";
 import { lackInto } from "../callers/access.ts";
-import { noteSteering } from "../callers/steering.ts";
+import { noteSteering, requireNoSubscription } from "../callers/steering.ts";
 import type { Arrived } from "../api/access.ts";
 import {
   BadGateway,
@@ -176,13 +176,15 @@ export const relayUpstream = Effect.fnUntraced(function* (
   return upstream;
 });
 
-/** Notes a request with which another person may steer the session. */
+/** Notes a request with which another person may steer the session. Others may read what a program in its sandbox shows. */
 export const noteRequest = (
   ...[caller, session, privilege, { method, headers }]: [Principal, Session, Privilege, IncomingMessage]
 ) =>
-  isSteering(privilege) && isSteeringRequest(method, headers.upgrade !== undefined)
-    ? noteSteering(caller, session, privilege)
-    : Effect.void;
+  !isSteering(privilege)
+    ? Effect.void
+    : isSteeringRequest(method, headers.upgrade !== undefined)
+      ? noteSteering(caller, session, privilege)
+      : requireNoSubscription(caller, session);
 
 /** Where an authenticated request goes, and the grant that it depends on. */
 const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target: Target) {

@@ -1,6 +1,7 @@
 /** Handlers of `…/own-credentials` in api/sessions/sessions.ts: whether the own credentials of a session's person work there. */
 import * as Effect from "effect/Effect";
 import { STEERING_ACTS } from "../../domain/connector/own-credential.ts";
+import { OwnSubscriptions } from "../../services/projects/own-subscriptions.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
 import { audited } from "../../services/audit.ts";
 import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
@@ -16,7 +17,9 @@ export const shownOwnCredentials = Effect.fnUntraced(function* (params: Params) 
   const session = yield* sessionFor(caller, params);
   const { executor } = yield* (yield* Manifests).current(yield* projectFor(caller, params.pid));
   const suspension = yield* (yield* Suspensions).of(session.id);
+  const isInside = yield* (yield* OwnSubscriptions).isInside(session.id);
   return {
+    subscription: isInside,
     connectors: executor.connectors.flatMap(({ slug, credential }) => (credential === "user" ? [slug] : [])),
     suspended: suspension && {
       session_id: suspension.sessionId,

@@ -8,6 +8,7 @@ import { Secrets } from "../../store/ports/projects/secrets.ts";
 import { AccountModels } from "./account-models.ts";
 import { AccountSpend } from "./account-spend.ts";
 import type { LimitedSession } from "../../domain/sandbox/spend.ts";
+import { OwnSubscriptions } from "./own-subscriptions.ts";
 import { configuresModel, ModelPolicy } from "./models.ts";
 
 /** api.md 3: 422 `limit_needs_provider`. The message says what to do. */
@@ -38,6 +39,7 @@ export const requireCountable = Effect.fnUntraced(function* (
     agentModel,
     secretNames: deliveredNames(secrets),
     providers: yield* (yield* AccountModels)({ accountId, projectId, personId }),
+    kept: yield* (yield* OwnSubscriptions).kept(accountId, personId),
     bringsModel: commit !== null && (yield* configuresModel({ projectId }, commit)),
   });
   if (reason !== null) return yield* new LimitNeedsProvider({ message: reason });

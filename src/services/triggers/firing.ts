@@ -35,6 +35,7 @@ import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
 import { personOf } from "../connectors/own-credentials.ts";
 import { AccountSpend } from "../projects/account-spend.ts";
 import type { LimitedSession } from "../../domain/sandbox/spend.ts";
+import { OwnSubscriptions } from "../projects/own-subscriptions.ts";
 import { AccountModels } from "../projects/account-models.ts";
 import { missingModel, ModelPolicy } from "../projects/models.ts";
 
@@ -91,6 +92,7 @@ const makePrompting = Effect.gen(function* () {
   const directory = yield* Directory;
   const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
   const accountModels = yield* AccountModels;
+  const subscriptions = yield* OwnSubscriptions;
   const spend = yield* AccountSpend;
   const services = yield* Effect.context<Suspensions>();
   const lacksModel = (request: FireRequest, providers: readonly AccountProvider[] = []): boolean =>
@@ -102,12 +104,15 @@ const makePrompting = Effect.gen(function* () {
     !lacksModel(request) && (request.prompt.is === "skipped" || !spend.mayLimit(request.project.accountId));
   /** The prompt with the account's providers and limits, which are not in memory. */
   const limited = Effect.fnUntraced(function* (request: FireRequest) {
-    const providers = yield* accountModels(yield* Effect.provideContext(modelUser(request), services));
+    const user = yield* Effect.provideContext(modelUser(request), services);
+    const providers = yield* accountModels(user);
     if (lacksModel(request, providers)) return { is: "no_model" } as const;
     const { applies, reached } = yield* spend.standing(limitedSession(request));
     if (reached !== null) return { is: "skipped", reason: "spend_limit" } as const;
     const known = directory.known(request.project.id);
-    return applies && rules.required && isUncounted(request, { known, providers, offered: rules.offered })
+    if (!applies || !rules.required) return request.prompt;
+    const kept = yield* subscriptions.kept(user.accountId, user.personId);
+    return isUncounted(request, { known, providers, kept, offered: rules.offered })
       ? ({ is: "limit_needs_provider" } as const)
       : request.prompt;
   });
@@ -199,11 +204,12 @@ const modelUser = Effect.fnUntraced(function* ({ project, kind, userId, parentSe
 interface Uncounting {
   readonly known: KnownProject | null;
   readonly providers: readonly AccountProvider[];
+  readonly kept: readonly string[];
   readonly offered: OfferedRuntimes;
 }
 
 /** Whether calls of the trigger's agent could pass uncounted, by what is in memory. Unknown counts as no. */
-const isUncounted = ({ trigger }: FireRequest, { known, providers, offered }: Uncounting): boolean => {
+const isUncounted = ({ trigger }: FireRequest, { known, providers, kept, offered }: Uncounting): boolean => {
   if (known === null) return false;
   const agent = Result.getOrNull(agentNamed(known.manifest.agents, trigger.agent, offered));
   const { deliveredNames: secretNames, bringsModel } = known;
@@ -214,6 +220,7 @@ const isUncounted = ({ trigger }: FireRequest, { known, providers, offered }: Un
       agentModel: null,
       secretNames,
       providers,
+      kept,
       bringsModel: bringsModel === true,
     }) !== null
   );

@@ -13,6 +13,7 @@ const reasonOf = (fields: Partial<CallingSession> = {}): string | null =>
     agentModel: null,
     secretNames: ["DATABASE_URL"],
     providers: [acme],
+    kept: [],
     bringsModel: false,
     ...fields,
   });

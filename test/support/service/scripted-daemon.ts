@@ -196,6 +196,7 @@ export const scriptedDaemon = (): DaemonScript => {
       ...steering.layer,
       output: () => Effect.succeed(null),
       ports: () => Effect.succeed([3000]),
+      withdraw: () => Effect.void,
       workspace: emptyWorkspace,
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       goOn: () => Effect.void,

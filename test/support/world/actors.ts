@@ -132,6 +132,7 @@ const scriptedDaemon = (script: DaemonScript) =>
     models: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).models(...asked)),
     output: (_link, _context, item) => Effect.suspend(() => script.output?.(item) ?? Effect.succeed(null)),
     ports: () => Effect.succeed([]),
+    withdraw: () => Effect.void,
     workspace: emptyWorkspace,
     abort: () => Effect.succeed(false),
     goOn: (link) => Effect.sync(() => void script.released.push(sandboxOf(link))),

@@ -40,6 +40,7 @@ import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import * as Spend from "./spend.ts";
+import * as Subscriptions from "./subscriptions.ts";
 import * as Transitions from "./transitions.ts";
 import * as WarmSandboxes from "./warm-sandboxes.ts";
 import * as Uploads from "./uploads.ts";
@@ -55,6 +56,7 @@ export const overTables = Layer.mergeAll(
   BrowserSessions.layer,
   ChangeRequests.layer,
   ModelProviders.layer,
+  Subscriptions.layer,
   Remarks.layer,
   Reviewers.layer,
   CloneCredentials.layer,

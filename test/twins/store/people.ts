@@ -57,6 +57,8 @@ const makePeople = (tables: TableSet) => {
           tables.tokens.set(token.id, { ...token, revokedAt: now });
       for (const provider of tables.modelProviders.values())
         if (provider.userId === id) tables.modelProviders.delete(provider.id);
+      for (const subscription of tables.subscriptions.values())
+        if (subscription.userId === id) tables.subscriptions.delete(subscription.id);
       const requests = tables.queue.filter(
         ({ kind, session }) => kind === "session" && session.createdBy === id,
       );

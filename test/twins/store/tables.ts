@@ -27,6 +27,7 @@ import type { PendingCommand, Unsettled } from "../../../src/store/ports/journal
 import type { Suspension } from "../../../src/domain/connector/own-credential.ts";
 import type { NewPreview } from "../../../src/store/ports/sessions/previews.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
+import type { Subscription } from "../../../src/features/subscriptions/ports/subscriptions.ts";
 import type { ModelProvider } from "../../../src/features/model-providers/ports/model-providers.ts";
 import type { Remark } from "../../../src/features/change-requests/ports/remarks.ts";
 import type { Reviewer } from "../../../src/features/change-requests/ports/reviewers.ts";
@@ -305,6 +306,9 @@ export class TableSet {
   readonly outboundWebhooks = new Map<string, OutboundWebhookRow>();
   readonly outboundDeliveries = new Map<string, OutboundDeliveryRow>();
   readonly modelProviders = new Map<string, ModelProvider>();
+  readonly subscriptions = new Map<string, Subscription>();
+  /** By sandbox. */
+  readonly deliveredSubscriptions = new Map<string, Pick<Subscription, "id" | "userId" | "runtime">>();
   /** By session, day and model. */
   readonly modelUsage = new Map<string, ModelUsageRow>();
   readonly spendLimits = new Map<string, SpendLimitRow>();

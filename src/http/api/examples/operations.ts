@@ -244,7 +244,7 @@ export const OPERATION_EXAMPLES: Examples = {
   ...SAVES_EXAMPLES,
   "sessions.ownCredentials": {
     summary: "Show whether the own credentials of the session's person work in it.",
-    response: { connectors: ["mail"], suspended: null },
+    response: { connectors: ["mail"], subscription: false, suspended: null },
   },
   "sessions.giveOwnCredentials": {
     summary:

@@ -154,6 +154,10 @@ const OwnCredentialsWire = Schema.Struct({
   connectors: Schema.Array(Schema.String).annotate({
     description: "The project's connectors that use a person's own credential.",
   }),
+  subscription: Schema.Boolean.annotate({
+    description:
+      "Whether the own subscription of the session's person is in its sandbox. Its calls of models are not counted.",
+  }),
   suspended: Schema.NullOr(
     Schema.Struct({
       session_id: Uuid.annotate({ description: "The session that was steered: this one, or one above it." }),

@@ -83,7 +83,7 @@ export const sessionChanges = (path: SessionPath, { of, ...which }: WorkQuery) =
           : sides && (yield* git.compare({ projectId: path.pid }, sides));
       const found = compared ?? NO_CHANGES;
       const changes = { base_commit: baseCommit, head_commit: head, ...comparisonWire(found) };
-      return yield* shownWork(path.pid, changes);
+      return yield* shownWork(placeOf(path), changes);
     }),
   );
 
@@ -101,10 +101,10 @@ export const sessionDiff = (
       const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
       if (of === "saved")
         return yield* shownWork(
-          path.pid,
+          placeOf(path),
           yield* (yield* Saves).diff(placeOf(path), { ...part, ...(save !== undefined && { save }) }),
         );
       const diff = sides === null ? "" : yield* git.diff({ projectId: path.pid }, { ...sides, ...part });
-      return yield* shownWork(path.pid, diff);
+      return yield* shownWork(placeOf(path), diff);
     }),
   );

@@ -1,23 +1,47 @@
-/** Pushed work as the caller may see it. People without the power over secrets see no value of one (threats.md S13). */
+/**
+ * Work as the caller may see it. People without the power over secrets see no value of one (threats.md S13), and nobody but its person sees
+ * what an own subscription is.
+ */
 import * as Effect from "effect/Effect";
+import { Redactor } from "../../../domain/secret/redactor.ts";
+import { OwnSubscriptions } from "../../../services/projects/own-subscriptions.ts";
+import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { maskedWork } from "../../../domain/secret/leaked-secrets.ts";
 import { projectRedactor } from "../../../services/projects/project-secrets.ts";
 import { ModelPolicy } from "../../../services/projects/models.ts";
 import { lackAt, lackOf } from "../../callers/access.ts";
 import { Caller } from "../../api/access.ts";
 
-/** Masks an answer about the project's pushed work, unless the caller works in the project, as its agents with the secrets do. */
-export const shownWork = Effect.fnUntraced(function* <A>(projectId: string, work: A) {
+/** The own subscriptions of a session's person, for everybody but her: her agents are others. */
+const othersSecrets = Effect.fnUntraced(function* (sessionId: string | null) {
+  const { user, origin } = yield* Caller;
+  const session = sessionId === null ? null : yield* (yield* Sessions).get(sessionId);
+  if (session === null || (session.createdBy === user.id && origin === "user")) return [];
+  return yield* (yield* OwnSubscriptions).secrets(session.accountId, session.createdBy);
+});
+
+/**
+ * Masks an answer about a session's work. The project's secrets are shown to a caller who works in the project, as its agents with the
+ * secrets do.
+ *
+ * @param sessionId null: it is of no session
+ */
+export const shownWork = Effect.fnUntraced(function* <A>(
+  { projectId, sessionId }: { readonly projectId: string; readonly sessionId: string | null },
+  work: A,
+) {
   const caller = yield* Caller;
+  const others = yield* othersSecrets(sessionId);
   const reached = caller.reached ?? null;
   if (
     lackOf(caller, "open_change_request") === null &&
     reached !== null &&
     lackAt("open_change_request", reached) === null
   )
-    return work;
+    return others.length === 0 ? work : maskedWork(work, new Redactor(others));
   const redactor = yield* projectRedactor(projectId);
   const { gatewayKey } = yield* ModelPolicy;
   if (gatewayKey !== null) redactor.add(gatewayKey);
+  for (const secret of others) redactor.add(secret);
   return maskedWork(work, redactor);
 });

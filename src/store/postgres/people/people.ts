@@ -32,7 +32,7 @@ const placeOf = ({ createdAt, id }: { readonly createdAt: number; readonly id: s
   id,
 });
 
-/** Ends the tokens of a deactivated person, her own providers of models, and her requests for sessions that wait. The caller has the account's lock. */
+/** Ends the tokens of a deactivated person, her own providers of models and subscriptions, and her requests for sessions that wait. The caller has the account's lock. */
 const makeEndAll = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
@@ -41,6 +41,7 @@ const makeEndAll = Effect.gen(function* () {
       UPDATE tokens SET revoked_at = ${at(now)}
       WHERE user_id = ${id} AND sandbox_id IS NULL AND revoked_at IS NULL`;
     yield* sql`DELETE FROM model_providers WHERE user_id = ${id}`;
+    yield* sql`DELETE FROM subscriptions WHERE user_id = ${id}`;
     const hers = sql`account_id = ${accountId} AND kind = 'session' AND session ->> 'createdBy' = ${id}`;
     yield* cancelWaits({ sql, events }, hers, { accountId, reason: "user_deactivated", now });
   });

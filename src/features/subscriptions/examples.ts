@@ -1,0 +1,41 @@
+/** Examples of the operations on own subscriptions (operations.ts). */
+import type { OperationExample } from "../../http/api/examples/example.ts";
+import { BEGAN, LATER } from "../../http/api/examples/records.ts";
+
+const subscription = {
+  runtime: "codex",
+  title: "ChatGPT subscription",
+  saved_at: BEGAN,
+  renewed_at: LATER,
+  used_at: LATER,
+};
+
+export const SUBSCRIPTION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  "subscriptions.list": {
+    summary: "List your own subscriptions, and those that you can save. What they are is never shown.",
+    response: {
+      subscriptions: [subscription],
+      possible: [
+        {
+          runtime: "codex",
+          title: subscription.title,
+          how: "codex login --device-auth",
+          file: ".codex/auth.json",
+        },
+      ],
+    },
+  },
+  "subscriptions.save": {
+    summary:
+      "Save your own subscription for a runtime. Only sessions that you start use it, while you alone steer them.",
+    request: { content: '{"tokens": {"access_token": "…", "refresh_token": "…"}}' },
+    response: { ...subscription, renewed_at: null, used_at: null },
+  },
+  "subscriptions.remove": {
+    summary: "Remove your own subscription. It is taken out of your running sessions.",
+  },
+  "subscriptions.renew": {
+    summary: "Give back the file that the runtime has renewed. For the sandbox alone.",
+    request: { content: '{"tokens": {"access_token": "…", "refresh_token": "…"}}' },
+  },
+};

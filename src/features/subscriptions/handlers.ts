@@ -1,0 +1,121 @@
+/** Handlers of api.ts. No answer has what a subscription is. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { HttpApiBuilder } from "effect/http-api";
+import { renewalFault, subscriptionFault } from "../../domain/agents/subscription.ts";
+import type { RuntimeSubscription } from "../../domain/runtimes/runtime.ts";
+import { Caller } from "../../http/api/access.ts";
+import { badRequest, notFound } from "../../http/api/errors.ts";
+import { Platform } from "../../http/api/platform.ts";
+import { forbidden } from "../../http/callers/authorize.ts";
+import { answering } from "../../http/steps/answers.ts";
+import { instant, instantOrNull } from "../../http/steps/wire.ts";
+import { audited } from "../../services/audit.ts";
+import { newUuid } from "../../services/entropy.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { Runtimes } from "../../services/projects/runtimes.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
+import { SubscriptionsGroup } from "./api.ts";
+import { makeWithdrawal } from "./own.ts";
+import { type Subscription, Subscriptions } from "./ports/subscriptions.ts";
+import { openContent, sealContent } from "./sealing.ts";
+
+/** What the installation's runtimes can use, by the runtime's name. */
+const possible = Effect.map(
+  Runtimes,
+  (offered): ReadonlyMap<string, RuntimeSubscription> =>
+    new Map(
+      offered.flatMap(({ name, subscription }) => (subscription === null ? [] : [[name, subscription]])),
+    ),
+);
+
+const wireOf = (
+  { runtime, savedAt, renewedAt, usedAt }: Subscription,
+  known: ReadonlyMap<string, RuntimeSubscription>,
+) => ({
+  runtime,
+  title: known.get(runtime)?.title ?? runtime,
+  saved_at: instant(savedAt),
+  renewed_at: instantOrNull(renewedAt),
+  used_at: instantOrNull(usedAt),
+});
+
+const owner = Effect.map(Caller, ({ accountId, user }) => ({ accountId, userId: user.id }));
+
+const list = Effect.gen(function* () {
+  const known = yield* possible;
+  const own = yield* (yield* Subscriptions).list(yield* owner);
+  return {
+    subscriptions: own.map((one) => wireOf(one, known)),
+    possible: [...known].map(([runtime, { title, how, file }]) => ({
+      runtime,
+      title,
+      how,
+      file: file?.path ?? null,
+    })),
+  };
+});
+
+const save = Effect.fnUntraced(function* (runtime: string, given: string) {
+  const known = yield* possible;
+  const subscription = known.get(runtime);
+  if (subscription === undefined) return yield* notFound("runtime with a subscription");
+  const content = subscription.token === null ? given : given.trim();
+  const fault = subscriptionFault(subscription, content);
+  if (fault !== null) return yield* badRequest("content", fault);
+  const row = { ...(yield* owner), id: yield* newUuid, runtime };
+  const sealed = yield* sealContent(row, content, 1);
+  return yield* (yield* Subscriptions).save({ ...row, sealed, now: yield* Clock.currentTimeMillis }).pipe(
+    audited(() => ({ action: "subscription.saved", target: runtime })),
+    Effect.map((saved) => wireOf(saved, known)),
+  );
+});
+
+const remove = Effect.fnUntraced(function* (runtime: string) {
+  const { list: all, remove: removes, holdersOf } = yield* Subscriptions;
+  const who = yield* owner;
+  const one = (yield* all(who)).find((row) => row.runtime === runtime);
+  if (one === undefined) return yield* notFound("subscription");
+  const row = { action: "subscription.removed", target: runtime } as const;
+  yield* removes(one.id).pipe(audited((isRemoved) => (isRemoved ? row : null)));
+  const reason = "Its person removed her own subscription, so it was taken out of this session.";
+  const withdraw = yield* makeWithdrawal;
+  // The row is gone. A sandbox that does not answer keeps it until it ends, and others cannot enter it before.
+  yield* withdraw(yield* holdersOf(who.userId, runtime), reason).pipe(
+    Effect.catchTag("SubscriptionStays", () =>
+      Effect.logWarning("a sandbox keeps a removed subscription until it ends"),
+    ),
+  );
+});
+
+/** S3 of domain/agents/subscription.ts. One that is refused is no fault of the sandbox's: the next turn gives it again. */
+const renew = Effect.fnUntraced(function* (projectId: string, given: string) {
+  const caller = yield* Caller;
+  const session = caller.sessionId === null ? null : yield* (yield* Sessions).get(caller.sessionId);
+  if (session === null || caller.sandboxId === null || session.projectId !== projectId)
+    return yield* forbidden(caller, { by: "token" });
+  const rows = yield* Subscriptions;
+  const one = yield* rows.deliveredTo(caller.sandboxId);
+  const subscription = one === null ? undefined : (yield* possible).get(one.runtime);
+  if (one === null || subscription === undefined) return yield* notFound("subscription");
+  const kept = openContent(yield* Keyring, one);
+  if (Result.isFailure(kept)) return yield* notFound("subscription");
+  const now = yield* Clock.currentTimeMillis;
+  const fault = renewalFault(subscription, { kept: kept.success, given, now });
+  if (fault !== null) return yield* badRequest("content", fault);
+  // Of two at once, one is refused here, and comes again after its next turn.
+  const sealed = yield* sealContent(one, given, one.sealed.version + 1);
+  if (!(yield* rows.renew(one.id, { sealed, now }))) return yield* notFound("subscription");
+});
+
+export const subscriptionsHandlers = HttpApiBuilder.group(
+  Platform.add(SubscriptionsGroup),
+  "subscriptions",
+  (handlers) =>
+    handlers
+      .handle("list", () => answering(list))
+      .handle("save", ({ params, payload }) => answering(save(params.runtime, payload.content)))
+      .handle("remove", ({ params }) => answering(remove(params.runtime)))
+      .handle("renew", ({ params, payload }) => answering(renew(params.pid, payload.content))),
+);
