@@ -371,6 +371,17 @@ CREATE TABLE deleted_projects (
   CONSTRAINT deleted_projects_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE delivered_subscriptions (
+  sandbox_id uuid NOT NULL,
+  subscription_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  runtime text NOT NULL,
+  CONSTRAINT delivered_subscriptions_pkey PRIMARY KEY (sandbox_id),
+  CONSTRAINT delivered_subscriptions_sandbox_fkey FOREIGN KEY (sandbox_id) REFERENCES session_sandboxes(id) ON DELETE CASCADE,
+  CONSTRAINT delivered_subscriptions_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX delivered_subscriptions_user_idx ON public.delivered_subscriptions USING btree (user_id);
+
 CREATE TABLE device_logins (
   id uuid NOT NULL,
   device_hash text NOT NULL,
@@ -1050,6 +1061,22 @@ CREATE TABLE spend_reservations (
 CREATE INDEX spend_reservations_account_idx ON public.spend_reservations USING btree (account_id);
 CREATE INDEX spend_reservations_expires_idx ON public.spend_reservations USING btree (expires_at);
 CREATE INDEX spend_reservations_session_idx ON public.spend_reservations USING btree (session_id);
+
+CREATE TABLE subscriptions (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  runtime text NOT NULL,
+  sealed_version integer NOT NULL,
+  envelope bytea NOT NULL,
+  saved_at timestamp with time zone NOT NULL,
+  renewed_at timestamp with time zone,
+  used_at timestamp with time zone,
+  CONSTRAINT subscriptions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
+  CONSTRAINT subscriptions_runtime_key UNIQUE (user_id, runtime),
+  CONSTRAINT subscriptions_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
 
 CREATE TABLE suspended_credentials (
   session_id uuid NOT NULL,

@@ -95,6 +95,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   node: "nodes",
   item: "conversation_items",
   outbound_webhook: "outbound_webhooks",
+  subscription: "subscriptions",
 };
 /** Columns that end in `_id` and refer to no single table. */
 const FOREIGN_IDS = new Set([

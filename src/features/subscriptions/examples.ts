@@ -3,8 +3,8 @@ import type { OperationExample } from "../../http/api/examples/example.ts";
 import { BEGAN, LATER } from "../../http/api/examples/records.ts";
 
 const subscription = {
-  runtime: "codex",
-  title: "ChatGPT subscription",
+  runtime: "example",
+  title: "Example subscription",
   saved_at: BEGAN,
   renewed_at: LATER,
   used_at: LATER,
@@ -17,10 +17,10 @@ export const SUBSCRIPTION_EXAMPLES: Readonly<Record<string, OperationExample>> =
       subscriptions: [subscription],
       possible: [
         {
-          runtime: "codex",
+          runtime: "example",
           title: subscription.title,
-          how: "codex login --device-auth",
-          file: ".codex/auth.json",
+          how: "example login",
+          file: ".example/auth.json",
         },
       ],
     },

@@ -32,6 +32,7 @@ export interface RunOptions {
   /** Runs the test's own small server, in place of this process's Node. */
   readonly agentProgram?: string;
   readonly agentEnv?: Readonly<Record<string, string>>;
+  readonly agent?: LaunchSettings["agent"];
   readonly environment?: Readonly<Record<string, string>>;
   readonly bootDeadlineMs?: number;
   readonly models?: LaunchSettings["models"];
@@ -164,7 +165,7 @@ export class Running {
 
   /** One call of the control surface; text is sent as it is, anything else as JSON. @returns status and answer. */
   async control(
-    name: "refresh" | "env" | "abort",
+    name: "refresh" | "env" | "withdraw" | "abort",
     body: unknown = {},
   ): Promise<readonly [number, Readonly<Record<string, unknown>>]> {
     const answer = await this.ask(`/platform/${name}`, {
@@ -268,6 +269,7 @@ export class Running {
       },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
       ...(options.standby !== undefined && { standby: options.standby }),
+      ...(options.agent !== undefined && { agent: options.agent }),
       ...(options.wip !== undefined && { wip: options.wip }),
       ...(options.restore !== undefined && { restore: options.restore }),
       ...(options.recap !== undefined && { recap: options.recap }),

@@ -51,6 +51,12 @@ const server = createServer((request, response) => {
         JSON.stringify({ own: process.pid, child: spawn("sleep", ["1000"], { stdio: "ignore" }).pid }),
       );
       return;
+    case "/leave": {
+      const left = spawn("sleep", ["1000"], { stdio: "ignore", detached: true });
+      left.unref();
+      response.end(JSON.stringify({ left: left.pid }));
+      return;
+    }
     case "/stream":
       response.write("data: begun\n\n");
       return;

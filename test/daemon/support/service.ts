@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 
 export interface ServiceOptions {
   /** Directory that holds `<project>.git`. */
@@ -35,6 +36,8 @@ export class Service {
   };
   /** Every request line, oldest first. */
   readonly seen: string[] = [];
+  /** The subscriptions that were given back. */
+  readonly renewed: string[] = [];
   /** How many credentials were given out. */
   credentials = 0;
   readonly #waiting: { readonly count: number; readonly reached: () => void }[] = [];
@@ -80,6 +83,7 @@ export class Service {
       void this.state.gate.then(() => this.#credential(request, response));
       return;
     }
+    if (url.pathname.endsWith("/subscription")) return void this.#renewed(request, response);
     if (this.state.failures > 0) {
       this.state.failures -= 1;
       response.writeHead(500).end("the git server is out of order");
@@ -92,6 +96,12 @@ export class Service {
       return;
     }
     this.#git(request, response, url);
+  }
+
+  async #renewed(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { content } = (await json(request)) as { readonly content: string };
+    if (request.headers.authorization === `Bearer ${this.#options.token}`) this.renewed.push(content);
+    response.writeHead(204).end();
   }
 
   #credential(request: IncomingMessage, response: ServerResponse): void {
