@@ -31,6 +31,7 @@ import { checkIdentities } from "./store-identities.ts";
 import { checkLogs } from "./store-logs.ts";
 import { checkOutcomes } from "./store-outcomes.ts";
 import { checkSpend } from "./store-spend.ts";
+import { checkSubscriptions } from "./store-subscriptions.ts";
 import { checkModelProviders } from "./store-model-providers.ts";
 import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
 import { checkOutboundEvents } from "./store-outbound-events.ts";
@@ -94,6 +95,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkGivenSecrets(check);
     checkChangeRequests(check);
     checkModelProviders(check);
+    checkSubscriptions(check);
     checkSpend(check);
     checkRemarks(check);
     checkUploads(check);

@@ -10,7 +10,7 @@ import { WAIT_MS } from "../support/patience.ts";
 
 const { ready } = daemonPerTest();
 
-const CONTROLS = ["refresh", "env"] as const;
+const CONTROLS = ["refresh", "env", "withdraw"] as const;
 
 const environmentOf = async (daemon: Running): Promise<Record<string, string>> =>
   JSON.parse((await daemon.ask("/environment")).body) as Record<string, string>;

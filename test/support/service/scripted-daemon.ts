@@ -149,6 +149,8 @@ export interface DaemonScript {
   readonly saving: () => number;
   /** Changes of the environment, oldest first. */
   readonly envs: readonly AskedEnv[];
+  /** Why subscriptions were withdrawn, oldest first. A daemon that is not ready does not answer. */
+  readonly withdrawals: readonly string[];
   /** Begins `envs` anew. */
   readonly forgetEnvs: () => void;
   /** The daemon accepts this many changes, but their answers are lost. */
@@ -162,6 +164,7 @@ export const scriptedDaemon = (): DaemonScript => {
   let saving = 0;
   const saves = Latch.makeUnsafe(true);
   const envs: AskedEnv[] = [];
+  const withdrawals: string[] = [];
   const env = (context: string, change: EnvironmentChange) =>
     Effect.suspend(() => {
       envs.push({ ...change, context });
@@ -196,7 +199,8 @@ export const scriptedDaemon = (): DaemonScript => {
       ...steering.layer,
       output: () => Effect.succeed(null),
       ports: () => Effect.succeed([3000]),
-      withdraw: () => Effect.void,
+      withdraw: (_link, _context, reason) =>
+        Effect.suspend(() => Effect.map(answerOf(mood), () => void withdrawals.push(reason))),
       workspace: emptyWorkspace,
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       goOn: () => Effect.void,
@@ -224,6 +228,7 @@ export const scriptedDaemon = (): DaemonScript => {
     saves,
     saving: () => saving,
     envs,
+    withdrawals,
     forgetEnvs: () => void envs.splice(0),
     loseAnswers: (count) => {
       lost = count;
