@@ -20,8 +20,8 @@ import { providerOf } from "../sandbox/model.ts";
 export const SUBSCRIPTION_BYTES_MAX = 64 * 1024;
 /** A file that says that it is newer than this may be a lie of the sandbox, ms. */
 const AHEAD_MAX_MS = 24 * 60 * 60 * 1000;
-/** Shorter texts of a file are names, not secrets. */
-const SECRET_LENGTH_MIN = 20;
+/** Shorter texts of a file are names, and instants are known. */
+const isSecret = (text: string): boolean => text.length >= 20 && !/^\d{4}-\d\d-\d\dT/.test(text);
 
 export interface SubscriptionChoice {
   readonly providers: readonly AccountProvider[];
@@ -120,7 +120,7 @@ const textsIn = (value: unknown): readonly string[] => {
 /** What must not be read in a log, in output and in saved work. */
 export const subscriptionSecrets = (text: string): readonly string[] => {
   const value = parsed(text);
-  const texts = isRecord(value) ? textsIn(value).filter(({ length }) => length >= SECRET_LENGTH_MIN) : [];
+  const texts = isRecord(value) ? textsIn(value).filter(isSecret) : [];
   return [text, ...texts];
 };
 

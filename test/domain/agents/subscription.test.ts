@@ -77,16 +77,16 @@ describe("what a person saves", () => {
   });
 });
 
-describe("a file that a sandbox gives back", () => {
-  const fault = (given: string, kept = auth()) => renewalFault(of(CODEX), { kept, given, now: NOW });
+const fault = (given: string, kept = auth()) => renewalFault(of(CODEX), { kept, given, now: NOW });
+const gemini = (expiry_date: number) =>
+  JSON.stringify({ access_token: "a", refresh_token: "r", expiry_date });
 
+describe("a file that a sandbox gives back", () => {
   it("is taken if it is newer, and of two the newer one stays", () => {
     const newer = auth({ access_token: "another" }, new Date(NOW).toISOString());
     expect(fault(newer)).toBe(null);
     expect(fault(auth(), newer)).toContain("as new");
     expect(fault(newer, newer)).toContain("as new");
-    const gemini = (expiry_date: number) =>
-      JSON.stringify({ access_token: "a", refresh_token: "r", expiry_date });
     expect(renewalFault(of(GEMINI), { kept: gemini(NOW), given: gemini(NOW + 3_600_000), now: NOW })).toBe(
       null,
     );
@@ -116,7 +116,7 @@ it("is launched as a variable or a file, with the settings that its runtime then
     file: null,
     variables: { ANTHROPIC_MODEL: "opus" },
   });
-  const gemini = launchedSubscription(of(GEMINI), "{}", agent);
-  expect(gemini).toMatchObject({ variable: null, file: ".gemini/oauth_creds.json", isRenewed: true });
-  expect(gemini.files["gemini-settings.json"]).toContain("oauth-personal");
+  const google = launchedSubscription(of(GEMINI), "{}", agent);
+  expect(google).toMatchObject({ variable: null, file: ".gemini/oauth_creds.json", isRenewed: true });
+  expect(google.files["gemini-settings.json"]).toContain("oauth-personal");
 });

@@ -223,19 +223,24 @@ export class Life {
     return code;
   }
 
-  async call(method: string, target: string, body?: Json): Promise<Json> {
-    const text = await this.#answer(method, target, body);
+  /** @param token another person's. Absent: the owner's */
+  async call(method: string, target: string, body?: Json, token?: string): Promise<Json> {
+    const text = await this.#answer(method, target, { body, token });
     return text === "" ? {} : (JSON.parse(text) as Json);
   }
 
   text(target: string): Promise<string> {
-    return this.#answer("GET", target);
+    return this.#answer("GET", target, {});
   }
 
-  async #answer(method: string, target: string, body?: Json): Promise<string> {
+  async #answer(
+    method: string,
+    target: string,
+    { body, token = TOKEN }: { readonly body?: Json | undefined; readonly token?: string | undefined },
+  ): Promise<string> {
     const answer = await fetch(`${this.url}${target}`, {
       method,
-      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.text();
