@@ -11,7 +11,7 @@ type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 const giveBack = async ({ project_id: pid, id: sid }: Session): Promise<void> => {
   const sure = await ask({
     title: "Give your own credentials back to this session?",
-    text: "The agent uses them again. What the other person said, her open terminals and the programs that she started in the sandbox stay. Stop and restart the session first, if you are not sure.",
+    text: "The agent uses them again. What the other person said, her open terminals and the programs that she started in the sandbox stay. Stop and restart the session first, if you are not sure. A subscription comes back with its next start.",
     confirm: "Give my credentials back",
   });
   if (sure === null) return;
@@ -27,12 +27,14 @@ interface Shown {
 
 export const SuspendedNote = ({ session, own: { connectors, suspended }, reader }: Shown) =>
   suspended !== null &&
-  connectors.length > 0 && (
+  (connectors.length > 0 || session.created_by === reader) && (
     <Callout tone="warn">
       <p>
         {`${suspended.by.name} ${suspended.words} (`}
         <Time at={suspended.at} />
-        {`). The own credentials of the person who started this session no longer work in it: ${connectors.join(", ")}.`}
+        {connectors.length > 0
+          ? `). The own credentials of the person who started this session no longer work in it: ${connectors.join(", ")}.`
+          : "). Your own providers of models and subscriptions no longer work in this session."}
       </p>
       {suspended.session_id !== session.id ? (
         <p>

@@ -8,6 +8,7 @@ import { Limits, spendQuery } from "./limits.tsx";
 import { AddForm, ProviderRows } from "./list.tsx";
 import { ACCOUNT, OWN, providersQuery } from "./place.ts";
 import { Prices } from "./prices.tsx";
+import { Subscriptions, subscriptionsQuery } from "./subscriptions.tsx";
 
 const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
   const { data: providers = [] } = useQuery(providersQuery(ACCOUNT));
@@ -39,6 +40,7 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
         {own.length > 0 && <ProviderRows place={OWN} providers={own} governs />}
         <AddForm place={OWN} title="Add a provider of your own" />
       </section>
+      <Subscriptions />
       {governs && <Limits />}
       {governs && <Prices providers={providers} />}
     </>
@@ -52,6 +54,7 @@ export const pages = {
       await Promise.all([
         queries.query(providersQuery(ACCOUNT)),
         queries.query(providersQuery(OWN)),
+        queries.query(subscriptionsQuery),
         queries.query(spendQuery).catch(() => undefined),
       ]);
     },

@@ -124,7 +124,7 @@ const originOf = (session: Session): readonly FactRow[] => {
   ];
 };
 
-const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
+const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
   const { project_id: project, base_commit: commit, last_turn: last } = session;
   const environment = sandbox && sandboxEnvironment({ pid: project, sandbox, awaited });
   const { data: counted = [] } = useQuery(countedQuery(session));
@@ -159,6 +159,11 @@ const SessionFacts = ({ session, sandbox, awaited }: SessionData) => {
           "Counted by the service",
           counted.length > 0 &&
             `${counted.map(countedWords).join("; ")}. These are all calls of models, also those for titles and those that the agent does not report.`,
+        ],
+        [
+          "Not counted",
+          own.subscription &&
+            "The agent uses the own subscription of the session's person. Only what the agent says is known.",
         ],
         ...originOf(session),
         [

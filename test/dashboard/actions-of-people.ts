@@ -33,6 +33,18 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     gone: "qwen3-coder",
   },
   {
+    name: "saves an own subscription",
+    hash: "#/models",
+    shows: "form",
+    does: async ({ write, press }, page) => {
+      await page.getByText("Save your Claude subscription").click();
+      await write("Token", "sk-ant-oat01-typed");
+      await press("Save");
+    },
+    writes: `PUT /v1/me/subscriptions/claude-code {"content":"sk-ant-oat01-typed"}`,
+    tells: "Your Claude subscription is saved.",
+  },
+  {
     name: "invites a person",
     hash: "#/people",
     shows: "form",

@@ -40,6 +40,7 @@ const withSuspension = (world: World): void => {
   const me = world.me["user"] as { readonly id: string };
   world.sessions = [{ ...session, created_by: me.id }, ...others];
   world.ownCredentials = {
+    subscription: false,
     connectors: ["mail"],
     suspended: {
       session_id: SESSION_ID,

@@ -9,6 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 export interface FakePeople {
   people: Json[];
   modelProviders: Json[];
+  subscriptions: Json;
   /** What the account spent, and its limits. */
   spend: Json;
   audit: Json[];
@@ -97,6 +98,27 @@ const providersAnswer = (
   return saved;
 };
 
+const SUBSCRIPTIONS: Json = {
+  subscriptions: [
+    {
+      runtime: "codex",
+      title: "ChatGPT subscription",
+      saved_at: "2026-01-01T08:00:00.000Z",
+      renewed_at: "2026-01-02T08:00:00.000Z",
+      used_at: null,
+    },
+  ],
+  possible: [
+    { runtime: "claude-code", title: "Claude subscription", how: "claude setup-token", file: null },
+    {
+      runtime: "codex",
+      title: "ChatGPT subscription",
+      how: "codex login --device-auth",
+      file: ".codex/auth.json",
+    },
+  ],
+};
+
 export const peopleAnswer = (world: FakePeople, route: string, text: string): Answer => {
   const body = text.startsWith("{") ? (JSON.parse(text) as Json) : {};
   const [method = "", target = ""] = route.split(" ");
@@ -117,6 +139,8 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
   }
   if (route === "GET /v1/spend") return world.spend;
   if (target === "/v1/me/model-providers" && method === "GET") return { model_providers: [] };
+  if (target === "/v1/me/subscriptions" && method === "GET") return world.subscriptions;
+  if (part === "subscriptions" || id === "subscriptions") return null;
   if (collection === "model-providers") return providersAnswer(world, { method, id, body });
   if (collection === "device-logins") return deviceAnswer(id, body);
   if (collection === "audit" || part === "audit") return { events: world.audit, next_cursor: null };
@@ -203,6 +227,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
     audit: sampleAudit(now, projectId),
     people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
     spend: SPEND,
+    subscriptions: SUBSCRIPTIONS,
     modelProviders: [
       {
         id: "mp-1",

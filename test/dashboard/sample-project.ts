@@ -275,7 +275,7 @@ export const makeWorld = (now: number): World => ({
       stopped_at: ago(now, 6600),
     }),
   ],
-  ownCredentials: { connectors: [], suspended: null },
+  ownCredentials: { connectors: [], subscription: false, suspended: null },
   sandbox: {
     environment: null,
     id: "s",

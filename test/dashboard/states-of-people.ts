@@ -93,6 +93,16 @@ export const STATES_OF_PEOPLE: readonly State[] = [
     },
   },
   {
+    name: "models-subscriptions",
+    hash: "#/models",
+    shows: "form",
+    act: async (page) => {
+      await page.getByText("Save your Claude subscription").click();
+      await page.getByText("Replace your ChatGPT subscription").click();
+      await page.getByLabel("File").waitFor();
+    },
+  },
+  {
     name: "models-change",
     hash: "#/models",
     shows: "form",

@@ -26,7 +26,7 @@ const RENEWED = auth("canary-second-access-token", "2026-01-02T00:00:00Z");
 
 /** An agent that says what it finds of its sign-in, renews its file, and leaves a process behind. */
 const PROGRAM = `
-const { existsSync, readFileSync, statSync, writeFileSync } = require("node:fs");
+const { existsSync, readFileSync, readdirSync, statSync, writeFileSync } = require("node:fs");
 const { spawn } = require("node:child_process");
 const file = process.env.HOME + "/.codex/auth.json";
 const ACTS = {
@@ -39,8 +39,8 @@ const ACTS = {
   renew: () => (writeFileSync(file, ${JSON.stringify(RENEWED)}), "renewed canary-second-access-token"),
   leave: () => "left " + spawn("sleep", ["7199"], { detached: true, stdio: "ignore" }).pid,
   count: () => {
-    const { execSync } = require("node:child_process");
-    return "sleeping " + execSync("ps -ef | grep -c '[s]leep 7199' || true").toString().trim();
+    const commands = readdirSync("/proc").filter((name) => existsSync("/proc/" + name + "/cmdline"));
+    return "sleeping " + commands.filter((name) => readFileSync("/proc/" + name + "/cmdline", "utf8").includes("7199")).length;
   },
 };
 const send = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
@@ -154,6 +154,7 @@ describe.runIf(sandboxesStartHere)("an own subscription in a real sandbox", () =
       expect(own).toContain(`token ${TOKEN.length} provider none`);
       expect(own).toContain("[redacted]");
       expect(await told(session, "leave")).toContain("left");
+      expect(await told(session, "count")).toContain("sleeping 1");
       expect(await told(session, "look", ben)).toContain(
         "token 4 provider http://llm.platform.internal/acme",
       );
