@@ -76,7 +76,7 @@ const write = (sid: string, token: string) =>
   service.request("POST", session(sid, "/messages"), { token, body: { id: randomUUID(), text: "Hi" } });
 
 describe("an own subscription", () => {
-  it("is saved, listed without what it is, removed, and on record, for its person alone", async () => {
+  it("is saved, listed without what it is, removed, and on record, for its person alone [K23]", async () => {
     const listed = async (token: string) => expectStatus(await service.request("GET", OWN, { token }), 200);
     const mine = await listed(ann);
     expect(listOf(mine, "subscriptions")).toMatchObject([
@@ -106,7 +106,7 @@ describe("an own subscription", () => {
     expectStatus(await save(`${TOKEN}\n`), 200);
   });
 
-  it("comes with the start of its person's sandbox, which then reaches its maker, and with no other's", async () => {
+  it("comes with the start of its person's sandbox, which then reaches its maker, and with no other's [K23]", async () => {
     const spec = await specOf(await running(ann));
     expect(spec.agent?.subscription).toMatchObject({ content: TOKEN, variable: "CLAUDE_CODE_OAUTH_TOKEN" });
     expect(spec.egressAllow).toContain("api.anthropic.com");
@@ -117,7 +117,7 @@ describe("an own subscription", () => {
     expect(named.agent).not.toHaveProperty("subscription");
   });
 
-  it("is taken out before another person's message is taken, and is back after its person gave it back and restarted", async () => {
+  it("is taken out before another person's message is taken, and is back after its person gave it back and restarted [K23]", async () => {
     const sid = await running(ann);
     expect(await isInside(sid)).toBe(true);
     const before = service.daemon.withdrawals.length;
@@ -140,7 +140,7 @@ describe("an own subscription", () => {
     expect((await specOf(sid)).agent?.subscription).toMatchObject({ content: TOKEN });
   });
 
-  it("refuses the act of another person while its sandbox does not say that it is out", async () => {
+  it("refuses the act of another person while its sandbox does not say that it is out [K23]", async () => {
     const sid = await running(ann);
     service.daemon.become("unreachable");
     expect(refusal(await write(sid, ben))).toEqual([503, "subscription_in_use"]);
@@ -150,7 +150,7 @@ describe("an own subscription", () => {
     expectStatus(await write(sid, ben), 201);
   });
 
-  it("keeps other people from what programs in its sandbox show", async () => {
+  it("keeps other people from what programs in its sandbox show [K23]", async () => {
     const sid = await running(ann);
     const target = session(sid, "/ports/3000/");
     expect(refusal(await service.request("GET", target, { token: ben }))).toEqual([
@@ -171,7 +171,7 @@ describe("an own subscription", () => {
     expect(await isInside(sid)).toBe(false);
   });
 
-  it("is given back by its sandbox if it is newer, for the same account, and by no other caller", async () => {
+  it("is given back by its sandbox if it is newer, for the same account, and by no other caller [K23]", async () => {
     const [first, second] = [new Date(Date.UTC(2026, 0, 1)), new Date(Date.UTC(2026, 0, 2))].map((at) =>
       at.toISOString(),
     );
