@@ -99,7 +99,7 @@ const THREATS: Readonly<Record<string, number>> = {
   R: 12, // races and crashes
   D: 11, // conversation
   E: 27, // environments
-  K: 22, // connectors
+  K: 23, // connectors
   O: 3, // outbound webhooks
   L: 6, // metrics and traces
   I: 22, // invariants

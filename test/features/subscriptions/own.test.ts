@@ -7,7 +7,7 @@ import { Subscriptions } from "../../../src/features/subscriptions/ports/subscri
 import { sealContent } from "../../../src/features/subscriptions/sealing.ts";
 import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
-import { keyringLayer } from "../../../src/services/keyring.ts";
+import { type Keyring, keyringLayer } from "../../../src/services/keyring.ts";
 import { OwnSubscriptions } from "../../../src/services/projects/own-subscriptions.ts";
 import { Suspensions } from "../../../src/store/ports/connectors/suspensions.ts";
 import { admitSession, openSandbox } from "../../support/world/sessions.ts";
@@ -37,7 +37,7 @@ const delivered = (sandboxId: string) =>
   );
 
 const run = <A, E>(
-  test: Effect.Effect<A, E, Effect.Services<typeof starting> | Suspensions>,
+  test: Effect.Effect<A, E, Layer.Success<typeof memoryStore> | Keyring>,
   opening = keys(1),
 ) => {
   const ports = Layer.mergeAll(memoryStore, simulatedDaemon, simulatedProvider({ bootMs: 1 }));
