@@ -279,6 +279,7 @@ beforeAll(async () => {
     PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1",
     PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
     PLATFORM_WEBHOOK_ALLOW_HOSTS: "127.0.0.1",
+    PLATFORM_AGENT_RUNTIMES: "claude-code",
   });
   mcp = await startMcpServer([{ name: "read", description: "Reads a page." }]);
   externalPid = await makeExternal();

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { makeUserToken, putSecret, runSession, SECRET_NAME } from "../support/service/requests.ts";
 import { spendRowsOf } from "./spend-rows.ts";
+import { subscriptionRowsOf } from "./subscription-rows.ts";
 import { webhookRowsOf } from "./webhook-rows.ts";
 import { connectorRowsOf } from "./connector-rows.ts";
 import { ID, NOWHERE, notFound, type Row, type World } from "./row.ts";
@@ -15,6 +16,7 @@ const NOT_A_NUMBER = /^NUMBER must be a number of 1 or more\.\n$/;
 /** The rows, by command; `world` exists when they are called. */
 export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   ...spendRowsOf(world),
+  ...subscriptionRowsOf(world),
   "models providers": {
     args: async () => (await world.modelProvider(), []),
     human:

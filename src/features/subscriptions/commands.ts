@@ -31,8 +31,10 @@ const list = command({
     ]);
     const columns = ["RUNTIME", "SUBSCRIPTION", "SAVED", "RENEWED", "USED"];
     const kept = new Set(value.subscriptions.map(({ runtime }) => runtime));
-    const others = value.possible.filter(({ runtime }) => !kept.has(runtime)).map(howTo);
-    return { json: text, text: visible([table(columns, rows, "No subscriptions."), ...others].join("\n")) };
+    const others = value.possible
+      .filter(({ runtime }) => !kept.has(runtime))
+      .map((one) => visible(howTo(one)));
+    return { json: text, text: [table(columns, rows, "No subscriptions."), ...others].join("\n") };
   },
 });
 
