@@ -137,7 +137,7 @@ const expectAlike = async (
   expect(new Set(texts).size).toBe(1);
 };
 
-const CLOSED_TO_PEOPLE = new Set<string>(["get_clone_credential", "call_tool"]);
+const CLOSED_TO_PEOPLE = new Set<string>(["get_clone_credential", "renew_subscription", "call_tool"]);
 
 describe("another account's id", () => {
   const inProjects = ROUTES.filter(
