@@ -29,7 +29,12 @@ const agentWith = (subscription: Partial<LaunchSubscription>): LaunchAgent => ({
     ...subscription,
   },
 });
-const withFile = agentWith({ content: AUTH, file: ".agent/auth.json", isRenewed: true, traces: [".agent/trace"] });
+const withFile = agentWith({
+  content: AUTH,
+  file: ".agent/auth.json",
+  isRenewed: true,
+  traces: [".agent/trace"],
+});
 const home = (daemon: Running, file: string): string => join(daemon.directory, "home", file);
 
 const asked = async (daemon: Running, path: string): Promise<Record<string, string>> =>
