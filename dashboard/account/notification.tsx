@@ -3,10 +3,10 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { projectLink, trail } from "../elements/parts.ts";
+import { projectLink } from "../elements/parts.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Badge, Callout, CopyBlock, Detail, Empty, Facts, More, Row, Time } from "../ui/parts.tsx";
+import { Badge, Callout, CopyBlock, Detail, Empty, Facts, More, Row, Time, Trail } from "../ui/parts.tsx";
 import {
   type Delivery,
   REASONS,
@@ -160,13 +160,15 @@ export const notification = framedPage<Shown>({
     return { project, receiver };
   },
   title: ({ project, receiver }) => `${receiver.url} · Notifications of ${project.name}`,
-  head: ({ project }) => [
-    trail([
-      ["Projects", "#/projects"],
-      [project.name, projectLink(project.id)],
-      ["Notifications", projectLink(project.id, "/notifications")],
-      ["Receiver", null],
-    ]),
-  ],
+  head: ({ project }) => (
+    <Trail
+      steps={[
+        ["Projects", "#/projects"],
+        [project.name, projectLink(project.id)],
+        ["Notifications", projectLink(project.id, "/notifications")],
+        ["Receiver", null],
+      ]}
+    />
+  ),
   Body: Notification,
 });

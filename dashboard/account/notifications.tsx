@@ -4,7 +4,7 @@ import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { projectLink } from "../elements/parts.ts";
-import { projectHead } from "../projects/project.js";
+import { headOf } from "../projects/head.tsx";
 import { RoleAct } from "../ui/act.tsx";
 import { CheckField, Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -133,6 +133,6 @@ export const notifications = framedPage<Shown>({
     return { project };
   },
   title: ({ project }) => `Notifications of ${project.name}`,
-  head: ({ project }) => projectHead(project, "/settings"),
+  head: headOf("/settings"),
   Body: Notifications,
 });

@@ -1,14 +1,12 @@
 /** Runs of triggers and people's sessions that wait for a free session, in every project of the account, in the order in which they start. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { h } from "../elements/dom.ts";
 import { counted } from "../elements/format.ts";
-import { fireLink, projectLink, trail } from "../elements/parts.ts";
-import { row as sessionRow } from "../projects/session-list.js";
+import { fireLink, projectLink } from "../elements/parts.ts";
+import { SessionRow } from "../projects/session-row.tsx";
 import { FrameAct } from "../ui/act.tsx";
-import { Drawn } from "../ui/drawn.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Empty, IdEnd, Time } from "../ui/parts.tsx";
+import { Empty, IdEnd, Time, Trail } from "../ui/parts.tsx";
 
 type Me = Answer<"GET /v1/me">;
 type Waiting = Answer<"GET /v1/queue">["queue"][number];
@@ -81,13 +79,11 @@ const InUse = ({ inUse, names }: Pick<Queue, "inUse" | "names">) => (
       Each one uses a place, even while its agent rests. If you stop one, its work is saved, and the next
       session starts.
     </p>
-    <Drawn
-      view={h(
-        "ul",
-        { class: "rows" },
-        inUse.map((session) => sessionRow(session, names.get(session.project_id))),
-      )}
-    />
+    <ul className="rows">
+      {inUse.map((session) => (
+        <SessionRow key={session.id} session={session} project={names.get(session.project_id)} />
+      ))}
+    </ul>
   </section>
 );
 
@@ -141,11 +137,13 @@ export const queue = framedPage<Queue>({
     };
   },
   title: () => "Queue",
-  head: () => [
-    trail([
-      ["Projects", "#/projects"],
-      ["Queue", null],
-    ]),
-  ],
+  head: () => (
+    <Trail
+      steps={[
+        ["Projects", "#/projects"],
+        ["Queue", null],
+      ]}
+    />
+  ),
   Body: Page,
 });

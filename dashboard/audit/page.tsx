@@ -6,7 +6,7 @@ import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { browserName } from "../account/browser-name.ts";
 import { moment, ZONE } from "../elements/format.ts";
-import { projectHead } from "../projects/project.js";
+import { ProjectHead } from "../projects/head.tsx";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { DayPick, Detail, Empty, More, Pick, Row, ShowEverything, Tag } from "../ui/parts.tsx";
@@ -197,7 +197,7 @@ export const pages = {
       return project;
     },
     title: ({ name }) => `Audit of ${name}`,
-    head: (project) => projectHead(project, "/settings"),
+    head: (project) => <ProjectHead project={project} tab="/settings" />,
     Body: ({ data: { id } }) => (
       <>
         <h2>Audit</h2>

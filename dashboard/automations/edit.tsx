@@ -4,7 +4,8 @@ import { triggerTemplates } from "../../src/domain/trigger/templates.ts";
 import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { projectLink } from "../elements/parts.ts";
-import { isArchived, projectHead } from "../projects/project.js";
+import { headOf } from "../projects/head.tsx";
+import { isArchived } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Tag } from "../ui/parts.tsx";
@@ -114,7 +115,7 @@ export const newTrigger = framedPage<New>({
     return { project, secrets, from: beginnings(project).find((one) => one.id === id) ?? null };
   },
   title: ({ project }) => `New trigger in ${project.name}`,
-  head: ({ project }) => projectHead(project, null),
+  head: headOf(null),
   Body: NewTrigger,
 });
 
@@ -160,6 +161,6 @@ export const editTrigger = framedPage<Edited>({
     return { project, secrets, slug, name: trigger.name, wish: wishOfTrigger(trigger) };
   },
   title: ({ name }) => `Edit ${name}`,
-  head: ({ project }) => projectHead(project, "/triggers"),
+  head: headOf("/triggers"),
   Body: EditTrigger,
 });

@@ -3,11 +3,11 @@ import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { moment } from "../elements/format.ts";
-import { fireLink, firesLink, projectLink, trail } from "../elements/parts.ts";
+import { fireLink, firesLink, projectLink } from "../elements/parts.ts";
 import { prettyJson } from "../elements/text.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Badge, Callout, Facts, IdEnd, Prose, Time } from "../ui/parts.tsx";
+import { Badge, Callout, Facts, IdEnd, Prose, Time, Trail } from "../ui/parts.tsx";
 import { imaginedRequest, openPreview } from "./preview.tsx";
 import { isReasonCode, resultWord, runInstant, runReason, runResult } from "./words.ts";
 
@@ -228,13 +228,15 @@ export const run = framedPage<Shown>({
   },
   title: ({ run: { trigger_slug: slug, ...found } }) =>
     `${slug === null ? REQUEST : `Run of ${slug}`} · ${resultWord(runResult(found))}`,
-  head: ({ project, run: found }) => [
-    trail([
-      ["Projects", "#/projects"],
-      [project.name, projectLink(project.id)],
-      ["Runs and deliveries", firesLink(project.id)],
-      [nameOf(found), null],
-    ]),
-  ],
+  head: ({ project, run: found }) => (
+    <Trail
+      steps={[
+        ["Projects", "#/projects"],
+        [project.name, projectLink(project.id)],
+        ["Runs and deliveries", firesLink(project.id)],
+        [nameOf(found), null],
+      ]}
+    />
+  ),
   Body: Run,
 });

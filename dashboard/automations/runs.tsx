@@ -7,7 +7,7 @@ import { queries } from "../api/queries.ts";
 import { counted, moment } from "../elements/format.ts";
 import { FIRE_STATUSES } from "../live/live.ts";
 import { fireLink, firesLink, projectLink } from "../elements/parts.ts";
-import { projectHead } from "../projects/project.js";
+import { ProjectHead } from "../projects/head.tsx";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, Empty, IdEnd, More, Pick, Prose, Tag, Time } from "../ui/parts.tsx";
@@ -251,6 +251,6 @@ export const runs = framedPage<Project>({
     return project;
   },
   title: ({ name }) => `Runs and deliveries of ${name}`,
-  head: (project) => projectHead(project, "/fires"),
+  head: (project) => <ProjectHead project={project} tab="/fires" />,
   Body: Runs,
 });

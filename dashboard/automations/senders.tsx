@@ -1,8 +1,10 @@
 /** How another system is set up to send a webhook trigger its deliveries: GitHub, a job of GitLab, and a line of curl. */
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
+import { request } from "../api/client.ts";
 import { refusedLink } from "../elements/parts.ts";
-import { FrameAct } from "../ui/act.tsx";
+import { ask, tell } from "../frame/dialog.ts";
+import { RoleAct } from "../ui/act.tsx";
 import { Callout, Codes, CopyBlock, CopyLine, Outside, Tag } from "../ui/parts.tsx";
 import { curlLines, eventsOf, gitlabLines, type Receiver } from "./deliveries.ts";
 
@@ -23,17 +25,46 @@ interface About extends Known {
 /** Addresses that only this machine, or only its network, can reach. */
 const NEAR = /^https?:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[)/;
 
+const DAY_MS = 24 * 3_600_000;
+/** As long as the key of HMAC-SHA256 is useful. */
+const SECRET_BYTES = 32;
+
+/** 64 hexadecimal digits. The browser makes them, because the service gives no value away. */
+const newSecret = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(SECRET_BYTES))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+
+const makeSecret = async (pid: string, name: string, rotates: boolean): Promise<void> => {
+  if (rotates) {
+    const sure = await ask({
+      title: `Make a new value of ${name}?`,
+      text: "Senders keep working with the old value for 24 hours. Give them the new one in that time.",
+      confirm: "Make a new value",
+    });
+    if (sure === null) return;
+  }
+  const value = newSecret();
+  await request("PUT /v1/projects/:pid/secrets/:name", {
+    params: { pid, name },
+    payload: { value, service: true, ...(rotates && { previous_valid_ms: DAY_MS }) },
+  });
+  tell({
+    title: `The new value of ${name}`,
+    text: "Give it to the sender now. It is not shown again.",
+    secret: value,
+  });
+};
+
 /** The button that makes a secret's value. It is shown once, in a dialog. Owners have it. */
 export const MakeSecret = ({ project, secrets, name }: Known & { readonly name: string }) =>
   secrets !== null && (
-    <FrameAct
-      name="make-webhook-secret"
-      className="plain"
-      input={{ project: project.id, secret: name, rotates: secrets.has(name) ? "yes" : "" }}
-      label={`Make a new value of ${name}`}
-    >
-      Make a new value
-    </FrameAct>
+    <RoleAct
+      entry="make-webhook-secret"
+      label="Make a new value"
+      about={name}
+      does={() => makeSecret(project.id, name, secrets.has(name))}
+    />
   );
 
 const Secret = ({ receiver: { secret }, project, secrets }: About) => (
@@ -66,7 +97,7 @@ const GitHub = ({ receiver, project }: About) => {
             "In the repository, open Settings, Webhooks, Add webhook."
           ) : (
             <>
-              Open <Outside href={page}>Add webhook</Outside> in the repository's settings at GitHub.
+              Open <Outside to={page}>Add webhook</Outside> in the repository's settings at GitHub.
             </>
           )}
         </li>

@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { keep, readKept } from "../frame/kept.ts";
-import { AGENT_HINT } from "../projects/new-session.js";
+import { AGENT_HINT } from "../projects/start.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { FieldGroup, Form, SelectField, TextField } from "../ui/form.tsx";
 import { CopyBlock, Tag } from "../ui/parts.tsx";

@@ -6,7 +6,9 @@ import { request } from "../api/client.ts";
 import { ApiError } from "../api/api.ts";
 import { counted, now, ZONE } from "../elements/format.ts";
 import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.ts";
-import { isArchived, projectHead } from "../projects/project.js";
+import { TriggersSwitch } from "../projects/acts.tsx";
+import { headOf } from "../projects/head.tsx";
+import { isArchived } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -48,12 +50,7 @@ const PageActions = ({ project, listing }: Shown) =>
         </a>
       )}
       {(listing.triggers_paused || listing.triggers.length > 0) && (
-        <FrameAct
-          name={listing.triggers_paused ? "resume-triggers" : "pause-triggers"}
-          input={{ project: project.id }}
-        >
-          {listing.triggers_paused ? "Resume all triggers" : "Pause all triggers"}
-        </FrameAct>
+        <TriggersSwitch pid={project.id} isPaused={listing.triggers_paused} />
       )}
     </p>
   );
@@ -443,6 +440,6 @@ export const triggers = framedPage<Shown>({
     return { project, listing, secrets };
   },
   title: ({ project }) => `Triggers of ${project.name}`,
-  head: ({ project }) => projectHead(project, "/triggers"),
+  head: headOf("/triggers"),
   Body: Triggers,
 });

@@ -5,7 +5,7 @@ import { planFiles } from "../diff/files.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.ts";
-import { isLive } from "../projects/project.js";
+import { isLive } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { CopyBlock, CopyLine, Prose } from "../ui/parts.tsx";

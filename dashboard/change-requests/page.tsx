@@ -7,11 +7,11 @@ import type { Place } from "../diff/place.ts";
 import { planFiles } from "../diff/files.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
-import { projectLink, trail } from "../elements/parts.ts";
-import { projectHead } from "../projects/project.js";
+import { projectLink } from "../elements/parts.ts";
+import { headOf } from "../projects/head.tsx";
 import { lackedRole } from "../frame/roles.ts";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Commits, Facts, Outside, Time } from "../ui/parts.tsx";
+import { Commits, Facts, Outside, Time, Trail } from "../ui/parts.tsx";
 import { Texts } from "./edit.tsx";
 import { Branch, ChangeList } from "./list.tsx";
 import { MergeBox } from "./merge.tsx";
@@ -64,7 +64,7 @@ const ChangeFacts = ({ data }: { readonly data: ChangeData }) => {
         ["Closed", status === "closed" && <Time key="closed" at={change.updated_at} />],
         ["Merged", change.merged_at !== null && <Merged key="merged" data={data} />],
         ["Reviews", status !== "open" && verdictWords(change)],
-        ["Pull request", pull !== null && <Outside key="pull" href={pull.url}>{`#${pull.number}`}</Outside>],
+        ["Pull request", pull !== null && <Outside key="pull" to={pull.url}>{`#${pull.number}`}</Outside>],
         [
           "Session",
           sid !== null &&
@@ -190,7 +190,7 @@ export const pages = {
       return { project, changes, hasMore: next !== null };
     },
     title: ({ project }) => `Change requests of ${project.name}`,
-    head: ({ project }) => projectHead(project, "/change-requests"),
+    head: headOf("/change-requests"),
     Body: ({ data: { project, changes, hasMore } }) => (
       <ChangeList id={project.id} changes={changes} hasMore={hasMore} />
     ),
@@ -199,14 +199,16 @@ export const pages = {
   changeRequest: framedPage<ChangeData>({
     load: readChange,
     title: ({ change }) => `#${change.number} ${change.title}`,
-    head: ({ project, change }) => [
-      trail([
-        ["Projects", "#/projects"],
-        [project.name, projectLink(project.id)],
-        ["Change requests", projectLink(project.id, "/change-requests")],
-        [`#${change.number}`, null],
-      ]),
-    ],
+    head: ({ project, change }) => (
+      <Trail
+        steps={[
+          ["Projects", "#/projects"],
+          [project.name, projectLink(project.id)],
+          ["Change requests", projectLink(project.id, "/change-requests")],
+          [`#${change.number}`, null],
+        ]}
+      />
+    ),
     // Each request has drafts of its own.
     Body: ({ data, me }) => <ChangePage key={data.change.id} data={data} me={me} />,
   }),

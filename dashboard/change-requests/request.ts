@@ -3,7 +3,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import { getText } from "../api/api.ts";
 import { type Source, sourceOf } from "../diff/files.ts";
-import { projectPath } from "../projects/project.js";
+import { projectPath } from "../projects/project.ts";
 
 export type Project = Answer<"GET /v1/projects/:pid">;
 export type Change = Answer<"GET /v1/projects/:pid/change-requests/:number">;

@@ -1,5 +1,5 @@
 /** What the composer of a conversation says and offers at a moment. */
-import { hasEnded } from "../projects/project.js";
+import { hasEnded } from "../projects/project.ts";
 import type { Turn } from "../wire.d.ts";
 import type { Attachment } from "./files.ts";
 import type { Message } from "./outbox.ts";

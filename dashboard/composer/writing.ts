@@ -6,7 +6,7 @@
  *  C2 A text that the service refused because of a secret is not stored, until the text was empty once.
  */
 import { keep, readKept } from "../frame/kept.ts";
-import { hasEnded } from "../projects/project.js";
+import { hasEnded } from "../projects/project.ts";
 import { Store } from "../ui/store.ts";
 import { Attachments } from "./attachments.ts";
 import type { Message } from "./outbox.ts";

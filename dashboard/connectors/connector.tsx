@@ -2,11 +2,11 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { projectLink, trail } from "../elements/parts.ts";
+import { projectLink } from "../elements/parts.ts";
 import { notice } from "../frame/notices.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Callout, CopyBlock, Detail, Empty, Row, Tag, Time } from "../ui/parts.tsx";
+import { Callout, CopyBlock, Detail, Empty, Row, Tag, Time, Trail } from "../ui/parts.tsx";
 import { type Connector, forget, type Named, refresh } from "./access.tsx";
 
 type Catalogue = Answer<"GET /v1/projects/:pid/connectors/:slug/catalogue">;
@@ -189,13 +189,15 @@ export const connector = framedPage<Shown>({
     return { project, catalogue, known: all.find((one) => one.slug === slug) };
   },
   title: ({ project, catalogue }) => `${catalogue.slug} · Connectors of ${project.name}`,
-  head: ({ project, catalogue }) => [
-    trail([
-      ["Projects", "#/projects"],
-      [project.name, projectLink(project.id)],
-      ["Connectors", projectLink(project.id, "/connectors")],
-      [catalogue.slug, null],
-    ]),
-  ],
+  head: ({ project, catalogue }) => (
+    <Trail
+      steps={[
+        ["Projects", "#/projects"],
+        [project.name, projectLink(project.id)],
+        ["Connectors", projectLink(project.id, "/connectors")],
+        [catalogue.slug, null],
+      ]}
+    />
+  ),
   Body: Page,
 });

@@ -5,7 +5,7 @@ import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { projectLink } from "../elements/parts.ts";
-import { projectHead } from "../projects/project.js";
+import { headOf } from "../projects/head.tsx";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, CopyBlock, Detail, Empty, More, Prose, Row, Tag, Time } from "../ui/parts.tsx";
@@ -221,7 +221,7 @@ const connectors = framedPage<Shown>({
     };
   },
   title: ({ project }) => `Connectors of ${project.name}`,
-  head: ({ project }) => projectHead(project, "/settings"),
+  head: headOf("/settings"),
   Body: Connectors,
 });
 

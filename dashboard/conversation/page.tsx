@@ -4,7 +4,7 @@ import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
 import { isOpen, type Item, textOf } from "./reading/model.ts";
 import { counted, duration, grouped, usageText } from "../elements/format.ts";
-import { isLive } from "../projects/project.js";
+import { isLive } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { Fault } from "../ui/fault.tsx";
 import { ApprovalCard, useApprovals } from "./items/approval.tsx";

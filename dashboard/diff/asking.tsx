@@ -5,7 +5,7 @@ import { makeId } from "../composer/outbox.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.ts";
-import { isLive, projectPath } from "../projects/project.js";
+import { isLive, projectPath } from "../projects/project.ts";
 import { Act } from "../ui/act.tsx";
 import { Callout } from "../ui/parts.tsx";
 import { noteWritten } from "../live/written.ts";

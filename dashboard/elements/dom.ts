@@ -59,14 +59,6 @@ export const checkOutside = (href: string) => {
   if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
 };
 
-/** A link in a text of another author. It opens in a new tab, and tells the other site nothing about this one. */
-export const outside = (href: string, ...children: readonly (Child | Child[])[]) => {
-  checkOutside(href);
-  const link = h("a", { target: "_blank", rel: "noopener noreferrer", title: href }, ...children);
-  link.setAttribute("href", href);
-  return link;
-};
-
 /**
  * Makes the children of `parent` look like `next` and keeps existing nodes, so that focus, typed text, selections and
  * opened details survive live updates. Elements with the same `data-key` are the same element. The children of an element

@@ -1,6 +1,6 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.ts";
-import { inZone, moment, relative, shortId } from "./format.ts";
+import { inZone, moment, relative } from "./format.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { lackedRole } from "../frame/roles.ts";
 import type { Attributes, Child } from "./dom.ts";
@@ -12,13 +12,6 @@ export const badge = (status: string) => h("span", { class: "badge", "data-statu
 /** A session's activity, in the words of all lists. */
 export const sessionWord = ({ activity, archived }: Pick<Session, "activity" | "archived">) =>
   archived ? "Archived" : ACTIVITY_WORDS[activity].word;
-
-/** The same with a dot. */
-export const sessionBadge = (session: Pick<Session, "activity" | "archived">) =>
-  h("span", { class: "badge", "data-status": session.activity }, sessionWord(session));
-
-/** A small word beside a name. */
-export const tag = (text: string, tone?: string) => h("span", { class: "tag", "data-tone": tone }, text);
 
 /** @param otherwise shown without an instant */
 export const time = (at: string | null | undefined, otherwise: string = "never") =>
@@ -35,36 +28,6 @@ export const prose = (text: string): Child[] =>
     .map((part, index) => (index % 2 === 1 ? code(part) : inZone(part)))
     .filter((part) => part !== "");
 
-export const idTail = (id: string) => h("code", { class: "quiet", title: id }, `…${shortId(id)}`);
-
-/** A row of a list. @param main what it is */
-export const listRow = (
-  key: string,
-  main: Child[],
-  { states, actions }: { states: Child[]; actions: Child[] },
-) =>
-  h(
-    "li",
-    { class: "row", "data-key": key },
-    h("span", { class: "row-main" }, main),
-    h("span", { class: "states" }, states),
-    h("span", { class: "row-side actions" }, actions),
-  );
-
-/** A line below a row's name. */
-export const detail = (...children: readonly (Child | Child[])[]) =>
-  h("span", { class: "quiet" }, ...children);
-
-/** A list of names and values. Rows whose value is null are left out. */
-export const facts = (rows: [string, Child][]) =>
-  h(
-    "dl",
-    { class: "facts" },
-    rows
-      .filter(([, value]) => value !== null && value !== undefined && value !== false)
-      .map(([name, value]) => h("div", { "data-key": name }, h("dt", {}, name), h("dd", {}, value))),
-  );
-
 /**
  * A button. The entry `action` of frame/actions.js handles it. It has a key, so that a removed button never turns into
  * another one while the reader presses it.
@@ -75,52 +38,6 @@ export const button = (action: string, label: string, attributes: Attributes = {
   lackedRole(action) === null
     ? h("button", { type: "button", "data-action": action, "data-key": action, ...attributes }, label)
     : null;
-
-/** A line with a button that copies it. */
-export const commandLine = (text: string) =>
-  h(
-    "span",
-    { class: "copy" },
-    h("code", { class: "long" }, text),
-    button("copy", "Copy", { class: "plain", "data-text": text, "aria-label": "Copy the line" }),
-  );
-
-/**
- * A filter of the page. The chosen option becomes the parameter `name` of the address's query.
- *
- * @param choice all: label of no choice; words: labels of options whose value is not their label
- */
-export const pick = ({
-  name,
-  label,
-  all,
-  options,
-  chosen,
-  words = {},
-}: {
-  name: string;
-  label: string;
-  all: string;
-  options: readonly string[];
-  chosen: string;
-  words?: Record<string, string>;
-}) =>
-  h(
-    "label",
-    { class: "pick" },
-    label,
-    h(
-      "select",
-      { "data-filter": name },
-      ["", ...options].map((value) =>
-        h(
-          "option",
-          { value, selected: value === chosen, "data-key": value },
-          value === "" ? all : (words[value] ?? value),
-        ),
-      ),
-    ),
-  );
 
 /** @param tone "bad", "warn" or "good" */
 export const callout = (tone: string, ...children: readonly (Child | Child[])[]) =>

@@ -3,9 +3,9 @@ import { useEffect, useLayoutEffect, useRef } from "react";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { grouped, moment, shortId, size } from "../elements/format.ts";
-import { projectLink, trail } from "../elements/parts.ts";
+import { projectLink } from "../elements/parts.ts";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Facts } from "../ui/parts.tsx";
+import { Facts, Trail } from "../ui/parts.tsx";
 import { type Build, causeWords } from "./build.ts";
 import { Following, type Log, makeLog, newest } from "./log.ts";
 import { BuildActs, BuildFailure, BuildState, sourceRows, Unread } from "./parts.tsx";
@@ -92,13 +92,15 @@ export const environmentBuild = framedPage<Shown, Following>({
   },
   follow: (_params, { redraw }) => new Following(redraw, makeLog()),
   title: ({ build }, following) => `Build ${shortId(build.id)} · ${newest(build, following).status}`,
-  head: ({ project, build }) => [
-    trail([
-      ["Projects", "#/projects"],
-      [project.name, projectLink(project.id)],
-      ["Environment", projectLink(project.id, "/environment")],
-      [`Build ${shortId(build.id)}`, null],
-    ]),
-  ],
+  head: ({ project, build }) => (
+    <Trail
+      steps={[
+        ["Projects", "#/projects"],
+        [project.name, projectLink(project.id)],
+        ["Environment", projectLink(project.id, "/environment")],
+        [`Build ${shortId(build.id)}`, null],
+      ]}
+    />
+  ),
   Body: BuildPage,
 });

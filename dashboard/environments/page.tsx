@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import { elapsed, moment, shortId } from "../elements/format.ts";
-import { projectHead } from "../projects/project.js";
+import { headOf } from "../projects/head.tsx";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, CopyBlock, IdEnd, More, Prose, Time } from "../ui/parts.tsx";
@@ -219,7 +219,7 @@ const environment = framedPage<About, Following>({
   },
   follow: (_params, { redraw }) => new Following(redraw, null),
   title: ({ project }) => `Environment of ${project.name}`,
-  head: ({ project }) => projectHead(project, "/environment"),
+  head: headOf("/environment"),
   Body: EnvironmentPage,
 });
 

@@ -4,16 +4,13 @@ import { allowNotifications, stopNotifications } from "../live/attention.ts";
 import { ask, askFor, SECRET_LINES } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
 import { unfoldHeader } from "./header.ts";
-import { clearFilters } from "../elements/filters.ts";
 import { moment } from "../elements/format.ts";
 import { showShortcuts } from "./keys.ts";
 import { forgetKept } from "./kept.ts";
 import { openPalette } from "./palette.ts";
 import { fireLink, projectLink } from "../elements/parts.ts";
-import { projectPath } from "../projects/project.js";
-import { isRestoreWanted } from "../saved/work.js";
-import { PROJECT_ACTIONS } from "../projects/project-actions.js";
-import { WORKBENCH_ACTIONS } from "../projects/workbench-actions.js";
+import { projectPath } from "../projects/project.ts";
+import { isRestoreWanted } from "../saved/work.ts";
 
 /**
  * @typedef {object} Page what an action may do to the page
@@ -24,7 +21,6 @@ import { WORKBENCH_ACTIONS } from "../projects/workbench-actions.js";
  * @property {(hash: string) => void} go
  * @property {() => void} more
  * @property {() => void} signedOut
- * @property {() => void} entered another person is signed in now
  */
 
 /** @typedef {(input: DOMStringMap, page: Page) => Promise<void> | void} Action */
@@ -172,7 +168,6 @@ export const ACTIONS = {
   skip: () => document.getElementById("main")?.focus(),
   retry: (_input, page) => page.refresh(),
   more: (_input, page) => page.more(),
-  "clear-filters": () => clearFilters(),
   examine: async (_input, page) => {
     page.notice("A sandbox is started and examined. This takes a few seconds.");
     const { usable } = await post("/v1/operator/doctor", {}, EXAMINE_TIMEOUT_MS);
@@ -277,8 +272,6 @@ export const ACTIONS = {
   },
 
   ...FIRE_ACTIONS,
-  ...PROJECT_ACTIONS,
-  ...WORKBENCH_ACTIONS,
   "set-secret": setSecret,
 
   merge: async ({ project = "", number = "", base = "", hidden = "", warned = "", squash = "" }, page) => {

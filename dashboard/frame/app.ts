@@ -8,16 +8,13 @@ import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from 
 import { seeFinished } from "../live/finished.ts";
 import { askingAgain, closeDialog } from "./dialog.ts";
 import { h, morph } from "../elements/dom.ts";
-import { forgetRefusals, keepForms, sendForm } from "../elements/forms.js";
-import { followFilters } from "../elements/filters.ts";
 import { accountView, seeSignedIn, unfoldHeader } from "./header.ts";
-import { followPrompts } from "../projects/new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.ts";
 import { followKeys } from "./keys.ts";
 import { followMenus } from "./menus.ts";
 import { follow, type Listener } from "../live/live.ts";
 import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.ts";
-import { formOf, pageAt } from "./pages.js";
+import { pageAt } from "./pages.js";
 import { learnRole } from "./roles.ts";
 import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.ts";
 import { visible } from "../elements/text.ts";
@@ -43,8 +40,6 @@ interface Visit {
   data: Data;
   /** Of the last reading. */
   error: ApiError | null;
-  /** Whether its data has been on the screen. */
-  isShown: boolean;
   /** What the page follows beside the project's events. */
   live: Live | null;
 }
@@ -57,7 +52,6 @@ const visitOf = (hash: string): Visit => {
     hash,
     data: recentData(hash),
     error: null,
-    isShown: false,
     live: null,
   };
 };
@@ -101,11 +95,6 @@ const draw = () => {
     ]),
   );
   if (data !== null) visit.live?.drawn?.(region("main"), data, me);
-  if (data !== null && !visit.isShown) {
-    visit.isShown = true;
-    // On a narrow screen the tabs scroll.
-    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }
 };
 
 /** If the focused element disappears, the focus moves to the page's beginning, not outside of it. */
@@ -198,7 +187,7 @@ const followPage = (former: Visit) => {
   former.live?.end();
   former.live = null;
   const { page, params } = visit;
-  if (signedIn && page.follow !== undefined) visit.live = page.follow(params, drawSoon, makeListener());
+  if (isSeen(visit) && page.follow !== undefined) visit.live = page.follow(params, drawSoon, makeListener());
 };
 
 const projectOf = ({ params }: Visit): string | undefined => params[0];
@@ -231,7 +220,6 @@ const navigate = () => {
   const former = visit;
   visit = visitOf(location.hash);
   dismissNotice();
-  forgetRefusals();
   closeDialog();
   unfoldHeader(false);
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
@@ -269,6 +257,13 @@ export const perform = (work: () => unknown) =>
     refreshSoon();
   });
 
+/** Another person is signed in now. */
+export const entered = () => {
+  forgetKept();
+  leave();
+  enter();
+};
+
 const pageActions = {
   notice,
   dismiss: dismissNotice,
@@ -284,11 +279,6 @@ const pageActions = {
   signedOut: () => {
     refusal = null;
     leave();
-  },
-  entered: () => {
-    forgetKept();
-    leave();
-    enter();
   },
 };
 
@@ -315,13 +305,9 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!(form instanceof HTMLFormElement)) return;
-  const action = form.dataset["action"] ?? "";
-  const submit = formOf(action);
-  if (action !== "sign-in" && submit === undefined) return;
+  if (!(form instanceof HTMLFormElement) || form.dataset["action"] !== "sign-in") return;
   event.preventDefault();
-  if (submit !== undefined) void attempt(() => sendForm(form, submit, pageActions));
-  else void signInWith(String(new FormData(form).get("token") ?? "").trim());
+  void signInWith(String(new FormData(form).get("token") ?? "").trim());
 });
 
 const signInWith = async (token: string) => {
@@ -348,15 +334,13 @@ export const start = async () => {
     if (!(error instanceof ApiError && error.status === 401)) {
       refusal = error instanceof Error ? error.message : String(error);
     }
+    followPage(visit);
     draw();
     void refresh();
     void learnProviders().then(draw);
   }
 };
 
-followFilters();
-keepForms();
-followPrompts();
 followKeys();
 followMenus();
 addEventListener("hashchange", () => {

@@ -187,7 +187,7 @@ export const closeDialog = () => dialogElement().close("");
  *
  * @param attributes of the text area
  */
-export const maskedArea = (attributes: Attributes) => {
+const maskedArea = (attributes: Attributes) => {
   const area = h("textarea", {
     ...attributes,
     autocomplete: "off",

@@ -4,11 +4,7 @@
  */
 import { ACTIONS } from "./actions.js";
 import { ApiError, getText } from "../api/api.ts";
-import type { Submit } from "../elements/forms.js";
 import type { Live, Module, Page, RemadePage } from "./page.ts";
-
-/** The handlers of the forms of loaded modules, by their `data-action`. */
-export const laterForms: Record<string, Submit> = {};
 
 /** Why a module did not come: the service does not respond, or it has only a newer version of the page. */
 const missing = async () => {
@@ -22,12 +18,11 @@ const missing = async () => {
       });
 };
 
-/** Loads a module, with the actions of its buttons and the handlers of its forms. @param read imports the module */
+/** Loads a module, with the actions of its buttons. @param read imports the module */
 export const bring = async (read: () => Promise<Module>) => {
   const module = await read().catch(async () => {
     throw await missing();
   });
-  Object.assign(laterForms, module.forms);
   Object.assign(ACTIONS, module.actions);
   return module;
 };
@@ -41,10 +36,14 @@ export const bring = async (read: () => Promise<Module>) => {
  */
 export const later = (read: () => Promise<Module>, name: string, known: Partial<Page> = {}): Page => {
   let page: Page;
+  const ready = async (): Promise<void> => {
+    page = (await bring(read)).pages?.[name];
+  };
   return {
     ...known,
+    ready,
     load: async (...asked) => {
-      page = (await bring(read)).pages?.[name];
+      await ready();
       return page.load(...asked);
     },
     title: (...shown) => page.title(...shown),
@@ -98,6 +97,6 @@ ACTIONS["open-terminal"] = async (input, page) => {
 
 /** Few readers stop sessions. */
 ACTIONS["stop-session"] = async (input, page) => {
-  const { actions } = await bring(() => import("../saved/panel.js"));
+  const { actions } = await bring(() => import("../saved/stopping.js"));
   await actions?.["stop-session"]?.(input, page);
 };

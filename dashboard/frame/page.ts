@@ -1,6 +1,5 @@
 /** What the frame knows of a page. */
 import type { Child } from "../elements/dom.ts";
-import type { Submit } from "../elements/forms.js";
 import type { Listener } from "../live/live.ts";
 import type { Me } from "../wire.d.ts";
 import type { Action } from "./actions.js";
@@ -30,6 +29,8 @@ export interface Page {
   readonly isPolled?: boolean;
   /** It hears of the project by a stream of its own. */
   readonly hearsProject?: boolean;
+  /** Loads its script. */
+  readonly ready?: () => Promise<void>;
   readonly load: (params: string[], extent: Extent) => Promise<Data>;
   readonly title: (data: Data, live: Data) => string;
   readonly view: (data: Data, me: Me | null, live: Data) => Child[];
@@ -48,8 +49,6 @@ export interface Module {
   readonly pages?: Readonly<Record<string, Data>>;
   /** Of its buttons, by their `data-action`. */
   readonly actions?: Readonly<Record<string, Action>>;
-  /** The handlers of its forms. */
-  readonly forms?: Readonly<Record<string, Submit>>;
   /** The conversation is no page: it begins by this (conversation/show.ts). */
   readonly mount?: Data;
 }

@@ -1,12 +1,8 @@
-/** Which page an address shows, and what each form does. */
+/** Which page an address shows. */
 import { h } from "../elements/dom.ts";
 import { framed } from "./framed.ts";
-import { newProject, newProjectForms } from "../projects/new-project.js";
-import { newSession, newSessionForms } from "../projects/new-session.js";
-import { later, laterForms, remade } from "./later.ts";
+import { later, remade } from "./later.ts";
 import { empty, refusedLink } from "../elements/parts.ts";
-import { sessions } from "../projects/session-list.js";
-import { join, joined, joinForms } from "./sign-in.ts";
 
 const [account, browsers, device, notification, notifications, queue] = [
   "account",
@@ -17,7 +13,14 @@ const [account, browsers, device, notification, notifications, queue] = [
   "queue",
 ].map((name) => remade("account", name));
 const home = remade("home", "home");
-const [projects, secrets, usage] = ["projects", "secrets", "usage"].map((name) => remade("projects", name));
+const [newProject, newSession, projects, secrets, sessions, usage] = [
+  "newProject",
+  "newSession",
+  "projects",
+  "secrets",
+  "sessions",
+  "usage",
+].map((name) => remade("projects", name));
 /** No event says that somebody pushed. */
 const setup = remade("projects", "setup", { isPolled: true });
 const operator = remade("operator", "operator");
@@ -36,6 +39,9 @@ const projectAudit = remade("audit", "projectAudit");
 /** The stream of its conversation has the project's news. */
 const session = remade("sessions", "session", { hearsProject: true });
 const people = remade("people", "people");
+/** Readers who are not signed in see it, too. */
+const join = remade("people", "join", { isOpen: true });
+const joined = remade("people", "joined");
 const providers = remade("providers", "providers");
 const [environment, environmentBuild] = ["environment", "environmentBuild"].map((name) =>
   remade("environments", name),
@@ -119,13 +125,3 @@ export const pageAt = (path) => {
   }
   return { page: NOWHERE, params: [] };
 };
-
-/** The handlers of the other forms. @type {Record<string, import("../elements/forms.js").Submit>} */
-const FORMS = {
-  ...joinForms,
-  ...newProjectForms,
-  ...newSessionForms,
-};
-
-/** The handler of a form. @param {string} action its `data-action` */
-export const formOf = (action) => FORMS[action] ?? laterForms[action];

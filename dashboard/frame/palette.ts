@@ -6,7 +6,7 @@ import { getJson, getJsonOrNull } from "../api/api.ts";
 import { onClose, openDialog } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
 import { projectLink, sessionWord } from "../elements/parts.ts";
-import { projectPath, sessionName } from "../projects/project.js";
+import { projectPath, sessionName } from "../projects/project.ts";
 import type { Session } from "../wire.d.ts";
 
 /** How long the reader rests before the service searches. */

@@ -1,12 +1,13 @@
 /** What a person can do with a session without opening it. */
 import type { ReactNode } from "react";
-import { hasEnded, isLive, sessionName } from "../projects/project.js";
+import { hasEnded, isLive, sessionName } from "../projects/project.ts";
+import { lackedRole } from "../frame/roles.ts";
+import { SessionAct } from "../sessions/acts.tsx";
 import { isAtRest } from "../ui/activity.tsx";
 import type { Session } from "./sessions.ts";
 
 interface Action {
   readonly session: Session;
-  /** Its entry of `actions.js`. */
   readonly entry: string;
   readonly label: string;
   readonly className?: string;
@@ -14,24 +15,14 @@ interface Action {
   readonly save?: "try";
 }
 
-export const ActionButton = ({ session, entry, label, className, save }: Action) => (
-  <button
-    type="button"
-    className={className}
-    data-action={entry}
-    data-project={session.project_id}
-    data-session={session.id}
-    data-title={sessionName(session)}
-    data-name={session.name ?? undefined}
-    data-save={save}
-    data-stay="yes"
-  >
-    {label}
-  </button>
+export const ActionButton = ({ save, ...action }: Action) => (
+  <SessionAct {...action} isList {...(save !== undefined && { input: { save } })} />
 );
 
 export const SessionMenu = ({ session }: { readonly session: Session }): ReactNode => {
   const name = sessionName(session);
+  // It would have nothing in it.
+  if (lackedRole("rename-session") !== null) return null;
   return (
     <details className="menu">
       <summary aria-label={`Actions for ${name}`} title="Actions">

@@ -1,6 +1,6 @@
 /** How a person started the last sessions. This browser remembers it for each person, so that the next session begins with it. */
 import { keep, readKept } from "../frame/kept.ts";
-import { draftName } from "../projects/new-session.js";
+import { draftName } from "../projects/start.ts";
 
 /** Empty strings: the project's own. The names are those of the API. */
 export interface Choice {

@@ -1,7 +1,7 @@
 /** The filters of the first page's list. They are folded away, so that the list begins high up on a phone. */
 import { useState } from "react";
 import type { Project } from "../api/projects.ts";
-import { Pick, ShowEverything } from "../ui/parts.tsx";
+import { Pick, SearchPick, ShowEverything } from "../ui/parts.tsx";
 import { type Filter, isNarrowed, TRIGGERS } from "./filter.ts";
 
 export interface Narrowing {
@@ -36,21 +36,7 @@ const Fields = ({ filter, projects, reader }: Narrowing) => (
       value={filter.archived}
       options={[["yes", "Archived sessions"]]}
     />
-    <label className="pick">
-      Name or words
-      <input
-        type="search"
-        data-filter="search"
-        ref={(input) => {
-          // The address may change meanwhile, but not below the fingers of somebody who types.
-          if (input !== null && input !== document.activeElement) input.value = filter.search;
-        }}
-        maxLength={200}
-        placeholder="contains"
-        autoComplete="off"
-        spellCheck={false}
-      />
-    </label>
+    <SearchPick name="search" label="Name or words" value={filter.search} />
     {isNarrowed(filter) && <ShowEverything />}
   </div>
 );

@@ -6,7 +6,7 @@ import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { notificationState } from "../live/attention.ts";
 import { counted } from "../elements/format.ts";
-import { isArchived } from "../projects/project.js";
+import { isArchived } from "../projects/project.ts";
 import { NoProjects } from "../projects/none.tsx";
 import { type ActivityGroup, ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { useAddressQuery } from "../ui/address.ts";

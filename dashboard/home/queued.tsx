@@ -8,7 +8,7 @@ import { fireLink, projectLink } from "../elements/parts.ts";
 import { FrameAct } from "../ui/act.tsx";
 import { ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";
-import { awaitedIn, forgetAwaited } from "../projects/new-session.js";
+import { awaitedIn, forgetAwaited } from "../projects/start.ts";
 
 export type Queued = Answer<"GET /v1/queue">["queue"][number];
 

@@ -2,8 +2,8 @@
 import { useId, useState } from "react";
 import { counted, dollars, grouped } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
-import { hasEnded, sessionName } from "../projects/project.js";
-import { isUnsafe, unsavedWords } from "../saved/words.js";
+import { hasEnded, sessionName } from "../projects/project.ts";
+import { isUnsafe, unsavedWords } from "../saved/words.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { ActivityIcon } from "../ui/activity.tsx";
 import { Prose, Time } from "../ui/parts.tsx";

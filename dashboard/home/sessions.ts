@@ -2,7 +2,7 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import { projectPath } from "../projects/project.js";
+import { projectPath } from "../projects/project.ts";
 import { type Filter, listParameters } from "./filter.ts";
 import { type ActivityGroup, ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 

@@ -13,8 +13,7 @@ import {
   emptyConversation,
   openRequests,
 } from "../conversation/reading/model.ts";
-import { waitView } from "../saved/work.js";
-import { Drawn } from "../ui/drawn.tsx";
+import { SaveWait } from "../saved/wait.tsx";
 import { Prose } from "../ui/parts.tsx";
 import { ActionButton } from "./actions.tsx";
 import { type Session, sessionPath } from "./sessions.ts";
@@ -97,7 +96,7 @@ const Unsaved = ({ session }: { readonly session: Session }) => {
   useFocusKept(place);
   return (
     <div ref={place}>
-      <Drawn view={waitView(session)} />
+      <SaveWait session={session} />
       <p className="actions">
         <ActionButton session={session} entry="stop-session" label="Save and stop" className="primary" />
         <ActionButton session={session} entry="stop-session" label="Stop without it" save="try" />

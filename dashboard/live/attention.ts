@@ -4,7 +4,7 @@
  */
 import { getJson } from "../api/api.ts";
 import { projectLink } from "../elements/parts.ts";
-import { sessionName } from "../projects/project.js";
+import { sessionName } from "../projects/project.ts";
 import { visible } from "../elements/text.ts";
 import type { ListedChangeRequest, Session } from "../wire.d.ts";
 

@@ -9,7 +9,7 @@
 import { getJson } from "../api/api.ts";
 import { notificationState, notify } from "./attention.ts";
 import { now } from "../elements/format.ts";
-import { projectPath } from "../projects/project.js";
+import { projectPath } from "../projects/project.ts";
 import { writtenTo } from "./written.ts";
 import type { Session } from "../wire.d.ts";
 

@@ -12,6 +12,7 @@ import { Act } from "../ui/act.tsx";
 import { FieldGroup, Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Detail, More, Row, Tag, Time } from "../ui/parts.tsx";
+import { join, joined } from "./join.tsx";
 
 type Person = Answer<"GET /v1/people">["people"][number];
 type Invitation = Answer<"GET /v1/invitations">["invitations"][number];
@@ -259,6 +260,8 @@ const People = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
 };
 
 export const pages = {
+  join,
+  joined,
   people: framedPage<void>({
     load: async () => {
       await Promise.all([

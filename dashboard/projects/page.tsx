@@ -5,11 +5,15 @@ import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import { moment } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
-import { repositoryName } from "./project.js";
+import { repositoryName } from "./project.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, More, Prose, Tag, Time } from "../ui/parts.tsx";
+import { absent } from "./absent.tsx";
+import { newProject } from "./new-project.tsx";
+import { newSession } from "./new-session.tsx";
 import { NoProjects } from "./none.tsx";
 import { secrets } from "./secrets.tsx";
+import { sessions } from "./session-list.tsx";
 import { setup } from "./setup.tsx";
 import { usage } from "./usage.tsx";
 
@@ -80,7 +84,11 @@ const Projects = () => {
 };
 
 export const pages = {
+  absent,
+  newProject,
+  newSession,
   secrets,
+  sessions,
   setup,
   usage,
   projects: framedPage<void>({

@@ -10,7 +10,8 @@ import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { CheckField, Form, SecretField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, Codes, Detail, Empty, Row, Tag, Time } from "../ui/parts.tsx";
-import { projectHead } from "./project.js";
+import { TryKey } from "./acts.tsx";
+import { headOf } from "./head.tsx";
 
 type Listing = Answer<"GET /v1/projects/:pid/secrets">;
 type Secret = Listing["secrets"][number];
@@ -74,16 +75,7 @@ interface About {
 
 const SecretActs = ({ pid, secret }: Omit<About, "declared">) => (
   <>
-    {secret.provider !== null && (
-      <FrameAct
-        name="try-key"
-        input={{ project: pid, secrets: secret.name }}
-        label={`Try the key ${secret.name}`}
-        className="plain"
-      >
-        Try the key
-      </FrameAct>
-    )}
+    {secret.provider !== null && <TryKey pid={pid} names={[secret.name]} about={secret.name} />}
     <SetButton pid={pid} name={secret.name} isSet />
     <RoleAct entry="delete-secret" label="Delete" about={secret.name} does={() => remove(pid, secret)} />
   </>
@@ -223,6 +215,6 @@ export const secrets = framedPage<Shown>({
     return { project, listing };
   },
   title: ({ project }) => `Secrets of ${project.name}`,
-  head: ({ project }) => projectHead(project, "/secrets"),
+  head: headOf("/secrets"),
   Body: Secrets,
 });

@@ -1,19 +1,20 @@
 /** The first steps of a project: its code, a model, a session, and the merge of the agent's work. */
-import { type ReactNode, useEffect } from "react";
+import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { now } from "../elements/format.ts";
 import { projectLink, sessionWord } from "../elements/parts.ts";
 import { showToken } from "../account/token.ts";
-import { Act, FrameAct } from "../ui/act.tsx";
-import { Drawn } from "../ui/drawn.tsx";
+import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, CopyLine } from "../ui/parts.tsx";
-import { promptField, startIn } from "./new-session.js";
-import { isArchived, projectHead, sessionName } from "./project.js";
-import { type Checking, checkView, followConnection } from "./repository-check.js";
+import { TryKey } from "./acts.tsx";
+import { headOf } from "./head.tsx";
+import { isArchived, sessionName } from "./project.ts";
+import { type Checking, CheckView, useConnection } from "./repository-check.tsx";
+import { PROMPT, startIn } from "./start.ts";
 
 type Found = Answer<"GET /v1/projects/:pid/setup">;
 type Session = Answer<"GET /v1/projects/:pid/sessions">["sessions"][number];
@@ -55,30 +56,15 @@ const Step = ({ title, state, children }: StepParts) => (
   </li>
 );
 
-const Connection = ({
-  project,
-  checking,
-}: {
+interface Connected {
   readonly project: Project;
-  readonly checking: Checking | null;
-}) =>
-  project.repository.kind !== "hosted" && (
-    <Drawn
-      view={checkView(checking, {
-        heading: "h4",
-        before: "The connection is checked.",
-        projectId: project.id,
-      })}
-    />
-  );
+  readonly checking: Checking;
+}
 
-const Unreadable = ({
-  project,
-  checking,
-}: {
-  readonly project: Project;
-  readonly checking: Checking | null;
-}) => (
+const Connection = ({ project: { id, repository }, checking }: Connected) =>
+  repository.kind !== "hosted" && <CheckView checking={checking} heading="h4" pid={id} />;
+
+const Unreadable = ({ project, checking }: Connected) => (
   <Step title="Connect a repository" state="now">
     <p>The repository cannot be read now. This page tries again by itself.</p>
     <Connection project={project} checking={checking} />
@@ -137,13 +123,7 @@ const KnownModel = ({ project, found }: About) => {
       <ModelText model={model} />
       {model.source === "secret" && provider !== undefined && (
         <p>
-          <FrameAct
-            name="try-key"
-            input={{ project: project.id, secrets: provider.secrets.join(" ") }}
-            className="plain"
-          >
-            Try the key
-          </FrameAct>
+          <TryKey pid={project.id} names={provider.secrets} />
         </p>
       )}
     </>
@@ -192,13 +172,7 @@ const FirstSession = ({ project, canStart }: { readonly project: Project; readon
   };
   return (
     <Form entry="start-first-session" submit="Start the session" sending="Starting…" onSend={start}>
-      <TextField
-        name={promptField.name}
-        label={promptField.label}
-        lines={promptField.lines ?? 1}
-        required
-        initial={FIRST_PROMPT}
-      />
+      <TextField {...PROMPT} required initial={FIRST_PROMPT} />
     </Form>
   );
 };
@@ -224,7 +198,7 @@ const Merge = ({ project, session, change }: Shown) =>
     </>
   );
 
-type Steps = Shown & About & { readonly checking: Checking | null };
+type Steps = Shown & About & Connected;
 
 const Steps = (page: Steps) => {
   const { project, found, session, change, checking } = page;
@@ -267,24 +241,23 @@ const Steps = (page: Steps) => {
   );
 };
 
-const Setup = ({ data, following }: { readonly data: Shown; readonly following: Checking | null }) => {
-  // It checks once, as soon as the project is known.
-  useEffect(() => following?.drawn(document.body, data), [following, data]);
+const Setup = ({ data }: { readonly data: Shown }) => {
+  const checking = useConnection(data.project);
   return (
     <>
       <h2>Set up the project</h2>
       <ol className="steps">
         {data.found === null ? (
-          <Unreadable project={data.project} checking={following} />
+          <Unreadable project={data.project} checking={checking} />
         ) : (
-          <Steps {...data} found={data.found} checking={following} />
+          <Steps {...data} found={data.found} checking={checking} />
         )}
       </ol>
     </>
   );
 };
 
-export const setup = framedPage<Shown, Checking>({
+export const setup = framedPage<Shown>({
   load: async ([pid = ""]) => {
     const params = { pid };
     const [project, found, { sessions }, { change_requests: changes }] = await Promise.all([
@@ -295,8 +268,7 @@ export const setup = framedPage<Shown, Checking>({
     ]);
     return { project, found, session: sessions[0] ?? null, change: changes[0] ?? null };
   },
-  follow: ([pid = ""], { redraw }) => followConnection(pid, redraw),
   title: ({ project }) => `Set up ${project.name}`,
-  head: ({ project }) => projectHead(project, null),
+  head: headOf(null),
   Body: Setup,
 });

@@ -5,7 +5,7 @@ import type { Project } from "../api/projects.ts";
 import { dollars, grouped, usageText } from "../elements/format.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty } from "../ui/parts.tsx";
-import { projectHead } from "./project.js";
+import { headOf } from "./head.tsx";
 
 type Used = Answer<"GET /v1/projects/:pid/usage">;
 type Counted = Used["days"][number];
@@ -98,6 +98,6 @@ export const usage = framedPage<Shown>({
     return { project, used };
   },
   title: ({ project }) => `Usage of ${project.name}`,
-  head: ({ project }) => projectHead(project, "/usage"),
+  head: headOf("/usage"),
   Body: Usage,
 });

@@ -4,8 +4,8 @@ import { ask, onClose, openDialog } from "../frame/dialog.ts";
 import { h } from "../elements/dom.ts";
 import { grouped, pathCount, pathsAre, pathsOf, sentence } from "../elements/format.ts";
 import { code, projectLink, prose } from "../elements/parts.ts";
-import { projectPath } from "../projects/project.js";
-import { listedPaths, stopOutcome } from "./report.js";
+import { projectPath } from "../projects/project.ts";
+import { listedPaths, stopOutcome } from "./report.ts";
 
 /** @typedef {import("../frame/actions.js").Action} Action */
 /** @typedef {import("../wire.d.ts").Session} Session */
@@ -129,7 +129,7 @@ const askAboutUnsaved = ({ project, session }, { pending, error }) => {
 };
 
 /** A list's entries: the first paths with their reasons. @param {Paths} paths */
-export const pathItems = (paths) => {
+const pathItems = (paths) => {
   const { lines, rest } = listedPaths(paths);
   return [
     ...lines.map(({ path, more, reason }) =>
@@ -154,7 +154,7 @@ const QUESTIONS = {
 };
 
 /** @type {(...given: Parameters<Action>) => Promise<void>} */
-export const stop = async ({ project = "", session = "", save: wish = "require" }, page) => {
+const stop = async ({ project = "", session = "", save: wish = "require" }, page) => {
   /** @type {"require" | "try" | null} */
   let save = wish === "try" ? "try" : "require";
   const sure = await ask(QUESTIONS[save]);
@@ -174,3 +174,6 @@ export const stop = async ({ project = "", session = "", save: wish = "require" 
   page.notice("The session runs on.");
   page.refresh();
 };
+
+/** @type {Record<string, Action>} */
+export const actions = { "stop-session": stop };

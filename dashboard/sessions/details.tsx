@@ -1,17 +1,14 @@
 /** The tab of the details: what is saved, the session's facts, its life, and its change requests. */
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
-import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
-import { createPortal } from "react-dom";
+import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { ChangeRows } from "../change-requests/list.tsx";
-import { Diff } from "../diff/diff.tsx";
-import { sourceOf } from "../diff/files.ts";
 import { sandboxEnvironment } from "../environments/parts.tsx";
 import { dollars, duration, grouped, moment } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
-import { Drawn } from "../ui/drawn.tsx";
+import { SavedPanel } from "../saved/panel.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
 import { BootSteps } from "./boot.tsx";
 import type { Following } from "./following.ts";
@@ -190,33 +187,6 @@ const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
   );
 };
 
-/** What is saved. The older part of the page describes it, and leaves a place for the diff of a save. */
-const Saved = ({
-  session,
-  following: { saves },
-}: Pick<DetailsParts, "following"> & Pick<SessionData, "session">) => {
-  const root = useRef<HTMLDivElement>(null);
-  const [place, setPlace] = useState<Element | null>(null);
-  useLayoutEffect(() => setPlace(root.current?.querySelector("[data-own=saved-diff]") ?? null));
-  const shown = saves.shown();
-  return (
-    <div ref={root}>
-      <Drawn view={saves.view(session)} />
-      {place !== null &&
-        shown !== null &&
-        createPortal(
-          <Diff
-            diff={shown.diff}
-            source={sourceOf(shown.url, shown.changes)}
-            isOpen={false}
-            hasColumns={false}
-          />,
-          place,
-        )}
-    </div>
-  );
-};
-
 interface DetailsParts {
   readonly data: SessionData;
   readonly following: Following;
@@ -230,7 +200,7 @@ export const Details = ({ data, following }: DetailsParts) => {
   return (
     <>
       {isStopped && spending}
-      <Saved session={session} following={following} />
+      <SavedPanel session={session} saves={following.saves} />
       <section>
         <h2>Details</h2>
         <SessionFacts {...data} />

@@ -1,9 +1,7 @@
 /** What the page of a session follows beside the project's events: the conversation, the work, the log, the ports, what is saved. */
 import { showConversation } from "../conversation/show.ts";
 import { finishedTools } from "../conversation/reading/model.ts";
-import { h } from "../elements/dom.ts";
-import { followSaves } from "../saved/panel.js";
-import { canRestore } from "../saved/work.js";
+import { followSaves } from "../saved/saves.ts";
 import type { Frame } from "../ui/framed-page.tsx";
 import { followLog } from "./log.ts";
 import { followPorts } from "./ports.ts";
@@ -31,12 +29,7 @@ export const followSession = (path: string, { redraw, project }: Frame) => {
   const work = followWork(path, redraw);
   const ports = followPorts(path, redraw);
   const log = followLog(path, redraw);
-  const saves = followSaves(path, {
-    changed: redraw,
-    canRestore,
-    // The details put the diff there.
-    showDiff: () => h("div", { "data-own": "saved-diff", "data-key": "saved-diff" }),
-  });
+  const saves = followSaves(path, redraw);
   return {
     /** The state of the conversation. */
     reading: conversation.reading,

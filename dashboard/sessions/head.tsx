@@ -2,14 +2,14 @@
 import { Fragment, type ReactNode } from "react";
 import { grouped } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
-import { hasEnded, isLive, sessionName } from "../projects/project.js";
+import { hasEnded, isLive, sessionName } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
-import { FrameAct } from "../ui/act.tsx";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { ActivityIcon, isAtRest } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";
 import type { Place } from "./place.ts";
-import { actionInput, type Session, type SessionData } from "./session.ts";
+import { SessionAct } from "./acts.tsx";
+import type { Session, SessionData } from "./session.ts";
 import { hasNewWork, type Work } from "./work.ts";
 
 interface Head {
@@ -103,7 +103,9 @@ const isFirst = ({ name }: Action): boolean => name === RESTART.name || name ===
 const Actions = ({ data, work, place: { isNarrow } }: Head) => {
   const { session, changes } = data;
   const title = sessionName(session);
-  const input = actionInput(session, title);
+  // A description begins with what the agent said last.
+  const input: Readonly<Record<string, string>> =
+    session.last_sentence === null ? {} : { said: session.last_sentence };
   const open = changes.find(({ status }) => status === "open");
   const all = actionsFor(data, work);
   const link = open && (
@@ -120,9 +122,14 @@ const Actions = ({ data, work, place: { isNarrow } }: Head) => {
     <>
       {!isNarrow && link}
       {first !== undefined && (
-        <FrameAct key={first.name} name={first.name} input={input} className="primary">
-          {first.label}
-        </FrameAct>
+        <SessionAct
+          key={first.name}
+          session={session}
+          entry={first.name}
+          label={first.label}
+          input={input}
+          className="primary"
+        />
       )}
       {(others.length > 0 || (isNarrow && open !== undefined)) && (
         <details className="menu">
@@ -132,14 +139,14 @@ const Actions = ({ data, work, place: { isNarrow } }: Head) => {
           <div className="menu-items">
             {isNarrow && link}
             {others.map(({ name, label }) => (
-              <FrameAct
+              <SessionAct
                 key={name}
-                name={name}
+                session={session}
+                entry={name}
+                label={label}
                 input={input}
                 className={name === DELETE.name ? "danger" : undefined}
-              >
-                {label}
-              </FrameAct>
+              />
             ))}
           </div>
         </details>

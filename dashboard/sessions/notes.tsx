@@ -6,10 +6,10 @@ import { AwaitedNote } from "../environments/parts.tsx";
 import { sentence } from "../elements/format.ts";
 import { SuspendedNote } from "../account/own-credentials.tsx";
 import { projectLink } from "../elements/parts.ts";
-import { isLive } from "../projects/project.js";
-import { canRestore, RESTORE_BOX, waitView } from "../saved/work.js";
-import { isUnsafe, unsavedWords } from "../saved/words.js";
-import { Drawn } from "../ui/drawn.tsx";
+import { isLive } from "../projects/project.ts";
+import { canRestore, RESTORE_BOX } from "../saved/work.ts";
+import { isUnsafe, unsavedWords } from "../saved/words.ts";
+import { SaveWait } from "../saved/wait.tsx";
 import { Callout, Prose } from "../ui/parts.tsx";
 import type { Following } from "./following.ts";
 import type { Session, SessionData } from "./session.ts";
@@ -79,7 +79,7 @@ const SavedNote = ({ session }: { readonly session: Session }) => {
           <Prose text={sentence(saved.error)} />
         </p>
       )}
-      <Drawn view={waitView(session)} />
+      <SaveWait session={session} />
       <p>
         {canRestore(session) && (
           <label className="choice">

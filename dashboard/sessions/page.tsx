@@ -2,7 +2,7 @@
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { request } from "../api/client.ts";
-import { projectPath, sessionName } from "../projects/project.js";
+import { projectPath, sessionName } from "../projects/project.ts";
 import { lackedRole, mayOpenTerminal } from "../frame/roles.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -21,9 +21,6 @@ import { isStarting, readSession, type Session, type SessionData } from "./sessi
 import { Split } from "./split.tsx";
 import { TerminalTab } from "../terminal/tab.tsx";
 import { filesIn, NO_WORK } from "./work.ts";
-
-/** The actions of the panel of saved work. */
-export { actions } from "../saved/panel.js";
 
 const pathOf = ({ project_id: project, id }: Pick<Session, "project_id" | "id">): string =>
   `${projectPath(project)}/sessions/${id}`;

@@ -59,15 +59,3 @@ export const readSession = async ([pid = "", sid = ""]: readonly string[]): Prom
 /** Whether the sandbox of the session is on its way. */
 export const isStarting = ({ activity }: Session): boolean =>
   activity === "queued" || activity === "starting";
-
-/** What the entries of `actions.js` need about a session. */
-export const actionInput = (
-  { project_id: project, id, name, last_sentence: said }: Session,
-  title: string,
-) => ({
-  project,
-  session: id,
-  title,
-  ...(name !== null && { name }),
-  ...(said !== null && { said }),
-});

@@ -5,7 +5,7 @@ import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { counted, moment, size } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
-import { FrameAct } from "../ui/act.tsx";
+import { Restore } from "../projects/acts.tsx";
 import { Form, TextField } from "../ui/form.tsx";
 
 /** Beyond so many sessions, the page says "at least". */
@@ -66,9 +66,7 @@ export const DeletePart = ({ project, saves }: Shown) => {
           {`The project is deleted. It will be gone, with everything in it, on ${moment(project.deletes_at)}. Until then, it can be restored.`}
         </p>
         <p className="actions">
-          <FrameAct name="restore-project" input={{ project: pid, title: name }}>
-            Restore the project
-          </FrameAct>
+          <Restore project={project} label="Restore the project" />
         </p>
       </>
     );

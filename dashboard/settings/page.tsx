@@ -5,14 +5,17 @@ import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import type { Project } from "../api/projects.ts";
+import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.ts";
-import { isArchived, projectHead } from "../projects/project.js";
-import { type Checking, followConnection } from "../projects/repository-check.js";
+import { TriggersSwitch } from "../projects/acts.tsx";
+import { headOf } from "../projects/head.tsx";
+import { isArchived } from "../projects/project.ts";
+import { type Checking, useConnection } from "../projects/repository-check.tsx";
 import { lackedRole } from "../frame/roles.ts";
 import { optionsQuery, setupQuery } from "../home/options.ts";
 import { ofProject, providersQuery } from "../providers/place.ts";
-import { FrameAct } from "../ui/act.tsx";
+import { RoleAct } from "../ui/act.tsx";
 import { setFilter, useAddressQuery } from "../ui/address.ts";
 import { Form, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -77,15 +80,26 @@ const Triggers = ({ project }: Shown) => (
           : "The triggers run. A pause stops all of them at once; waiting runs stay in the queue."}
     </p>
     <p className="actions">
-      <FrameAct
-        name={project.triggers_paused ? "resume-triggers" : "pause-triggers"}
-        input={{ project: project.id }}
-      >
-        {project.triggers_paused ? "Resume all triggers" : "Pause all triggers"}
-      </FrameAct>
+      <TriggersSwitch pid={project.id} isPaused={project.triggers_paused} />
     </p>
   </>
 );
+
+const archive = async ({ id: pid, name }: Project): Promise<void> => {
+  const sure = await ask({
+    title: `Archive ${name}?`,
+    text: "It starts no more sessions, and its triggers stop. Nothing is deleted, and you can reactivate it.",
+    confirm: "Archive",
+  });
+  if (sure === null) return;
+  await request("PATCH /v1/projects/:pid", { params: { pid }, payload: { status: "archived" } });
+  notice(`${name} is archived.`);
+};
+
+const reactivate = async ({ id: pid, name }: Project): Promise<void> => {
+  await request("PATCH /v1/projects/:pid", { params: { pid }, payload: { status: "active" } });
+  notice(`${name} is active again.`);
+};
 
 const Archive = ({ project }: Shown) => (
   <>
@@ -95,12 +109,12 @@ const Archive = ({ project }: Shown) => (
         : "An archived project starts no sessions. Its repository, its sessions and its change requests stay. You can reactivate it."}
     </p>
     <p className="actions">
-      <FrameAct
-        name={project.status === "archived" ? "reactivate-project" : "archive-project"}
-        input={{ project: project.id, title: project.name }}
-      >
-        {project.status === "archived" ? "Reactivate the project" : "Archive the project"}
-      </FrameAct>
+      <RoleAct
+        entry={project.status === "archived" ? "reactivate-project" : "archive-project"}
+        label={project.status === "archived" ? "Reactivate the project" : "Archive the project"}
+        className=""
+        does={() => (project.status === "archived" ? reactivate(project) : archive(project))}
+      />
     </p>
   </>
 );
@@ -111,9 +125,9 @@ interface Section {
   readonly title: (project: Project) => string;
   /** The document about it, below `docs`. */
   readonly about: string;
-  /** An entry of roles.js that a reader needs for it. */
+  /** An entry of roles.ts that a reader needs for it. */
   readonly entry?: string;
-  readonly view: (shown: Shown, checking: Checking | null) => ReactNode;
+  readonly view: (shown: Shown, checking: Checking) => ReactNode;
 }
 
 /** What a page of its own is for. Page and document are called as the section is. */
@@ -215,10 +229,9 @@ const useNamedSection = (): string | null => {
   return named;
 };
 
-const Settings = ({ data, following }: { readonly data: Shown; readonly following: Checking | null }) => {
+const Settings = ({ data }: { readonly data: Shown }) => {
   const named = useNamedSection();
-  // It checks once, as soon as the project is known.
-  useEffect(() => following?.drawn(document.body, data), [following, data]);
+  const checking = useConnection(data.project);
   // A deleted project is restored, and then archived.
   const sections = SECTIONS.filter(
     ({ id, entry }) =>
@@ -263,7 +276,7 @@ const Settings = ({ data, following }: { readonly data: Shown; readonly followin
                 About this
               </a>
             </div>
-            {section.view(data, following)}
+            {section.view(data, checking)}
           </section>
         ))}
       </div>
@@ -272,7 +285,7 @@ const Settings = ({ data, following }: { readonly data: Shown; readonly followin
 };
 
 export const pages = {
-  settings: framedPage<Shown, Checking>({
+  settings: framedPage<Shown>({
     load: async ([pid = ""]) => {
       const params = { pid };
       // They are shown once they are known.
@@ -291,9 +304,8 @@ export const pages = {
       ]);
       return { project, gitUrl: setup?.repository.url ?? null, members, saves };
     },
-    follow: ([pid = ""], { redraw }) => followConnection(pid, redraw),
     title: ({ project }) => `Settings of ${project.name}`,
-    head: ({ project }) => projectHead(project, "/settings"),
+    head: headOf("/settings"),
     Body: Settings,
   }),
 };

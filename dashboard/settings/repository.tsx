@@ -2,35 +2,18 @@
 import type { Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { given } from "../elements/forms.js";
-import { appFields } from "../projects/new-project.js";
+import { AppFields, credentialOf } from "../projects/credential.tsx";
+import { counted } from "../elements/format.ts";
+import { projectLink } from "../elements/parts.ts";
 import { notice } from "../frame/notices.ts";
-import { repositoryName } from "../projects/project.js";
-import { checkAgain, type Checking, checkView } from "../projects/repository-check.js";
+import { repositoryName } from "../projects/project.ts";
+import { type Checking, CheckView } from "../projects/repository-check.tsx";
 import { lackedRole } from "../frame/roles.ts";
-import { FrameAct } from "../ui/act.tsx";
-import { Drawn } from "../ui/drawn.tsx";
-import { FieldGroup, Form, TextField } from "../ui/form.tsx";
+import { RoleAct } from "../ui/act.tsx";
+import { Form, TextField } from "../ui/form.tsx";
 import { CopyLine, Facts, Time } from "../ui/parts.tsx";
 
-const APP_FIELDS = appFields("");
-const APP = "app.";
-
 type Credential = NonNullable<Request<"PUT /v1/projects/:pid/repository/credential">["payload"]>;
-type App = NonNullable<Credential["app"]>;
-
-/** @param typed the parts of an app have the prefix `app.` */
-const credentialOf = (typed: Readonly<Record<string, string>>): Credential => {
-  const filled = Object.entries(given(typed));
-  const app = filled.filter(([name]) => name.startsWith(APP));
-  return {
-    ...Object.fromEntries(filled.filter(([name]) => !name.startsWith(APP))),
-    ...(app.length > 0 && {
-      // The service names what is missing.
-      app: Object.fromEntries(app.map(([name, text]) => [name.slice(APP.length), text])) as App,
-    }),
-  };
-};
 
 const GitFields = () => (
   <>
@@ -49,27 +32,26 @@ const GitHubFields = () => (
       hint="A fine-grained token for this repository, with read and write access to Contents, and to Pull requests if the project opens them."
       type="password"
     />
-    <FieldGroup title="Use a GitHub App instead of a token">
-      {APP_FIELDS.map(({ name, label, hint, lines, mono }) => (
-        <TextField
-          key={name}
-          name={APP + name}
-          label={label}
-          {...(hint !== undefined && { hint })}
-          {...(lines !== undefined && { lines })}
-          {...(mono !== undefined && { mono })}
-        />
-      ))}
-    </FieldGroup>
+    <AppFields prefix="" />
   </>
 );
 
-const CredentialForm = ({ project: { id: pid, repository } }: { readonly project: Project }) => {
+interface Shown {
+  readonly project: Project;
+  /** Null: the repository cannot be reached. */
+  readonly gitUrl: string | null;
+  readonly checking: Checking;
+}
+
+const CredentialForm = ({
+  project: { id: pid, repository },
+  checking,
+}: Pick<Shown, "project" | "checking">) => {
   const replace = async (typed: Readonly<Record<string, string>>): Promise<void> => {
-    const payload = credentialOf(typed);
+    const payload = credentialOf("", typed) as Credential;
     await request("PUT /v1/projects/:pid/repository/credential", { params: { pid }, payload });
     notice("The repository's server accepted the new credential.");
-    checkAgain();
+    checking.again();
   };
   return (
     <details className="group">
@@ -84,12 +66,15 @@ const CredentialForm = ({ project: { id: pid, repository } }: { readonly project
   );
 };
 
-interface Shown {
-  readonly project: Project;
-  /** Null: the repository cannot be reached. */
-  readonly gitUrl: string | null;
-  readonly checking: Checking | null;
-}
+const readManifest = async (pid: string): Promise<void> => {
+  const { triggers, errors } = await request("POST /v1/projects/:pid/sync", { params: { pid } });
+  notice(
+    errors.length > 0
+      ? "platform.toml was read. It has errors."
+      : `platform.toml was read: ${counted(triggers.length, "trigger")}.`,
+    ["Show the triggers", projectLink(pid, "/triggers")],
+  );
+};
 
 export const RepositoryPart = ({ project, gitUrl, checking }: Shown) => {
   const { id, repository, manifest } = project;
@@ -112,20 +97,19 @@ export const RepositoryPart = ({ project, gitUrl, checking }: Shown) => {
         ]}
       />
       <p className="actions">
-        <FrameAct name="sync-project" input={{ project: id }}>
-          Read platform.toml now
-        </FrameAct>
+        <RoleAct
+          entry="sync-project"
+          label="Read platform.toml now"
+          className=""
+          does={() => readManifest(id)}
+        />
       </p>
       {repository.kind !== "hosted" && (
         <>
-          <Drawn
-            view={checkView(checking, {
-              heading: "h3",
-              before: "The connection is checked.",
-              projectId: id,
-            })}
-          />
-          {lackedRole("replace-credential") === null && <CredentialForm project={project} />}
+          <CheckView checking={checking} heading="h3" pid={id} />
+          {lackedRole("replace-credential") === null && (
+            <CredentialForm project={project} checking={checking} />
+          )}
         </>
       )}
     </>

@@ -3,7 +3,7 @@ import { getJson, getJsonOrNull } from "../api/api.ts";
 import { h } from "../elements/dom.ts";
 import { duration, moment } from "../elements/format.ts";
 import { badge, button, callout, code, empty, projectLink, prose, time, trail } from "../elements/parts.ts";
-import { projectPath, sessionName } from "../projects/project.js";
+import { projectPath, sessionName } from "../projects/project.ts";
 import { statechart } from "./statechart.js";
 
 /** @typedef {import("../wire.d.ts").Machine} Machine */

@@ -11,7 +11,7 @@ import { Terminal } from "@xterm/xterm";
 import libraryStyle from "@xterm/xterm/css/xterm.css?inline";
 import { getJson } from "../api/api.ts";
 import { h } from "../elements/dom.ts";
-import { projectPath } from "../projects/project.js";
+import { projectPath } from "../projects/project.ts";
 import { forget, styledDocument, styling } from "./document.ts";
 import ownStyle from "./terminal.css?inline";
 import { TerminalLine } from "./line.ts";

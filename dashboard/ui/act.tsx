@@ -83,6 +83,6 @@ const FrameButton = ({ name, input, prevented, title, label, className, children
 /** A button for an action that the frame has for several pages. Readers whose role forbids it have none: the project's head says so. */
 export const FrameAct = (act: FrameAct) => (lackedRole(act.name) === null ? <FrameButton {...act} /> : null);
 
-/** `Act` for what a role may forbid. @param props `entry`: one of roles.js */
+/** `Act` for what a role may forbid. @param props `entry`: one of roles.ts */
 export const RoleAct = ({ entry, ...act }: Act & { readonly entry: string }) =>
   lackedRole(entry) === null ? <Act {...act} /> : null;

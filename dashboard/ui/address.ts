@@ -1,6 +1,5 @@
 /** The filters of a list. They are in the address, so that a link, a reload and the back button keep them. */
 import { useSyncExternalStore } from "react";
-import { clearFilters, narrow } from "../elements/filters.ts";
 
 /** Called when this module changes the address: the browser tells of that later. */
 const listeners = new Set<() => void>();
@@ -24,13 +23,19 @@ const changed = (): void => {
 export const useAddressQuery = (): URLSearchParams =>
   new URLSearchParams(useSyncExternalStore(subscribe, search));
 
-/** @param value "" removes the filter */
-export const setFilter = (name: string, value: string): void => {
-  narrow(name, value);
+/** Replaces the address, so that the back button leads to the page before, not through every choice. */
+const replaceQuery = (query: URLSearchParams): void => {
+  const [path = ""] = location.hash.split("?", 1);
+  location.replace(query.size === 0 ? path : `${path}?${query}`);
   changed();
 };
 
-export const removeFilters = (): void => {
-  clearFilters();
-  changed();
+/** @param value "" removes the filter */
+export const setFilter = (name: string, value: string): void => {
+  const query = new URLSearchParams(search());
+  if (value === "") query.delete(name);
+  else query.set(name, value);
+  replaceQuery(query);
 };
+
+export const removeFilters = (): void => replaceQuery(new URLSearchParams());

@@ -1,8 +1,19 @@
 /** Forms: their fields, what the service refuses about them, and how they are sent. */
-import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
+import {
+  createContext,
+  type ReactNode,
+  type RefObject,
+  useContext,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { ApiError } from "../api/api.ts";
 import { perform } from "../frame/app.ts";
 import { EDGES, SECRET_LINES } from "../frame/dialog.ts";
+import { keep, readKept } from "../frame/kept.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { Callout, Prose } from "./parts.tsx";
 
@@ -61,14 +72,37 @@ export const Problem = ({
   );
 };
 
-const typedIn = (form: HTMLFormElement): Readonly<Record<string, string>> =>
-  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value).trim()]));
+/** Secrets and texts of several lines stay as typed. */
+const isExact = (input: unknown): boolean =>
+  input instanceof HTMLTextAreaElement || (input instanceof HTMLInputElement && input.type === "password");
 
+/** What is typed, by the fields' names. */
+export const typedIn = (form: HTMLFormElement): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...new FormData(form)].flatMap(([name, value]) => {
+      if (typeof value !== "string") return [];
+      return [[name, isExact(form.elements.namedItem(name)) ? value : value.trim()]];
+    }),
+  );
+
+/** The entries that are not empty. */
+export const given = (entries: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(entries).flatMap(([name, value]) =>
+      value === undefined || value === "" ? [] : [[name, value]],
+    ),
+  );
+
+/** The fields that the reader sees. Those of a closed group cannot be marked. */
 const namesIn = ({ current }: RefObject<HTMLFormElement | null>): ReadonlySet<string> =>
-  new Set(current === null ? [] : new FormData(current).keys());
+  new Set(
+    [...(current?.elements ?? [])].flatMap((input) =>
+      input.closest("details:not([open])") === null ? [input.getAttribute("name") ?? ""] : [],
+    ),
+  );
 
 interface Form {
-  /** One of roles.js. A reader who lacks the role that it needs is told so. */
+  /** One of roles.ts. A reader who lacks the role that it needs is told so. */
   readonly entry?: string;
   /** The button's label, and its label until the answer arrives. */
   readonly submit: string;
@@ -79,42 +113,113 @@ interface Form {
   readonly noted?: Issues;
   /** Once it is done, the form is empty again. A refusal is shown in the form, and everything typed stays. @param isOther the second button was pressed */
   readonly onSend: (typed: Readonly<Record<string, string>>, isOther: boolean) => Promise<void>;
+  /** The reader is done with a field that she changed. */
+  readonly onEdit?: (form: HTMLFormElement) => void;
+  /** At each key, and at each choice. */
+  readonly onWrite?: () => void;
+  /** The name under which the tab keeps the texts that are typed until the form is sent, except for secrets. */
+  readonly keeps?: string;
   readonly children: ReactNode;
 }
 
-const OpenForm = ({ submit, sending, other, noted = NO_ISSUES, onSend, children }: Omit<Form, "entry">) => {
-  const form = useRef<HTMLFormElement>(null);
+/** React's own `onChange` tells of each key. */
+const useEdits = (form: RefObject<HTMLFormElement | null>, onEdit: Form["onEdit"]): void => {
+  useEffect(() => {
+    const { current } = form;
+    if (current === null || onEdit === undefined) return undefined;
+    const heard = (): void => onEdit(current);
+    current.addEventListener("change", heard);
+    return () => current.removeEventListener("change", heard);
+  }, [form, onEdit]);
+};
+
+/** Drafts with a text that the service refused because of a secret. They are not kept until the page is loaded again. */
+const secretive = new Set<string>();
+
+type Text = HTMLInputElement | HTMLTextAreaElement;
+
+const isText = (input: unknown): input is Text =>
+  input instanceof HTMLTextAreaElement ||
+  (input instanceof HTMLInputElement && !["password", "file", "checkbox"].includes(input.type));
+
+/** Another page may keep other fields in the same draft. */
+const keepTyped = (name: string, form: HTMLFormElement): void => {
+  if (secretive.has(name)) return;
+  const texts = [...form.elements].filter(
+    (input) => isText(input) && input.closest(".masked") === null,
+  ) as Text[];
+  keep(name, { ...readKept(name), ...Object.fromEntries(texts.map((input) => [input.name, input.value])) });
+};
+
+/** Shows what the tab keeps, and opens the groups that have some of it: the reader would send it. */
+const useKept = (form: RefObject<HTMLFormElement | null>, keeps: string | undefined): void => {
+  useLayoutEffect(() => {
+    if (keeps === undefined) return;
+    for (const [name, text] of Object.entries(readKept(keeps) ?? {})) {
+      const input = form.current?.elements.namedItem(name) ?? null;
+      if (!isText(input) || typeof text !== "string" || text === "") continue;
+      input.value = text;
+      input.closest("details")?.setAttribute("open", "");
+    }
+  }, [form, keeps]);
+};
+
+/** How a form is sent: what the service refuses, and whether its answer is awaited. */
+const useSending = ({ onSend, keeps }: Pick<Form, "onSend" | "keeps">) => {
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [isSending, setSending] = useState(false);
-  const send = async (element: HTMLFormElement, isOther: boolean): Promise<void> => {
+  const send = async (form: HTMLFormElement, isOther: boolean): Promise<void> => {
     setSending(true);
     setRefusal(null);
     try {
-      await onSend(typedIn(element), isOther);
-      element.reset();
+      await onSend(typedIn(form), isOther);
+      if (keeps !== undefined) keep(keeps, null);
+      form.reset();
     } catch (error) {
       // The frame shows the sign-in.
       if (error instanceof ApiError && error.status === 401) throw error;
+      if (keeps !== undefined && error instanceof ApiError && error.code === "secret_in_message") {
+        secretive.add(keeps);
+        keep(keeps, null);
+      }
       setRefusal(toRefusal(error));
     } finally {
       setSending(false);
     }
   };
+  return {
+    refusal,
+    isSending,
+    send: (form: HTMLFormElement, isOther: boolean): void => {
+      if (!isSending) void perform(() => send(form, isOther));
+    },
+    /** The reader corrects a field. */
+    correct: (name: string): void =>
+      setRefusal((present) => (present === null ? null : without(present, name))),
+  };
+};
+
+const OpenForm = ({ submit, sending, other, noted = NO_ISSUES, children, ...own }: Omit<Form, "entry">) => {
+  const { onEdit, onWrite, keeps } = own;
+  const form = useRef<HTMLFormElement>(null);
+  const { refusal, isSending, send, correct } = useSending(own);
+  useEdits(form, onEdit);
+  useKept(form, keeps);
   return (
     <FormIssues value={new Map([...noted, ...(refusal?.issues ?? [])])}>
       <form
         ref={form}
         className="form"
-        onInput={({ target }) => {
-          const name = "name" in target ? String(target.name) : "";
-          setRefusal((present) => (present === null ? null : without(present, name)));
+        onInput={({ target, currentTarget }) => {
+          correct("name" in target ? String(target.name) : "");
+          if (keeps !== undefined) keepTyped(keeps, currentTarget);
+          onWrite?.();
         }}
         onSubmit={(event) => {
           event.preventDefault();
           const { currentTarget, nativeEvent } = event;
           const { submitter = null } = nativeEvent as SubmitEvent;
-          const isOther = submitter?.dataset["other"] === "yes";
-          if (!isSending) void perform(() => send(currentTarget, isOther));
+          send(currentTarget, submitter?.dataset["other"] === "yes");
         }}
       >
         {children}
@@ -228,7 +333,8 @@ interface TextField extends Field, Held {
   /** For names, keys and addresses. */
   readonly mono?: boolean;
   readonly placeholder?: string;
-  readonly suggestions?: readonly string[];
+  /** Values, or values with what is said of them. */
+  readonly suggestions?: readonly (string | readonly [value: string, label: string])[];
 }
 
 const TextInput = ({
@@ -244,7 +350,7 @@ const TextInput = ({
     required,
     placeholder,
     className: mono ? "mono" : undefined,
-    autoComplete: "off",
+    autoComplete: type === "password" ? "new-password" : "off",
     spellCheck: lines > 1 && !mono,
   };
   if (lines > 1) return <textarea {...attributes} rows={lines} />;
@@ -254,9 +360,10 @@ const TextInput = ({
       <input {...attributes} type={type} list={list} />
       {list !== undefined && (
         <datalist id={list}>
-          {suggestions.map((value) => (
-            <option key={value} value={value} />
-          ))}
+          {suggestions.map((suggestion) => {
+            const [value, said] = typeof suggestion === "string" ? [suggestion] : suggestion;
+            return <option key={value} value={value} label={said} />;
+          })}
         </datalist>
       )}
     </>
@@ -338,6 +445,19 @@ export const CheckField = ({ isTicked, ...field }: Field & { readonly isTicked?:
     {...field}
     isCheck
     input={(own) => <input {...own} type="checkbox" value="yes" defaultChecked={isTicked} />}
+  />
+);
+
+/** Files. What is typed does not have them. */
+export const FileField = ({
+  onChoose,
+  ...field
+}: Field & { readonly onChoose: (files: readonly File[]) => void }) => (
+  <FieldFrame
+    {...field}
+    input={(own) => (
+      <input {...own} type="file" multiple onChange={({ target }) => onChoose([...(target.files ?? [])])} />
+    )}
   />
 );
 

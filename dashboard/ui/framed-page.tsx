@@ -1,13 +1,13 @@
 /**
- * A page in the frame (app.ts), which has the header, the address, the reader's session and the project's events, and draws the
- * pages that are not remade yet. The frame asks for the page's data; the page draws them from `queries`.
+ * A page in the frame (app.ts), which has the header, the address, the reader's session and the project's events. The frame asks for
+ * the page's data; the page draws them from `queries`.
  */
 import { QueryClientProvider } from "@tanstack/react-query";
-import type { ComponentType } from "react";
+import type { ComponentType, ReactNode } from "react";
 import { createRoot, type Root } from "react-dom/client";
 import type { Answer } from "../../src/cli/contract.ts";
 import { queries } from "../api/queries.ts";
-import { type Child, h } from "../elements/dom.ts";
+import { h } from "../elements/dom.ts";
 import type { Listener } from "../live/live.ts";
 import { Fault } from "./fault.tsx";
 
@@ -32,8 +32,8 @@ export interface PageDefinition<D, F extends Followed> {
   /** Follows what no event of the project tells, as soon as the page's script is loaded: it may be before its data are. */
   readonly follow?: (params: readonly string[], frame: Frame) => F;
   readonly title: (data: D, following: F | null) => string;
-  /** What the frame draws above the page. */
-  readonly head?: (data: D) => readonly Child[];
+  /** Above the page. It stays if the page has a fault. */
+  readonly head?: (data: D) => ReactNode;
   readonly Body: ComponentType<Shown<D, F>>;
 }
 
@@ -70,10 +70,7 @@ export const framedPage = <D extends object | void, F extends Followed = Followe
   return {
     load: (params: readonly string[], { query }: { readonly query: URLSearchParams }) => load(params, query),
     title: (data: D) => title(data, following),
-    view: (data: D) => [
-      ...(head?.(data) ?? []),
-      h("div", { class: "page", "data-own": "page", "data-key": "page" }),
-    ],
+    view: () => [h("div", { class: "framed", "data-own": "page", "data-key": "page" })],
     /** Once for a visit. */
     begin: (params: readonly string[], frame: Frame): void => {
       following = follow?.(params, frame) ?? null;
@@ -87,9 +84,12 @@ export const framedPage = <D extends object | void, F extends Followed = Followe
       }
       root?.render(
         <QueryClientProvider client={queries}>
-          <Fault>
-            <Body data={data} me={me} following={following} />
-          </Fault>
+          {head?.(data)}
+          <div className="page">
+            <Fault>
+              <Body data={data} me={me} following={following} />
+            </Fault>
+          </div>
         </QueryClientProvider>,
       );
     },

@@ -1,14 +1,31 @@
 /** Pieces that several pages show. */
-import { type ReactNode, useEffect, useState } from "react";
+import { createElement, type ReactNode, useEffect, useState } from "react";
 import { perform } from "../frame/app.ts";
 import { checkOutside } from "../elements/dom.ts";
-import { TYPING_MS } from "../elements/filters.ts";
 import { inZone, moment, relative, shortId } from "../elements/format.ts";
+import { visible } from "../elements/text.ts";
 import { removeFilters, setFilter } from "./address.ts";
 
 interface Children {
   readonly children: ReactNode;
 }
+
+/** The breadcrumbs. @param props `steps`: labels and links; the last one has no link */
+export const Trail = ({
+  steps,
+}: {
+  readonly steps: readonly (readonly [label: string, link: string | null])[];
+}) => (
+  <nav className="trail" aria-label="Breadcrumb">
+    <ol>
+      {steps.map(([label, link]) => (
+        <li key={label}>
+          {link === null ? <span aria-current="page">{label}</span> : <a href={link}>{label}</a>}
+        </li>
+      ))}
+    </ol>
+  </nav>
+);
 
 /** A small word beside a name. */
 export const Tag = ({ tone, children }: Children & { readonly tone?: "warn" | "bad" | "good" }) => (
@@ -120,20 +137,15 @@ export const CopyBlock = ({ text, what }: { readonly text: string; readonly what
   </div>
 );
 
-/** A link that leaves the page. Elements of the page have no such address, so it is set after a check of its own (jsx-runtime.ts E3). */
-export const Outside = ({ href, children }: Children & { readonly href: string }) => (
-  <a
-    ref={(link) => {
-      checkOutside(href);
-      link?.setAttribute("href", href);
-    }}
-    target="_blank"
-    rel="noopener noreferrer"
-    title={href}
-  >
-    {children}
-  </a>
-);
+/**
+ * A link that opens in a new tab, and tells the other site nothing about this one. The page's own elements refuse its address
+ * (jsx-runtime.ts E3), so it is checked here.
+ */
+export const Outside = ({ to, children }: Children & { readonly to: string }) => {
+  checkOutside(to);
+  const link = { href: to, target: "_blank", rel: "noopener noreferrer", title: visible(to) };
+  return createElement("a", link, children);
+};
 
 /** Something to notice, above the rest. */
 export const Callout = ({
@@ -235,6 +247,9 @@ export const Empty = ({ title, children }: Children & { readonly title: string }
   </div>
 );
 
+/** How long the reader rests before what she types narrows the list. */
+const TYPING_MS = 300;
+
 interface Filter {
   /** In the address. */
   readonly name: string;
@@ -252,7 +267,7 @@ interface Choice extends Filter {
 export const Pick = ({ name, label, value, all, options }: Choice) => (
   <label className="pick">
     {label}
-    <select value={value} onChange={(event) => setFilter(name, event.target.value)}>
+    <select data-filter={name} value={value} onChange={(event) => setFilter(name, event.target.value)}>
       <option value="">{all}</option>
       {options.map(([option, words]) => (
         <option key={option} value={option}>
@@ -263,25 +278,50 @@ export const Pick = ({ name, label, value, all, options }: Choice) => (
   </label>
 );
 
-/** While a year is typed, each of its digits makes another day. The list is narrowed when the reader rests. */
-export const DayPick = ({ name, label, value }: Filter) => {
-  const [typed, setTyped] = useState({ from: value, day: value });
-  // Once the address changes, what was typed before does not count. An effect would be too late: the timer below could come first.
-  if (typed.from !== value) setTyped({ from: value, day: value });
-  const day = typed.from === value ? typed.day : value;
+/** A text that narrows the list when the reader rests: while a year is typed, each of its digits makes another day. */
+const useTyped = ({ name, value }: Filter): readonly [text: string, write: (text: string) => void] => {
+  const [typed, setTyped] = useState({ from: value, text: value });
+  // Once the address changes, what was typed before does not count, unless it is what the address says now. An effect would be too late: the timer below could come first.
+  const text = typed.from === value || typed.text.trim() === value ? typed.text : value;
+  if (typed.from !== value) setTyped({ from: value, text });
   useEffect(() => {
-    if (day === value) return undefined;
+    if (text.trim() === value) return undefined;
     // oxlint-disable-next-line no-restricted-globals -- the browser's timer
-    const typing = setTimeout(() => setFilter(name, day), TYPING_MS);
+    const typing = setTimeout(() => setFilter(name, text.trim()), TYPING_MS);
     return () => clearTimeout(typing);
-  }, [name, day, value]);
+  }, [name, text, value]);
+  return [text, (next) => setTyped({ from: value, text: next })];
+};
+
+export const DayPick = (filter: Filter) => {
+  const [day, write] = useTyped(filter);
   return (
     <label className="pick">
-      {label}
+      {filter.label}
       <input
         type="date"
+        data-filter={filter.name}
         value={day}
-        onChange={(event) => setTyped({ from: value, day: event.target.value })}
+        onChange={({ target }) => write(target.value)}
+      />
+    </label>
+  );
+};
+
+export const SearchPick = (filter: Filter) => {
+  const [text, write] = useTyped(filter);
+  return (
+    <label className="pick">
+      {filter.label}
+      <input
+        type="search"
+        data-filter={filter.name}
+        value={text}
+        onChange={({ target }) => write(target.value)}
+        maxLength={200}
+        placeholder="contains"
+        autoComplete="off"
+        spellCheck={false}
       />
     </label>
   );

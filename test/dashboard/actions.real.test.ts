@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await does(hand(page), page);
       if (writes !== undefined) await expect.poll(() => fake.writes).toContain(writes);
       if (tells !== undefined) await page.getByText(tells).first().waitFor();
-      if (gone !== undefined) await page.getByText(gone).waitFor({ state: "detached" });
+      if (gone !== undefined) await page.getByText(gone).first().waitFor({ state: "detached" });
       if (leads !== undefined) await expect.poll(() => new URL(page.url()).hash).toBe(leads);
     },
   );

@@ -97,7 +97,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
       await write("Type greeter to confirm", "greeter");
       await press("Delete the project");
     },
-    writes: `DELETE ${API}`,
+    writes: `DELETE ${API} `,
   },
   {
     name: "restores a project",
@@ -105,14 +105,14 @@ const PROJECT_ACTIONS: readonly Action[] = [
     shows: "form",
     change: withProject(DELETED),
     does: ({ press }) => press("Restore the project"),
-    writes: `POST ${API}/restore`,
+    writes: `POST ${API}/restore `,
   },
   {
     name: "reads platform.toml",
     hash: `${PROJECT}/settings`,
     shows: "form",
     does: ({ press }) => press("Read platform.toml now"),
-    writes: `POST ${API}/sync {}`,
+    writes: `POST ${API}/sync `,
     tells: "platform.toml was read. It has errors.",
   },
   {
@@ -135,7 +135,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
     shows: ".check-step",
     change: withProject({ repository: { kind: "github", owner: "acme", name: "greeter" } }),
     does: ({ press }) => press("Check again"),
-    writes: `POST ${API}/repository/check {}`,
+    writes: `POST ${API}/repository/check `,
   },
   {
     name: "replaces a secret",
@@ -156,8 +156,8 @@ const PROJECT_ACTIONS: readonly Action[] = [
     change: (world) => {
       world.secrets = ["OPENAI_API_KEY"];
     },
-    does: ({ press }) => press("Try the key OPENAI_API_KEY"),
-    writes: `POST ${API}/secrets/OPENAI_API_KEY/try {}`,
+    does: ({ press }) => press("Try the key: OPENAI_API_KEY"),
+    writes: `POST ${API}/secrets/OPENAI_API_KEY/try `,
     tells: "api.openai.com accepts the key.",
   },
   {
@@ -425,7 +425,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
     shows: ".card",
     does: async ({ press }) => {
       await press("Set up a sender");
-      await press("Make a new value of GITHUB_WEBHOOK_SECRET");
+      await press("Make a new value: GITHUB_WEBHOOK_SECRET");
     },
     tells: "The new value of GITHUB_WEBHOOK_SECRET",
   },

@@ -37,6 +37,17 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("link", { name: "Show the session" }).count()).toBe(0);
   });
 
+  it("leads to its pull request at the code host", async () => {
+    const all = world();
+    const pull = { number: 12, url: "https://github.com/acme/greeter/pull/12" };
+    const changes = all.changes.map((change) => ({ ...change, pull_request: pull }));
+    const { page, visit } = await start({ ...all, changes });
+    await visit(`${PROJECT}/change-requests/7`);
+    const link = page.getByRole("link", { name: "#12" });
+    await expect.poll(() => link.getAttribute("href")).toBe(pull.url);
+    expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+  });
+
   it("says which files conflict", async () => {
     const all = world();
     const changes = all.changes.map((change) => ({ ...change, mergeable: false, conflicts: ["greet.sh"] }));

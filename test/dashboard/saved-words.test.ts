@@ -1,8 +1,8 @@
 /** What the page says of saved work, without a page. */
 import { describe, expect, it } from "vitest";
-import { contents, listedPaths, savedSentence, stopOutcome } from "../../dashboard/saved/report.js";
+import { contents, listedPaths, savedSentence, stopOutcome } from "../../dashboard/saved/report.ts";
 import { pathCount } from "../../dashboard/elements/format.ts";
-import { isUnsafe, unsavedWords } from "../../dashboard/saved/words.js";
+import { isUnsafe, unsavedWords } from "../../dashboard/saved/words.ts";
 import { LOST_WORK, SKIPPED } from "../../src/domain/save/shown.ts";
 import type { Saved, Session } from "../../dashboard/wire.d.ts";
 

@@ -146,13 +146,13 @@ export const STATES_OF_PEOPLE: readonly State[] = [
   {
     name: "new-session-viewer",
     hash: `${PROJECT}/new`,
-    shows: "[data-key=role]",
+    shows: "text=Your role in this project",
     change: withRole("viewer"),
   },
   {
     name: "triggers-viewer",
     hash: `${PROJECT}/triggers`,
-    shows: "[data-key=role]",
+    shows: "text=Your role in this project",
     change: withRole("viewer"),
   },
 ];

@@ -111,16 +111,16 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.content()).not.toContain("sk-a-key-of-a-newcomer");
   });
 
-  deepTest("asks before it makes a second project of the same name, and keeps what was typed", async () => {
+  deepTest("says that a project's name is taken, and keeps what was typed", async () => {
     const name = "a name twice";
     await makeProject(service, { files: {}, name });
     await page.goto(`${service.url}/#/new`);
     await page.getByLabel("Project name").fill(name);
     await press("Create project");
-    await agree("Change the name");
+    await page.getByRole("alert").getByText("Choose another name.").waitFor();
     expect(await page.getByRole("textbox", { name: "Project name" }).inputValue()).toBe(name);
+    await page.getByRole("textbox", { name: "Project name" }).fill("another name");
     await press("Create project");
-    await agree("Create it");
     await page.getByRole("heading", { name: "Set up the project" }).waitFor();
   });
 
@@ -245,7 +245,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "sessions", exact: true }).click();
     await page.getByLabel("State").selectOption("failed");
     await page.getByText("No sessions match the filter.").waitFor();
-    await page.getByLabel("State").selectOption("resting");
+    await page.getByLabel("State").selectOption("working");
     await page.getByRole("link", { name: "the tests" }).click();
     await chosen("Delete")(page);
     await agree("Delete");

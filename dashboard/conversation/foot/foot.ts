@@ -11,8 +11,8 @@ import type { Reading } from "../reading/stream.ts";
 import { Outbox, type Sent } from "../../composer/outbox.ts";
 import type { Moment } from "../../composer/rules.ts";
 import { Writing } from "../../composer/writing.ts";
-import { isLive } from "../../projects/project.js";
-import { isRestoreWanted } from "../../saved/work.js";
+import { isLive } from "../../projects/project.ts";
+import { isRestoreWanted } from "../../saved/work.ts";
 import type { Item, Session } from "../../wire.d.ts";
 import { Steering } from "./steering.ts";
 

@@ -3,7 +3,7 @@ import { type ReactNode, useRef } from "react";
 import type { Sent } from "../../composer/outbox.ts";
 import { textOf } from "../reading/model.ts";
 import { counted } from "../../elements/format.ts";
-import { hasEnded } from "../../projects/project.js";
+import { hasEnded } from "../../projects/project.ts";
 import type { Item } from "../../wire.d.ts";
 import { useFocusKept } from "../focus.ts";
 import type { Foot } from "./foot.ts";

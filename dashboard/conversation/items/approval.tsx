@@ -6,7 +6,7 @@ import { request } from "../../api/client.ts";
 import { perform } from "../../frame/app.ts";
 import { bring } from "../../frame/later.ts";
 import { notice } from "../../frame/notices.ts";
-import { projectPath } from "../../projects/project.js";
+import { projectPath } from "../../projects/project.ts";
 import { lackedRole } from "../../frame/roles.ts";
 import { Facts, Time } from "../../ui/parts.tsx";
 import { useFocusKept } from "../focus.ts";

@@ -4,7 +4,7 @@ import { useRef } from "react";
 import { queries } from "../../api/queries.ts";
 import { optionsQuery } from "../../home/options.ts";
 import { lackedRole } from "../../frame/roles.ts";
-import { isLive } from "../../projects/project.js";
+import { isLive } from "../../projects/project.ts";
 import { setFilter } from "../../ui/address.ts";
 import { Callout, Prose } from "../../ui/parts.tsx";
 import type { Around } from "../foot/foot.ts";

@@ -3,7 +3,7 @@ import { isOpen, type Item, textOf } from "../reading/model.ts";
 import { Badge, Prose, Tag } from "../../ui/parts.tsx";
 import { CopyButton } from "../text/copy.tsx";
 import { Markdown } from "../text/markdown.tsx";
-import { Picture } from "../text/outside.tsx";
+import { Picture } from "../text/picture.tsx";
 import { Clock, Folded, type Opened, Took } from "../parts.tsx";
 
 /** The kinds that the service sends as images. */

@@ -4,7 +4,7 @@ import { Code } from "../../code/coloured.tsx";
 import { languageNamed } from "../../code/languages.ts";
 import { type Block, type Entry, type Inline, type Read, readOn } from "../../elements/markdown.ts";
 import { Copied } from "./copy.tsx";
-import { Outside } from "./outside.tsx";
+import { Outside } from "../../ui/parts.tsx";
 
 /** A longer text is cut. The API has the rest. */
 const SHOWN_MAX = 256 * 1024;

@@ -2,29 +2,26 @@
 import { counted, pathCount, pathsAre, pathsOf, sentence } from "../elements/format.ts";
 import { leftOutText } from "../../src/domain/save/reasons.ts";
 import { hasContents } from "../../src/domain/save/shown.ts";
-
-/** @typedef {import("../wire.d.ts").Session} Session */
-/** @typedef {import("../wire.d.ts").Saved} Saved */
-/** @typedef {Saved["pending"]} Paths */
+import type { Saved, Session } from "../wire.d.ts";
 
 /** How many paths a page lists. The API has more. */
 const LISTED = 10;
 
-/**
- * What a list shows: the first paths, each with its reason, and how many more there are.
- *
- * @param {Paths} paths
- * @returns {{lines: {path: string, more: number, reason: string}[], rest: number}}
- */
-export const listedPaths = (paths) => ({
+interface ListedPaths {
+  readonly lines: readonly { readonly path: string; readonly more: number; readonly reason: string }[];
+  readonly rest: number;
+}
+
+/** What a list shows: the first paths, each with its reason, and how many more there are. */
+export const listedPaths = (paths: Saved["pending"]): ListedPaths => ({
   lines: paths
     .slice(0, LISTED)
     .map(({ path, count = 1, ...why }) => ({ path, more: count - 1, reason: leftOutText(why) })),
   rest: pathCount(paths.slice(LISTED)),
 });
 
-/** @param {{files: number, commits: number}} work commits: how many branches and stashes have some */
-export const contents = ({ files, commits }) =>
+/** @param work `commits`: how many branches and stashes have some */
+export const contents = ({ files, commits }: { readonly files: number; readonly commits: number }): string =>
   [
     files > 0 && counted(files, "changed file"),
     commits > 0 && `commits of ${commits === 1 ? "1 branch" : `${commits} branches`}`,
@@ -32,13 +29,14 @@ export const contents = ({ files, commits }) =>
     .filter((part) => part !== false)
     .join(" and ");
 
-/**
- * The saved work, in a sentence around the instant of the last save.
- *
- * @param {Saved} saved
- * @returns {{before: string, at: string | null, after: string}}
- */
-export const savedSentence = (saved) => {
+interface Sentence {
+  readonly before: string;
+  readonly at: string | null;
+  readonly after: string;
+}
+
+/** The saved work, in a sentence around the instant of the last save. */
+export const savedSentence = (saved: Saved): Sentence => {
   const { state, at, error, pending } = saved;
   // A save of an earlier version is not counted, and has no time.
   const stored = contents(saved) || (at === null ? "a commit" : "staged changes");
@@ -57,8 +55,8 @@ export const savedSentence = (saved) => {
   return { before: `Part of the work is saved: ${stored}`, at, after: `.${missing}${why}` };
 };
 
-/** How a stop that was carried out is told. @param {Session} session */
-export const stopOutcome = ({ saved }) => {
+/** How a stop that was carried out is told. */
+export const stopOutcome = ({ saved }: Pick<Session, "saved">): string => {
   if (saved === null) return "The session was stopped.";
   if (saved.state === "complete")
     return `The session was stopped. ${hasContents(saved) ? "All unpushed work is saved." : "All work is pushed."}`;

@@ -1,0 +1,43 @@
+/** A project and its sessions: their addresses, their names, and what their states mean. It uses no document. */
+import type { Project, Session } from "../wire.d.ts";
+
+export const repositoryName = ({ repository }: Pick<Project, "repository">): string => {
+  if (repository.kind === "github") return `${repository.owner}/${repository.name}`;
+  return repository.kind === "git" ? repository.url : "hosted by this service";
+};
+
+const LIVE: ReadonlySet<string> = new Set(["provisioning", "running"]);
+export const isLive = (status: string): boolean => LIVE.has(status);
+
+const ENDED: ReadonlySet<string> = new Set(["stopped", "failed"]);
+/** Whether a restart would give it a new sandbox. */
+export const hasEnded = (status: string): boolean => ENDED.has(status);
+
+/** Where the project is in the API. */
+export const projectPath = (id: string): string => `/v1/projects/${encodeURIComponent(id)}`;
+
+/** How much of a prompt stands for a session that has no name. */
+const NAME_CHARS = 60;
+
+const firstLine = (text: string): string => {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  const points = [...line];
+  return points.length > NAME_CHARS ? `${points.slice(0, NAME_CHARS).join("").trimEnd()}…` : line;
+};
+
+export const sessionName = (session: Pick<Session, "name" | "trigger_slug" | "initial_prompt">): string =>
+  session.name ?? session.trigger_slug ?? (firstLine(session.initial_prompt ?? "") || "Session");
+
+/** Whether the project starts no sessions. One that is deleted waits for its end in this way. */
+export const isArchived = ({ status }: Pick<Project, "status">): boolean => status !== "active";
+
+/** The tabs of a project, by the ends of their addresses. */
+export type Tab =
+  | ""
+  | "/triggers"
+  | "/fires"
+  | "/change-requests"
+  | "/usage"
+  | "/environment"
+  | "/secrets"
+  | "/settings";
