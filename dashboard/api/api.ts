@@ -79,41 +79,8 @@ export const upload = async (path: string, file: Blob): Promise<any> =>
 export const put = async (path: string, body: unknown, timeoutMs?: number): Promise<any> =>
   parse(await call("PUT", path, { body, timeoutMs }));
 
-export const patch = async (path: string, body: unknown): Promise<any> =>
-  parse(await call("PATCH", path, { body }));
-
 export const remove = async (path: string) => {
   await call("DELETE", path);
-};
-
-/** The page size on the screen, and the largest page that the service returns (api.md 1 "Lists"). */
-const PAGE = 50;
-const LIMIT = 200;
-
-/**
- * Reads a list from its newest entry on.
- *
- * @param path may have a query
- * @param plural name of the list in the answer
- * @param pages how many pages to read
- */
-export const getList = async (
-  path: string,
-  plural: string,
-  pages: number,
-): Promise<{ items: any[]; more: boolean }> => {
-  const wanted = pages * PAGE;
-  const items: any[] = [];
-  let cursor: string | null = null;
-  do {
-    const query = new URLSearchParams({ limit: String(Math.min(LIMIT, wanted - items.length)) });
-    if (cursor !== null) query.set("cursor", cursor);
-    // eslint-disable-next-line no-await-in-loop -- each answer names the next
-    const answer = await getJson(`${path}${path.includes("?") ? "&" : "?"}${query}`);
-    items.push(...answer[plural]);
-    cursor = answer.next_cursor;
-  } while (cursor !== null && items.length < wanted);
-  return { items, more: cursor !== null };
 };
 
 /** @param absent statuses that mean that this reader gets nothing @returns null for these statuses */

@@ -1,4 +1,4 @@
-/** What a project's list of sessions is narrowed to, and how it is read. */
+/** The filters of a project's list of sessions, and how it is read. */
 import { infiniteQueryOptions, keepPreviousData } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";

@@ -4,7 +4,7 @@ import { isOfEnded } from "../../src/domain/save/shown.ts";
 import { isLive } from "../projects/project.ts";
 import type { Saved, Session } from "../wire.d.ts";
 
-/** What decides whether work is missing. */
+/** The parts of a save that decide whether work is missing. */
 interface Shortage extends Pick<Saved, "state" | "error"> {
   readonly pending: readonly { readonly reason: string; readonly count?: number }[];
 }
