@@ -1,4 +1,4 @@
-/** What `index.html` loads: the frame, and where the pages are that are remade. Each is a script of its own; `frame/pages.js` has their addresses. */
+/** What `index.html` loads: the frame, and where the pages are that are remade. Each is a script of its own; `frame/pages.ts` has their addresses. */
 import { start } from "./frame/app.ts";
 import { FOLDERS } from "./frame/later.ts";
 

@@ -13,7 +13,6 @@ const CHECKS = [
   "npm run imports --silent",
   "oxfmt --check",
   "tsc --noEmit -p dashboard",
-  "tsc --noEmit -p dashboard/tsconfig.scripts.json",
   "node scripts/plain-english.ts",
   "oxlint --deny-warnings",
 ];

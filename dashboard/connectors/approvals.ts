@@ -1,7 +1,7 @@
 /** What a person decides about a call of an agent that waits. */
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import type { Action } from "../frame/actions.js";
+import type { Action } from "../frame/actions.ts";
 import { askFor, tell } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 

@@ -29,7 +29,7 @@ export const prose = (text: string): Child[] =>
     .filter((part) => part !== "");
 
 /**
- * A button. The entry `action` of frame/actions.js handles it. It has a key, so that a removed button never turns into
+ * A button. The entry `action` of frame/actions.ts handles it. It has a key, so that a removed button never turns into
  * another one while the reader presses it.
  *
  * @returns null: the reader's role forbids it. The project's head says so.

@@ -2,7 +2,7 @@
  * The page. The address decides which part it shows. It reads its data again whenever the project's events report a
  * change, and keeps no state that the API does not have.
  */
-import { ACTIONS } from "./actions.js";
+import { ACTIONS } from "./actions.ts";
 import { ApiError, getJson, resume, signIn } from "../api/api.ts";
 import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.ts";
 import { seeFinished } from "../live/finished.ts";
@@ -14,7 +14,7 @@ import { followKeys } from "./keys.ts";
 import { followMenus } from "./menus.ts";
 import { follow, type Listener } from "../live/live.ts";
 import { complain, dismissNotice, notice, pausedBanner, problemView } from "./notices.ts";
-import { pageAt } from "./pages.js";
+import { pageAt } from "./pages.ts";
 import { learnRole } from "./roles.ts";
 import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.ts";
 import { visible } from "../elements/text.ts";

@@ -2,7 +2,7 @@
  * Modules that are loaded when they are first needed, because few readers need them. They are not part of the first
  * 115 kB (decision 0095).
  */
-import { ACTIONS } from "./actions.js";
+import { ACTIONS } from "./actions.ts";
 import { ApiError, getText } from "../api/api.ts";
 import type { Live, Module, Page, RemadePage } from "./page.ts";
 
@@ -97,6 +97,6 @@ ACTIONS["open-terminal"] = async (input, page) => {
 
 /** Few readers stop sessions. */
 ACTIONS["stop-session"] = async (input, page) => {
-  const { actions } = await bring(() => import("../saved/stopping.js"));
+  const { actions } = await bring(() => import("../saved/stopping.ts"));
   await actions?.["stop-session"]?.(input, page);
 };

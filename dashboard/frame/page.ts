@@ -2,7 +2,7 @@
 import type { Child } from "../elements/dom.ts";
 import type { Listener } from "../live/live.ts";
 import type { Me } from "../wire.d.ts";
-import type { Action } from "./actions.js";
+import type { Action } from "./actions.ts";
 
 /** What `load` of a page answers: only the page itself knows its form. */
 // eslint-disable-next-line typescript/no-explicit-any -- the frame passes on what it does not read

@@ -17,7 +17,7 @@ import ownStyle from "./terminal.css?inline";
 import { TerminalLine } from "./line.ts";
 import { TERMINAL_PLACE } from "./place.ts";
 import type { Attributes } from "../elements/dom.ts";
-import type { Action } from "../frame/actions.js";
+import type { Action } from "../frame/actions.ts";
 
 const LINES_KEPT = 5000;
 /** Contrast of text that WCAG asks for, whatever colours a program chooses. */

@@ -5,7 +5,7 @@ import { BUNDLE_SOURCES } from "../../src/http/pages/page-bundle.ts";
 import { files, read, ROOT } from "../support/documents.ts";
 
 it("builds the page anew for each file of the service that it takes", () => {
-  const taken = files("dashboard/*.js", "dashboard/*.ts", "dashboard/*.tsx")
+  const taken = files("dashboard/*.ts", "dashboard/*.tsx")
     .filter((file) => !file.endsWith(".d.ts"))
     .flatMap((file) =>
       [...read(file).matchAll(/^import (?!type\b)[^;]*? from "([^"]*\/src\/[^"]+)";$/gm)].map(

@@ -1,6 +1,6 @@
 /** A button that copies a text. */
 import { type ReactNode, useEffect, useState } from "react";
-import { copyText } from "../../frame/actions.js";
+import { copyText } from "../../frame/actions.ts";
 import { perform } from "../../frame/app.ts";
 import { CopyIcon } from "../icons.tsx";
 

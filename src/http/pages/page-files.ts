@@ -34,7 +34,7 @@ export type PageFile = typeof PageFile.Type;
 
 /** Sent as they are, beside what is bundled. */
 const BESIDE: ReadonlySet<string> = new Set([".html", ".svg"]);
-const SOURCES: ReadonlySet<string> = new Set([...BESIDE, ".js", ".ts", ".tsx", ".css"]);
+const SOURCES: ReadonlySet<string> = new Set([...BESIDE, ".ts", ".tsx", ".css"]);
 
 /**
  * The page runs only its own scripts, makes no markup of text, sends nothing elsewhere, and no other page may frame it

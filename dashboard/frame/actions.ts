@@ -12,18 +12,21 @@ import { fireLink, projectLink } from "../elements/parts.ts";
 import { projectPath } from "../projects/project.ts";
 import { isRestoreWanted } from "../saved/work.ts";
 
-/**
- * @typedef {object} Page what an action may do to the page
- * @property {(text: string, link?: [string, string]) => void} notice link: its label and its target
- * @property {() => void} dismiss removes the notice
- * @property {() => void} refresh reads the page's data again, soon
- * @property {() => void} draw
- * @property {(hash: string) => void} go
- * @property {() => void} more
- * @property {() => void} signedOut
- */
+/** What an action may do to the page. */
+interface Page {
+  /** Link: its label and its target. */
+  notice: (text: string, link?: [string, string]) => void;
+  /** Removes the notice. */
+  dismiss: () => void;
+  /** Reads the page's data again, soon. */
+  refresh: () => void;
+  draw: () => void;
+  go: (hash: string) => void;
+  more: () => void;
+  signedOut: () => void;
+}
 
-/** @typedef {(input: DOMStringMap, page: Page) => Promise<void> | void} Action */
+export type Action = (input: DOMStringMap, page: Page) => Promise<void> | void;
 
 /** A line that may be empty. */
 const OPTIONAL = { value: "", lines: 1, required: false };
@@ -43,8 +46,8 @@ const HAND_FIELDS = {
   },
 };
 
-/** Actions on triggers and their fires. @type {Record<string, Action>} */
-const FIRE_ACTIONS = {
+/** Actions on triggers and their fires. */
+const FIRE_ACTIONS: Record<string, Action> = {
   /** `uses`: what the prompt reads of a run by hand. */
   fire: async ({ project = "", slug = "", title = "", uses = "" }, page) => {
     const question = { title: `Run "${title}" now`, text: "This starts a session.", confirm: "Run now" };
@@ -100,13 +103,11 @@ const FIRE_ACTIONS = {
 const HOUR_MS = 3_600_000;
 const PREVIOUS_HOURS_MAX = 168;
 
-/**
- * Sets a signing secret's new value. During a rotation the previous value may continue to verify webhooks.
- *
- * @param {DOMStringMap} input
- * @param {Page} page
- */
-const setSecret = async ({ project = "", secret = "", rotates = "", service = "" }, page) => {
+/** Sets a signing secret's new value. During a rotation the previous value may continue to verify webhooks. */
+const setSecret = async (
+  { project = "", secret = "", rotates = "", service = "" }: DOMStringMap,
+  page: Page,
+) => {
   const typed = await askFor(
     {
       title: `${rotates === "" ? "Set" : "Replace"} the secret ${secret}`,
@@ -145,15 +146,15 @@ const setSecret = async ({ project = "", secret = "", rotates = "", service = ""
   page.refresh();
 };
 
-/** Browsers have a clipboard for pages over https and on the reader's own machine. Elsewhere, a selection is copied. @param {string} text */
-export const copyText = async (text) => {
+/** Browsers have a clipboard for pages over https and on the reader's own machine. Elsewhere, a selection is copied. */
+export const copyText = async (text: string) => {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = h("textarea", { class: "unseen", "aria-hidden": "true" }, text);
   // While a dialog is open, only it can have the focus.
   (document.querySelector("dialog[open]") ?? document.body).append(area);
   const before = document.activeElement;
   area.focus();
-  /** @type {HTMLTextAreaElement} */ (area).select();
+  (area as HTMLTextAreaElement).select();
   const isCopied = document.execCommand("copy");
   area.remove();
   if (before instanceof HTMLElement) before.focus();
@@ -163,8 +164,7 @@ export const copyText = async (text) => {
 /** A sandbox boots, is probed and is removed. */
 const EXAMINE_TIMEOUT_MS = 180_000;
 
-/** @type {Record<string, Action>} */
-export const ACTIONS = {
+export const ACTIONS: Record<string, Action> = {
   skip: () => document.getElementById("main")?.focus(),
   retry: (_input, page) => page.refresh(),
   more: (_input, page) => page.more(),

@@ -4,57 +4,47 @@ import { h } from "../elements/dom.ts";
 import { duration, moment } from "../elements/format.ts";
 import { badge, button, callout, code, empty, projectLink, prose, time, trail } from "../elements/parts.ts";
 import { projectPath, sessionName } from "../projects/project.ts";
-import { statechart } from "./statechart.js";
+import { statechart } from "./statechart.ts";
+import type { Machine, MachineDefinition } from "../wire.d.ts";
 
-/** @typedef {import("../wire.d.ts").Machine} Machine */
-/** @typedef {import("../wire.d.ts").MachineDefinition} MachineDefinition */
-/** @typedef {import("../elements/dom.ts").Child} Child */
-
-/**
- * @typedef {object} StatePage
- * @property {[string, string | null][]} steps of the breadcrumbs
- * @property {string} name
- * @property {{label: string, machine: Machine}[]} machines
- * @property {Map<string, MachineDefinition>} definitions
- */
+interface StatePage {
+  /** Of the breadcrumbs. */
+  steps: [string, string | null][];
+  name: string;
+  machines: { label: string; machine: Machine }[];
+  definitions: Map<string, MachineDefinition>;
+}
 
 /** How many transitions the page begins with, and how many each further page adds. */
 const SHOWN = 25;
 
-/**
- * Reads a machine with as much of its history as is shown.
- *
- * @param {string} path
- * @param {number} pages
- * @returns {Promise<Machine | null>} null: it does not exist yet
- */
-const machineAt = (path, pages) => getJsonOrNull(`${path}/machine?limit=${Math.min(200, SHOWN * pages)}`);
+/** Reads a machine with as much of its history as is shown. @returns null: it does not exist yet */
+const machineAt = (path: string, pages: number): Promise<Machine | null> =>
+  getJsonOrNull(`${path}/machine?limit=${Math.min(200, SHOWN * pages)}`);
 
-/** They do not change while the page is open. @type {Promise<any> | null} */
-let asked = null;
+/** They do not change while the page is open. */
+let asked: Promise<{ readonly machines: readonly MachineDefinition[] }> | null = null;
 const definitions = async () => {
   asked ??= getJson("/v1/machines");
   try {
     const { machines } = await asked;
-    return new Map(machines.map((/** @type {MachineDefinition} */ machine) => [machine.name, machine]));
+    return new Map(machines.map((machine) => [machine.name, machine]));
   } catch (error) {
     asked = null;
     throw error;
   }
 };
 
-/**
- * @param {{steps: [string, string | null][], name: string}} place
- * @param {[string, Promise<Machine | null>][]} parts
- * @returns {Promise<StatePage>}
- */
-const pageOf = async (place, parts) => {
+const pageOf = async (
+  place: { steps: [string, string | null][]; name: string },
+  parts: [string, Promise<Machine | null>][],
+): Promise<StatePage> => {
   const [known_, ...machines] = await Promise.all([definitions(), ...parts.map(([, machine]) => machine)]);
   return {
     ...place,
-    definitions: /** @type {Map<string, MachineDefinition>} */ (known_),
+    definitions: known_ as Map<string, MachineDefinition>,
     machines: machines.flatMap((machine, index) =>
-      machine === null ? [] : [{ label: parts[index]?.[0] ?? "", machine: /** @type {Machine} */ (machine) }],
+      machine === null ? [] : [{ label: parts[index]?.[0] ?? "", machine: machine as Machine }],
     ),
   };
 };
@@ -62,10 +52,8 @@ const pageOf = async (place, parts) => {
 /** What the pages share. The project's events tell of most changes; the rest is polled. */
 const page = {
   isPolled: true,
-  /** @param {StatePage} data */
-  title: ({ name }) => `State of ${name}`,
-  /** @param {StatePage} data */
-  view: (data) => [
+  title: ({ name }: StatePage) => `State of ${name}`,
+  view: (data: StatePage) => [
     trail([...data.steps, ["State", null]]),
     h("header", { class: "head", "data-key": "head" }, h("h1", {}, "Why ", data.name, " is in its state")),
     ...data.machines.map((part) => machineView(part, data.definitions)),
@@ -76,8 +64,7 @@ const page = {
 
 const sessionState = {
   ...page,
-  /** @param {string[]} params @param {{pages: number}} extent */
-  load: async ([projectId = "", id = ""], { pages }) => {
+  load: async ([projectId = "", id = ""]: string[], { pages }: { pages: number }) => {
     const path = `${projectPath(projectId)}/sessions/${encodeURIComponent(id)}`;
     const [project, session] = await Promise.all([getJson(projectPath(projectId)), getJson(path)]);
     const name = sessionName(session);
@@ -101,8 +88,7 @@ const sessionState = {
 
 const triggerState = {
   ...page,
-  /** @param {string[]} params @param {{pages: number}} extent */
-  load: async ([projectId = "", encoded = ""], { pages }) => {
+  load: async ([projectId = "", encoded = ""]: string[], { pages }: { pages: number }) => {
     const project = await getJson(projectPath(projectId));
     const slug = decoded(encoded);
     return pageOf(
@@ -129,8 +115,7 @@ const triggerState = {
 
 const changeRequestState = {
   ...page,
-  /** @param {string[]} params @param {{pages: number}} extent */
-  load: async ([projectId = "", number = ""], { pages }) => {
+  load: async ([projectId = "", number = ""]: string[], { pages }: { pages: number }) => {
     const project = await getJson(projectPath(projectId));
     return pageOf(
       {
@@ -148,8 +133,7 @@ const changeRequestState = {
 
 const accountState = {
   ...page,
-  /** @param {string[]} _params @param {{pages: number}} extent */
-  load: (_params, { pages }) =>
+  load: (_params: string[], { pages }: { pages: number }) =>
     pageOf({ name: "the account", steps: [["Account", "#/account"]] }, [
       ["Account", machineAt("/v1/account", pages)],
     ]),
@@ -162,8 +146,8 @@ export const pages = {
   account: accountState,
 };
 
-/** @param {string} part of an address */
-const decoded = (part) => {
+/** @param part of an address */
+const decoded = (part: string) => {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -171,8 +155,10 @@ const decoded = (part) => {
   }
 };
 
-/** @param {{label: string, machine: Machine}} part @param {Map<string, MachineDefinition>} known */
-const machineView = ({ label, machine }, known) => {
+const machineView = (
+  { label, machine }: { label: string; machine: Machine },
+  known: Map<string, MachineDefinition>,
+) => {
   const definition = known.get(machine.machine ?? "");
   return h(
     "section",
@@ -207,14 +193,13 @@ const machineView = ({ label, machine }, known) => {
   );
 };
 
-/** @param {string} state its name in the API */
-const stateBadge = (state) => badge(state.replaceAll("_", " "));
+/** @param state its name in the API */
+const stateBadge = (state: string) => badge(state.replaceAll("_", " "));
 
-/** A name in the API, which is shown on request (state.css). @param {string} name */
-const named = (name) => h("span", { class: "quiet code-name" }, code(name));
+/** A name in the API, which is shown on request (state.css). */
+const named = (name: string) => h("span", { class: "quiet code-name" }, code(name));
 
-/** @param {Machine} machine */
-const nextView = ({ next, state }) =>
+const nextView = ({ next, state }: Machine) =>
   h(
     "section",
     {},
@@ -241,8 +226,7 @@ const nextView = ({ next, state }) =>
         ),
   );
 
-/** @param {Machine} machine */
-const pendingView = ({ pending }) =>
+const pendingView = ({ pending }: Machine) =>
   pending.length > 0 &&
   h(
     "section",
@@ -274,11 +258,9 @@ const pendingView = ({ pending }) =>
     ),
   );
 
-/** @param {string} text */
-const sentence = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
 
-/** @param {Machine} machine */
-const historyView = ({ transitions }) =>
+const historyView = ({ transitions }: Machine) =>
   transitions.length === 0
     ? empty("Nothing has happened yet.", "The history begins with the next change.")
     : h(
@@ -298,8 +280,17 @@ const historyView = ({ transitions }) =>
         h("tbody", {}, transitions.map(transitionRow)),
       );
 
-/** @param {Machine["transitions"][number]} transition */
-const transitionRow = ({ number, at, event, text, from, to, detail, commands, duration_ms }) =>
+const transitionRow = ({
+  number,
+  at,
+  event,
+  text,
+  from,
+  to,
+  detail,
+  commands,
+  duration_ms,
+}: Machine["transitions"][number]) =>
   h(
     "tr",
     { "data-key": String(number) },

@@ -4,15 +4,14 @@
  * that state's box. So no name covers another one, however wide the screen is.
  */
 import { visible } from "../elements/text.ts";
+import type { MachineDefinition } from "../wire.d.ts";
 
-/** @typedef {import("../wire.d.ts").MachineDefinition} MachineDefinition */
-
-/**
- * @typedef {object} Way the arrows from one state to another one
- * @property {string} from
- * @property {string} to
- * @property {string[]} events
- */
+/** The arrows from one state to another one. */
+interface Way {
+  from: string;
+  to: string;
+  events: string[];
+}
 
 const BOX = { width: 150, height: 32 };
 const LINE = 15;
@@ -43,12 +42,11 @@ const ALLOWED = new Set([
   "aria-label",
 ]);
 
-/**
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {...(Node | string)} children
- */
-const s = (tag, attributes, ...children) => {
+const s = (
+  tag: string,
+  attributes: Record<string, string | number>,
+  ...children: readonly (Node | string)[]
+) => {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (!ALLOWED.has(name)) throw new Error(`the picture sets no ${name} attribute`);
@@ -58,10 +56,9 @@ const s = (tag, attributes, ...children) => {
   return element;
 };
 
-/** The ways out of each state, in the order of the definition. @param {MachineDefinition} machine @returns {Way[]} */
-export const waysOf = ({ arrows }) => {
-  /** @type {Map<string, Way>} */
-  const ways = new Map();
+/** The ways out of each state, in the order of the definition. */
+export const waysOf = ({ arrows }: MachineDefinition): Way[] => {
+  const ways: Map<string, Way> = new Map();
   for (const { from, to, event } of arrows) {
     const key = `${from} ${to}`;
     const way = ways.get(key) ?? { from, to, events: [] };
@@ -71,13 +68,11 @@ export const waysOf = ({ arrows }) => {
   return [...ways.values()];
 };
 
-/** @param {string[]} words */
-const lengthOf = (words) => words.join(", ").length;
+const lengthOf = (words: string[]) => words.join(", ").length;
 
-/** Words in lines. @param {string[]} words @returns {string[][]} */
-const wrapped = (words) => {
-  /** @type {string[][]} */
-  const lines = [];
+/** Words in lines. */
+const wrapped = (words: string[]): string[][] => {
+  const lines: string[][] = [];
   for (const word of words) {
     const last = lines.at(-1);
     if (last === undefined || lengthOf([...last, word]) > LINE_CHARACTERS) lines.push([word]);
@@ -86,23 +81,17 @@ const wrapped = (words) => {
   return lines;
 };
 
-/**
- * @typedef {Way & {lines: string[][], top: number, y: number}} PlacedWay y: of its line, below its names
- * @typedef {{name: string, isFinal: boolean, top: number, middle: number, bottom: number}} PlacedState
- */
+/** Y: of its line, below its names. */
+type PlacedWay = Way & { lines: string[][]; top: number; y: number };
 
-/**
- * Places everything. No part of it needs a document.
- *
- * @param {MachineDefinition} machine
- */
-export const placed = (machine) => {
+type PlacedState = { name: string; isFinal: boolean; top: number; middle: number; bottom: number };
+
+/** Places everything. No part of it needs a document. */
+export const placed = (machine: MachineDefinition) => {
   const ways = waysOf(machine);
   let top = MARGIN;
-  /** @type {PlacedState[]} */
-  const states = [];
-  /** @type {PlacedWay[]} */
-  const out = [];
+  const states: PlacedState[] = [];
+  const out: PlacedWay[] = [];
   for (const state of machine.states) {
     const box = top;
     top += BOX.height + 4;
@@ -124,8 +113,7 @@ export const placed = (machine) => {
   const longest = Math.max(0, ...out.flatMap(({ lines }) => lines.map(lengthOf)));
   const lanes = Math.max(BOX.width + 2 * LANE, NAMES + longest * CHARACTER + LANE);
   const targets = machine.states.filter(({ name }) => out.some(({ to }) => to === name));
-  /** @param {string} to */
-  const laneOf = (to) => lanes + targets.findIndex(({ name }) => name === to) * LANE;
+  const laneOf = (to: string) => lanes + targets.findIndex(({ name }) => name === to) * LANE;
   return {
     states,
     ways: out,
@@ -135,17 +123,15 @@ export const placed = (machine) => {
   };
 };
 
-/**
- * @param {MachineDefinition} machine
- * @param {{state: string | null, taken: {from: string | null, to: string, event: string}[]}} shown taken: newest first
- */
-export const statechart = (machine, { state, taken }) => {
+/** @param shown taken: newest first */
+export const statechart = (
+  machine: MachineDefinition,
+  { state, taken }: { state: string | null; taken: { from: string | null; to: string; event: string }[] },
+) => {
   const { states, ways, laneOf, width, height } = placed(machine);
-  /** @param {Way} way */
-  const takenOn = (way) => taken.filter(({ from, to }) => from === way.from && to === way.to);
+  const takenOn = (way: Way) => taken.filter(({ from, to }) => from === way.from && to === way.to);
   const last = taken.find(({ from }) => from !== null);
-  /** @param {Way} way */
-  const tone = (way) => {
+  const tone = (way: Way) => {
     if (last !== undefined && last.from === way.from && last.to === way.to) return "way last";
     return takenOn(way).length > 0 ? "way taken" : "way";
   };
@@ -177,13 +163,16 @@ export const statechart = (machine, { state, taken }) => {
   );
 };
 
-/**
- * From the box down, along the names, into the lane, and to the other box.
- *
- * @param {PlacedWay} way
- * @param {{tone: string, lane: number, boxes: Map<string, PlacedState>, times: (event: string) => number}} drawn
- */
-const wayView = (way, { tone, lane, boxes, times }) => {
+/** From the box down, along the names, into the lane, and to the other box. */
+const wayView = (
+  way: PlacedWay,
+  {
+    tone,
+    lane,
+    boxes,
+    times,
+  }: { tone: string; lane: number; boxes: Map<string, PlacedState>; times: (event: string) => number },
+) => {
   const [from, to] = [boxes.get(way.from), boxes.get(way.to)];
   if (from === undefined || to === undefined) return s("g", {});
   const stem = MARGIN + 10;
@@ -213,8 +202,10 @@ const wayView = (way, { tone, lane, boxes, times }) => {
   );
 };
 
-/** @param {PlacedState} box @param {{isLit: boolean, isFirst: boolean}} shown */
-const stateView = ({ name, top, middle, isFinal }, { isLit, isFirst }) => {
+const stateView = (
+  { name, top, middle, isFinal }: PlacedState,
+  { isLit, isFirst }: { isLit: boolean; isFirst: boolean },
+) => {
   const size = { rx: 8, width: BOX.width, height: BOX.height };
   return s(
     "g",

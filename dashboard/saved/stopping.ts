@@ -6,28 +6,24 @@ import { grouped, pathCount, pathsAre, pathsOf, sentence } from "../elements/for
 import { code, projectLink, prose } from "../elements/parts.ts";
 import { projectPath } from "../projects/project.ts";
 import { listedPaths, stopOutcome } from "./report.ts";
+import type { Action } from "../frame/actions.ts";
+import type { Saved, Session } from "../wire.d.ts";
 
-/** @typedef {import("../frame/actions.js").Action} Action */
-/** @typedef {import("../wire.d.ts").Session} Session */
-/** @typedef {import("../wire.d.ts").Saved["pending"]} Paths */
-/** @typedef {{project: string, session: string}} Stopped */
-/** @typedef {{pending: Paths, error: string | null}} Refusal the session runs on; error: why not everything is saved */
+type Paths = Saved["pending"];
+type Stopped = { project: string; session: string };
+/** The session runs on; error: why not everything is saved. */
+type Refusal = { pending: Paths; error: string | null };
 
 /** The operator may have raised the time of a save. */
 const STOP_TIMEOUT_MS = 15 * 60_000;
 /** Pause between two looks at a save. */
 const LOOK_MS = 1000;
 
-/** @param {Stopped} stopped */
-const pathOf = ({ project, session }) => `${projectPath(project)}/sessions/${encodeURIComponent(session)}`;
+const pathOf = ({ project, session }: Stopped) =>
+  `${projectPath(project)}/sessions/${encodeURIComponent(session)}`;
 
-/**
- * Shows how many paths are left while the service saves. The reader may close it; the save goes on.
- *
- * @param {Stopped} stopped
- * @returns {() => void} closes it
- */
-const showProgress = (stopped) => {
+/** Shows how many paths are left while the service saves. The reader may close it; the save goes on. @returns closes it */
+const showProgress = (stopped: Stopped): (() => void) => {
   const line = h("p", { role: "status" }, "Saving unpushed work…");
   const form = h(
     "form",
@@ -44,7 +40,7 @@ const showProgress = (stopped) => {
   const dialog = openDialog(form);
   const look = async () => {
     try {
-      const { saved } = /** @type {Session} */ (await getJson(pathOf(stopped)));
+      const { saved } = (await getJson(pathOf(stopped))) as Session;
       const left = pathCount(saved?.pending ?? []);
       line.textContent =
         left === 0 ? "Saving unpushed work…" : `Saving unpushed work. ${pathsAre(left)} left.`;
@@ -61,12 +57,10 @@ const showProgress = (stopped) => {
   };
 };
 
-/**
- * @param {Stopped} stopped
- * @param {"require" | "try"} save
- * @returns {Promise<{session: Session} | Refusal>}
- */
-const stopOnce = async (stopped, save) => {
+const stopOnce = async (
+  stopped: Stopped,
+  save: "require" | "try",
+): Promise<{ session: Session } | Refusal> => {
   const close = showProgress(stopped);
   try {
     return { session: await post(`${pathOf(stopped)}/stop`, { save }, STOP_TIMEOUT_MS) };
@@ -79,12 +73,11 @@ const stopOnce = async (stopped, save) => {
   }
 };
 
-/**
- * @param {Stopped} stopped
- * @param {Refusal} refusal
- * @returns {Promise<"require" | "try" | null>} null: the session is to run on
- */
-const askAboutUnsaved = ({ project, session }, { pending, error }) => {
+/** @returns null: the session is to run on */
+const askAboutUnsaved = (
+  { project, session }: Stopped,
+  { pending, error }: Refusal,
+): Promise<"require" | "try" | null> => {
   const link = h("a", { href: projectLink(project, `/sessions/${session}`) }, "Show the files");
   const without = h("button", { type: "submit", value: "try" }, "Stop without them");
   const dialog = openDialog(
@@ -128,8 +121,8 @@ const askAboutUnsaved = ({ project, session }, { pending, error }) => {
   });
 };
 
-/** A list's entries: the first paths with their reasons. @param {Paths} paths */
-const pathItems = (paths) => {
+/** A list's entries: the first paths with their reasons. */
+const pathItems = (paths: Paths) => {
   const { lines, rest } = listedPaths(paths);
   return [
     ...lines.map(({ path, more, reason }) =>
@@ -153,10 +146,11 @@ const QUESTIONS = {
   },
 };
 
-/** @type {(...given: Parameters<Action>) => Promise<void>} */
-const stop = async ({ project = "", session = "", save: wish = "require" }, page) => {
-  /** @type {"require" | "try" | null} */
-  let save = wish === "try" ? "try" : "require";
+const stop: (...given: Parameters<Action>) => Promise<void> = async (
+  { project = "", session = "", save: wish = "require" },
+  page,
+) => {
+  let save: "require" | "try" | null = wish === "try" ? "try" : "require";
   const sure = await ask(QUESTIONS[save]);
   if (sure === null) return;
   const stopped = { project, session };
@@ -175,5 +169,4 @@ const stop = async ({ project = "", session = "", save: wish = "require" }, page
   page.refresh();
 };
 
-/** @type {Record<string, Action>} */
-export const actions = { "stop-session": stop };
+export const actions: Record<string, Action> = { "stop-session": stop };

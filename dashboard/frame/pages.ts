@@ -1,0 +1,109 @@
+/** Which page an address shows. */
+import { h } from "../elements/dom.ts";
+import { framed } from "./framed.ts";
+import { later, remade } from "./later.ts";
+import { empty, refusedLink } from "../elements/parts.ts";
+import type { Page } from "./page.ts";
+
+/** No event says that somebody pushed. */
+const setup = remade("projects", "setup", { isPolled: true });
+/** The stream of its conversation has the project's news. */
+const session = remade("sessions", "session", { hearsProject: true });
+/** Readers who are not signed in see it, too. */
+const join = remade("people", "join", { isOpen: true });
+/** The state's pages are polled: few events tell of them. */
+const stateOf = (name: string) => later(() => import("../state/state.ts"), name, { isPolled: true });
+
+/** The list of runs has the refused deliveries, too. Older links lead here. */
+const REFUSED = {
+  load: async ([id = ""]: string[]) => location.replace(refusedLink(id)),
+  title: () => "Refused deliveries",
+  view: () => [],
+};
+
+const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
+
+const ROUTES: [RegExp, Page][] = [
+  [/^(?:#\/?)?$/, remade("home", "home")],
+  [/^#\/projects$/, remade("projects", "projects")],
+  [/^#\/new$/, remade("projects", "newProject")],
+  [/^#\/queue$/, remade("account", "queue")],
+  [/^#\/account$/, remade("account", "account")],
+  [/^#\/operator$/, remade("operator", "operator")],
+  [/^#\/people$/, remade("people", "people")],
+  [/^#\/models$/, remade("providers", "providers")],
+  [/^#\/browsers$/, remade("account", "browsers")],
+  [/^#\/device$/, remade("account", "device")],
+  [/^#\/audit$/, remade("audit", "audit")],
+  // The code is a secret, and no parameter.
+  [/^#\/join\/[\w-]+$/, join],
+  [/^#\/joined$/, remade("people", "joined")],
+  [new RegExp(`^#/projects/${ID}$`), framed(remade("projects", "sessions"), "")],
+  [new RegExp(`^#/projects/${ID}/setup$`), framed(setup, "")],
+  [new RegExp(`^#/projects/${ID}/new$`), framed(remade("projects", "newSession"), "")],
+  [new RegExp(`^#/projects/${ID}/triggers$`), framed(remade("automations", "triggers"), "/triggers")],
+  [new RegExp(`^#/projects/${ID}/triggers/new$`), framed(remade("automations", "newTrigger"), "/triggers")],
+  [
+    new RegExp(`^#/projects/${ID}/triggers/([^/]+)/edit$`),
+    framed(remade("automations", "editTrigger"), "/triggers"),
+  ],
+  [new RegExp(`^#/projects/${ID}/fires$`), framed(remade("automations", "runs"), "/fires")],
+  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(remade("automations", "run"), "/fires")],
+  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), REFUSED],
+  [
+    new RegExp(`^#/projects/${ID}/change-requests$`),
+    framed(remade("change-requests", "changeRequests"), "/change-requests"),
+  ],
+  [
+    new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`),
+    framed(remade("change-requests", "changeRequest"), "/change-requests"),
+  ],
+  [new RegExp(`^#/projects/${ID}/usage$`), framed(remade("projects", "usage"), "/usage")],
+  [
+    new RegExp(`^#/projects/${ID}/environment$`),
+    framed(remade("environments", "environment"), "/environment"),
+  ],
+  [
+    new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`),
+    framed(remade("environments", "environmentBuild"), "/environment"),
+  ],
+  [new RegExp(`^#/projects/${ID}/secrets$`), framed(remade("projects", "secrets"), "/secrets")],
+  [new RegExp(`^#/projects/${ID}/settings$`), framed(remade("settings", "settings"), "/settings")],
+  [new RegExp(`^#/projects/${ID}/audit$`), framed(remade("audit", "projectAudit"), "/settings")],
+  [new RegExp(`^#/projects/${ID}/connectors$`), framed(remade("connectors", "connectors"), "/settings")],
+  [
+    new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`),
+    framed(remade("connectors", "connector"), "/settings"),
+  ],
+  [new RegExp(`^#/projects/${ID}/notifications$`), framed(remade("account", "notifications"), "/settings")],
+  [
+    new RegExp(`^#/projects/${ID}/notifications/${ID}$`),
+    framed(remade("account", "notification"), "/settings"),
+  ],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), framed(session, "")],
+  [/^#\/account\/state$/, stateOf("account")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(stateOf("session"), "")],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(stateOf("trigger"), "/triggers")],
+  [
+    new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`),
+    framed(stateOf("changeRequest"), "/change-requests"),
+  ],
+];
+
+const NOWHERE = {
+  load: async () => ({}),
+  title: () => "Page not found",
+  view: () => [
+    h("h1", { class: "unseen" }, "No such page"),
+    empty("Page not found.", h("a", { href: "#/projects" }, "Show the projects")),
+  ],
+};
+
+/** @param path an address without its query */
+export const pageAt = (path: string): { page: Page; params: string[] } => {
+  for (const [pattern, page] of ROUTES) {
+    const match = pattern.exec(path);
+    if (match !== null) return { page, params: match.slice(1) };
+  }
+  return { page: NOWHERE, params: [] };
+};
