@@ -4,7 +4,7 @@
  *  F1 Only items of the present turn count as its words. Adapters report older ones again.
  *  F2 The item that tells only how the turn failed waits. It is left out if the turn goes on, even if it comes later, and else told before
  *     the turn's end.
- *  F3 The runtime may be seen at rest before it has told how the turn ended. Such a turn stays open for `TOLD_WITHIN_MS`.
+ *  F3 The runtime may be seen at rest before it has told how the turn ended. That turn stays open for `TOLD_WITHIN_MS`.
  */
 import { fallbackNote, mayFallBack, nextFallback, saidNothing } from "../../src/domain/agents/fallback.ts";
 import { contentText } from "../../src/domain/conversation/conversation.ts";

@@ -146,7 +146,7 @@ export class Steering {
   readonly #book: TurnBook;
   readonly #planning: Planning;
   readonly #fallback: Fallback;
-  /** E6. The turn that goes on, and what ends it if that is in vain. */
+  /** E6. The turn that goes on, and what ends it if that does not succeed. */
   #onward: (Onward & { readonly turn: number; readonly fail: (end: TurnEnd) => void }) | null = null;
   /** Open while a turn has to go on. */
   readonly #isOnward = Latch.makeUnsafe(false);

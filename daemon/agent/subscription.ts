@@ -54,7 +54,7 @@ export interface SubscriptionParts {
 export class OwnSubscription {
   readonly #given: LaunchSubscription | null;
   #state: "held" | "withdrawn" | "gone";
-  /** What the service has. */
+  /** The service's copy. */
   #known: string;
   readonly #gone = Deferred.makeUnsafe<void>();
 
@@ -64,7 +64,7 @@ export class OwnSubscription {
     this.#known = this.#given?.content ?? "";
   }
 
-  /** What the runtime has now. Null: nothing. */
+  /** The runtime's variables and files now. Null: none. */
   get held(): Pick<LaunchSubscription, "variables" | "files"> | null {
     if (this.#given === null || this.#state !== "held") return null;
     const { variable, content, variables, files } = this.#given;

@@ -12,7 +12,7 @@ import { fireLink, projectLink } from "../elements/parts.ts";
 import { projectPath } from "../projects/project.ts";
 import { isRestoreWanted } from "../saved/work.ts";
 
-/** What an action may do to the page. */
+/** The page, as an action sees it. */
 interface Page {
   /** Link: its label and its target. */
   notice: (text: string, link?: [string, string]) => void;

@@ -44,14 +44,14 @@ const NO_OPTIONS: SessionOptions = {
   models: [],
 };
 
-/** What the runtime of the chosen agent cannot do, with the reasons. */
+/** The missing abilities of the chosen agent's runtime, with the reasons. */
 export const AgentLacks = ({ project, draft: { choice } }: Omit<Chips, "projects">) => {
   const { data: options } = useQuery(optionsQuery(project.id));
   const runtime = runtimeOf(options ?? NO_OPTIONS, choice.agent_name);
   if (runtime === undefined || runtime.lacks.length === 0) return null;
   return (
     <details className="lacks quiet">
-      <summary>{`What ${runtime.name} cannot do`}</summary>
+      <summary>{`Missing in ${runtime.name}`}</summary>
       {runtime.lacks.map(({ ability, reason }) => (
         <p key={ability}>{reason}</p>
       ))}

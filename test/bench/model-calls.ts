@@ -139,7 +139,7 @@ const middle = async (contender: Contender, { times, tokens, pauseMs }: Series) 
   return quantile(took, 0.5);
 };
 
-/** What is measured, and by how much its p50 in ms is multiplied. */
+/** The series, and the factor of the p50 of each, in ms. */
 const SERIES = {
   short_apart_ms: { times: CALLS, tokens: 0, pauseMs: PAUSE_MS, factor: 1 },
   short_after_another_ms: { times: CALLS, tokens: 0, pauseMs: 0, factor: 1 },

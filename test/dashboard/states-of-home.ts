@@ -197,7 +197,7 @@ export const STATES_OF_HOME: readonly State[] = [
     act: async (page) => {
       await page.getByLabel("What should the agent do?").fill("Say good day.");
       await page.getByLabel("Agent", { exact: true }).selectOption("fast");
-      await page.getByText("What codex cannot do").click();
+      await page.getByText("Missing in codex").click();
     },
   },
   {

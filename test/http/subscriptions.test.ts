@@ -58,7 +58,7 @@ const running = async (token: string, more: object = {}): Promise<string> => {
   await reached(service, pid, sid, "running");
   return sid;
 };
-/** What the newest sandbox of a session was started with. */
+/** The specification of a session's newest sandbox. */
 const specOf = (sid: string) =>
   service.inside(
     Effect.gen(function* () {
@@ -157,7 +157,7 @@ describe("an own subscription", () => {
       409,
       "subscription_in_use",
     ]);
-    // No daemon is there.
+    // No daemon answers.
     expect((await service.request("GET", target, { token: ann })).status).toBe(502);
     expectStatus(await write(sid, ben), 201);
     expect((await service.request("GET", target, { token: ben })).status).toBe(502);

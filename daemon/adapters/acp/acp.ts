@@ -78,7 +78,7 @@ class AcpSteering implements AdapterSteering {
   readonly #taken = new BoundedMap<string, true>(TAKEN_KEPT);
   /** What the last message chose. */
   #chosen: Wanted = { model: null, agent: null, effort: null };
-  /** The session's effort is none of its model. */
+  /** The model does not have the session's effort. */
   #hasNoEffort = false;
   /** Whether the agent has itself left the mode that plans, because its plan was approved. */
   #hasLeftPlan = false;

@@ -1,5 +1,5 @@
 /**
- * Which turns go on with the model of another agent, and what people are told of it.
+ * Which turns go on with the model of another agent, and the words for people.
  *
  *  L1 A turn goes on if its model refused or was not available before it said a word. A text that only repeats the error is none.
  *  L2 Each agent is tried once, in the order of the table. The turns that follow stay with the last one, until a person chooses a model or the

@@ -1,8 +1,8 @@
 /**
  * A person's own subscription at the maker of a runtime: a token, or the runtime's own file (docs/use/subscriptions.md).
  *
- *  S1 A session uses that of its person, while she alone steers it (../connector/own-credential.ts). A key of the project wins, and so does
- *     a model that names a provider.
+ *  S1 A session uses that of its person, while she alone steers it (../connector/own-credential.ts). A key of the project wins. A model that
+ *     names a provider wins, too.
  *  S2 It is inside the sandbox, because its runtime signs in by itself. So it comes in with the sandbox's start only, and nothing brings it
  *     back into a sandbox that lost it.
  *  S3 A file that the runtime has renewed is taken back into the same subscription, if it is newer than the one that is kept and of the
@@ -78,7 +78,7 @@ const fileFault = ({ path, needs }: SubscriptionFile, text: string): string | nu
     : `must be the file ~/${path} of a sign-in: it has no ${missing.join(".")}`;
 };
 
-/** What is wrong with a token or a file that a person saves. Null: nothing that can be seen without its maker. */
+/** Why a token or a file that a person saves cannot be right. Null: only its maker can tell. */
 export const subscriptionFault = ({ token, file, how }: RuntimeSubscription, text: string): string | null => {
   if (Buffer.byteLength(text) > SUBSCRIPTION_BYTES_MAX)
     return `must have at most ${SUBSCRIPTION_BYTES_MAX / 1024} KiB`;

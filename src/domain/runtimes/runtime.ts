@@ -59,7 +59,7 @@ export interface SubscriptionFile {
 
 /** How a runtime signs in with a person's own subscription at its maker, in place of a key (agents/subscription.ts). */
 export interface RuntimeSubscription {
-  /** What the person has, such as `Claude subscription`. */
+  /** Its name for people, such as `Claude subscription`. */
   readonly title: string;
   /** The command that makes what she saves. */
   readonly how: string;

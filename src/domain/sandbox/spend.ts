@@ -44,7 +44,7 @@ export interface SpendingSession {
   readonly createdBy: string;
 }
 
-/** For whom a call of a sandbox counts. */
+/** The sessions, and so the people and projects, for which a call of a sandbox counts. */
 export interface SpendingCaller {
   readonly accountId: string;
   /** The session, then the one whose agent started it, and so on. */

@@ -12,7 +12,7 @@
  *  L5 An estimate is reserved for each call, and the reservation ends when the call is counted, which is once. It is renewed while
  *     the call is under way. Where the account has limits of spend, the call is sent after that. If a limit is reached, the call does not
  *     pass, and the answer is an error as its API has them, which no client repeats. A call is never refused for one that has ended here.
- *     Where the account has no limits, the call is sent meanwhile, and nothing of its answer passes before the reservation is durable.
+ *     Where the account has no limits, the call is sent meanwhile, and its answer passes only after the reservation is durable.
  *  L6 What a provider last refused stands beside it until a call succeeds.
  *  L7 While the database is away, a call waits for it before it is sent, for `OUTAGE_MS` at most: a turn goes on after a short outage.
  */

@@ -7,7 +7,7 @@ import { Instant, projectParams, text } from "../../http/api/schemas.ts";
 
 const SubscriptionWire = Schema.Struct({
   runtime: Schema.String,
-  title: Schema.String.annotate({ description: "What the person has at the maker." }),
+  title: Schema.String.annotate({ description: "Its name for people." }),
   saved_at: Instant,
   renewed_at: Schema.NullOr(Instant).annotate({
     description: "When a sandbox last gave the file back that its runtime had renewed.",

@@ -19,7 +19,7 @@ const howTo = ({ runtime, title, how, file }: Possible): string =>
 
 const list = command({
   name: "subscriptions list",
-  about: "List your own subscriptions, and how to save one; what they are is never shown",
+  about: "List your own subscriptions, and how to save one; their contents are never shown",
   run: async ({ api }) => {
     const { value, text } = await api().call("GET /v1/me/subscriptions", {});
     const rows = value.subscriptions.map((one) => [

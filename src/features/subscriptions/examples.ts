@@ -12,7 +12,7 @@ const subscription = {
 
 export const SUBSCRIPTION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   "subscriptions.list": {
-    summary: "List your own subscriptions, and those that you can save. What they are is never shown.",
+    summary: "List your own subscriptions, and those that you can save. Their contents are never shown.",
     response: {
       subscriptions: [subscription],
       possible: [

@@ -12,7 +12,7 @@ import { OwnSubscriptions } from "../../services/projects/own-subscriptions.ts";
 import { Conflict, Unavailable } from "../api/errors.ts";
 import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 
-/** What the agent does then, for its conversation. */
+/** The end of the note in the conversation. */
 const WITHOUT =
   "The agent runtime has started again, without it. It is back when she gives it back and restarts the session.";
 

@@ -174,7 +174,7 @@ const bringRuntime = (
   };
 };
 
-/** Copies the variables. For a runtime that nobody has added, it first looks for its program on the PATH that it will have. */
+/** Copies the variables. For a runtime that was not added, it first looks for its program on the PATH that it will have. */
 const keepVariables = ({ spec: { runtime: launch }, runtime }: Brought): string[] => {
   const copy = [`${BUNDLE_TOOLS}/cp`, "-f"];
   if (runtime !== null || launch.packaged === undefined)

@@ -1,4 +1,4 @@
-/** A runtime that an operator has added, as a sandbox sees it; and what is said where there is none. */
+/** A runtime that an operator has added, as a sandbox sees it, and the words where it is missing. */
 import { installedAt, RUNTIMES_INSIDE } from "../../domain/runtimes/installed.ts";
 import { AGENT_READABLE_DIR, type LaunchRuntime } from "../../domain/sandbox/launch.ts";
 

@@ -5,7 +5,7 @@ import type { CallEstimate, EndedCall, LimitedSession, SpendingCaller } from "..
 import type { Stored } from "../../store/ports/journal.ts";
 
 export interface AccountSpendPort {
-  /** For whom the calls of a sandbox count. Null: it has ended, or nothing is counted. */
+  /** The sessions for which the calls of a sandbox count. Null: it has ended, or nothing is counted. */
   readonly callerIn: (sandboxId: string) => Stored<SpendingCaller | null>;
   /** Reserves the estimate, or says in a sentence why the call may not pass. Null: it passes, as it does if the account had no limits. */
   readonly reserve: (call: CallEstimate) => Stored<string | null>;

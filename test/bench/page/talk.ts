@@ -113,7 +113,7 @@ const read = async (page: Page, name: string): Promise<readonly number[]> =>
 /** Where the log is scrolled to. */
 const PLACE = 'document.querySelector(".talk").scrollTop';
 
-/** Scrolls up into the answer, lets it grow, and looks again. What is above the reader does not change. */
+/** Scrolls up into the answer, lets it grow, and looks again. The text above the reader does not change. */
 const moved = async ({ page }: Opened, grow: ReturnType<typeof begin>): Promise<number> => {
   await page.locator(".talk").hover();
   await page.mouse.wheel(0, -6000);

@@ -46,9 +46,9 @@ const AWAY: Effect.Effect<void, StoreError> = Effect.fail(
 );
 const DONE: Effect.Effect<void, StoreError> = Effect.void;
 
-/** What comes before the store is asked. */
+/** The work before the store is asked. */
 let before: Readonly<Record<"callerIn" | "reserve" | "settle", typeof DONE>>;
-/** What comes after the store has reserved a call. */
+/** The work after the store has reserved a call. */
 let afterReserve: typeof DONE;
 const held =
   <I, A>(of: keyof typeof before, ask: (input: I) => Effect.Effect<A, StoreError>) =>
@@ -172,7 +172,7 @@ describe("a call where its account has no limit of spend", () => {
     await expect.poll(counted).toMatchObject([COUNTED]);
   });
 
-  it("that cannot be reserved is ended, and passes nothing of its answer", async () => {
+  it("that cannot be reserved is ended, and passes no part of its answer", async () => {
     before = { ...before, reserve: AWAY };
     expect(await call()).toEqual([502, ""]);
     expect(reached.map(({ aborted }) => aborted)).toEqual([true]);
@@ -186,7 +186,7 @@ describe("a call where its account has no limit of spend", () => {
     await expect.poll(counted).toMatchObject([estimated]);
   });
 
-  it("is not sent if nobody knows for whom it counts", async () => {
+  it("is not sent if its session cannot be read", async () => {
     before = { ...before, callerIn: AWAY };
     expect(await call()).toEqual([502, ""]);
     expect(reached).toEqual([]);
@@ -222,7 +222,7 @@ describe("a call under a limit of spend", () => {
     expect(await call()).toEqual([200, ANSWER]);
     let asked = 0;
     before = { ...before, reserve: Effect.sync(() => void (asked += 1)) };
-    // The first one is refused. Whatever does not wait for the settlement comes before this turn's end.
+    // The first one is refused. A call that does not wait for the settlement comes before this turn's end.
     afterReserve = Effect.sync(() => void turnEnd().then(open));
     expect(await call()).toEqual([200, ANSWER]);
     expect([asked, reached.length]).toEqual([2, 2]);

@@ -85,7 +85,7 @@ it("stays noted for a boot that is performed again, because the first one may ha
       yield* (yield* Suspensions).suspend(session.id, { userId: ben, act: "message", now: NOON });
       expect(yield* deliver(session, to)).toBe(null);
       expect(yield* delivered(to.sandboxId)).toBe(true);
-      // Its sandbox is not there yet, so nobody can say that it is without it.
+      // Its sandbox does not exist yet, so it cannot say that it is without it.
       expect(yield* Effect.flip(withdraw(session.id, "because"))).toMatchObject({
         _tag: "SubscriptionStays",
       });

@@ -299,7 +299,7 @@ describe.skipIf(lacks !== null)(`runtimes that an operator has added, in a clust
     });
   });
 
-  it("are not there until one is added, which a session is told at its start", () =>
+  it("are missing until one is added, which a session is told at its start", () =>
     service((provider) =>
       Effect.gen(function* () {
         const spec = specWith("no-such-program");

@@ -58,7 +58,7 @@ export class Subscriptions extends Context.Service<
     ) => Stored<"new" | "known" | "gone">;
     /** The sandbox is without it. */
     readonly forgetDelivery: (sandboxId: string) => Stored<void>;
-    /** What a running sandbox got, as it is kept now. Null: nothing, or it was saved anew or removed since. */
+    /** The subscription that a running sandbox got, as it is kept now. Null: none, or it was saved anew or removed since. */
     readonly deliveredTo: (sandboxId: string) => Stored<Subscription | null>;
     /** The running sandboxes with a subscription of a session, and of those that its agent started. */
     readonly holdersBelow: (sessionId: string) => Stored<readonly Holder[]>;

@@ -1,6 +1,6 @@
 /**
- * Work as the caller may see it. People without the power over secrets see no value of one (threats.md S13), and nobody but its person sees
- * what an own subscription is.
+ * Work as the caller may see it. People without the power over secrets see no value of one (threats.md S13), and only its person sees the
+ * content of an own subscription.
  */
 import * as Effect from "effect/Effect";
 import { Redactor } from "../../../domain/secret/redactor.ts";
