@@ -15,5 +15,6 @@ FOLDERS["people"] = () => import("./people/page.tsx");
 FOLDERS["providers"] = () => import("./providers/page.tsx");
 FOLDERS["projects"] = () => import("./projects/page.tsx");
 FOLDERS["settings"] = () => import("./settings/page.tsx");
+FOLDERS["state"] = () => import("./state/page.tsx");
 FOLDERS["sessions"] = () => import("./sessions/page.tsx");
 void start();

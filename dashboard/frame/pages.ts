@@ -1,7 +1,7 @@
 /** Which page an address shows. */
 import { h } from "../elements/dom.ts";
 import { framed } from "./framed.ts";
-import { later, remade } from "./later.ts";
+import { remade } from "./later.ts";
 import { empty, refusedLink } from "../elements/parts.ts";
 import type { Page } from "./page.ts";
 
@@ -12,7 +12,7 @@ const session = remade("sessions", "session", { hearsProject: true });
 /** Readers who are not signed in see it, too. */
 const join = remade("people", "join", { isOpen: true });
 /** The state's pages are polled: few events tell of them. */
-const stateOf = (name: string) => later(() => import("../state/state.ts"), name, { isPolled: true });
+const stateOf = (name: string) => remade("state", name, { isPolled: true });
 
 /** The list of runs has the refused deliveries, too. Older links lead here. */
 const REFUSED = {

@@ -6,7 +6,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { placed, waysOf } from "../../dashboard/state/statechart.ts";
+import { placed, waysOf } from "../../dashboard/state/places.ts";
 import { DEFINITIONS } from "../../src/machines/definition.ts";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { MACHINES } from "./sample-machines.ts";

@@ -310,6 +310,10 @@ describe("a process that stood still", () => {
     Client.layer({ url, maxConnections: 1, connectTimeoutMs: 200 }),
   );
 
+  /** On a busy machine a new connection takes longer than 200 ms. */
+  const patiently = <A, R>(work: Effect.Effect<A, SqlError, R>) =>
+    Effect.retry(work, { while: (error) => reasonOf(error) === "ConnectionError" });
+
   it.live("gets its new connection, however long it stood still meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
@@ -323,7 +327,7 @@ describe("a process that stood still", () => {
   it.live("gets the connection that another statement gave back meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
-      yield* sql`SELECT 1`;
+      yield* patiently(sql`SELECT 1`);
       const first = yield* Effect.forkChild(sql`SELECT 1 AS first`, { startImmediately: true });
       const second = yield* Effect.forkChild(sql`SELECT 2 AS second`, { startImmediately: true });
       yield* Effect.yieldNow;
@@ -336,6 +340,7 @@ describe("a process that stood still", () => {
   it.live("serves a moving line, even if its end waits longer than the connection timeout", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
+      yield* patiently(sql`SELECT 1`);
       // Twelve statements of 50 ms over the one connection.
       const slow = Array.from(
         { length: 12 },
@@ -357,10 +362,7 @@ describe("a process that stood still", () => {
           return yield* Effect.never;
         }),
       );
-      // On a busy machine a new connection takes longer than 200 ms.
-      const holding = yield* Effect.forkChild(
-        Effect.retry(held, { while: (error) => reasonOf(error) === "ConnectionError" }),
-      );
+      const holding = yield* Effect.forkChild(patiently(held));
       yield* Deferred.await(begun);
       expect(reasonOf(yield* Effect.flip(sql`SELECT 1`))).toBe("ConnectionError");
       yield* Fiber.interrupt(holding);
