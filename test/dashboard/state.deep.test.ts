@@ -52,6 +52,10 @@ const LOOKS = [
   { name: "narrow-dark", window: { width: 390, touch: true, dark: true } },
 ];
 
+/** The part of the page about a machine. */
+const machine = (page: Page, name: string) =>
+  page.locator("section.machine", { has: page.getByRole("heading", { level: 2, name }) });
+
 /** Shows the names of states and events. */
 const openNames = async (page: Page) => {
   for (const names of await page.getByText("The state machine, and its names").all()) {
@@ -72,7 +76,7 @@ describe.skipIf(!hasChromium)(title, () => {
     async ({ name, window }) => {
       const { page, visit } = await start(world(), window);
       await visit(STATE);
-      const session = page.locator('.machine[data-key="Session"]');
+      const session = machine(page, "Session");
       await session.getByText("The sandbox reported that it is ready.").first().waitFor();
       // The names that programs use are for readers who ask.
       expect(await session.innerText()).not.toMatch(/idle\.elapsed|tearDownSandbox|provisionSandbox/);
@@ -101,7 +105,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "Why this state?" }).click();
     await page.locator(".machine").first().waitFor();
     await openNames(page);
-    const lit = page.locator('.machine[data-key="Session"] .lit');
+    const lit = machine(page, "Session").locator(".lit");
     await lit.getByText("running").waitFor();
     fake.world.machines["session"] = { ...fake.world.machines["session"], state: "stopped" };
     fake.emit("session.status");
