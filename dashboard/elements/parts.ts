@@ -1,23 +1,14 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.ts";
-import { inZone, moment, relative } from "./format.ts";
+import { inZone } from "./format.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { lackedRole } from "../frame/roles.ts";
 import type { Attributes, Child } from "./dom.ts";
 import type { Session } from "../wire.d.ts";
 
-/** A state as a word and a dot, because colour alone is not readable for everyone. */
-export const badge = (status: string) => h("span", { class: "badge", "data-status": status }, status);
-
 /** A session's activity, in the words of all lists. */
 export const sessionWord = ({ activity, archived }: Pick<Session, "activity" | "archived">) =>
   archived ? "Archived" : ACTIVITY_WORDS[activity].word;
-
-/** @param otherwise shown without an instant */
-export const time = (at: string | null | undefined, otherwise: string = "never") =>
-  at
-    ? h("time", { datetime: at, title: moment(at) }, relative(at))
-    : h("span", { class: "quiet" }, otherwise);
 
 export const code = (text: string) => h("code", {}, text);
 
@@ -57,21 +48,3 @@ export const firesLink = (projectId: string, slug?: string) =>
 export const refusedLink = (projectId: string) => projectLink(projectId, "/fires?status=refused");
 
 export const fireLink = (projectId: string, id: string) => projectLink(projectId, `/fires/${id}`);
-
-/** The breadcrumbs. @param steps label and link; the last has no link */
-export const trail = (steps: [string, string | null][]) =>
-  h(
-    "nav",
-    { class: "trail", "aria-label": "Breadcrumb" },
-    h(
-      "ol",
-      {},
-      steps.map(([label, link]) =>
-        h(
-          "li",
-          {},
-          link === null ? h("span", { "aria-current": "page" }, label) : h("a", { href: link }, label),
-        ),
-      ),
-    ),
-  );

@@ -34,6 +34,9 @@ const backend = (sql: SqlClient.SqlClient) =>
 const kill = (sql: SqlClient.SqlClient, pid: number) => sql`SELECT pg_terminate_backend(${pid}, 5000)`;
 
 const reasonOf = (error: SqlError) => error.reason._tag;
+/** On a busy machine a new connection takes longer than its limit. */
+const patiently = <A, R>(work: Effect.Effect<A, SqlError, R>) =>
+  Effect.retry(work, { while: (error) => reasonOf(error) === "ConnectionError" });
 
 describe("rows", () => {
   live("are streamed in portions, in order, also when the reader stops early", (sql) =>
@@ -309,10 +312,6 @@ describe("a process that stood still", () => {
   const narrow = Effect.map(freshDatabase("empty"), (url) =>
     Client.layer({ url, maxConnections: 1, connectTimeoutMs: 200 }),
   );
-
-  /** On a busy machine a new connection takes longer than 200 ms. */
-  const patiently = <A, R>(work: Effect.Effect<A, SqlError, R>) =>
-    Effect.retry(work, { while: (error) => reasonOf(error) === "ConnectionError" });
 
   it.live("gets its new connection, however long it stood still meanwhile", () =>
     Effect.gen(function* () {
