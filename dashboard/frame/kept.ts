@@ -66,3 +66,22 @@ export const forgetRecent = () => {
   recent.clear();
   for (const forget of others) forget();
 };
+
+/** A wish of the reader that her browser keeps, such as shortcuts that are off. Where the storage is forbidden, it is not kept. */
+export const browserWish = (name: string) => ({
+  is: (): boolean => {
+    try {
+      return localStorage.getItem(name) !== null;
+    } catch {
+      return false;
+    }
+  },
+  set: (is: boolean): void => {
+    try {
+      if (is) localStorage.setItem(name, "yes");
+      else localStorage.removeItem(name);
+    } catch {
+      // The storage is forbidden.
+    }
+  },
+});

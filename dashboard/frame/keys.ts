@@ -4,6 +4,7 @@
  */
 import { openDialog } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
+import { browserWish } from "./kept.ts";
 import { closeMenus } from "./menus.ts";
 import { openPalette } from "./palette.ts";
 
@@ -73,22 +74,7 @@ const SHORTCUTS: Record<string, { about: string; run: () => void }> = {
   "?": { about: "Show the shortcuts", run: () => showShortcuts() },
 };
 
-const isOff = () => {
-  try {
-    return localStorage.getItem(OFF) !== null;
-  } catch {
-    return false;
-  }
-};
-
-const setOff = (off: boolean) => {
-  try {
-    if (off) localStorage.setItem(OFF, "yes");
-    else localStorage.removeItem(OFF);
-  } catch {
-    // Where the storage is forbidden, the shortcuts stay on.
-  }
-};
+const off = browserWish(OFF);
 
 /** Whether the key belongs to something that takes text or choices. */
 const takesKeys = (element: Element | null) =>
@@ -129,7 +115,7 @@ const pressed = (event: KeyboardEvent) => {
     openPalette();
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || isOff() || takesKeys(document.activeElement)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || off.is() || takesKeys(document.activeElement)) return;
   if (press(event.key)) event.preventDefault();
 };
 
@@ -156,8 +142,8 @@ export const showShortcuts = () => {
     Object.entries(SHORTCUTS).map(([keys, { about }]) => [keys, about]),
   );
   const toggle = h("input", { type: "checkbox", id: "shortcuts-on" }) as HTMLInputElement;
-  toggle.checked = !isOff();
-  toggle.addEventListener("change", () => setOff(!toggle.checked));
+  toggle.checked = !off.is();
+  toggle.addEventListener("change", () => off.set(!toggle.checked));
   openDialog(
     h(
       "form",

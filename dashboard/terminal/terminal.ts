@@ -11,6 +11,7 @@ import { Terminal } from "@xterm/xterm";
 import libraryStyle from "@xterm/xterm/css/xterm.css?inline";
 import { getJson } from "../api/api.ts";
 import { h } from "../elements/dom.ts";
+import { browserWish } from "../frame/kept.ts";
 import { projectPath } from "../projects/project.ts";
 import { forget, styledDocument, styling } from "./document.ts";
 import ownStyle from "./terminal.css?inline";
@@ -34,23 +35,8 @@ const themeOf = (element: HTMLElement) => {
   return { foreground, background, cursor: foreground, cursorAccent: background, selectionBackground };
 };
 
-/** Whether the reader wants the terminal to be read aloud. */
-const isReadAloud = () => {
-  try {
-    return localStorage.getItem(READER) !== null;
-  } catch {
-    return false;
-  }
-};
-
-const setReadAloud = (is: boolean) => {
-  try {
-    if (is) localStorage.setItem(READER, "yes");
-    else localStorage.removeItem(READER);
-  } catch {
-    // Where the storage is forbidden, it is chosen for each terminal.
-  }
-};
+/** The reader wants the terminal to be read aloud. */
+const readAloud = browserWish(READER);
 
 const plainButton = (label: string, rest: Attributes = {}) => h("button", { type: "button", ...rest }, label);
 
@@ -60,7 +46,7 @@ class Panel {
   #status = h("span", { role: "status", class: "quiet" });
   #close = plainButton("Close", { "aria-label": "Close the terminal" });
   #again = plainButton("New shell", { hidden: true });
-  #reader = plainButton("Screen reader", { "aria-pressed": String(isReadAloud()) });
+  #reader = plainButton("Screen reader", { "aria-pressed": String(readAloud.is()) });
   #place = h("div", { class: "terminal-place" });
   #element = h(
     "section",
@@ -80,7 +66,7 @@ class Panel {
     documentOverride: styledDocument,
     scrollback: LINES_KEPT,
     minimumContrastRatio: CONTRAST_MIN,
-    screenReaderMode: isReadAloud(),
+    screenReaderMode: readAloud.is(),
     // T2: by itself it opens them after a question.
     linkHandler: { activate: () => undefined },
   });
@@ -177,8 +163,8 @@ class Panel {
   }
 
   #readAloud() {
-    const is = !isReadAloud();
-    setReadAloud(is);
+    const is = !readAloud.is();
+    readAloud.set(is);
     this.#terminal.options.screenReaderMode = is;
     this.#reader.setAttribute("aria-pressed", String(is));
     this.#terminal.focus();

@@ -217,6 +217,9 @@ describe("the store of saves", () => {
       const refs = join(directory, `${place.projectId}.git`, "refs", "saves", place.sessionId, "turns");
       // Earlier versions named turns by numbers.
       writeFileSync(join(refs, "4"), readFileSync(join(refs, readdirSync(refs)[0] ?? "")));
+      // They are the oldest, and go first.
+      yield* saves.keepTurn(place, turnId(0));
+      expect(readdirSync(refs)).not.toContain("4");
       const turns = yield* saves.turns(place);
       expect(turns.map(({ id }) => id)).toEqual(ids.slice(0, 50).toReversed());
       yield* store(place, saveOf({ a: "two" }), ["two"]);
