@@ -41,17 +41,15 @@ const asked = async (daemon: Running, path: string): Promise<Record<string, stri
   JSON.parse((await daemon.ask(path)).body) as Record<string, string>;
 
 describe("a token", () => {
-  test("is a variable of the runtime alone, in place of what points it to a provider", async () => {
+  test("is a variable of the runtime alone in place of what points it to a provider, until it is withdrawn", async () => {
     const daemon = await ready({ agent: agentWith({ variable: "TEST_TOKEN" }) });
     expect(await asked(daemon, "/environment")).toMatchObject({ TEST_TOKEN: TOKEN, WHERE: "subscription" });
     expect(readFileSync(join(daemon.directory, "settings.json"), "utf8")).toBe("of the subscription");
     await daemon.ask("/say", { method: "POST", body: JSON.stringify([`${TOKEN}\n`]) });
     await daemon.logged("output", { line: "[redacted]" });
     expect(daemon.output).not.toContain(TOKEN);
-  });
 
-  test("is taken from the runtime, and from each process that it left behind", async () => {
-    const daemon = await ready({ agent: agentWith({ variable: "TEST_TOKEN" }) });
+    // It is taken from the runtime, and from each process that it left behind; then there is nothing to withdraw, and no restart.
     const { left } = await asked(daemon, "/leave");
     expect(await daemon.control("withdraw", { reason: REASON })).toEqual([200, { withdrawn: true }]);
     expect(isThere(Number(left))).toBe(false);
@@ -60,7 +58,9 @@ describe("a token", () => {
     expect(after).toMatchObject({ WHERE: "provider" });
     expect(after).not.toHaveProperty("TEST_TOKEN");
     expect(readFileSync(join(daemon.directory, "settings.json"), "utf8")).toBe("of the provider");
+    const { restarts } = (await daemon.health()).runtime;
     expect(await daemon.control("withdraw", { reason: REASON })).toEqual([200, { withdrawn: false }]);
+    expect((await daemon.health()).runtime.restarts).toBe(restarts);
   });
 });
 
@@ -86,10 +86,4 @@ describe("a file", () => {
     await daemon.ask("/say", { method: "POST", body: JSON.stringify(["it is canary-access-token-0002\n"]) });
     await daemon.logged("output", { line: "it is [redacted]" });
   });
-});
-
-test("a sandbox without one has nothing to withdraw, and does not restart its runtime", async () => {
-  const daemon = await ready();
-  expect(await daemon.control("withdraw", { reason: REASON })).toEqual([200, { withdrawn: false }]);
-  expect((await daemon.health()).runtime.restarts).toBe(0);
 });
