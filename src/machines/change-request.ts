@@ -5,7 +5,8 @@
  * is a command, so a merge that a crash interrupts goes on from where it was.
  *
  *  C1 `merged` is entered after git has the work in the base branch, and after the manifest was read from there.
- *  C2 Git is asked to merge after the two commits are saved. They stay noted until the outcome is known.
+ *  C2 Git is asked to merge after the two commits are saved. They stay noted until the outcome is known. The
+ *     head is merged as noted, the base may have moved: the merge is onto its tip then.
  *  C3 One merge at a time: while it is under way, a request to merge or to close is refused.
  *  C4 A merge that git has made is not refused any more.
  *  C5 An open request with noted commits is in doubt: git may have merged them, and its answer was lost. It is closed, or

@@ -7,7 +7,7 @@
  *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host and
  *     the path is below the registry's. No setting opens the rest of a registry's host.
  *  E4 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
- *     project's secrets.
+ *     project's secrets. The list is the operator's, with the maker's hosts of a person's own subscription (actors/sandboxes/spec.ts).
  */
 import { dialAddress } from "../domain/service/address.ts";
 import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";

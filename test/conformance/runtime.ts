@@ -197,6 +197,24 @@ const refused = async ({ talk }: Conversation, refuse: number, code: string): Pr
   expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
 };
 
+const PLAN = "1. Touch planned.txt.";
+
+/** Proposes a plan, which nobody has carried out before a person approves it. */
+const approved = async (talk: Talk, proposing: readonly Step[]): Promise<void> => {
+  const id = await talk.say([...proposing, { run: "touch planned.txt" }, { say: "It is carried out." }]);
+  await expect.poll(() => talk.requests(), POLL).toMatchObject([{ request: { kind: "plan" } }]);
+  const [request = {}] = await talk.requests();
+  expect(JSON.stringify(request)).toContain(PLAN);
+  expect(texts(await talk.of(id))).not.toContain("It is carried out.");
+  await talk.session.call("POST", `requests/${String(request["id"])}/answer`, { approve: true });
+  const agent = async () => (await talk.items()).filter(({ role }) => role === "agent");
+  await expect.poll(async () => texts(await agent()), POLL).toContain("It is carried out.");
+  const touch = (await agent()).find(
+    ({ kind, tool }) => kind === "tool" && JSON.stringify(tool).includes("touch"),
+  );
+  expect(touch?.status).toBe("completed");
+};
+
 export const RUNTIME_CASES: readonly RuntimeCase[] = [
   {
     name: "shows thoughts, and a text that grows, in the order in which they came",
@@ -425,6 +443,38 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     name: "names a provider that fails",
     ability: null,
     run: (conversation) => refused(conversation, 500, "model_unavailable"),
+  },
+  {
+    name: "names a model that the provider does not have",
+    ability: null,
+    run: (conversation) => refused(conversation, 404, "unknown_model"),
+  },
+  {
+    name: "goes on with the model of the next agent when its own refuses",
+    ability: "model_changes",
+    run: async ({ start, subject }) => {
+      const talk = await start({ agent_name: `${subject.name}-falls` });
+      const items = await talk.turn([{ say: "I stand in." }]);
+      expect(texts(items)).toContain("I stand in.");
+      expect(await talk.last()).toMatchObject({ state: "completed" });
+      expect(texts(await talk.items(), "note")).toContain(`${subject.name}-allow`);
+    },
+  },
+  {
+    name: "plans, and works once a person has approved the plan",
+    ability: "plans",
+    run: async ({ start, subject }) => {
+      const talk = await start({ agent_name: `${subject.name}-plan` });
+      await approved(talk, [{ say: PLAN }]);
+    },
+  },
+  {
+    name: "proposes its plan in its own way, also where all else is allowed",
+    ability: "plans",
+    run: async ({ start, subject }) => {
+      const talk = await start({ agent_name: `${subject.name}-plan` });
+      await approved(talk, [{ plan: PLAN }]);
+    },
   },
   {
     name: "has each call counted to the token",

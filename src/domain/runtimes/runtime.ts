@@ -20,6 +20,7 @@ export const ABILITIES = [
   "stops_commands",
   "model_changes",
   "effort_changes",
+  "plans",
 ] as const;
 export type Ability = (typeof ABILITIES)[number];
 

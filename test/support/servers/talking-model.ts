@@ -18,6 +18,8 @@ export interface Step {
   readonly run?: string;
   /** A file for the runtime's own way to write one, and its text. */
   readonly write?: readonly [path: string, text: string];
+  /** A plan, by the runtime's own way to propose one. */
+  readonly plan?: string;
   /** The status of a refusal. */
   readonly refuse?: number;
   /** How often the call fails with 500 before it is answered. */
@@ -59,6 +61,11 @@ const WRITERS: Readonly<Record<string, (path: string, text: string) => object | 
         .map((line) => `+${line}`),
       "*** End Patch",
     ].join("\n"),
+};
+
+/** The tools by which runtimes propose a plan, and their arguments. A runtime without one says the plan. */
+const PLANNERS: Readonly<Record<string, (plan: string) => object>> = {
+  ExitPlanMode: (plan) => ({ plan }),
 };
 
 export class TalkingModel {
@@ -107,7 +114,8 @@ export class TalkingModel {
       );
     const left = new Promise<void>((resolve) => response.once("close", resolve));
     const to = { response, model: asked.model, isStreamed: asked.isStreamed, id: String(this.calls.length) };
-    const { think = "", say = "" } = step;
+    const { think = "", plan = "" } = step;
+    const say = step.say ?? (plannerIn(asked.tools) === null ? plan : "");
     const pause = step.hold ? () => left : () => Promise.resolve();
     await wire.write(to, { think, say, calls: callsOf(step, asked) }, pause);
   }
@@ -128,17 +136,24 @@ const keyOf = ({ headers, url = "" }: IncomingMessage): string => {
 };
 
 /** The calls of tools. A tool that is not offered is called all the same: the runtime's answer says so. */
-const callsOf = ({ tools = [], run, write }: Step, { tools: offered, said }: Asked) => {
+const callsOf = ({ tools = [], run, write, plan }: Step, { tools: offered, said }: Asked) => {
   const named = (name: string): OfferedTool => offered.find((tool) => tool.name === name) ?? { name };
   const shell = offered.find(({ name }) => name in SHELLS) ?? { name: "bash" };
+  const planner = plannerIn(offered);
   const writer = offered.find(({ name }) => name in WRITERS) ?? { name: "write" };
   const wanted: readonly (readonly [OfferedTool, object | string])[] = [
     ...tools.map(([name, input]) => [named(name), input] as const),
     ...(run === undefined ? [] : [[shell, SHELLS[shell.name]?.(run) ?? {}] as const]),
     ...(write === undefined ? [] : [[writer, WRITERS[writer.name]?.(...write) ?? {}] as const]),
+    ...(plan === undefined || planner === null
+      ? []
+      : [[planner, PLANNERS[planner.name]?.(plan) ?? {}] as const]),
   ];
   return wanted.map(([tool, input], index) => ({ tool, input, id: `call_${said.length}_${index}` }));
 };
+
+const plannerIn = (offered: readonly OfferedTool[]): OfferedTool | null =>
+  offered.find(({ name }) => name in PLANNERS) ?? null;
 
 /** The step of this call: as many were done as the model has answered since the prompt. A call for a title has no tools. */
 const stepOf = ({ said, tools }: Asked): Step => {

@@ -43,19 +43,28 @@ export const RUNTIME_ROWS: readonly RuntimeRow[] = [
   row("gemini", GEMINI, { provider: "gemini", version: "0.61.0" }),
 ];
 
-/** An agent for each runtime and each answer to permissions: `codex-allow`. */
+/**
+ * Agents of each runtime: one for each answer to permissions (`codex-allow`), one whose model is refused (`codex-falls`), and one that plans
+ * first (`gemini-plan`).
+ */
 const manifestOf = (rows: readonly RuntimeRow[]): string =>
   rows
-    .flatMap(({ name, record, provider, table }) =>
-      record.permissions.map(
-        (permissions) => `[agents.${name}-${permissions}]
+    .flatMap(({ name, record, provider, table }) => {
+      const agent = (kind: string, rest: string) => `[agents.${name}-${kind}]
 ${table}
-model = "${provider}/talking"
-permissions = "${permissions}"
 instructions = "instructions.md"
-`,
-      ),
-    )
+${rest}
+`;
+      const own = `model = "${provider}/talking"`;
+      const falls = `model = "bad-${provider}/talking"\npermissions = "allow"\nfallback = ["${name}-allow"]`;
+      return [
+        ...record.permissions.map((answer) => agent(answer, `${own}\npermissions = "${answer}"`)),
+        agent("falls", falls),
+        ...(record.plan === null
+          ? []
+          : [agent("plan", `${own}\npermissions = "allow"\nmode = "${record.plan.mode}"`)]),
+      ];
+    })
     .join("\n");
 
 /** Adds the packages that the cache lacks. */
