@@ -106,5 +106,9 @@ export const RuntimeOffers = Schema.Struct({
   default_model: Schema.NullOr(Schema.String),
   /** The effort that is used if a message names none. Absent: the model's own. */
   default_effort: Schema.optionalKey(Schema.String),
+  /** What a message may begin with, as `/name`: the runtime's commands and the project's own. Absent: the runtime names none. */
+  commands: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.NullOr(Schema.String) })),
+  ),
 });
 export type RuntimeOffers = typeof RuntimeOffers.Type;
