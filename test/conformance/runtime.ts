@@ -189,10 +189,15 @@ const PICTURE =
 
 const asking = ({ subject, start }: Conversation) => start({ agent_name: `${subject.name}-ask` });
 
-const refused = async ({ talk }: Conversation, refuse: number, code: string): Promise<void> => {
+/** @param words null: some runtimes say it in their own */
+const refused = async (
+  { talk }: Conversation,
+  refuse: number,
+  { code, words = "refused as the prompt says" }: { readonly code: string; readonly words?: string | null },
+): Promise<void> => {
   const items = await talk.turn([{ refuse }, { refuse }, { refuse }]);
   expect(await talk.last()).toMatchObject({ state: "failed", error: { code } });
-  expect(JSON.stringify(items)).toContain("refused as the prompt says");
+  if (words !== null) expect(JSON.stringify(items)).toContain(words);
   // The conversation goes on.
   expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
 };
@@ -432,22 +437,22 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
   {
     name: "names a provider that wants money",
     ability: null,
-    run: (conversation) => refused(conversation, 402, "model_quota"),
+    run: (conversation) => refused(conversation, 402, { code: "model_quota" }),
   },
   {
     name: "names a provider that limits the rate",
     ability: null,
-    run: (conversation) => refused(conversation, 429, "model_quota"),
+    run: (conversation) => refused(conversation, 429, { code: "model_quota" }),
   },
   {
     name: "names a provider that fails",
     ability: null,
-    run: (conversation) => refused(conversation, 500, "model_unavailable"),
+    run: (conversation) => refused(conversation, 500, { code: "model_unavailable" }),
   },
   {
     name: "names a model that the provider does not have",
     ability: null,
-    run: (conversation) => refused(conversation, 404, "unknown_model"),
+    run: (conversation) => refused(conversation, 404, { code: "unknown_model", words: null }),
   },
   {
     name: "goes on with the model of the next agent when its own refuses",
@@ -559,6 +564,26 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
       const before = place.model.calls.length;
       await talk.turn([{ say: "I see it." }], { attachments: [id] });
       expect(since(place, before).some(({ text }) => text.includes(PICTURE.slice(0, 40)))).toBe(true);
+    },
+  },
+  {
+    name: "lists its commands, and carries out one of the project",
+    ability: "commands",
+    run: async ({ place, start, subject }) => {
+      const talk = await start({ agent_name: `${subject.name}-allow` });
+      const names = async () =>
+        (((await talk.session.call("GET", "models"))["commands"] ?? []) as readonly Json[]).map(
+          ({ name }) => name,
+        );
+      await expect.poll(names, POLL).toContain("greet");
+      const before = place.model.calls.length;
+      const id = randomUUID();
+      await talk.session.call("POST", "messages", { id, text: "/greet heron" });
+      await talk.over(id);
+      expect(JSON.stringify(since(place, before))).toContain("WORDS-OF-THE-COMMAND for heron");
+      // People see what they wrote.
+      const own = (await talk.items()).filter(({ role }) => role === "user");
+      expect(own.map(({ content }) => content)).toEqual([[{ type: "text", text: "/greet heron" }]]);
     },
   },
   {

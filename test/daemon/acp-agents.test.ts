@@ -18,6 +18,13 @@ const COUNTS: Script["turn"] = async ({ tell, prompt }) => {
   return {};
 };
 
+/** The same, of an agent that has a command. */
+const COMMANDED: Script["turn"] = async (stage) => {
+  const availableCommands = [{ name: "greet", description: "Greets." }];
+  await stage.tell({ sessionUpdate: "available_commands_update", availableCommands });
+  return COUNTS(stage);
+};
+
 const table = (isOptional: boolean, instructions: string | null = null) => ({
   provider: null,
   isOptional,
@@ -39,6 +46,20 @@ describe("instructions", () => {
     expect(saidBy(scripted).join()).toMatch(/2: Be brief\..*1: text of m2/);
     const own = scripted.items.filter(({ role }) => role === "user");
     expect(JSON.stringify(own)).not.toContain("Be brief.");
+  });
+
+  test("wait for the message after a command, which the agent reads only at the beginning", async () => {
+    const scripted = await started({ turn: COMMANDED, session: { table: table(true, "Be brief.") } });
+    const commands = async () => (await scripted.offers()).commands ?? [];
+    await turnOf(scripted, "m1");
+    await turnOf(scripted, "m2");
+    expect(await commands()).toEqual([{ name: "greet", description: "Greets." }]);
+    await scripted.end();
+    await scripted.start();
+    await scripted.send("m3", "/greet heron");
+    await expect.poll(() => scripted.ends.length, POLL).toBe(3);
+    await turnOf(scripted, "m4");
+    expect(saidBy(scripted).join()).toMatch(/2: Be brief\..*1: text of m2.*1: \/greet heron.*2: Be brief\./);
   });
 
   test("come again if the next process forgot the session, and not if it remembers", async () => {

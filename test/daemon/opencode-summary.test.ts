@@ -44,7 +44,7 @@ const start = () => {
     part(number, { type: "text", text: words, time: { start: number, end: number } });
   /** A person's message that is too long, up to the model's call for a summary. */
   const overflow = () => {
-    conversation.handedOver(idOf(1), "ours");
+    conversation.handedOver(idOf(1), "ours", null);
     message(1, "user");
     text(1, "Do it.");
     message(2, "assistant", { parentID: idOf(1) });
@@ -87,6 +87,14 @@ test("shows a person's message once, and one note about the summary", () => {
     ["note", "completed", "SUMMARY", null],
     ["message", "completed", "OK", null],
   ]);
+});
+
+test("shows a command as its person wrote it, in place of the text that opencode made of it", () => {
+  const { conversation, message, text, shown } = start();
+  conversation.handedOver(idOf(1), "ours", "/greet heron");
+  message(1, "user");
+  text(1, "Say hello to heron.");
+  expect(shown()).toEqual([["message", "completed", "/greet heron", null]]);
 });
 
 test("says that there is no summary if its call failed without a reason", () => {

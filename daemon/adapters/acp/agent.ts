@@ -8,7 +8,12 @@
  *  G3 An agent that opens a session again may repeat its history, some also after their answer. People are not told it twice.
  */
 import type { TurnEnd } from "../../report.ts";
-import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
+import type {
+  AvailableCommand,
+  ContentBlock,
+  RequestPermissionRequest,
+  SessionUpdate,
+} from "@agentclientprotocol/sdk";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
@@ -109,6 +114,8 @@ export class AcpAgent {
   #observers: Observers | null = null;
   #now: () => number = () => 0;
   #wire: AcpWire | null = null;
+  /** The commands that the agent told last. Some tell them before the answer that opens the session. */
+  #commands: readonly AvailableCommand[] = [];
   #session: OpenSession | null = null;
   #turn: Turn | null = null;
   /** Whether a process has got a message. */
@@ -188,6 +195,7 @@ export class AcpAgent {
       const begun = again ?? (yield* this.#openNew(wire, capabilities));
       if (this.#recalled?.state === "wanted") this.#recalled.state = again === null ? "refused" : "opened";
       const choices = new AcpChoices(begun.answer);
+      choices.commands(this.#commands);
       this.#session = {
         wire,
         capabilities,
@@ -346,6 +354,10 @@ export class AcpAgent {
 
   #told(sessionId: string, update: SessionUpdate): void {
     const session = this.#session;
+    if (update.sessionUpdate === "available_commands_update") {
+      this.#commands = update.availableCommands;
+      session?.choices.commands(this.#commands);
+    }
     if (session === null || session.id !== sessionId || session.wire !== this.#wire) return;
     // The turn is over already (`#cut`).
     if (session.wire.isClosed) return;

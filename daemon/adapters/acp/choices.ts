@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema";
 import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
 import type { RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
+import { commandIn, commandsOf } from "../commands.ts";
 
 const optional = Schema.optionalKey;
 const Text = optional(Schema.NullOr(Schema.String));
@@ -66,6 +67,7 @@ export interface Wanted {
 
 export class AcpChoices {
   readonly #choices = new Map<Kind, Choice>();
+  #commands: NonNullable<RuntimeOffers["commands"]> = [];
 
   /** @param answer the agent's answer to the call that began the session */
   constructor(answer: unknown) {
@@ -119,6 +121,17 @@ export class AcpChoices {
         }),
       });
     }
+  }
+
+  /** The agent tells its commands. */
+  commands(told: Parameters<typeof commandsOf>[0]): void {
+    this.#commands = commandsOf(told);
+  }
+
+  /** Whether the agent reads this text as one of its commands, if nothing stands before it. */
+  isCommand(text: string): boolean {
+    const name = commandIn(text)?.name;
+    return this.#commands.some((one) => one.name === name);
   }
 
   /** The agent says, or has accepted, that this one is chosen. */
@@ -200,6 +213,7 @@ export class AcpChoices {
       agents: agents.map(({ id, about }) => ({ name: id, description: about })),
       default_model: model,
       ...(effort !== null && { default_effort: effort }),
+      ...(this.#commands.length > 0 && { commands: this.#commands }),
     };
   }
 }

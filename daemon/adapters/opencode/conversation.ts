@@ -13,7 +13,7 @@
  */
 import { isRecord } from "../../../src/ground/record.ts";
 import { noteItem } from "../../conversation/note.ts";
-import type { ConversationObserver } from "../adapter.ts";
+import type { ConversationObserver, ItemDraft } from "../adapter.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
 import { counted, messageItems, TOP, type Place } from "./items.ts";
 import { toolCommand, requestItem, type Settled } from "./requests.ts";
@@ -80,6 +80,8 @@ export class OpencodeConversation {
   readonly #busy = new Set<string>();
   /** Our ids of the messages that the daemon gave to the runtime, by the runtime's ids. */
   readonly #handedOver = new Map<string, string>();
+  /** The texts of those that are commands, as people wrote them. The runtime has its own text in place of them. */
+  readonly #written = new Map<string, string>();
   /** Messages of the model that have no answer, because the conversation was too long. */
   readonly #overflowed = new Set<string>();
   /** The listing of this stream's beginning was taken. */
@@ -122,9 +124,10 @@ export class OpencodeConversation {
     this.#stream.observer.item(noteItem(about, text, this.#stream.now()));
   }
 
-  /** The runtime gets a message that has this id in the service. */
-  handedOver(nativeId: string, messageId: string): void {
+  /** The runtime gets a message that has this id in the service. @param written the text of a command. Null: it is none */
+  handedOver(nativeId: string, messageId: string, written: string | null): void {
     this.#handedOver.set(nativeId, messageId);
+    if (written !== null) this.#written.set(nativeId, written);
   }
 
   /** A new stream begins. */
@@ -339,9 +342,18 @@ export class OpencodeConversation {
     const isReplaced = info.error === undefined && this.#overflowed.has(info.id);
     for (const item of messageItems(recorded, place))
       if (isUser || item.native_id !== info.id || (isSettled && !isReplaced))
-        this.#stream.observer.item({ ...item, message_id: this.#handedOver.get(item.native_id) ?? null });
+        this.#stream.observer.item({
+          ...item,
+          ...this.#asWritten(item.native_id),
+          message_id: this.#handedOver.get(item.native_id) ?? null,
+        });
     const request = info.summary === true ? this.#messages.get(info.parentID ?? "") : undefined;
     if (request !== undefined) this.#report(request);
+  }
+
+  #asWritten(native: string): Pick<ItemDraft, "content"> | undefined {
+    const text = this.#written.get(native);
+    return text === undefined ? undefined : { content: [{ type: "text", text }] };
   }
 
   #status(sessionId: string, status: Properties["status"]): void {

@@ -33,6 +33,8 @@ export interface Prompt {
   readonly model: string | null;
   /** opencode calls it a variant of the model. Null: the model's own. */
   readonly effort: string | null;
+  /** opencode's command that the text begins with, and the rest of the text. Absent: none. */
+  readonly command?: { readonly name: string; readonly rest: string };
 }
 
 /** The calls to opencode that are needed here. */
@@ -65,7 +67,7 @@ const nativeId = (prefix: "msg" | "prt", { id, sentMs }: Dated, count: number): 
 /** The id of the message in opencode. */
 export const nativeMessageId = (message: Dated): string => nativeId("msg", message, 0);
 
-/** The body of the call that hands the message over. */
+/** The body of the call that hands a text over. */
 export const promptBody = ({ agent, model, effort, text, more, ...message }: Prompt) => ({
   messageID: nativeMessageId(message),
   parts: (text === "" ? more : [{ type: "text" as const, text }, ...more]).map((part, at) =>
@@ -76,6 +78,26 @@ export const promptBody = ({ agent, model, effort, text, more, ...message }: Pro
   ...(model !== null && { model: splitModel(model) }),
   ...(effort !== null && { variant: effort }),
 });
+
+/** The body of the call that carries a command out. It takes files, and no text beside the arguments. */
+const commandBody = (
+  { name, rest }: NonNullable<Prompt["command"]>,
+  { agent, model, effort, more, ...message }: Prompt,
+) => ({
+  messageID: nativeMessageId(message),
+  command: name,
+  arguments: [rest, ...more.flatMap((part) => (part.type === "text" ? [part.text] : []))].join("\n\n").trim(),
+  parts: more.filter(({ type }) => type === "file"),
+  ...(agent !== null && { agent }),
+  ...(model !== null && { model }),
+  ...(effort !== null && { variant: effort }),
+});
+
+/** Gives opencode a message. It answers a command once the turn is over, and the turn goes on if nobody waits for that. */
+const send = ({ calls, session }: Handing, message: Prompt) =>
+  message.command === undefined
+    ? calls.post(`/session/${session}/prompt_async`, promptBody(message))
+    : Effect.forkChild(calls.post(`/session/${session}/command`, commandBody(message.command, message)));
 
 const Listed = Schema.Array(
   Schema.Struct({
@@ -184,7 +206,7 @@ export const handOver = Effect.fnUntraced(function* (
     const before = yield* look;
     if (before.isTaken) return { outcome: "accepted" };
     if (before.isBusy) return { outcome: "busy" };
-    yield* handing.calls.post(`/session/${handing.session}/prompt_async`, promptBody(message));
+    yield* send(handing, message);
     let looksAfterFault = 0;
     const taken = Effect.repeat(look, {
       schedule: LOOK_EVERY,

@@ -21,6 +21,7 @@ import {
   type RuntimeAdapter,
   type Sight,
 } from "../adapter.ts";
+import { commandIn, commandsOf } from "../commands.ts";
 import { openSession, type OpencodeApi } from "./api.ts";
 import type { OpencodeConversation } from "./conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "../turn-errors.ts";
@@ -54,6 +55,12 @@ const Providers = Schema.Struct({
     }),
   ),
 });
+const Commands = Schema.Array(
+  Schema.Struct({
+    name: Schema.String,
+    description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  }),
+);
 const Config = Schema.Struct({ model: Schema.optionalKey(Schema.String) });
 const Records = Schema.Array(Schema.Unknown);
 const Heads = Schema.Array(Schema.Struct({ info: Schema.Struct({ id: Schema.String }) }));
@@ -158,10 +165,15 @@ export class OpencodeSteering implements AdapterSteering {
       this.#promptMs ??= yield* Clock.currentTimeMillis;
       const { sessionId: id, text, model } = prompt;
       const effort = yield* this.#beginning(prompt);
-      const sent = { id, sentMs: this.#promptMs, text, more: [], agent, model, effort };
+      const command = yield* this.#commandOf(text);
+      const sent = { id, sentMs: this.#promptMs, text, more: [], agent, model, effort, ...command };
       this.#handing(session, sent);
-      yield* this.#api.post(`/session/${session}/prompt_async`, promptBody(sent));
-      return "accepted" as const;
+      if (sent.command === undefined) {
+        yield* this.#api.post(`/session/${session}/prompt_async`, promptBody(sent));
+        return "accepted" as const;
+      }
+      const handed = yield* handOver(this.#handingTo(session), sent);
+      return handed.outcome === "refused" ? { refused: handed.error.message } : ("accepted" as const);
     });
 
   readonly restore: NonNullable<RuntimeAdapter["restore"]> = (wanted, history) => {
@@ -219,7 +231,8 @@ export class OpencodeSteering implements AdapterSteering {
       if (wish !== undefined && effort !== null && !isTaken)
         return { outcome: "refused", error: unknownEffort(effort, model, efforts) } satisfies Handover;
       const more = yield* fileParts(files);
-      const prompt = { id, sentMs, text, more, agent, model, effort: isTaken ? effort : null };
+      const command = yield* this.#commandOf(text);
+      const prompt = { id, sentMs, text, more, agent, model, effort: isTaken ? effort : null, ...command };
       this.#handing(session, prompt);
       return yield* handOver(handing, prompt);
     });
@@ -305,6 +318,7 @@ export class OpencodeSteering implements AdapterSteering {
         agents,
         default_model: used ?? (yield* this.#configured),
         ...(effort !== null && { default_effort: effort }),
+        commands: commandsOf(yield* this.#commands),
       };
     });
 
@@ -322,6 +336,20 @@ export class OpencodeSteering implements AdapterSteering {
   get #agents() {
     return Effect.map(this.#api.get("/agent", Agents), (agents) =>
       agents.filter(({ mode, hidden }) => mode !== "subagent" && hidden !== true),
+    );
+  }
+
+  /** Prompts and skills that the repository or a server of tools has are among them. */
+  get #commands() {
+    return this.#api.get("/command", Commands);
+  }
+
+  /** The command that a message begins with, if opencode has it. */
+  #commandOf(text: string): Effect.Effect<Pick<Prompt, "command">, HttpFailure> {
+    const command = commandIn(text);
+    if (command === null) return Effect.succeed({});
+    return Effect.map(this.#commands, (known) =>
+      known.some(({ name }) => name === command.name) ? { command } : {},
     );
   }
 
@@ -413,13 +441,13 @@ export class OpencodeSteering implements AdapterSteering {
 
   /** The session gets a message now. */
   #handing(session: string, prompt: Prompt): void {
-    const { id } = prompt;
+    const { id, text, command } = prompt;
     const native = nativeMessageId(prompt);
     this.#last = { session, prompt };
     this.#faults.delete(session);
     this.#stopped.delete(session);
     this.#natives.set(id, native);
-    this.#conversation.handedOver(native, id);
+    this.#conversation.handedOver(native, id, command === undefined ? null : text);
   }
 
   /** @param text the answer as the conversation shows it */

@@ -21,6 +21,7 @@ export const ABILITIES = [
   "model_changes",
   "effort_changes",
   "plans",
+  "commands",
 ] as const;
 export type Ability = (typeof ABILITIES)[number];
 

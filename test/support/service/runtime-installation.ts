@@ -43,6 +43,13 @@ export const RUNTIME_ROWS: readonly RuntimeRow[] = [
   row("gemini", GEMINI, { provider: "gemini", version: "0.61.0" }),
 ];
 
+/** One command of the project in the place of each runtime that has such: `/greet`. */
+const COMMANDS = [
+  [".opencode/command/greet.md", "---\ndescription: Greets.\n---\nWORDS-OF-THE-COMMAND for $ARGUMENTS\n"],
+  [".claude/commands/greet.md", "---\ndescription: Greets.\n---\nWORDS-OF-THE-COMMAND for $ARGUMENTS\n"],
+  [".gemini/commands/greet.toml", 'description = "Greets."\nprompt = "WORDS-OF-THE-COMMAND for {{args}}"\n'],
+] as const;
+
 /**
  * Agents of each runtime: one for each answer to permissions (`codex-allow`), one whose model is refused (`codex-falls`), and one that plans
  * first (`gemini-plan`).
@@ -133,6 +140,10 @@ export const startWithRuntimes = async (
   const repository = await installation.repository(manifestOf(rows));
   writeFileSync(path.join(repository, "instructions.md"), "INSTRUCTIONS-OF-THE-TABLE\n");
   writeFileSync(path.join(repository, "AGENTS.md"), "WORDS-OF-AGENTS-MD\n");
+  for (const [file, text] of COMMANDS) {
+    mkdirSync(path.dirname(path.join(repository, file)), { recursive: true });
+    writeFileSync(path.join(repository, file), text);
+  }
   await gitOk(repository, "add", ".");
   await gitOk(repository, "commit", "--quiet", "-m", "Add words");
   return { life, pid: await life.project(repository) };
