@@ -130,7 +130,7 @@ const ledTo = (name: string, named: Named, seen = new Set<string>()): ReadonlySe
 /** What the agent needs from the process that runs (A4). */
 const processOf = (agent: Agent) => startOf(agent, null).runtime;
 
-/** Why a turn of the agent cannot go on with another one (A4). Null: it can. */
+/** Why a turn of the agent cannot go on with another one (A4). A runtime that lacks changes of models lacks those of providers. Null: it can. */
 const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): string | null => {
   if (other === undefined) return `There is no table [agents.${name}].`;
   if (Result.isFailure(other)) return `The agent ${name} has an error.`;
@@ -142,7 +142,10 @@ const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): stri
     );
   if (!isDeepStrictEqual(processOf(other.success), processOf(agent)))
     return `The agent ${name} must have the same command and permissions as ${agent.name}: the program keeps them while it runs.`;
-  return model === null ? `The agent ${name} must have a model: the turn goes on with it.` : null;
+  if (model === null) return `The agent ${name} must have a model: the turn goes on with it.`;
+  const reason = agent.runtime.lacks.model_changes;
+  const isKept = model === agent.model || ![model, agent.model ?? ""].some(isAgentModel);
+  return reason === undefined || isKept ? null : `The turn cannot go on with the model of ${name}. ${reason}`;
 };
 
 /** The agents with their fallbacks. */

@@ -111,6 +111,21 @@ it("tries the agents of a fallback in their order, each once, and before the nex
   ]);
 });
 
+it("refuses a fallback to another model of a provider where the runtime keeps its first one", () => {
+  const agent = (name: string, rest: string) => `[agents.${name}]\nruntime = "claude-code"\n${rest}\n`;
+  const from = (model: string) => agent("a", `model = "${model}"\nfallback = ["b"]`);
+  const offered = offeredRuntimes({ adapter: "plain", command: ["x"] }, ["claude-code"]);
+  const faults = (text: string) => withAgents(parse(text), { files: new Set(), offered }).errors;
+  expect(faults(from("x/one") + agent("b", 'model = "x/two"'))).toMatchObject([
+    {
+      path: "agents.a.fallback",
+      message: expect.stringContaining("one model of an account's provider") as string,
+    },
+  ]);
+  expect(faults(from("x/one") + agent("b", 'model = "x/one"\nmode = "plan"'))).toEqual([]);
+  expect(faults(from("opus") + agent("b", 'model = "sonnet"'))).toEqual([]);
+});
+
 it("refuses each agent of a circle of fallbacks, and none beside it", () => {
   const text = ["ab", "bc", "cb"]
     .map(([name, next]) => `[agents.${name}]\nmodel = "x/${name}"\nfallback = ["${next}"]`)

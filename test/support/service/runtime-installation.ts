@@ -66,7 +66,8 @@ ${rest}
       const falls = `model = "bad-${provider}/talking"\npermissions = "allow"\nfallback = ["${name}-allow"]`;
       return [
         ...record.permissions.map((answer) => agent(answer, `${own}\npermissions = "${answer}"`)),
-        agent("falls", falls),
+        // The manifest refuses it.
+        ...(record.lacks.model_changes === undefined ? [agent("falls", falls)] : []),
         ...(record.plan === null
           ? []
           : [agent("plan", `${own}\npermissions = "allow"\nmode = "${record.plan.mode}"`)]),
