@@ -4,7 +4,8 @@
  *  A1 A name without a table is an agent of the installation's own runtime, which reads the agent's file by itself.
  *  A2 A field that the runtime cannot use is an error by name. No field is left out silently.
  *  A3 A table with an error makes no agent: a session or trigger that names it gets the error's words.
- *  A4 The agents of a fallback run in the session's own runtime process, so they differ from its agent by what a message can choose.
+ *  A4 The agents of a fallback run in the session's own runtime process, so they differ from its agent by what a message can choose. A
+ *     program that is pointed to a provider when it starts keeps that.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as Result from "effect/Result";
@@ -12,6 +13,7 @@ import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
 import { withCommand } from "../runtimes/runtimes.ts";
 import type { Permissions, Runtime, StartableRuntime } from "../runtimes/runtime.ts";
 import { DEFAULT_AGENT, isAgentModel } from "../sandbox/agent.ts";
+import { providerOf } from "../sandbox/model.ts";
 import type { LaunchAgent, LaunchFallback, LaunchRuntime } from "../sandbox/launch.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 import type { AgentTable } from "./table.ts";
@@ -130,7 +132,7 @@ const ledTo = (name: string, named: Named, seen = new Set<string>()): ReadonlySe
 /** What the agent needs from the process that runs (A4). */
 const processOf = (agent: Agent) => startOf(agent, null).runtime;
 
-/** Why a turn of the agent cannot go on with another one (A4). A runtime that lacks changes of models lacks those of providers. Null: it can. */
+/** Why a turn of the agent cannot go on with another one (A4). Null: it can, as far as the manifest tells. */
 const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): string | null => {
   if (other === undefined) return `There is no table [agents.${name}].`;
   if (Result.isFailure(other)) return `The agent ${name} has an error.`;
@@ -143,10 +145,21 @@ const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): stri
   if (!isDeepStrictEqual(processOf(other.success), processOf(agent)))
     return `The agent ${name} must have the same command and permissions as ${agent.name}: the program keeps them while it runs.`;
   if (model === null) return `The agent ${name} must have a model: the turn goes on with it.`;
-  const reason = agent.runtime.lacks.model_changes;
-  const isKept = model === agent.model || ![model, agent.model ?? ""].some(isAgentModel);
-  return reason === undefined || isKept ? null : `The turn cannot go on with the model of ${name}. ${reason}`;
+  if (agent.model === null || agent.model === model) return null;
+  if (!reaches(runtime, agent.model, model))
+    return `The agent ${name} has a model of another provider, and ${runtime.name} keeps its provider while it runs.`;
+  const reason = runtime.lacks.model_changes;
+  return reason === undefined || !isAgentModel(model)
+    ? null
+    : `The turn cannot go on with the model of ${name}. ${reason}`;
 };
+
+/** The provider of `provider/model`. Null: the name is the runtime's own. */
+const providerIn = (model: string): string | null => (isAgentModel(model) ? providerOf(model) : null);
+
+/** Whether a process of the runtime that began with one model can have the other one (A4). */
+const reaches = ({ models, providers }: Runtime, from: string, to: string): boolean =>
+  models !== "own" || providers === null || providerIn(from) === providerIn(to);
 
 /** The agents with their fallbacks. */
 const withFallbacks = (agents: ReadonlyMap<string, Read<Agent>>, named: Named): Agents => {
@@ -227,6 +240,7 @@ export const startOf = (
     runtime;
   const used = model ?? own;
   const usedMode = mode ?? runtime.mode;
+  const reached = fallback.filter(({ model: next }) => used === null || reaches(runtime, used, next));
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {
     runtime: {
@@ -248,7 +262,7 @@ export const startOf = (
           variables: inVariable,
           ...(Object.keys(files).length > 0 && { files }),
           ...(effort !== null && { effort }),
-          ...(fallback.length > 0 && { fallback }),
+          ...(reached.length > 0 && { fallback: reached }),
         }
       : null,
     model: used,

@@ -1,6 +1,6 @@
 /** Tables of agents in a manifest, on the runtimes of an installation. */
 import * as Result from "effect/Result";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { agentNamed, startOf, waitsAs } from "../../../src/domain/agents/agents.ts";
 import { offeredRuntimes } from "../../../src/domain/runtimes/runtimes.ts";
 import { AGENT_LIMIT, offeredAgents } from "../../../src/domain/manifest/manifest-agents.ts";
@@ -111,19 +111,37 @@ it("tries the agents of a fallback in their order, each once, and before the nex
   ]);
 });
 
-it("refuses a fallback to another model of a provider where the runtime keeps its first one", () => {
-  const agent = (name: string, rest: string) => `[agents.${name}]\nruntime = "claude-code"\n${rest}\n`;
-  const from = (model: string) => agent("a", `model = "${model}"\nfallback = ["b"]`);
-  const offered = offeredRuntimes({ adapter: "plain", command: ["x"] }, ["claude-code"]);
-  const faults = (text: string) => withAgents(parse(text), { files: new Set(), offered }).errors;
-  expect(faults(from("x/one") + agent("b", 'model = "x/two"'))).toMatchObject([
-    {
-      path: "agents.a.fallback",
-      message: expect.stringContaining("one model of an account's provider") as string,
-    },
-  ]);
-  expect(faults(from("x/one") + agent("b", 'model = "x/one"\nmode = "plan"'))).toEqual([]);
-  expect(faults(from("opus") + agent("b", 'model = "sonnet"'))).toEqual([]);
+describe("a fallback of a program that is pointed to a provider when it starts", () => {
+  const offered = offeredRuntimes({ adapter: "plain", command: ["x"] }, ["claude-code", "codex"]);
+  const text = (runtime: string, first: string, next: string) =>
+    `[agents.a]\nruntime = "${runtime}"\n${first}\nfallback = ["b"]\n[agents.b]\nruntime = "${runtime}"\n${next}`;
+  const faults = (...words: Parameters<typeof text>) =>
+    withAgents(parse(text(...words)), { files: new Set(), offered }).errors.map(({ message }) => message);
+
+  it.each([
+    ["codex", 'model = "x/one"', 'model = "y/one"', "a model of another provider"],
+    ["codex", 'model = "x/one"', 'model = "gpt"', "a model of another provider"],
+    ["claude-code", 'model = "x/one"', 'model = "x/two"', "one model of an account's provider"],
+  ])("in %s is refused from %s to %s", (runtime, first, next, words) => {
+    expect(faults(runtime, first, next)).toEqual([expect.stringContaining(words)]);
+  });
+
+  it.each([
+    ["codex", 'model = "x/one"', 'model = "x/two"'],
+    ["claude-code", 'model = "x/one"', 'model = "x/one"\nmode = "plan"'],
+    ["claude-code", 'model = "opus"', 'model = "sonnet"'],
+    ["codex", "", 'model = "x/two"'],
+  ])("in %s may lead from %s to %s", (runtime, first, next) => {
+    expect(faults(runtime, first, next)).toEqual([]);
+  });
+
+  it("is left out if the session chose a model of another provider", () => {
+    const { agents } = offeredAgents(parse(text("codex", "", 'model = "x/two"')).agents, offered);
+    const agent = Result.getOrThrow(agentNamed(agents, "a", offered));
+    expect(["x/one", "y/one"].map((model) => startOf(agent, model).agent?.fallback?.length ?? 0)).toEqual([
+      1, 0,
+    ]);
+  });
 });
 
 it("refuses each agent of a circle of fallbacks, and none beside it", () => {

@@ -1,6 +1,6 @@
 /**
  * A model on loopback that does what its prompt says, in the four formats of model APIs (model-wires.ts). One line of the prompt is a
- * JSON list of steps, one for each call of the model. It streams its texts in small pieces.
+ * JSON list of steps, one for each call of the model. It streams its texts in small pieces. Its model `broke` always wants money.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -63,9 +63,27 @@ const WRITERS: Readonly<Record<string, (path: string, text: string) => object | 
     ].join("\n"),
 };
 
-/** The tools by which runtimes propose a plan, and their arguments. A runtime without one says the plan. */
-const PLANNERS: Readonly<Record<string, (plan: string) => object>> = {
-  ExitPlanMode: (plan) => ({ plan }),
+type Wanted = readonly [name: string, input: object];
+
+/**
+ * The tools by which runtimes propose a plan. They read it from a file, whose place their words name. A runtime without such a tool says
+ * the plan.
+ */
+const PLANNERS: Readonly<Record<string, (plan: string, words: string) => readonly Wanted[]>> = {
+  ExitPlanMode: (plan, words) => {
+    const [file_path] = /\/[\w./-]+\/plans\/[\w-]+\.md/.exec(words) ?? [];
+    return [
+      ["Write", { file_path, content: plan }],
+      ["ExitPlanMode", {}],
+    ];
+  },
+  exit_plan_mode: (plan, words) => {
+    const [directory = ""] = /\/[\w./-]+\/plans(?=[/`"\\])/.exec(words) ?? [];
+    return [
+      ["write_file", { file_path: `${directory}/plan.md`, content: plan }],
+      ["exit_plan_mode", { plan_filename: "plan.md" }],
+    ];
+  },
 };
 
 export class TalkingModel {
@@ -105,7 +123,7 @@ export class TalkingModel {
     const key = keyOf(request);
     const isWelcome = this.#key === null || key === this.#key;
     const step = stepOf(asked);
-    const status = isWelcome ? this.#refusal(step) : 401;
+    const status = !isWelcome ? 401 : asked.model === "broke" ? 402 : this.#refusal(step);
     this.calls.push({ ...asked, text: JSON.stringify(body), path, key, status });
     if (status !== 200)
       return refuse(
@@ -117,7 +135,11 @@ export class TalkingModel {
     const { think = "", plan = "" } = step;
     const say = step.say ?? (plannerIn(asked.tools) === null ? plan : "");
     const pause = step.hold ? () => left : () => Promise.resolve();
-    await wire.write(to, { think, say, calls: callsOf(step, asked) }, pause);
+    await wire.write(
+      to,
+      { think, say, calls: callsOf(step, { ...asked, words: JSON.stringify(body) }) },
+      pause,
+    );
   }
 
   #refusal(step: Step): number {
@@ -136,7 +158,10 @@ const keyOf = ({ headers, url = "" }: IncomingMessage): string => {
 };
 
 /** The calls of tools. A tool that is not offered is called all the same: the runtime's answer says so. */
-const callsOf = ({ tools = [], run, write, plan }: Step, { tools: offered, said }: Asked) => {
+const callsOf = (
+  { tools = [], run, write, plan }: Step,
+  { tools: offered, said, words }: Asked & { readonly words: string },
+) => {
   const named = (name: string): OfferedTool => offered.find((tool) => tool.name === name) ?? { name };
   const shell = offered.find(({ name }) => name in SHELLS) ?? { name: "bash" };
   const planner = plannerIn(offered);
@@ -147,7 +172,7 @@ const callsOf = ({ tools = [], run, write, plan }: Step, { tools: offered, said 
     ...(write === undefined ? [] : [[writer, WRITERS[writer.name]?.(...write) ?? {}] as const]),
     ...(plan === undefined || planner === null
       ? []
-      : [[planner, PLANNERS[planner.name]?.(plan) ?? {}] as const]),
+      : (PLANNERS[planner.name]?.(plan, words) ?? []).map(([name, input]) => [named(name), input] as const)),
   ];
   return wanted.map(([tool, input], index) => ({ tool, input, id: `call_${said.length}_${index}` }));
 };

@@ -63,7 +63,7 @@ instructions = "instructions.md"
 ${rest}
 `;
       const own = `model = "${provider}/talking"`;
-      const falls = `model = "bad-${provider}/talking"\npermissions = "allow"\nfallback = ["${name}-allow"]`;
+      const falls = `model = "${provider}/broke"\npermissions = "allow"\nfallback = ["${name}-allow"]`;
       return [
         ...record.permissions.map((answer) => agent(answer, `${own}\npermissions = "${answer}"`)),
         // The manifest refuses it.
@@ -99,7 +99,7 @@ const addProviders = async (life: Life, base: string): Promise<void> => {
     ["responses", "openai", base],
     ["gemini", "gemini", origin],
   ] as const;
-  const models = ["talking", "second"];
+  const models = ["talking", "second", "broke"];
   for (const [name, kind, base_url] of kinds) {
     const both = [
       { name, key: PROVIDER_KEY },
