@@ -25,7 +25,10 @@ const scene = Effect.gen(function* () {
     backend.diff(repository, { base: "main", head: "work", ...part });
 });
 
-export const checkDiffs = (live: (name: string, test: () => Test) => void): void => {
+type Live = (name: string, test: () => Test) => void;
+
+/** Registers the part. @param more registers its variations */
+export const checkDiffs = (live: Live, more: Live): void => {
   live("returns the diff, and cuts a long one at a line with a note", () =>
     Effect.gen(function* () {
       const diff = yield* scene;
@@ -40,7 +43,7 @@ export const checkDiffs = (live: (name: string, test: () => Test) => void): void
     }),
   );
 
-  live("returns the diff of one file, by its exact path, also behind a long one", () =>
+  more("returns the diff of one file, by its exact path, also behind a long one", () =>
     Effect.gen(function* () {
       const diff = yield* scene;
       const star = yield* diff({ maxBytes: 500, path: "b/*.txt" });

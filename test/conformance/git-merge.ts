@@ -6,6 +6,7 @@ import { GitBackend, type Repository } from "../../src/git/port.ts";
 import { type SimulatedEntry, SimulatedRepositories } from "../twins/git/repositories.ts";
 
 type Test = Effect.Effect<void, unknown, GitBackend | SimulatedRepositories>;
+type Live = (name: string, test: () => Test) => void;
 type Files = Readonly<Record<string, SimulatedEntry>>;
 
 const README = { "README.md": "one\n" };
@@ -36,7 +37,7 @@ const scene = Effect.gen(function* () {
   return { tip, write, merge, tipOf, read, between, hasChanges };
 });
 
-const checkMerged = (live: (name: string, test: () => Test) => void): void => {
+const checkMerged = (live: Live, more: Live): void => {
   live("fast-forwards the branch to the head if it has no commits of its own", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
@@ -72,7 +73,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
     }),
   );
 
-  live("as one commit on the branch if that is asked for, once, by the head's author", () =>
+  more("as one commit on the branch if that is asked for, once, by the head's author", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf, read, between, hasChanges } = yield* scene;
       const one = yield* write("work", tip, { a: "1\n" });
@@ -98,7 +99,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
     }),
   );
 
-  live("removes files that the head removed, and keeps files that the branch added", () =>
+  more("removes files that the head removed, and keeps files that the branch added", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf, read } = yield* scene;
       const full = yield* write("main", tip, { old: "old\n" });
@@ -114,7 +115,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
     }),
   );
 
-  live("merges a branch again that has new commits after its merge, and finds those commits", () =>
+  more("merges a branch again that has new commits after its merge, and finds those commits", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf, read } = yield* scene;
       const first = yield* write("work", tip, { a: "1\n" });
@@ -146,7 +147,7 @@ const checkMerged = (live: (name: string, test: () => Test) => void): void => {
   );
 };
 
-const checkNotMerged = (live: (name: string, test: () => Test) => void): void => {
+const checkNotMerged = (live: Live, more: Live): void => {
   live("reports nothing to merge for a head that the branch already contains, and makes no commit", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
@@ -174,7 +175,7 @@ const checkNotMerged = (live: (name: string, test: () => Test) => void): void =>
     }),
   );
 
-  live("does not merge histories that have no commit in common", () =>
+  more("does not merge histories that have no commit in common", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
       const head = yield* write("work", null, { a: "a\n" });
@@ -183,7 +184,7 @@ const checkNotMerged = (live: (name: string, test: () => Test) => void): void =>
     }),
   );
 
-  live("refuses an invalid branch, and an incomplete or unknown commit id", () =>
+  more("refuses an invalid branch, and an incomplete or unknown commit id", () =>
     Effect.gen(function* () {
       const { tip, write, merge, tipOf } = yield* scene;
       const head = yield* write("work", tip, { a: "a\n" });
@@ -212,8 +213,8 @@ const checkNotMerged = (live: (name: string, test: () => Test) => void): void =>
   );
 };
 
-/** Registers the part. */
-export const checkMerges = (live: (name: string, test: () => Test) => void): void => {
-  checkMerged(live);
-  checkNotMerged(live);
+/** Registers the part. @param more registers its variations */
+export const checkMerges = (live: Live, more: Live): void => {
+  checkMerged(live, more);
+  checkNotMerged(live, more);
 };

@@ -60,7 +60,7 @@ const allPages = Effect.fnUntraced(function* (
   }
 });
 
-const checkIds = (live: Live): void => {
+const checkIds = (live: Live, more: Live): void => {
   live("tells git's own ids of files and directories", () =>
     Effect.gen(function* () {
       const { ids } = yield* scene({ "README.md": "one\ntwo\n", "docs/guide.md": "guide\n" });
@@ -76,7 +76,7 @@ const checkIds = (live: Live): void => {
     }),
   );
 
-  live("tells null for a path without a file or directory, and for a submodule, beside those it finds", () =>
+  more("tells null for a path without a file or directory, and for a submodule, beside those it finds", () =>
     Effect.gen(function* () {
       const { root, write, ids } = yield* scene({});
       const commit = yield* write({ ...FILES, module: { submodule: root } });
@@ -107,7 +107,7 @@ const checkIds = (live: Live): void => {
     }),
   );
 
-  live("tells another id of a directory if a file below it changes its content, mode or name", () =>
+  more("tells another id of a directory if a file below it changes its content, mode or name", () =>
     Effect.gen(function* () {
       const tree: Files = { "a/b/c": "c\n", "a/d": "d\n", other: "o\n" };
       const { ids, write } = yield* scene(tree);
@@ -167,7 +167,7 @@ const checkIds = (live: Live): void => {
     }),
   );
 
-  live("reports unknown_ref for a commit that does not exist, and for a name", () =>
+  more("reports unknown_ref for a commit that does not exist, and for a name", () =>
     Effect.gen(function* () {
       const { backend, repository, ids } = yield* scene(FILES);
       const [blob = null] = yield* ids(["README.md"]);
@@ -180,7 +180,7 @@ const checkIds = (live: Live): void => {
   );
 };
 
-const checkPages = (live: Live): void => {
+const checkPages = (live: Live, more: Live): void => {
   live("reads the files below a directory in the order of their paths, and follows no link [M14]", () =>
     Effect.gen(function* () {
       const { page } = yield* scene(FILES);
@@ -208,7 +208,7 @@ const checkPages = (live: Live): void => {
     }),
   );
 
-  live("leaves submodules out [M14]", () =>
+  more("leaves submodules out [M14]", () =>
     Effect.gen(function* () {
       const { backend, repository, root, write } = yield* scene({});
       const commit = yield* write({ a: "a", module: { submodule: root }, z: { submodule: root } });
@@ -218,7 +218,7 @@ const checkPages = (live: Live): void => {
     }),
   );
 
-  live("is null for a path that is not a directory", () =>
+  more("is null for a path that is not a directory", () =>
     Effect.gen(function* () {
       const { backend, repository, root, write } = yield* scene({});
       const commit = yield* write({ ...FILES, module: { submodule: root } });
@@ -241,7 +241,7 @@ const checkPages = (live: Live): void => {
     }),
   );
 
-  live("ends a page before its contents exceed the limit, and continues behind it", () =>
+  more("ends a page before its contents exceed the limit, and continues behind it", () =>
     Effect.gen(function* () {
       const { page } = yield* scene(FILES);
       const whole = yield* page({});
@@ -260,7 +260,7 @@ const checkPages = (live: Live): void => {
     }),
   );
 
-  live("refuses a file beyond the limit when its turn comes [M16]", () =>
+  more("refuses a file beyond the limit when its turn comes [M16]", () =>
     Effect.gen(function* () {
       const { page } = yield* scene({ a: "a", b: "12345", c: "c" });
       expect(yield* page({ maxBytes: 4 })).toMatchObject({ entries: [{ path: "a" }], next: "a" });
@@ -269,7 +269,7 @@ const checkPages = (live: Live): void => {
     }),
   );
 
-  live("limits the number of files in a page", () =>
+  more("limits the number of files in a page", () =>
     Effect.gen(function* () {
       const names = Array.from({ length: TREE_PAGE_FILES + 1 }, (_, n) => `f${String(n).padStart(5, "0")}`);
       const { page } = yield* scene(Object.fromEntries(names.map((name) => [name, ""])));
@@ -280,8 +280,8 @@ const checkPages = (live: Live): void => {
   );
 };
 
-/** Registers the part. */
-export const checkTrees = (live: Live): void => {
-  checkIds(live);
-  checkPages(live);
+/** Registers the part. @param more registers its variations */
+export const checkTrees = (live: Live, more: Live): void => {
+  checkIds(live, more);
+  checkPages(live, more);
 };

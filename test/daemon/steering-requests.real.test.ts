@@ -1,10 +1,43 @@
-/** Questions and permissions of the real opencode, and the answers that come through the daemon. */
+/** The real opencode behind the daemon: its questions and permissions with their answers, and commands that leave a process behind. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callOf } from "./support/held-model.ts";
-import { hasOpencode, POLL, Steered } from "./support/steered.ts";
-import { deepTest } from "../support/vitest/rings.ts";
+import { hasOpencode, OPENCODE_ACP, POLL, Steered } from "./support/steered.ts";
+import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
 
-describe.skipIf(!hasOpencode)("an agent that asks", () => {
+const LEFT = "goes on after the grace of a process that holds a command's output, and names it";
+/** Runs a command that leaves a process behind, to the end of its turn. */
+const run = async (steered: Steered, id: string, command: string): Promise<string> => {
+  const turn = await steered.deliver(id, callOf("bash", { command, description: "x" }));
+  await expect.poll(() => steered.follower.turn?.waiting_for ?? null, POLL).not.toBeNull();
+  await steered.call("answer", {
+    request_id: steered.follower.turn?.waiting_for,
+    answer: { choice: "once", message: null },
+  });
+  await steered.ended(turn);
+  const notes = steered.items.filter(({ kind }) => kind === "note");
+  return notes.map(({ content }) => JSON.stringify(content)).join("\n");
+};
+
+/** A command whose processes outlive it. */
+const leavesProcesses = async (steered: Steered): Promise<void> => {
+  const [quiet, loud] = [`echo $$ > quiet; exec sleep 7101`, `exec sleep 7102`];
+  const notes = await run(
+    steered,
+    "m1",
+    `setsid sh -c '${quiet}' > /dev/null 2>&1 & setsid sh -c '${loud}' & echo done`,
+  );
+  expect(notes).toContain("the process sleep (");
+  expect(steered.answersTo("m1").find(({ kind }) => kind === "tool")).toMatchObject({
+    status: "completed",
+    tool: { output: expect.stringContaining("done\n") as string },
+  });
+  await steered.endedAs({ state: "completed" });
+  // The one whose output goes nowhere is still there.
+  expect(await run(steered, "m2", "kill $(cat quiet) && echo ended > m2")).toBe(notes);
+  expect(JSON.stringify(steered.answersTo("m2"))).not.toContain("No such process");
+};
+
+describe.skipIf(!hasOpencode)("opencode", () => {
   const QUESTION = callOf("question", {
     questions: [
       {
@@ -86,5 +119,19 @@ describe.skipIf(!hasOpencode)("an agent that asks", () => {
     await answer(unattended.request, { declined: "unattended" });
     await steered.ended(unattended.turn);
     expect(lastResult()).toContain("No person can grant this permission");
+  });
+
+  test(LEFT, () => leavesProcesses(steered));
+});
+
+onlyDeep(() => {
+  describe.skipIf(!hasOpencode)("opencode acp", () => {
+    let steered: Steered;
+    beforeAll(async () => {
+      steered = await Steered.start({}, OPENCODE_ACP);
+    });
+    afterAll(() => steered.stop());
+
+    test(LEFT, () => leavesProcesses(steered));
   });
 });

@@ -5,7 +5,7 @@ import type { World } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { BUILD_ID, FAILED_BUILD_ID } from "./sample-environment.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
-import { deepTest, onlyDeep } from "../support/vitest/rings.ts";
+import { deepTest, onlyDeep, sampled } from "../support/vitest/rings.ts";
 
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;
 
@@ -84,12 +84,29 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/change-requests/7`, ".diff"],
 ] as const;
 
+/** Pages that draw texts in ways of their own: Markdown, a diff, a log, a request, a form with values. The others draw rows and cards as these do. */
+const OF_OWN_WAYS = PAGES.filter(([hash]) =>
+  [
+    "#/",
+    `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}?tab=details`,
+    `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`,
+    `#/projects/${PROJECT_ID}/triggers`,
+    `#/projects/${PROJECT_ID}/fires/${FIRED_ID}`,
+    "#/audit",
+    `#/projects/${PROJECT_ID}/environment/builds/${FAILED_BUILD_ID}`,
+    `#/projects/${PROJECT_ID}/settings`,
+    `#/projects/${PROJECT_ID}/connectors/linear`,
+    `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}/state`,
+    `#/projects/${PROJECT_ID}/change-requests/7`,
+  ].includes(hash),
+);
+
 const title = hasChromium ? "hostile data" : "hostile data (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
   // Without a CSP, so that the page alone has to hold.
-  it.each(PAGES)("is text and nothing else on %s [T08]", async (hash, selector) => {
+  it.each(sampled(PAGES, OF_OWN_WAYS))("is text and nothing else on %s [T08]", async (hash, selector) => {
     const { page, visit, complaints } = await start(poisoned(CANARY), { csp: false });
     await visit(hash);
     await page.locator(selector).first().waitFor();

@@ -8,6 +8,7 @@ import { useRunDatabase } from "../support/service/run-database.ts";
 import { PROVIDER_KEY, RUNTIME_ROWS, startWithRuntimes } from "../support/service/runtime-installation.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const SUMMARY = "Below is a summary";
 const isAnswer = ({ role, status }: Json): boolean => role === "agent" && status === "completed";
@@ -44,6 +45,11 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
     await life.call("POST", `${session.path}/restart`, body);
     await expect.poll(async () => (await life.call("GET", session.path))["status"], POLL).toBe("running");
   };
+  /** What the agent has said with these words. */
+  const shown = async (words: string) =>
+    (await items()).filter(
+      ({ role, content }) => role === "agent" && JSON.stringify(content).includes(words),
+    );
   const note = async () => JSON.stringify((await items()).find(({ kind }) => kind === "note"));
   /** The last request to the model that has tools: others ask for titles. */
   const heard = () => {
@@ -54,7 +60,7 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
   };
 
   it(
-    "goes on with its own messages, and with a summary if they did not come back",
+    "goes on with its own messages",
     async () => {
       await says("The word is bittern.");
       await restart({ restore_saved: true });
@@ -62,22 +68,25 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
       expect(heard()).toContainEqual(expect.stringMatching(/^assistant: .*The word is bittern/));
       expect(heard().join()).not.toContain(SUMMARY);
       expect(await note()).toContain("has the whole conversation");
+      expect(await shown("bittern")).toHaveLength(1);
+    },
+    TEST_MS,
+  );
 
+  deepTest(
+    "goes on with a summary if they did not come back",
+    async () => {
       await restart({});
       await says("Here once more.");
       expect(heard().filter((one) => one.startsWith("assistant:"))).toEqual([]);
       expect(heard()).toContainEqual(expect.stringContaining(SUMMARY));
       expect(await note()).toContain("did not come back");
-      // Nothing is shown twice.
-      const shown = (await items()).filter(
-        ({ role, content }) => role === "agent" && JSON.stringify(content).includes("bittern"),
-      );
-      expect(shown).toHaveLength(1);
+      expect(await shown("bittern")).toHaveLength(1);
     },
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "begins again in another session from the work of an earlier turn",
     async () => {
       const saved = async () => (await session.call("GET", "saves"))["turns"] as readonly Json[];

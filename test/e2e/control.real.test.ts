@@ -159,7 +159,7 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "has its work saved when it is stopped, and restored after a restart",
     async () => {
       await after("echo 'not committed' > left-behind.txt", 5186);

@@ -9,7 +9,8 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CommandLine } from "../support/service/command-line.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Life } from "../support/service/process-service.ts";
+import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { SshClient } from "../support/service/ssh.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sshRunsHere } from "../support/requirements.ts";
@@ -34,9 +35,10 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
   let sid = "";
   let env: Readonly<Record<string, string>> = {};
 
+  const database = useRunDatabase();
   beforeAll(async () => {
     installation = await Installation.open();
-    life = await installation.start();
+    life = await installation.start({ ...database(), ...LIGHT_AGENT });
     session = await LiveSession.start(life, installation);
     client = await SshClient.make(life.url);
     ({ line, env } = client);

@@ -11,6 +11,7 @@ import { sandboxesStartHere } from "../support/requirements.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const KEY = "sk-canary-of-the-account";
 
@@ -106,7 +107,7 @@ describe.runIf(sandboxesStartHere)("a provider of models of the account", () => 
       ]);
   });
 
-  it("is spoken to in its own API, as the session names it", async () => {
+  deepTest("is spoken to in its own API, as the session names it", async () => {
     const stub = new ModelStub();
     const { origin } = new URL(await stub.start());
     await life.call("POST", "/v1/model-providers", {

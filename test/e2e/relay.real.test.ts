@@ -14,6 +14,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -39,6 +40,7 @@ interface Answer {
   readonly text: string;
 }
 
+let database: ReturnType<typeof useRunDatabase>;
 let installation: Installation;
 let life: Life;
 let projectId: string;
@@ -181,7 +183,7 @@ const startEverything = async (): Promise<void> => {
   const git = (...args: readonly string[]) => execFileSync("git", ["-C", sample, ...args]);
   git("add", "port-server.mjs");
   git("-c", "user.name=Test", "-c", "user.email=test@localhost", "commit", "-q", "-m", "Serve a port");
-  life = await installation.start();
+  life = await installation.start(database());
   projectId = await life.project(sample);
   const other = await life.call("POST", "/v1/projects", { name: "other", repository: { kind: "hosted" } });
   const minted = await life.call("POST", "/v1/tokens", { name: "foreign", project_id: other["id"] });
@@ -195,6 +197,7 @@ const startEverything = async (): Promise<void> => {
 };
 
 describe.runIf(sandboxesStartHere)("the relay of a running session", () => {
+  database = useRunDatabase();
   beforeAll(startEverything, TEST_MS);
   afterAll(async () => {
     // Sandboxes outlive the service: none may stay behind, however the tests went.

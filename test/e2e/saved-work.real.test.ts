@@ -19,6 +19,8 @@ import {
   LIGHT_AGENT,
   TOKEN,
 } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const MIB = 1024 * 1024;
 
@@ -42,9 +44,11 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
   let installation: Installation;
   let life: Life;
   let projectId = "";
+  const database = useRunDatabase();
   beforeAll(async () => {
     installation = await Installation.open();
     life = await installation.start({
+      ...database(),
       ...LIGHT_AGENT,
       PLATFORM_SAVE_EVERY_MS: "1000",
       PLATFORM_SAVES_SESSION_BYTES: String(MIB),
@@ -68,7 +72,7 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
     await session.stop();
   });
 
-  it("is in a new session that begins from it", { timeout: TEST_MS }, async () => {
+  deepTest("is in a new session that begins from it", async () => {
     const session = await LiveSession.startIn(life, projectId);
     await session.run(WORK);
     await session.call("POST", "stop", { save: "require" });
@@ -125,28 +129,24 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
     },
   );
 
-  it(
-    "keeps the session running if a stop requires what cannot be stored, and names it",
-    { timeout: TEST_MS },
-    async () => {
-      const session = await LiveSession.startIn(life, projectId);
-      await session.run(`echo small > small.txt && head -c ${2 * MIB} /dev/urandom > large.bin`);
-      const refused = await refusal(session.call("POST", "stop", { save: "require" }));
-      expect(refused).toContain("409");
-      expect(refused).toContain("not_saved");
-      expect(refused).toContain('"path":"large.bin","reason":"limit"');
-      expect((await shown(session))["status"]).toBe("running");
-      await session.run("rm large.bin");
-      expect(await session.call("POST", "stop", { save: "require" })).toMatchObject({
-        saved: { state: "complete", files: 1 },
-      });
-      expect((await runsAgain(session))["restored"]).toMatchObject({ files: 1 });
-      await session.run("grep -qx small small.txt");
-      await session.stop();
-    },
-  );
+  deepTest("keeps the session running if a stop requires what cannot be stored, and names it", async () => {
+    const session = await LiveSession.startIn(life, projectId);
+    await session.run(`echo small > small.txt && head -c ${2 * MIB} /dev/urandom > large.bin`);
+    const refused = await refusal(session.call("POST", "stop", { save: "require" }));
+    expect(refused).toContain("409");
+    expect(refused).toContain("not_saved");
+    expect(refused).toContain('"path":"large.bin","reason":"limit"');
+    expect((await shown(session))["status"]).toBe("running");
+    await session.run("rm large.bin");
+    expect(await session.call("POST", "stop", { save: "require" })).toMatchObject({
+      saved: { state: "complete", files: 1 },
+    });
+    expect((await runsAgain(session))["restored"]).toMatchObject({ files: 1 });
+    await session.run("grep -qx small small.txt");
+    await session.stop();
+  });
 
-  it("stays beside a new one until it is brought back", { timeout: TEST_MS }, async () => {
+  deepTest("stays beside a new one until it is brought back", async () => {
     const session = await LiveSession.startIn(life, projectId);
     await session.run("echo first > first.txt");
     await session.stop();
@@ -196,7 +196,7 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
       await session.stop();
     });
 
-    it("deletes there what an earlier version saved, with its session", { timeout: TEST_MS }, async () => {
+    deepTest("deletes there what an earlier version saved, with its session", async () => {
       const session = await LiveSession.startIn(life, elsewhere);
       const [bare, id] = [path.join(root, "kept.git"), session.path.split("/").at(-1) ?? ""];
       await gitOk(bare, "update-ref", `refs/wip/${id}`, "refs/heads/main");

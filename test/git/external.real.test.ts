@@ -6,6 +6,7 @@ import * as Scope from "effect/Scope";
 import { GitBackend } from "../../src/git/port.ts";
 import { gitConformance } from "../conformance/git.ts";
 import { hostedPushes } from "../conformance/git-pushes.ts";
+import { isDeep } from "../support/vitest/rings.ts";
 import { makeExternalWorld } from "./external-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
@@ -13,5 +14,8 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));
 const world = await Effect.runPromise(Scope.provide(makeExternalWorld(), scope));
 
 describe("the git backend", () => {
-  gitConformance(Layer.merge(Layer.succeed(GitBackend, world.backend), hostedPushes(world.upstreams)));
+  gitConformance(
+    Layer.merge(Layer.succeed(GitBackend, world.backend), hostedPushes(world.upstreams)),
+    !isDeep,
+  );
 });
