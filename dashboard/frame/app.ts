@@ -1,6 +1,6 @@
 /**
- * The page. The address decides which part it shows. It reads its data again whenever the project's events report a
- * change, and keeps no state that the API does not have.
+ * The page. The address decides which part it shows. It reads its data again whenever events report a change, and keeps no
+ * state that the API does not have.
  */
 import { ACTIONS } from "./actions.ts";
 import { ApiError, getJson, resume, signIn } from "../api/api.ts";
@@ -25,10 +25,14 @@ import type { Me } from "../wire.d.ts";
 const SETTLE_MS = 100;
 /** A slow reading leaves the service to itself for as long, up to this. */
 const REST_MAX_MS = 1000;
-/** Relative times such as "3 min ago" go stale, and the account's own page gets no project events. */
+/** A page that shows all projects hears of each of their changes. It rests at least as long between two readings. */
+const REST_OF_ALL_MS = 2000;
+/** Relative times such as "3 min ago" go stale, and no event tells what some pages show. */
 const REDRAW_MS = 5000;
-/** Polled in addition to a project's events: the account's usage. */
+/** While no stream is open. */
 const POLL_MS = 15_000;
+/** While one is: few things have no event, such as the cost of a turn that runs. */
+const POLL_LIVE_MS = 60_000;
 
 /** One stay at one address. */
 interface Visit {
@@ -64,11 +68,15 @@ let me: Me | null = null;
 let waiting = 0;
 let refusal: string | null = refusedLink();
 let signedIn = false;
+/** Whether a stream is open. Null: nobody is signed in. */
 let live: boolean | null = null;
-let following: { projectId: string; end: () => void } | null = null;
+/** Ends the stream of all projects. */
+let unfollow: (() => void) | null = null;
 let loading = false;
 let outdated = false;
 let took = 0; // by the last reading, ms
+let readAt = -Infinity;
+let attending: ReturnType<typeof globalThis.setTimeout> | undefined;
 let settling: ReturnType<typeof globalThis.setTimeout> | undefined;
 let drawing = false;
 
@@ -135,7 +143,8 @@ const refresh = async () => {
         error instanceof ApiError ? error : new ApiError(0, { code: "unknown", error: String(error) });
   }
   loading = false;
-  took = performance.now() - begun;
+  readAt = performance.now();
+  took = readAt - begun;
   draw();
   if (outdated) {
     outdated = false;
@@ -156,9 +165,20 @@ const attend = async () => {
   }
 };
 
-const refreshSoon = () => {
+/** @param restMs at least so much after the last reading */
+const refreshSoon = (restMs = 0) => {
+  const rests = readAt + restMs - performance.now();
   // eslint-disable-next-line no-restricted-globals -- the browser's timer
-  settling ??= setTimeout(refresh, Math.max(SETTLE_MS, Math.min(took, REST_MAX_MS)));
+  settling ??= setTimeout(refresh, Math.max(SETTLE_MS, Math.min(took, REST_MAX_MS), rests));
+};
+
+/** Something changed that only the header tells of. */
+const attendSoon = () => {
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  attending ??= setTimeout(() => {
+    attending = undefined;
+    void attend().then(draw);
+  }, REST_MAX_MS);
 };
 
 const drawSoon = () => {
@@ -171,9 +191,14 @@ const drawSoon = () => {
   }, SETTLE_MS);
 };
 
-/** What hears of the project, for one visit. */
+/** What hears of changes, for one visit. */
 const makeListener = (): Listener => ({
-  changed: refreshSoon,
+  changed: (where) => {
+    const project = projectOf(visit);
+    if (project === undefined) refreshSoon(REST_OF_ALL_MS);
+    else if (where === null || where === project) refreshSoon();
+    else attendSoon();
+  },
   connected: (is) => {
     // The service may be gone: the page says so as soon as it knows.
     if (live === true && !is) refreshSoon();
@@ -192,14 +217,13 @@ const followPage = (former: Visit) => {
 
 const projectOf = ({ params }: Visit): string | undefined => params[0];
 
-/** Follows the project of the address, and no other. A page may hear of it by its own stream. */
-const followProject = () => {
-  const asked = signedIn ? (projectOf(visit) ?? null) : null;
-  const projectId = visit.page.hearsProject === true ? null : asked;
-  if (projectId !== null && following?.projectId === projectId) return;
-  following?.end();
-  following = projectId === null ? null : { projectId, end: follow(projectId, makeListener()) };
-  live = asked === null ? null : false;
+/** Follows all projects, unless the page hears of them by its own stream. */
+const followAll = () => {
+  const isWanted = signedIn && visit.page.hearsProject !== true;
+  if (isWanted && unfollow !== null) return;
+  unfollow?.();
+  unfollow = isWanted ? follow(makeListener()) : null;
+  live = signedIn ? false : null;
 };
 
 const leave = () => {
@@ -211,7 +235,7 @@ const leave = () => {
   followPage(visit);
   // Last: what is shown is not forgotten.
   forgetRecent();
-  followProject();
+  followAll();
   draw();
   void learnProviders().then(draw);
 };
@@ -230,7 +254,7 @@ const navigate = () => {
     return;
   }
   followPage(former);
-  followProject();
+  followAll();
   draw();
   scrollTo(0, 0);
   region("main").focus({ preventScroll: true });
@@ -349,12 +373,15 @@ addEventListener("hashchange", () => {
 });
 /* eslint-disable no-restricted-globals -- the browser's timers */
 setInterval(() => {
-  const isPolled = live === null || visit.page.isPolled === true || visit.error !== null;
+  const isPolled = visit.page.isPolled === true || visit.error !== null;
   if (isPolled && document.visibilityState === "visible") void refresh();
   else draw();
 }, REDRAW_MS);
 setInterval(() => {
-  if (document.visibilityState === "visible") void refresh();
+  if (document.visibilityState === "visible") {
+    const isDue = live !== true || performance.now() - readAt >= POLL_LIVE_MS;
+    if (isDue) void refresh();
+  }
   // The page is hidden. Its title, its icon and the notifications say that a session waits for a person.
   else if (signedIn) void attend().then(draw);
 }, POLL_MS);

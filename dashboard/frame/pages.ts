@@ -5,14 +5,13 @@ import { remade } from "./later.ts";
 import { empty, refusedLink } from "../elements/parts.ts";
 import type { Page } from "./page.ts";
 
-/** No event says that somebody pushed. */
-const setup = remade("projects", "setup", { isPolled: true });
+/** No event, or few, tell what these show. */
+const polled = (folder: Parameters<typeof remade>[0], name: string) =>
+  remade(folder, name, { isPolled: true });
 /** The stream of its conversation has the project's news. */
 const session = remade("sessions", "session", { hearsProject: true });
 /** Readers who are not signed in see it, too. */
 const join = remade("people", "join", { isOpen: true });
-/** The state's pages are polled: few events tell of them. */
-const stateOf = (name: string) => remade("state", name, { isPolled: true });
 
 /** The list of runs has the refused deliveries, too. Older links lead here. */
 const REFUSED = {
@@ -25,21 +24,21 @@ const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
 const ROUTES: [RegExp, Page][] = [
   [/^(?:#\/?)?$/, remade("home", "home")],
-  [/^#\/projects$/, remade("projects", "projects")],
+  [/^#\/projects$/, polled("projects", "projects")],
   [/^#\/new$/, remade("projects", "newProject")],
   [/^#\/queue$/, remade("account", "queue")],
-  [/^#\/account$/, remade("account", "account")],
-  [/^#\/operator$/, remade("operator", "operator")],
-  [/^#\/people$/, remade("people", "people")],
-  [/^#\/models$/, remade("providers", "providers")],
-  [/^#\/browsers$/, remade("account", "browsers")],
-  [/^#\/device$/, remade("account", "device")],
-  [/^#\/audit$/, remade("audit", "audit")],
+  [/^#\/account$/, polled("account", "account")],
+  [/^#\/operator$/, polled("operator", "operator")],
+  [/^#\/people$/, polled("people", "people")],
+  [/^#\/models$/, polled("providers", "providers")],
+  [/^#\/browsers$/, polled("account", "browsers")],
+  [/^#\/device$/, polled("account", "device")],
+  [/^#\/audit$/, polled("audit", "audit")],
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
   [/^#\/joined$/, remade("people", "joined")],
   [new RegExp(`^#/projects/${ID}$`), framed(remade("projects", "sessions"), "")],
-  [new RegExp(`^#/projects/${ID}/setup$`), framed(setup, "")],
+  [new RegExp(`^#/projects/${ID}/setup$`), framed(polled("projects", "setup"), "")],
   [new RegExp(`^#/projects/${ID}/new$`), framed(remade("projects", "newSession"), "")],
   [new RegExp(`^#/projects/${ID}/triggers$`), framed(remade("automations", "triggers"), "/triggers")],
   [new RegExp(`^#/projects/${ID}/triggers/new$`), framed(remade("automations", "newTrigger"), "/triggers")],
@@ -81,12 +80,12 @@ const ROUTES: [RegExp, Page][] = [
     framed(remade("account", "notification"), "/settings"),
   ],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), framed(session, "")],
-  [/^#\/account\/state$/, stateOf("account")],
-  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(stateOf("session"), "")],
-  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(stateOf("trigger"), "/triggers")],
+  [/^#\/account\/state$/, polled("state", "account")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(polled("state", "session"), "")],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(polled("state", "trigger"), "/triggers")],
   [
     new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`),
-    framed(stateOf("changeRequest"), "/change-requests"),
+    framed(polled("state", "changeRequest"), "/change-requests"),
   ],
 ];
 

@@ -21,9 +21,10 @@ const TOLD_MAX = 100;
 /** A turn that ended before the page was opened is no news. The clocks of the service and of the browser may differ. */
 const SLACK_MS = 60_000;
 const openedAt = now() - SLACK_MS;
-/** A visible page reads often. */
+/** Events come in bursts. */
 const PAUSE_MS = 3_000;
 let lookedAt = 0;
+let later: ReturnType<typeof globalThis.setTimeout> | undefined;
 
 const pathOf = ({ project_id: project, id }: Session) => `${projectPath(project)}/sessions/${id}`;
 
@@ -48,7 +49,14 @@ const readOwn = async (userId: string): Promise<Session[]> => {
 /** Looks whether an agent of the reader has finished, and tells her. A look that fails is made up for by the next one. */
 export const seeFinished = async (userId: string | undefined) => {
   holdShown();
-  if (userId === undefined || notificationState() !== "on" || now() - lookedAt < PAUSE_MS) return;
+  if (userId === undefined || notificationState() !== "on") return;
+  clearTimeout(later);
+  const rests = lookedAt + PAUSE_MS - now();
+  if (rests > 0) {
+    // eslint-disable-next-line no-restricted-globals -- the browser's timer
+    later = setTimeout(seeFinished, rests, userId);
+    return;
+  }
   lookedAt = now();
   try {
     await look(userId);

@@ -1,4 +1,4 @@
-/** A project's events, used as a signal to read the changed data again from the API. */
+/** The events of all projects that the reader sees, used as a signal to read the changed data again from the API. */
 import { keepStream } from "./stream.ts";
 
 /** The states of the ledger (api.md 4). */
@@ -7,12 +7,15 @@ export const FIRE_STATUSES = ["queued", "fired", "failed", "skipped", "expired",
 /** Names of events, as the service sends them. An event without a name is a "message". */
 const EVENTS = [
   "message",
-  // In the stream of a conversation, for all of these.
-  "project",
   "reset",
   "session.status",
+  "session.turn_changed",
   "session.turn",
   "session.turn_ended",
+  "session.updated",
+  "session.deleted",
+  "session.saved",
+  "session.work_unsaved",
   "session.waiting",
   "approval.waiting",
   "approval.changed",
@@ -30,32 +33,42 @@ const EVENTS = [
 ];
 
 export interface Listener {
-  /** Something in the project changed, or may have while no stream was open. */
-  changed: () => void;
+  /**
+   * Something changed, or may have while no stream was open.
+   *
+   * @param where a project's id. `ELSEWHERE`: another project than that of the page. Null: anywhere.
+   */
+  changed: (where: string | null) => void;
   connected: (live: boolean) => void;
 }
 
-/** those that have been connected */
-const met: WeakSet<Listener> = new WeakSet();
+export const ELSEWHERE = "elsewhere";
 
-/** Tells a listener what a stream says of its project: the project's own stream, or one that has its news as `project`. */
-export const hearProject = (source: EventSource, listener: Listener) => {
-  for (const name of EVENTS) source.addEventListener(name, listener.changed);
+/** Tells a listener when a stream is open. */
+const hearConnection = (source: EventSource, listener: Listener) => {
   source.addEventListener("open", (event) => {
     // The service's first frame has the same name as the browser's own event.
     if (event instanceof MessageEvent) return;
     listener.connected(true);
-    // Something may have happened while no stream was open.
-    if (met.has(listener)) listener.changed();
-    met.add(listener);
+    // Something may have happened before: a page reads its data before its stream is open.
+    listener.changed(null);
   });
   source.addEventListener("error", () => listener.connected(false));
 };
 
-/** Follows a project. @returns ends it */
-export const follow = (projectId: string, listener: Listener): (() => void) =>
+/** Tells a listener what a conversation's stream says of its project, and of the others. */
+export const hearProject = (source: EventSource, listener: Listener) => {
+  source.addEventListener("project", () => listener.changed(null));
+  source.addEventListener("elsewhere", () => listener.changed(ELSEWHERE));
+  hearConnection(source, listener);
+};
+
+/** Follows all projects that the reader sees. @returns ends it */
+export const follow = (listener: Listener): (() => void) =>
   keepStream(() => {
-    const source = new EventSource(`/v1/projects/${encodeURIComponent(projectId)}/events`);
-    hearProject(source, listener);
+    const source = new EventSource("/v1/events");
+    for (const name of EVENTS)
+      source.addEventListener(name, ({ data }) => listener.changed(JSON.parse(data).project_id ?? null));
+    hearConnection(source, listener);
     return source;
   }).end;

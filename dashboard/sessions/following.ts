@@ -10,22 +10,9 @@ import { followWork } from "./work.ts";
 
 export type Following = ReturnType<typeof followSession>;
 
-/** The page reads its data before its stream is open: something may have happened in between. */
-const heardOnce = ({ changed, connected }: Frame["project"]): Frame["project"] => {
-  let isFirst = true;
-  return {
-    changed,
-    connected: (is) => {
-      connected(is);
-      if (is && isFirst) changed();
-      isFirst &&= !is;
-    },
-  };
-};
-
 /** @param path of the session in the API */
 export const followSession = (path: string, { redraw, project }: Frame) => {
-  const conversation = showConversation(path, redraw, heardOnce(project));
+  const conversation = showConversation(path, redraw, project);
   const work = followWork(path, redraw);
   const ports = followPorts(path, redraw);
   const log = followLog(path, redraw);

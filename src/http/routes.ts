@@ -54,6 +54,7 @@ export const RAW_ROUTES: readonly Route[] = [
   { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", privilege: "sign_for_trigger" },
   { method: "GET", pattern: "/v1/projects/:pid/executor/mcp", privilege: "call_tool" },
   { method: "POST", pattern: "/v1/projects/:pid/executor/mcp", privilege: "call_tool" },
+  { method: "GET", pattern: "/v1/events", privilege: "read_project" },
   { method: "GET", pattern: "/v1/projects/:pid/events", privilege: "read_project" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", privilege: "read_project" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/logs", privilege: "read_project" },

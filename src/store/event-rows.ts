@@ -8,6 +8,7 @@ import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan
 import type { NewEvent } from "./ports/events.ts";
 import type { Fire } from "./ports/triggers/fires.ts";
 import type { NotedTurn } from "./ports/sessions/sessions.ts";
+import type { ChangedConversation, Conversation } from "./ports/sessions/conversations.ts";
 import type { NewRequest } from "./conversations/notes.ts";
 
 interface Place {
@@ -54,6 +55,29 @@ export const sessionSavedEvent = (place: Place, { state, at, files, commits, pen
   type: "session.saved",
   data: { state, at, files, commits, pending: countLeft(pending) },
 });
+
+/** What a list shows of the session changed: its name, its metadata, whether it is archived, or the size of its work. */
+export const sessionUpdatedEvent = <P extends Instant>(place: P) => ({
+  ...place,
+  type: "session.updated",
+  data: {},
+});
+
+export const sessionDeletedEvent = <P extends Instant>(place: P) => ({
+  ...place,
+  type: "session.deleted",
+  data: {},
+});
+
+/** The agent works, asks a person, or rests. A write that leaves the turn's state as it was has no event. */
+export const turnChangedEvents = (
+  place: Place,
+  before: Conversation,
+  { conversation: { turn } }: ChangedConversation,
+): readonly NewEvent[] =>
+  turn.state === before.turn.state
+    ? []
+    : [{ ...place, type: "session.turn_changed", data: { state: turn.state, previous: before.turn.state } }];
 
 /** Not everything of a session that was to end could be saved. `stays`: its sandbox stays, and the service tries again. */
 export interface UnsavedNews {

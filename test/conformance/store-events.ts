@@ -5,11 +5,14 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Schedule from "effect/Schedule";
 import { Events, EVENTS_KEPT_MS } from "../../src/store/ports/events.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
+import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { Sessions, type Session } from "../../src/store/ports/sessions/sessions.ts";
 import type { Page } from "../../src/store/ports/page.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitOne, admitSession, fired, tellSession } from "../support/world/sessions.ts";
-import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
+import { converse, report } from "../support/world/conversations.ts";
+import { addPerson, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const encode = (text: string) => Buffer.from(text).toString("base64url");
 
@@ -59,6 +62,8 @@ export const checkPages = (check: Check): void => {
     );
   });
 };
+
+const turn = (state: string, previous: string) => ["session.turn_changed", { state, previous }];
 
 export const checkEvents = (check: Check): void => {
   describe("events", () => {
@@ -133,6 +138,68 @@ export const checkEvents = (check: Check): void => {
           limit: 9,
         });
         expect(read.events.map(({ sessionId }) => sessionId)).toEqual([id]);
+      }),
+    );
+
+    check(
+      "of all projects are those that the reader sees when they are read",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const other = { ...world, projectId: yield* addProject(world) };
+        const stranger = yield* makeWorld(5);
+        const userId = yield* addPerson(world);
+        const { update } = yield* Projects;
+        for (const { projectId } of [world, other]) yield* update(projectId, { defaultRole: null }, NOON);
+        const { after } = yield* Events;
+        const begin = yield* readFrom(world, null);
+        const read = (reader: string | null) =>
+          Effect.map(
+            after({
+              reader: { accountId: world.accountId, userId: reader },
+              cursor: begin.cursor,
+              limit: 9,
+            }),
+            ({ events }) => events.map(({ sessionId }) => sessionId),
+          );
+        const first = yield* admitSession(world);
+        const second = yield* admitSession(other);
+        yield* admitSession(stranger);
+        yield* readUntil(stranger, begin.cursor, 1);
+        yield* readUntil(other, begin.cursor, 1);
+        expect(yield* read(null)).toEqual([first, second]);
+        expect(yield* read(userId)).toEqual([]);
+        yield* update(other.projectId, { defaultRole: "viewer" }, NOON);
+        expect(yield* read(userId)).toEqual([second]);
+      }),
+    );
+
+    check(
+      "tell of each change that lists show, once",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { sessionId, sandboxId } = yield* converse(world);
+        const { rename, noteChanges } = yield* Sessions;
+        const begin = yield* readFrom(world, null);
+        const { close, note } = yield* Conversations;
+        const says = (rev: number, state: "running" | "idle") =>
+          note(sessionId, report(sandboxId, rev, { turn: { state, waiting_for: null } }));
+        yield* says(1, "running");
+        yield* says(2, "running");
+        yield* says(3, "idle");
+        yield* says(4, "running");
+        yield* close(sessionId, { sandboxId, as: "lost", now: NOON });
+        yield* rename(sessionId, { name: "Another", now: NOON });
+        yield* noteChanges(sessionId, { files: 1, additions: 2, deletions: 3, head: "h" }, NOON);
+        const expected = [
+          turn("running", "idle"),
+          turn("idle", "running"),
+          turn("running", "idle"),
+          turn("idle", "running"),
+          ["session.updated", {}],
+          ["session.updated", {}],
+        ];
+        const { events } = yield* readUntil(world, begin.cursor, expected.length);
+        expect(events.map(({ type, data }) => [type, data])).toEqual(expected);
       }),
     );
 

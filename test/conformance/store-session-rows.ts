@@ -143,8 +143,8 @@ export const checkSessionRows = (check: Check): void => {
         const { noteChanges } = yield* Sessions;
         expect((yield* row)?.changes).toBe(null);
         const changes = { files: 2, additions: 12, deletions: 3, head: "h" };
-        yield* noteChanges(sessionId, { ...changes, head: "g" });
-        yield* noteChanges(sessionId, changes);
+        yield* noteChanges(sessionId, { ...changes, head: "g" }, NOON);
+        yield* noteChanges(sessionId, changes, NOON);
         expect((yield* row)?.changes).toEqual(changes);
       }),
     );

@@ -128,6 +128,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
     "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
     "GET /v1/change-requests": { ...at("/v1/change-requests", 200), fates: ownThings },
+    "GET /v1/events": { ...at("/v1/events", 200), fates: ownThings },
     "GET /v1/sessions": { ...at("/v1/sessions", 200), fates: ownThings },
     "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },
     "POST /v1/projects/:pid/sessions": { target: project("/sessions"), body: () => ({}), answers: [201] },

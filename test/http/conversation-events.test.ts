@@ -93,6 +93,9 @@ describe("the events of a conversation", () => {
     const other = await begin();
     const news = await reader.until(({ event }) => event === "project");
     expect([news.id, news.data]).toEqual([null, {}]);
+    expect(reader.events.map(({ event }) => event)).not.toContain("elsewhere");
+    await runSession(service, await makeProject(service));
+    await reader.until(({ event }) => event === "elsewhere");
     say(sid, nativeItem("m", 1));
     await silent.until(isItem("text of m at 1"));
     expect(silent.events.map(({ event }) => event)).not.toContain("project");

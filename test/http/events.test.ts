@@ -8,6 +8,7 @@ import {
   eventually,
   expectStatus,
   fields,
+  invitePerson,
   makeHookProject,
   makeUserToken,
   runSession,
@@ -204,4 +205,26 @@ it("serve the same events to many readers at once", async () => {
     expect(statusesOf(reader, sid)).toEqual(["provisioning", "running", "stopped"]);
     reader.close();
   }
+});
+
+it("of all projects reach readers by what their token reaches", async () => {
+  const elsewhere = await makeHookProject(service);
+  const listen = (token: string) => readEvents(`${service.url}/v1/events`, { token });
+  const { token: bound } = await makeUserToken(service, { project_id: elsewhere });
+  const [all, one] = [await listen(service.token), await listen(bound)];
+  for (const reader of [all, one]) await reader.until(({ event }) => event === "open");
+  const [sid, other] = [await runSession(service, pid), await runSession(service, elsewhere)];
+  await all.until(isStatus(sid, "running"));
+  await all.until(isStatus(other, "running"));
+  await one.until(isStatus(other, "running"));
+  expect(statusesOf(one, sid)).toEqual([]);
+  for (const reader of [all, one]) reader.close();
+});
+
+it("of all projects end for an owner of the account who is made a member [T03]", async () => {
+  const { id, token } = await invitePerson(service, "Olga", { role: "owner" });
+  const reader = await readEvents(`${service.url}/v1/events`, { token });
+  await reader.until(({ event }) => event === "open");
+  expectStatus(await service.request("PATCH", `/v1/people/${id}`, { body: { role: "member" } }), 200);
+  await eventually(() => expect(reader.ended()).toBe(true));
 });

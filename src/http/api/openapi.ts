@@ -269,6 +269,7 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/device-logins/token": { post: claimDeviceLogin },
   "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
   "/v1/projects/{pid}/executor/mcp": { get: executorStream, post: executor },
+  "/v1/events": { get: stream("live.all", "Stream the events of all projects that the caller sees.") },
   "/v1/projects/{pid}/events": { get: stream("live.project", "Stream a project's events.") },
   [`${SESSION}/events`]: { get: stream("live.session", "Stream a session's events.") },
   [`${SESSION}/logs`]: { get: logs },

@@ -10,7 +10,7 @@ import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
-import { Events, type StoredEvent } from "../../store/ports/events.ts";
+import { Events, type EventScope, type StoredEvent } from "../../store/ports/events.ts";
 import { eventWire } from "../steps/wire.ts";
 import { encoded, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
 
@@ -21,14 +21,10 @@ const PAGE = 100;
 const HELD_BACK_MS = 10;
 const HELD_BACK_MAX_MS = 500;
 
-export interface EventScope {
-  readonly projectId: string;
-  readonly sessionId: string | null;
-}
-
 interface EventEntry extends Framed {
   /** Null: a comment. */
   readonly cursor: string | null;
+  readonly projectId: string | null;
   readonly sessionId: string | null;
 }
 
@@ -36,14 +32,37 @@ const frameOf = (event: StoredEvent): Uint8Array =>
   encoded(`id: ${event.cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(eventWire(event))}\n\n`);
 const RESET = "event: reset\ndata: {}\n\n";
 
-const comment = (frame: Uint8Array): EventEntry => ({ frame, cursor: null, sessionId: null });
+const comment = (frame: Uint8Array): EventEntry => ({
+  frame,
+  cursor: null,
+  projectId: null,
+  sessionId: null,
+});
 
-/** The tails of this node's projects that have readers. */
+/**
+ * How long a tail of several projects rests after a look: every commit in the installation wakes it, and it shares its
+ * query with few readers.
+ */
+const REST_MS = 250;
+
+/** The subject of a scope's tail. A session is read by its project's. */
+const subjectOf = (scope: EventScope): string =>
+  "reader" in scope ? `${scope.reader.accountId} ${scope.reader.userId ?? ""}` : scope.projectId;
+
+const scopeOf = (subject: string): EventScope => {
+  const [id = "", userId] = subject.split(" ");
+  return userId === undefined
+    ? { projectId: id, sessionId: null }
+    : { reader: { accountId: id, userId: userId === "" ? null : userId } };
+};
+
+/** The tails of this node that have readers: of projects, and of people who read all projects that they see. */
 export const eventTails = Effect.gen(function* () {
   const events = yield* Events;
-  const follow = Effect.fnUntraced(function* (projectId: string) {
+  const follow = Effect.fnUntraced(function* (subject: string) {
     const ring = new Ring<EventEntry>();
-    const scope = { projectId, sessionId: null, limit: PAGE };
+    const scope = { ...scopeOf(subject), limit: PAGE };
+    const projectId = "reader" in scope ? null : scope.projectId;
     let { cursor } = yield* events.after({ ...scope, cursor: null });
     const look = Effect.gen(function* () {
       for (let waitMs = HELD_BACK_MS; ; waitMs = Math.min(2 * waitMs, HELD_BACK_MAX_MS)) {
@@ -52,9 +71,10 @@ export const eventTails = Effect.gen(function* () {
         if (next.reset) ring.forget();
         ring.push(next.events.map((event) => ({ ...event, frame: frameOf(event) })));
         if (next.events.length === PAGE) continue;
-        if (!next.isHeldBack) return;
+        if (!next.isHeldBack) break;
         yield* Effect.sleep(waitMs);
       }
+      if (projectId === null) yield* Effect.sleep(REST_MS);
     });
     const wake = yield* lookOn({ ring, changed: events.changed(projectId), look, comment });
     // Events may have been committed before it listened.
@@ -66,7 +86,7 @@ export const eventTails = Effect.gen(function* () {
 export type EventTails = Effect.Success<typeof eventTails>;
 
 /**
- * The stream of a project's or a session's events, in the caller's scope.
+ * The stream of the scope's events, in the caller's scope.
  *
  * @param lastEventId the newest event that its reader has read. Null: only future events.
  */
@@ -76,7 +96,7 @@ export const eventStream = Effect.fnUntraced(function* (
   lastEventId: string | null,
 ) {
   const events = yield* Events;
-  const ring = yield* subjectTail(tails, scope.projectId);
+  const ring = yield* subjectTail(tails, subjectOf(scope));
   const follower = yield* ring.attach;
   const first = yield* events.after({ ...scope, cursor: lastEventId, limit: PAGE });
   const read = (cursor: string) =>
@@ -87,7 +107,7 @@ export const eventStream = Effect.fnUntraced(function* (
     }));
   /** A read may be ahead of the ring. The ring has nothing twice. */
   const pass = (entries: readonly EventEntry[], place: string) => {
-    const { sessionId } = scope;
+    const sessionId = "reader" in scope ? null : scope.sessionId;
     const frames = entries.filter(
       (entry) =>
         entry.cursor === null ||
@@ -107,20 +127,26 @@ export const eventStream = Effect.fnUntraced(function* (
 });
 
 const NEWS = encoded("event: project\ndata: {}\n\n");
+const OTHER_NEWS = encoded("event: elsewhere\ndata: {}\n\n");
 
 /**
- * Says in the stream of another subject that something in the project has changed. A browser has few connections, so its
- * page reads both by one. These frames have no id: their reader reads again what it shows, also after a break.
+ * Says in the stream of another subject that something in the project has changed, or in another project of the scope. A browser has
+ * few connections, so its page reads both by one. These frames have no id: their reader reads again what it shows, also after a break.
  */
-export const projectNews = Effect.fnUntraced(function* (tails: EventTails, projectId: string) {
-  const ring = yield* subjectTail(tails, projectId);
+export const projectNews = Effect.fnUntraced(function* (
+  tails: EventTails,
+  { projectId, scope }: { readonly projectId: string; readonly scope: EventScope },
+) {
+  const ring = yield* subjectTail(tails, subjectOf(scope));
   const follower = yield* ring.attach;
   const next = Effect.gen(function* () {
     yield* follower.news.await;
     if (ring.isOver) return [[], Option.none<null>()] as const;
     const entries = ring.take(follower);
-    const isNew = entries === null || entries.some(({ cursor }) => cursor !== null);
-    return [isNew ? [NEWS] : [], Option.some(null)] as const;
+    const changed = entries?.filter(({ cursor }) => cursor !== null).map((entry) => entry.projectId);
+    const isOwn = changed === undefined || changed.includes(projectId);
+    const isOther = changed === undefined || changed.some((id) => id !== projectId);
+    return [[...(isOwn ? [NEWS] : []), ...(isOther ? [OTHER_NEWS] : [])], Option.some(null)] as const;
   });
   return Stream.paginate(null, () => next);
 });

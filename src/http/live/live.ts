@@ -5,15 +5,17 @@ import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import type { Conversations } from "../../store/ports/sessions/conversations.ts";
+import type { EventScope } from "../../store/ports/events.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { badRequest } from "../api/errors.ts";
+import { listReader } from "../callers/access.ts";
 import { opened, projectFor, sessionFor } from "../steps/answers.ts";
 import { conversationStream, conversationTails, readPlace, type ConversationTails } from "./conversation.ts";
 import { eventResponse, eventStream, eventTails, keptOpen, projectNews, type EventTails } from "./events.ts";
 import { streamCounter } from "./stream-counter.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
-import { answered, calledWith, endOfAccess, type RawParams } from "../raw/raw-route.ts";
+import { answered, calledWith, calledWithoutProject, endOfAccess, type RawParams } from "../raw/raw-route.ts";
 
 const reading = <A, E, R>(handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>) =>
   calledWith("read_project", handler);
@@ -36,6 +38,32 @@ const events = (counted: Counted, tails: EventTails) =>
     }),
   );
 
+/** Of the projects whose sessions `GET /v1/sessions` lists. */
+const listScope = (caller: Principal): EventScope =>
+  caller.projectId === null
+    ? { reader: { accountId: caller.accountId, userId: listReader(caller) } }
+    : { projectId: caller.projectId, sessionId: null };
+
+/** Ends with the caller's access to those projects. An owner who is made a member no longer sees all of them. */
+const endOfListing = (caller: Principal) =>
+  endOfAccess(
+    caller,
+    caller.projectId,
+    caller.projectId === null && listReader(caller) === null ? "owner" : "viewer",
+  );
+
+/** The events of those projects. */
+const allEvents = (counted: Counted, tails: EventTails) =>
+  calledWithoutProject("read_project", (caller) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      const lastEventId = request.headers["last-event-id"] ?? null;
+      yield* counted(caller.tokenId);
+      const end = yield* endOfListing(caller);
+      return eventResponse(yield* eventStream(tails, listScope(caller), lastEventId), end);
+    }),
+  );
+
 /** A session's sandbox logs: as a live stream, or (`?follow=0`) as text. */
 const logs = (counted: Counted) =>
   reading((caller, { pid, sid }) =>
@@ -53,7 +81,7 @@ const logs = (counted: Counted) =>
     }),
   );
 
-/** The versions of a session's conversation from a number on, and text as it grows; with `project=1`, also its project's news. */
+/** The versions of a session's conversation from a number on, and text as it grows; with `project=1`, also news of its project and of the others that the reader sees. */
 const conversation = (counted: Counted, tails: ConversationTails, projects: EventTails) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
@@ -67,8 +95,9 @@ const conversation = (counted: Counted, tails: ConversationTails, projects: Even
       const end = yield* endOfAccess(caller, pid);
       const said = yield* conversationStream(tails, session.id, place);
       if (project === null) return eventResponse(said, end);
-      const news = yield* projectNews(projects, pid);
-      return eventResponse(Stream.merge(said, news, { haltStrategy: "left" }), end);
+      const ends = Effect.raceFirst(end, yield* endOfListing(caller));
+      const news = yield* projectNews(projects, { projectId: pid, scope: listScope(caller) });
+      return eventResponse(Stream.merge(said, news, { haltStrategy: "left" }), ends);
     }),
   );
 
@@ -102,6 +131,7 @@ export const liveRoutes = Layer.unwrap(
     const live = answered(events(counted, projects));
     const talk = conversation(counted, yield* conversationTails, projects);
     return HttpRouter.addAll([
+      HttpRouter.route("GET", "/v1/events", answered(allEvents(counted, projects))),
       HttpRouter.route("GET", "/v1/projects/:pid/events", live),
       HttpRouter.route("GET", `${SESSION}/events`, live),
       HttpRouter.route("GET", `${SESSION}/logs`, answered(logs(counted))),

@@ -21,6 +21,27 @@ export interface RawParams {
   readonly sid: string | null;
 }
 
+/** The same for a route whose path names no project. A bound token's project counts as named. */
+export const calledWithoutProject = <A, E, R>(
+  privilege: Privilege,
+  handler: (caller: Arrived) => Effect.Effect<A, E, R>,
+) =>
+  Effect.gen(function* () {
+    const authenticate = yield* authenticator;
+    const request = yield* HttpServerRequest.HttpServerRequest;
+    const { projectId } = yield* authenticate(request);
+    const path = projectId === null ? null : { projectId, sessionId: null };
+    const caller = yield* authenticate(request, path);
+    const asked = yield* askedHere;
+    const permitted = Effect.gen(function* () {
+      const lack = lackOf(caller, privilege);
+      if (lack !== null) return yield* forbidden(caller, lack);
+      if (path !== null) yield* requireRole(caller, privilege);
+      return yield* handler(caller);
+    });
+    return yield* Effect.tapError(permitted, recordLack(caller, asked, projectId));
+  });
+
 /** Authenticates, checks the caller's privilege, and passes on the ids of the path. */
 export const calledWith = <A, E, R>(
   privilege: Privilege,
@@ -49,9 +70,10 @@ export const calledWith = <A, E, R>(
 /**
  * Completes when the caller's token or role ends: nothing that lasts may outlive them (threats.md T03).
  *
+ * @param projectId null: what lasts is of no one project. Then `needs` is the role in the account.
  * @param needs the lowest role that may go on
  */
-export const endOfAccess = (caller: Principal, projectId: string, needs: ProjectRole = "viewer") =>
+export const endOfAccess = (caller: Principal, projectId: string | null, needs: ProjectRole = "viewer") =>
   Effect.flatMap(Openings, ({ ending }) =>
     Effect.map(ending(heldBy(caller, { projectId, needs, session: null })), Deferred.await),
   );

@@ -1,4 +1,5 @@
 /** A session's pushed work: the sides between which it lies, and its size, which is stored at a push and shown in lists. */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { isSessionBranch } from "../../domain/repository/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
@@ -56,7 +57,8 @@ export const noteWork = Effect.fnUntraced(function* (
     yield* Effect.gen(function* () {
       const session = yield* sessions.get(id);
       if (session?.projectId !== projectId) return;
-      yield* sessions.noteChanges(id, yield* branchChanges({ session, defaultBranch, head: target.commit }));
+      const changes = yield* branchChanges({ session, defaultBranch, head: target.commit });
+      yield* sessions.noteChanges(id, changes, yield* Clock.currentTimeMillis);
     }).pipe(
       Effect.catch((error) => Effect.logWarning("the changes of a push are not stored", { id, error })),
     );

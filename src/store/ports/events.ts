@@ -2,6 +2,7 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type { Stored } from "./journal.ts";
+import type { ProjectReader } from "./projects/projects.ts";
 
 /** An event row (api.md 3 "Events"); `type` e.g. `session.status`. */
 export interface StoredEvent {
@@ -20,6 +21,11 @@ export type NewEvent = Omit<StoredEvent, "cursor">;
 export const EVENTS_KEPT_MS = 24 * 60 * 60 * 1000;
 export const EVENTS_KEPT_PER_PROJECT = 10_000;
 
+/** Of which events: a project's, a session's, or those of all projects that a reader sees when they are read. */
+export type EventScope =
+  | { readonly projectId: string; readonly sessionId: string | null }
+  | { readonly reader: ProjectReader };
+
 export class Events extends Context.Service<
   Events,
   {
@@ -28,12 +34,12 @@ export class Events extends Context.Service<
      * returned. `cursor: null` starts at the end. `reset`: the cursor is older than the kept events. `isHeldBack`: an
      * event is committed that may not be read yet, because an older transaction could still put one before it.
      */
-    readonly after: (request: {
-      readonly projectId: string;
-      readonly sessionId: string | null;
-      readonly cursor: string | null;
-      readonly limit: number;
-    }) => Stored<{
+    readonly after: (
+      request: EventScope & {
+        readonly cursor: string | null;
+        readonly limit: number;
+      },
+    ) => Stored<{
       readonly events: readonly StoredEvent[];
       readonly cursor: string;
       readonly reset: boolean;

@@ -24,7 +24,7 @@ import {
 } from "../../../src/store/conversations/notes.ts";
 import { noteStep, storedSnapshot, stepConcerns } from "../../../src/store/conversations/steps.ts";
 import { conversationChanges, pageOfItems, readItemPlace } from "../../../src/store/conversations/pages.ts";
-import { sessionWaitingEvent } from "../../../src/store/event-rows.ts";
+import { sessionWaitingEvent, turnChangedEvents } from "../../../src/store/event-rows.ts";
 import { cutBytes, storableReport } from "../../../src/store/conversations/reports.ts";
 import {
   ATTACHMENT_UNUSED_MS,
@@ -157,11 +157,12 @@ const note = (
   addSpent(tables, session.projectId, { now: report.now, spent: draft.spent });
   makeRoom(row, draft);
   const changed = write(tables, row, draft);
+  const place = { projectId: session.projectId, sessionId: id, at: report.now };
   const request = newRequest([...items, ...behind], changed.changes);
-  if (request !== null) {
-    const place = { projectId: session.projectId, sessionId: id, at: report.now };
-    tables.events.append([sessionWaitingEvent(place, request)]);
-  }
+  tables.events.append([
+    ...turnChangedEvents(place, before, changed),
+    ...(request === null ? [] : [sessionWaitingEvent(place, request)]),
+  ]);
   return changed;
 };
 
@@ -173,7 +174,13 @@ const close = (tables: TableSet, id: string, end: Parameters<Service["close"]>[1
   );
   const draft = new ConversationDraft(row.conversation, items);
   closeItems(draft, row.conversation, { ...end, items });
-  return write(tables, row, draft);
+  const changed = write(tables, row, draft);
+  const session = tables.sessions.get(id)?.record;
+  if (session !== undefined) {
+    const place = { projectId: session.projectId, sessionId: id, at: end.now };
+    tables.events.append(turnChangedEvents(place, row.conversation, changed));
+  }
+  return changed;
 };
 
 /** Adds to a conversation what another store's step says in it. Does nothing without a conversation. */

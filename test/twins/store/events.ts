@@ -5,12 +5,11 @@ import {
   EVENTS_KEPT_MS,
   EVENTS_KEPT_PER_PROJECT,
   Events,
+  type EventScope,
   type StoredEvent,
 } from "../../../src/store/ports/events.ts";
 import { ANY_PROJECT } from "./event-table.ts";
 import { Tables, type TableSet } from "./tables.ts";
-
-type EventTable = TableSet["events"];
 
 type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];
 interface Read {
@@ -20,18 +19,35 @@ interface Read {
   readonly isHeldBack: boolean;
 }
 
-const after = (table: EventTable, { projectId, sessionId, cursor, limit }: AfterRequest): Read => {
+/** @returns whether the scope has a project, and a session of it */
+const readerOf = (tables: TableSet, scope: EventScope) => {
+  if (!("reader" in scope)) {
+    const { projectId, sessionId } = scope;
+    return {
+      hasProject: (id: string) => id === projectId,
+      hasSession: (id: string | null) => sessionId === null || id === sessionId,
+    };
+  }
+  const { accountId, userId } = scope.reader;
+  return {
+    hasProject: (id: string) =>
+      tables.projects.get(id)?.record.accountId === accountId &&
+      (userId === null || tables.roleOf(userId, id) !== null),
+    hasSession: () => true,
+  };
+};
+
+const after = (tables: TableSet, { cursor, limit, ...scope }: AfterRequest): Read => {
+  const { events: table } = tables;
+  const { hasProject, hasSession } = readerOf(tables, scope);
   const from = cursor !== null && /^\d{1,15}$/.test(cursor) ? Number(cursor) : null;
-  const isLost = from !== null && (from > table.end || from < (table.horizons.get(projectId) ?? 0));
+  const isLost =
+    from !== null &&
+    (from > table.end || [...table.horizons].some(([id, place]) => from < place && hasProject(id)));
   const reset = cursor !== null && (from === null || isLost);
   if (from === null || reset) return { events: [], cursor: String(table.end), reset, isHeldBack: false };
   const found = table.rows
-    .filter(
-      (row) =>
-        row.place > from &&
-        row.projectId === projectId &&
-        (sessionId === null || row.sessionId === sessionId),
-    )
+    .filter((row) => row.place > from && hasProject(row.projectId) && hasSession(row.sessionId))
     .slice(0, limit);
   // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
   const last = found.length < limit ? table.end : (found.at(-1)?.place ?? from);
@@ -64,7 +80,7 @@ const prune = ({ events: table, outboundWebhooks }: TableSet, now: number): void
 export const layer = Layer.effect(
   Events,
   Effect.map(Tables, (tables) => ({
-    after: (request) => Effect.sync(() => after(tables.events, request)),
+    after: (request) => Effect.sync(() => after(tables, request)),
     changed: (projectId) => tables.events.waiting.wait(projectId ?? ANY_PROJECT),
     isLater: (cursor, than) => Number(cursor) > Number(than),
     prune: (now) =>

@@ -14,9 +14,11 @@ import type { ConversationRowState } from "../../../src/store/ports/sessions/con
 import type { ExecutorCall } from "../../../src/store/ports/connectors/executor-calls.ts";
 import { writeCursor, cutPage } from "../../../src/store/cursor.ts";
 import {
+  sessionDeletedEvent,
   sessionSavedEvent,
   sessionStatusEvent,
   sessionTurnEvent,
+  sessionUpdatedEvent,
   workUnsavedEvent,
 } from "../../../src/store/event-rows.ts";
 import { CapReached, type Change } from "../../../src/store/ports/journal.ts";
@@ -97,6 +99,7 @@ const memoryOf = (tables: TableSet) =>
       tables.events.append([
         ...(before.state === after.state ? [] : [sessionStatusEvent(place, moved)]),
         ...(news === null ? [] : [workUnsavedEvent(place, news)]),
+        ...(deletedAt === null ? [] : [sessionDeletedEvent(place)]),
       ]);
     },
   });
@@ -108,6 +111,18 @@ const edit = (tables: TableSet, id: string, change: (record: Session) => Session
   const record = change(row.record);
   tables.sessions.set(id, { ...row, record });
   return record;
+};
+
+/** Changes what lists show of a session that is not deleted, with the event `session.updated`. */
+const updateShown = (
+  tables: TableSet,
+  id: string,
+  { change, now }: { readonly change: (record: Session) => Session; readonly now: number },
+): Session | null => {
+  const record = tables.sessions.get(id)?.record;
+  if (record === undefined || record.deletedAt !== null) return null;
+  tables.events.append([sessionUpdatedEvent({ projectId: record.projectId, sessionId: id, at: now })]);
+  return edit(tables, id, change);
 };
 
 const searched = ({ name, triggerSlug, initialPrompt }: Session): string =>
@@ -337,14 +352,14 @@ export const layer = Layer.effect(
       }),
     rename: (id, { name, metadata, archivedAt, now }) =>
       Effect.sync(() => {
-        if (tables.sessions.get(id)?.record.deletedAt !== null) return null;
-        return edit(tables, id, (record) => ({
+        const change = (record: Session): Session => ({
           ...record,
           name: name ?? record.name,
           metadata: metadata ?? record.metadata,
           archivedAt: archivedAt === undefined ? (record.archivedAt ?? null) : archivedAt,
           updatedAt: now,
-        }));
+        });
+        return updateShown(tables, id, { change, now });
       }),
     acceptBootstrap: (id, now) =>
       Effect.sync(() => {
@@ -364,9 +379,9 @@ export const layer = Layer.effect(
         }));
         tables.events.append([sessionSavedEvent({ projectId: former.projectId, sessionId: id, at }, saved)]);
       }),
-    noteChanges: (id, changes) =>
+    noteChanges: (id, changes, now) =>
       Effect.sync(() => {
-        edit(tables, id, (record) => ({ ...record, changes }));
+        updateShown(tables, id, { change: (record) => ({ ...record, changes }), now });
       }),
     nodesWithSaves: (projectId) =>
       Effect.sync(() => {

@@ -225,6 +225,7 @@ export class Sessions extends Context.Service<
     readonly liveChildren: (id: string) => Stored<number>;
     /** Whether the project ever had a session, deleted ones included. */
     readonly anyIn: (projectId: string) => Stored<boolean>;
+    /** With the event `session.updated`. Null, without an event: the session is unknown or deleted. */
     readonly rename: (
       id: string,
       change: {
@@ -252,8 +253,8 @@ export class Sessions extends Context.Service<
       id: string,
       by: { readonly sandboxId: string; readonly saved: Saved },
     ) => Stored<void>;
-    /** Records the changes of the session's branch after a push. */
-    readonly noteChanges: (id: string, changes: BranchChanges) => Stored<void>;
+    /** Records the changes of the session's branch after a push, with the event `session.updated`. */
+    readonly noteChanges: (id: string, changes: BranchChanges, now: number) => Stored<void>;
     /** The nodes that the sessions of a project name as those of their saves, in order. */
     readonly nodesWithSaves: (projectId: string) => Stored<readonly string[]>;
     /** Takes a deleted save out of `saved.earlier`. */

@@ -31,7 +31,7 @@ import {
 } from "../../ports/sessions/conversations.ts";
 import { firstTransition } from "../../../machines/transition.ts";
 import { Waiting } from "../../waiting.ts";
-import { sessionWaitingEvent } from "../../event-rows.ts";
+import { sessionWaitingEvent, turnChangedEvents } from "../../event-rows.ts";
 import { makeSignal } from "../connection/signals.ts";
 import { shared } from "../connection/prepared.ts";
 import { at, stored } from "../connection/statement.ts";
@@ -142,11 +142,12 @@ const makeNote = Effect.gen(function* () {
     yield* makeRoom(sql, draft);
     const { changed, mark } = yield* writeMarked(sql, draft);
     const known = [...fence.items, ...behind.map(({ item }) => item)];
+    const place = { projectId: fence.projectId, sessionId: id, at: report.now };
     const request = newRequest(known, changed.changes);
-    if (request !== null) {
-      const place = { projectId: fence.projectId, sessionId: id, at: report.now };
-      yield* log.append([sessionWaitingEvent(place, request)]);
-    }
+    yield* log.append([
+      ...turnChangedEvents(place, before, changed),
+      ...(request === null ? [] : [sessionWaitingEvent(place, request)]),
+    ]);
     // A transaction that fails to commit leaves a mark that no row has.
     guesses.note(report, { ...changed, agentName: fence.agentName, mark, items: new Map() });
     return changed;
@@ -156,6 +157,7 @@ const makeNote = Effect.gen(function* () {
 
 const makeClose = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const log = yield* EventLog;
   return Effect.fnUntraced(function* (id: string, end: Parameters<Service["close"]>[1]) {
     const before = yield* locked(sql, id);
     if (before === null) return null;
@@ -163,7 +165,12 @@ const makeClose = Effect.gen(function* () {
     const items = rows.map(({ item }) => item);
     const draft = new ConversationDraft(before, items);
     closeItems(draft, before, { ...end, items });
-    return yield* write(sql, draft);
+    const changed = yield* write(sql, draft);
+    const [session] = yield* sql<{ readonly projectId: string }>`
+      SELECT project_id AS "projectId" FROM project_sessions WHERE id = ${id}`;
+    if (session !== undefined)
+      yield* log.append(turnChangedEvents({ ...session, sessionId: id, at: end.now }, before, changed));
+    return changed;
   });
 });
 

@@ -8,8 +8,8 @@
  *  G2 The statement waits for no lock, because it would then judge by what was true before it waited. Every write to a
  *     conversation makes a new version of its row, also one that changes nothing else. So a sandbox's end that closed the
  *     items after this statement's snapshot shows as another version.
- *  G3 Reports that need other rows are not guessed: an item or a turn that was not reported before, a request, usage, and
- *     a conversation that is too large.
+ *  G3 Reports that need other rows are not guessed: an item or a turn that was not reported before, another state of the
+ *     turn, a request, usage, and a conversation that is too large.
  */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
@@ -99,7 +99,8 @@ export class ReportGuesses {
       known.filter((item) => item !== null),
     );
     noteReport(draft, conversation, { report, agentName });
-    return draft.spent.length > 0 || draft.surplus > 0 ? null : { draft, remembered };
+    const isSameTurn = report.turn === null || report.turn.state === conversation.turn.state;
+    return draft.spent.length > 0 || draft.surplus > 0 || !isSameTurn ? null : { draft, remembered };
   }
 
   forget(id: string): void {

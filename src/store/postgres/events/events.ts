@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../../ports/events.ts";
+import { projectsOf } from "../people/roles.ts";
 import { EventLog } from "./event-log.ts";
 import { at, stored } from "../connection/statement.ts";
 
@@ -49,17 +50,25 @@ type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];
 
 const makeAfter = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  return Effect.fnUntraced(function* ({ projectId, sessionId, cursor, limit }: AfterRequest) {
+  return Effect.fnUntraced(function* ({ cursor, limit, ...scope }: AfterRequest) {
     const from = placeOf(cursor);
+    const isIn =
+      "reader" in scope
+        ? sql`project_id IN (${projectsOf(sql, scope.reader)})`
+        : sql`project_id = ${scope.projectId}`;
+    const isOfSession =
+      "reader" in scope || scope.sessionId === null
+        ? sql.literal("")
+        : sql`AND session_id = ${scope.sessionId}`;
     const [bounds] = yield* sql<Bounds>`
       SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS end,
         coalesce(${from?.tx ?? null}::text::xid8 > pg_snapshot_xmin(pg_current_snapshot()), false)
           OR EXISTS (
-            SELECT FROM event_horizons WHERE project_id = ${projectId}
+            SELECT FROM event_horizons WHERE ${isIn}
               AND (tx, id) > (${from?.tx ?? null}::text::xid8, ${from?.id ?? null}::bigint)
           ) AS lost,
         EXISTS (
-          SELECT FROM events WHERE project_id = ${projectId} AND tx >= pg_snapshot_xmin(pg_current_snapshot())
+          SELECT FROM events WHERE ${isIn} AND tx >= pg_snapshot_xmin(pg_current_snapshot())
         ) AS "isHeldBack"`;
     const end = `${bounds?.end ?? "0"}.0`;
     const reset = cursor !== null && (from === null || bounds?.lost === true);
@@ -68,9 +77,9 @@ const makeAfter = Effect.gen(function* () {
     const rows = yield* sql<Omit<StoredEvent, "cursor"> & Place>`
       SELECT tx::text, id, type, at, project_id AS "projectId", session_id AS "sessionId", data
       FROM events
-      WHERE project_id = ${projectId} AND (tx, id) > (${from.tx}::text::xid8, ${from.id}::bigint)
+      WHERE ${isIn} AND (tx, id) > (${from.tx}::text::xid8, ${from.id}::bigint)
         AND tx < pg_snapshot_xmin(pg_current_snapshot())
-        ${sessionId === null ? sql.literal("") : sql`AND session_id = ${sessionId}`}
+        ${isOfSession}
       ORDER BY tx, id LIMIT ${limit}`;
     // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
     const events = rows.map(({ tx, id, ...event }) => Object.assign(event, { cursor: `${tx}.${id}` }));

@@ -1,5 +1,7 @@
 /** Roles in SQL: the same rule as `roleIn` of domain/person/role.ts. */
 import type * as SqlClient from "effect/sql/SqlClient";
+import type { ProjectRole } from "../../../domain/person/role.ts";
+import type { ProjectReader } from "../../ports/projects/projects.ts";
 
 /** A person's role in a project, or null. Her row is in scope as `users`, the project's as `project`. */
 export const ROLE_IN_PROJECT = `
@@ -20,13 +22,18 @@ export const ROLE_IN_PROJECT = `
 export const TOKEN_ROLE = `CASE WHEN token.origin = 'trigger' THEN 'member' ELSE ${ROLE_IN_PROJECT} END`;
 
 /** Whether a person has at least this role in the project. Its row is in scope as `project`. */
-export const hasRoleIn = (
-  sql: SqlClient.SqlClient,
-  userId: string,
-  least: "viewer" | "member" | "owner" = "viewer",
-) => sql`
+export const hasRoleIn = (sql: SqlClient.SqlClient, userId: string, least: ProjectRole = "viewer") => sql`
   EXISTS (SELECT FROM users WHERE users.id = ${userId}
     AND ${sql.literal(`${roleRank(ROLE_IN_PROJECT)} >= ${roleRank(`'${least}'`)}`)})`;
+
+/** The ids of the reader's projects: those in which the person has at least this role, or all of the account. */
+export const projectsOf = (
+  sql: SqlClient.SqlClient,
+  { accountId, userId }: ProjectReader,
+  least: ProjectRole = "viewer",
+) => sql`
+  SELECT project.id FROM projects AS project WHERE project.account_id = ${accountId}
+    ${userId === null ? sql.literal("") : sql`AND ${hasRoleIn(sql, userId, least)}`}`;
 
 /** A role's place among the roles. */
 export const roleRank = (role: string): string =>

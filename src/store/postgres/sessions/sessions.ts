@@ -7,7 +7,12 @@ import { searchWords } from "../../../domain/conversation/search.ts";
 import { isLive } from "../../../domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../machines/session.ts";
 import { writeCursor, cutPage, readCursor } from "../../cursor.ts";
-import { sessionStatusEvent, workUnsavedEvent } from "../../event-rows.ts";
+import {
+  sessionDeletedEvent,
+  sessionStatusEvent,
+  sessionUpdatedEvent,
+  workUnsavedEvent,
+} from "../../event-rows.ts";
 import type { Change } from "../../ports/journal.ts";
 import {
   PROMPT_SEARCHED,
@@ -37,6 +42,7 @@ import { noteFailure } from "../triggers/fires.ts";
 import {
   archivedRow,
   firstSession,
+  readSession,
   hasActivity,
   pendingCalls,
   SESSION_COLUMNS,
@@ -51,7 +57,7 @@ import { makeNoteSaves } from "./session-saves.ts";
 import { makeNoteTurn } from "./turn-endings.ts";
 import { plannedAnew, shared } from "../connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
-import { hasRoleIn } from "../people/roles.ts";
+import { projectsOf } from "../people/roles.ts";
 
 /** The columns that a step sets, as the update names them. */
 const assignments = (columns: SessionColumns, now: number) => ({
@@ -119,8 +125,9 @@ const makeMemory = Effect.gen(function* () {
         yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
       }
       if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
-      if (lost !== null)
-        yield* events.append([workUnsavedEvent({ projectId, sessionId: id, at: now }, lost)]);
+      const place = { projectId, sessionId: id, at: now };
+      if (lost !== null) yield* events.append([workUnsavedEvent(place, lost)]);
+      if (columns.deletedAt !== undefined) yield* events.append([sessionDeletedEvent(place)]);
       const row = dismissedRow(change, { id, accountId, projectId });
       if (row !== null) yield* insertAudit(sql, row);
       if (event !== null) yield* events.wake(projectId);
@@ -284,12 +291,10 @@ const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> =
         stored("sessions.list"),
       ),
     listOf: ({ accountId, userId }, request) => {
-      const isIn = (session: Fragment, role: Fragment) => sql`${session} IN (
-        SELECT project.id FROM projects AS project WHERE project.account_id = ${accountId} AND ${role}
-      )`;
-      const isSeen = userId === null ? sql`true` : isIn(sql`project_id`, hasRoleIn(sql, userId));
+      const reader = { accountId, userId };
+      const isSeen = userId === null ? sql`true` : sql`project_id IN (${projectsOf(sql, reader)})`;
       const approver =
-        userId === null ? sql`true` : isIn(sql`looked.project_id`, hasRoleIn(sql, userId, "member"));
+        userId === null ? sql`true` : sql`looked.project_id IN (${projectsOf(sql, reader, "member")})`;
       return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
         stored("sessions.listOf"),
       );
@@ -347,27 +352,35 @@ const ownerlessIn = (sql: SqlClient.SqlClient) =>
       )
       AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)`;
 
-const noteChangesIn =
-  (sql: SqlClient.SqlClient): Service["noteChanges"] =>
-  (id, changes) =>
-    sql`UPDATE project_sessions SET changes = ${json(changes)} WHERE id = ${id}`.pipe(
-      Effect.asVoid,
-      stored("sessions.noteChanges"),
-    );
+/** Writes of what lists show of a session, each with the event `session.updated`. */
+const makeShownWrites = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  const update = Effect.fnUntraced(function* (id: string, change: Fragment, now: number) {
+    const [row] = yield* sql<SessionRow>`
+      WITH updated AS (
+        UPDATE project_sessions SET ${change} WHERE id = ${id} AND deleted_at IS NULL RETURNING *
+      ), news AS (${events.insertionIn(sessionUpdatedEvent({ at: now }), sql`(SELECT project_id, id AS session_id FROM updated)`)})
+      SELECT ${sql.literal(SESSION_COLUMNS)} FROM updated`;
+    if (row === undefined) return null;
+    const session = readSession(row);
+    yield* events.wake(session.projectId);
+    return session;
+  });
+  const rename: Service["rename"] = (id, { name, metadata, archivedAt, now }) => {
+    const change = sql`updated_at = ${at(now)},
+      name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
+      metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata),
+      archived_at = CASE WHEN ${archivedAt === undefined} THEN archived_at
+        ELSE ${archivedAt === undefined || archivedAt === null ? null : at(archivedAt)}::timestamptz END`;
+    return update(id, change, now).pipe(stored("sessions.rename"));
+  };
+  const noteChanges: Service["noteChanges"] = (id, changes, now) =>
+    update(id, sql`changes = ${json(changes)}`, now).pipe(Effect.asVoid, stored("sessions.noteChanges"));
+  return { rename, noteChanges };
+});
 
-/** The acts of people on a session in lists. */
-const byPeople = (sql: SqlClient.SqlClient): Pick<Service, "rename" | "see"> => ({
-  rename: (id, { name, metadata, archivedAt, now }) =>
-    sql<SessionRow>`
-      UPDATE project_sessions SET updated_at = ${at(now)},
-        name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
-        metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata),
-        archived_at = CASE WHEN ${archivedAt === undefined} THEN archived_at
-          ELSE ${archivedAt === undefined || archivedAt === null ? null : at(archivedAt)}::timestamptz END
-      WHERE id = ${id} AND deleted_at IS NULL RETURNING ${sql.literal(SESSION_COLUMNS)}`.pipe(
-      Effect.map(firstSession),
-      stored("sessions.rename"),
-    ),
+const seeIn = (sql: SqlClient.SqlClient): Pick<Service, "see"> => ({
   see: (id, { userId, at: seenAt }) =>
     sql`
       INSERT INTO session_reads (session_id, user_id, seen_at) VALUES (${id}, ${userId}, ${at(seenAt)})
@@ -385,6 +398,7 @@ export const layer = Layer.effect(
     const columns = sql.literal(SESSION_COLUMNS);
     const memory = yield* makeMemory;
     const noteTurn = yield* makeNoteTurn;
+    const shownWrites = yield* makeShownWrites;
     return {
       ...makeLists(sql),
       ...memory,
@@ -415,7 +429,8 @@ export const layer = Layer.effect(
           Effect.map(([row]) => row?.any === true),
           stored("sessions.anyIn"),
         ),
-      ...byPeople(sql),
+      ...seeIn(sql),
+      ...shownWrites,
       acceptBootstrap: (id, now) =>
         sql`UPDATE project_sessions SET bootstrap_accepted_at = ${at(now)}
           WHERE id = ${id} AND bootstrap_accepted_at IS NULL`.pipe(
@@ -423,7 +438,6 @@ export const layer = Layer.effect(
           stored("sessions.acceptBootstrap"),
         ),
       ...(yield* makeNoteSaves),
-      noteChanges: noteChangesIn(sql),
       noteTurn: (id, { now, ...turn }) =>
         sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
       ...ofSweeper(sql),
