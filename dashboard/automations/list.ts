@@ -5,6 +5,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
+import { queries } from "../api/queries.ts";
 import { FIRE_STATUSES } from "../live/live.ts";
 import type { Run } from "./words.ts";
 
@@ -132,4 +133,20 @@ export const entriesOf = (parts: readonly Part[]): readonly Entry[] => {
   return [...runs, ...refusals]
     .filter(({ at }) => ends.every((end) => end === undefined || at >= end))
     .toSorted(newestFirst);
+};
+
+/** The triggers to choose from. One that was chosen may have left the manifest, and keeps its rows. */
+export const withChosen = (slugs: readonly string[], chosen: string): readonly string[] => [
+  ...new Set(chosen === "" ? slugs : [...slugs, chosen]),
+];
+
+/** The project of a list that can be narrowed to a trigger, when the list is read. */
+export const readListed = async (pid: string, list: Promise<unknown>) => {
+  const [project] = await Promise.all([
+    request("GET /v1/projects/:pid", { params: { pid } }),
+    list,
+    // If the filter's options cannot be read, the list is still shown.
+    queries.query(slugsQuery(pid)).catch(() => null),
+  ]);
+  return project;
 };

@@ -2,7 +2,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import { counted, moment } from "../elements/format.ts";
 import { FIRE_STATUSES } from "../live/live.ts";
@@ -10,6 +9,7 @@ import { fireLink, firesLink, projectLink } from "../elements/parts.ts";
 import { ProjectHead } from "../projects/head.tsx";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
+import { ListFilters } from "../ui/list-filters.tsx";
 import { Badge, Callout, Empty, IdEnd, More, Pick, Prose, Tag, Time } from "../ui/parts.tsx";
 import {
   entriesOf,
@@ -17,8 +17,10 @@ import {
   type Filter,
   listQuery,
   readFilter,
+  readListed,
   type Refusal,
   slugsQuery,
+  withChosen,
 } from "./list.ts";
 import { refusalReason, resultWord, type Run, runInstant, runReason, runResult } from "./words.ts";
 
@@ -34,19 +36,12 @@ const STATUS_OPTIONS = [...FIRE_STATUSES, "refused"].map((status) => {
 
 const Filters = ({ pid, filter: { status, slug } }: { readonly pid: string; readonly filter: Filter }) => {
   const { data: slugs = [] } = useQuery(slugsQuery(pid));
-  // A trigger that left the manifest keeps its rows.
-  const known = slug === "" || slugs.includes(slug) ? slugs : [...slugs, slug];
+  const known = withChosen(slugs, slug).map((one) => [one, one] as const);
   return (
-    <div className="filters" role="group" aria-label="Filter">
+    <ListFilters isNarrowed={status + slug !== ""}>
       <Pick name="status" label="State" all="All" value={status} options={STATUS_OPTIONS} />
-      <Pick
-        name="slug"
-        label="Trigger"
-        all="All"
-        value={slug}
-        options={known.map((one) => [one, one] as const)}
-      />
-    </div>
+      <Pick name="slug" label="Trigger" all="All" value={slug} options={known} />
+    </ListFilters>
   );
 };
 
@@ -241,15 +236,7 @@ const Runs = ({ data: project }: { readonly data: Project }) => {
 };
 
 export const runs = framedPage<Project>({
-  load: async ([pid = ""], query) => {
-    const [project] = await Promise.all([
-      request("GET /v1/projects/:pid", { params: { pid } }),
-      queries.infiniteQuery(listQuery(pid, readFilter(query))),
-      // If the filter's options cannot be read, the list is still shown.
-      queries.query(slugsQuery(pid)).catch(() => null),
-    ]);
-    return project;
-  },
+  load: ([pid = ""], query) => readListed(pid, queries.infiniteQuery(listQuery(pid, readFilter(query)))),
   title: ({ name }) => `Runs and deliveries of ${name}`,
   head: (project) => <ProjectHead project={project} tab="/fires" />,
   Body: Runs,

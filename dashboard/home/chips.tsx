@@ -1,7 +1,16 @@
 /** The choices of the next session, as a row of small menus. */
 import { useQuery } from "@tanstack/react-query";
 import type { Draft, Project } from "./draft.ts";
-import { agentOffers, modelOffers, type Offer, runtimeOf, type SessionOptions } from "./fitting.ts";
+import {
+  agentOffers,
+  effortOffers,
+  modelOffers,
+  NO_OPTIONS,
+  type Offer,
+  runtimeOf,
+  withAgent,
+} from "./fitting.ts";
+import { offered, Offers } from "./offers.tsx";
 import { optionsQuery } from "./options.ts";
 
 interface Pick {
@@ -11,38 +20,18 @@ interface Pick {
   readonly onChange: (value: string) => void;
 }
 
-/** A choice of the next session. One that was remembered stays, even if it is not offered now. */
-const ChipPick = ({ label, value, options, onChange }: Pick) => {
-  const isOffered = options.some((option) => option.value === value);
-  return (
-    <select
-      className="chip-pick"
-      value={value}
-      aria-label={label}
-      title={label}
-      onChange={({ target }) => onChange(target.value)}
-    >
-      {(isOffered ? options : [offered(value), ...options]).map(({ value: option, words, reason }) => (
-        <option key={option} value={option} disabled={reason !== null} title={reason ?? undefined}>
-          {reason === null ? words : `${words}: ${reason}`}
-        </option>
-      ))}
-    </select>
-  );
-};
-
-const offered = (value: string, words = value): Offer => ({ value, words, reason: null });
-
-const NO_OPTIONS: SessionOptions = {
-  default_branch: "",
-  branches: [],
-  agents: [],
-  agent_choices: [],
-  runtimes: [],
-  providers: [],
-  default_model: null,
-  models: [],
-};
+/** A choice of the next session. */
+const ChipPick = ({ label, value, options, onChange }: Pick) => (
+  <select
+    className="chip-pick"
+    value={value}
+    aria-label={label}
+    title={label}
+    onChange={({ target }) => onChange(target.value)}
+  >
+    <Offers offers={options} chosen={value} />
+  </select>
+);
 
 /** The missing abilities of the chosen agent's runtime, with the reasons. */
 export const AgentLacks = ({ project, draft: { choice } }: Omit<Chips, "projects">) => {
@@ -65,11 +54,11 @@ interface Chips {
   readonly draft: Draft;
 }
 
-/** Where the next session works, as which agent, and with which model. */
+/** Where the next session works, as which agent, with which model, and how hard that thinks. */
 export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: Chips) => {
   const { data } = useQuery(optionsQuery(project.id));
   const options = data ?? NO_OPTIONS;
-  const agents = agentOffers(options);
+  const efforts = effortOffers(options, choice.agent_name);
   const branch = project.default_branch;
   const others = options.branches.filter((name) => name !== branch);
   return (
@@ -89,8 +78,8 @@ export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: 
       <ChipPick
         label="Agent"
         value={choice.agent_name}
-        options={agents.length === 0 ? [offered("", "The project's agent")] : agents}
-        onChange={(agent_name) => choose({ ...choice, agent_name })}
+        options={agentOffers(options)}
+        onChange={(agent_name) => choose(withAgent(options, choice, agent_name))}
       />
       <ChipPick
         label="Model"
@@ -98,6 +87,14 @@ export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: 
         options={modelOffers(options, choice.agent_name)}
         onChange={(agent_model) => choose({ ...choice, agent_model })}
       />
+      {efforts.length > 0 && (
+        <ChipPick
+          label="Effort"
+          value={choice.effort}
+          options={efforts}
+          onChange={(effort) => choose({ ...choice, effort })}
+        />
+      )}
     </>
   );
 };

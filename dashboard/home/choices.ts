@@ -7,9 +7,10 @@ export interface Choice {
   readonly base_ref: string;
   readonly agent_name: string;
   readonly agent_model: string;
+  readonly effort: string;
 }
 
-const NO_CHOICE: Choice = { base_ref: "", agent_name: "", agent_model: "" };
+const NO_CHOICE: Choice = { base_ref: "", agent_name: "", agent_model: "", effort: "" };
 
 interface Remembered {
   /** The last used first. */

@@ -1,11 +1,24 @@
-/** Which models and agents the next session can have, and why not the others. It uses no document. */
+/** Which agents, models and efforts the next session can have, and why not the others. It uses no document. */
 import type { Answer } from "../../src/cli/contract.ts";
+import type { Choice } from "./choices.ts";
 
 export type SessionOptions = Answer<"GET /v1/projects/:pid/session-options">;
 
 type Agent = SessionOptions["agent_choices"][number];
 type Runtime = SessionOptions["runtimes"][number];
 type Options = Pick<SessionOptions, "agent_choices" | "runtimes" | "models" | "default_model">;
+
+/** Before the answer, and while the repository cannot be read. */
+export const NO_OPTIONS: SessionOptions = {
+  default_branch: "",
+  branches: [],
+  agents: [],
+  agent_choices: [],
+  runtimes: [],
+  providers: [],
+  default_model: null,
+  models: [],
+};
 
 export interface Offer {
   readonly value: string;
@@ -26,12 +39,14 @@ export const runtimeOf = (options: Options, name: string): Runtime | undefined =
 
 /** Each with its runtime. The agent of sessions that choose none has no name of its own but that of its runtime. */
 export const agentOffers = ({ agent_choices: agents }: Options): readonly Offer[] =>
-  agents.map(({ name, runtime, problem }) => {
-    const program = runtime ?? "cannot start";
-    return name === "default"
-      ? { value: "", words: program, reason: problem }
-      : { value: name, words: `${name} (${program})`, reason: problem };
-  });
+  agents.length === 0
+    ? [{ value: "", words: "The project's agent", reason: null }]
+    : agents.map(({ name, runtime, problem }) => {
+        const program = runtime ?? "cannot start";
+        return name === "default"
+          ? { value: "", words: program, reason: problem }
+          : { value: name, words: `${name} (${program})`, reason: problem };
+      });
 
 const whyNot = ({ name, models, takes_command: isAny, provider_models: fitting }: Runtime, model: string) => {
   if (models === null) return `${name} takes no model`;
@@ -65,3 +80,36 @@ export const modelOffers = (options: Options, name: string): readonly Offer[] =>
     })),
   ];
 };
+
+/** Which efforts a model takes is known once its runtime runs. Nearly all of those that take one take these. */
+const EFFORTS = ["low", "medium", "high"];
+
+/** @param name of the agent @returns none: its runtime is not known, or takes no effort */
+export const effortOffers = (options: Options, name: string): readonly Offer[] => {
+  if (runtimeOf(options, name)?.efforts !== true) return [];
+  const own = agentOf(options, name)?.effort ?? null;
+  const first =
+    own === null
+      ? [{ value: "", words: "Usual effort", reason: null }]
+      : [
+          { value: "", words: `Effort: ${own}`, reason: null },
+          { value: "default", words: "Usual effort", reason: null },
+        ];
+  const others = EFFORTS.filter((effort) => effort !== own);
+  return [...first, ...others.map((value) => ({ value, words: `Effort: ${value}`, reason: null }))];
+};
+
+/** Why the agent's runtime takes no effort. Null: it takes one, or is not known. */
+export const whyNoEffort = (options: Options, name: string): string | null => {
+  const runtime = runtimeOf(options, name);
+  if (runtime === undefined || runtime.efforts) return null;
+  const lack = runtime.lacks.find(({ ability }) => ability === "effort_changes");
+  return lack?.reason ?? `${runtime.name} takes no effort`;
+};
+
+/** The choice with another agent, without an effort that its runtime does not take. */
+export const withAgent = (options: Options, choice: Choice, name: string): Choice => ({
+  ...choice,
+  agent_name: name,
+  effort: effortOffers(options, name).some(({ value }) => value === choice.effort) ? choice.effort : "",
+});

@@ -1,6 +1,6 @@
 /** The filters of the first page's list. They are folded away, so that the list begins high up on a phone. */
-import { useState } from "react";
 import type { Project } from "../api/projects.ts";
+import { useFold } from "../ui/list-filters.tsx";
 import { Pick, SearchPick, ShowEverything } from "../ui/parts.tsx";
 import { type Filter, isNarrowed, TRIGGERS } from "./filter.ts";
 
@@ -41,22 +41,8 @@ const Fields = ({ filter, projects, reader }: Narrowing) => (
   </div>
 );
 
-/** A button, and below it the fields. Open from the start while something narrows the list. */
+/** A button, and below it the fields. */
 export const useNarrowing = (parts: Narrowing) => {
-  const [isOpen, setOpen] = useState(isNarrowed(parts.filter));
-  const isShown = isOpen || isNarrowed(parts.filter);
-  return {
-    button: !isNarrowed(parts.filter) && (
-      <button
-        type="button"
-        className="plain"
-        aria-expanded={isShown}
-        aria-controls="filters"
-        onClick={() => setOpen(!isOpen)}
-      >
-        Filter
-      </button>
-    ),
-    fields: isShown && <Fields {...parts} />,
-  };
+  const { isShown, button } = useFold(isNarrowed(parts.filter));
+  return { button, fields: isShown && <Fields {...parts} /> };
 };

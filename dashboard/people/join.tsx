@@ -71,7 +71,7 @@ const Invited = ({
     <Facts
       rows={[
         ["Invited by", invitation.invited_by],
-        ["Role in the account", invitation.role],
+        ["Role", invitation.role],
         ["Projects", projectsOf(invitation)],
         ["Valid until", moment(invitation.expires_at)],
       ]}
@@ -79,8 +79,8 @@ const Invited = ({
     {me !== null && (
       <Callout tone="warn">
         <strong>{`This browser is signed in as ${me.user.name}. `}</strong>
-        Accept only if the link is meant for you: it works once, makes a new person, and signs this browser
-        in.
+        Accept only if the link is meant for you. It works once. It makes a new person, and this browser is
+        then signed in as that person.
       </Callout>
     )}
     <Form submit="Accept the invitation" sending="Joining…" onSend={acceptAs}>

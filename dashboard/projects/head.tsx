@@ -3,6 +3,7 @@ import type { Project } from "../api/projects.ts";
 import { projectLink } from "../elements/parts.ts";
 import { moment } from "../elements/format.ts";
 import { roleSentence } from "../frame/roles.ts";
+import { PHONE, useMedia } from "../ui/media.ts";
 import { Callout, Tag, Trail } from "../ui/parts.tsx";
 import { Restore } from "./acts.tsx";
 import { isArchived, repositoryName, type Tab } from "./project.ts";
@@ -38,6 +39,30 @@ interface Head {
   readonly tab: Tab | null;
 }
 
+/** On a phone, a menu that is called as the shown tab. */
+const Tabs = ({ id, tab }: { readonly id: string; readonly tab: Tab | null }) => {
+  const isPhone = useMedia(PHONE);
+  const links = TABS.map(([rest, label]) => (
+    <a key={rest} href={projectLink(id, rest)} aria-current={tab === rest ? "page" : undefined}>
+      {label}
+    </a>
+  ));
+  if (!isPhone)
+    return (
+      <nav className="tabs" aria-label="Project">
+        {links}
+      </nav>
+    );
+  return (
+    <nav className="tabs-menu" aria-label="Project">
+      <details className="menu">
+        <summary>{`${TABS.find(([rest]) => rest === tab)?.[1] ?? "More"} ▾`}</summary>
+        <div className="menu-items">{links}</div>
+      </details>
+    </nav>
+  );
+};
+
 export const ProjectHead = ({ project, tab }: Head) => {
   const { id, name, status, default_branch: branch, triggers_paused: isPaused } = project;
   const sentence = roleSentence(id);
@@ -49,7 +74,7 @@ export const ProjectHead = ({ project, tab }: Head) => {
           [name, tab === null ? projectLink(id) : null],
         ]}
       />
-      <header className="head">
+      <header className="head of-project">
         <h1>{name}</h1>
         <p className="quiet">
           {`${repositoryName(project)} · default branch `}
@@ -58,13 +83,7 @@ export const ProjectHead = ({ project, tab }: Head) => {
           {isPaused && <Tag tone="warn">triggers paused</Tag>}
         </p>
         {sentence !== null && <p>{sentence}</p>}
-        <nav className="tabs" aria-label="Project">
-          {TABS.map(([rest, label]) => (
-            <a key={rest} href={projectLink(id, rest)} aria-current={tab === rest ? "page" : undefined}>
-              {label}
-            </a>
-          ))}
-        </nav>
+        <Tabs id={id} tab={tab} />
       </header>
       {status === "deleted" && <Deleted project={project} />}
       {/* The settings say it beside the button. */}

@@ -3,43 +3,139 @@ import { useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { FieldGroup, FileField, Form, TextField } from "../ui/form.tsx";
+import { type Choice, lastChoice, rememberChoice } from "../home/choices.ts";
+import {
+  agentOffers,
+  effortOffers,
+  modelOffers,
+  NO_OPTIONS,
+  type Offer,
+  type SessionOptions,
+  whyNoEffort,
+  withAgent,
+} from "../home/fitting.ts";
+import { offered, Offers } from "../home/offers.tsx";
+import { FileField, Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { headOf } from "./head.tsx";
 import { isArchived } from "./project.ts";
-import { AGENT_HINT, draftName, PROMPT, runtimeWords, startIn, warmSandbox } from "./start.ts";
+import { AGENT_HINT, draftName, PROMPT, startIn, warmSandbox } from "./start.ts";
+
+type Me = Answer<"GET /v1/me">;
 
 interface Shown {
   readonly project: Project;
   /** Null: they cannot be read now. */
-  readonly options: Answer<"GET /v1/projects/:pid/session-options"> | null;
+  readonly options: SessionOptions | null;
 }
 
-const AgentFields = ({ options }: Pick<Shown, "options">) => (
-  <FieldGroup title="Agent and model">
-    <TextField
-      name="agent_name"
-      label="Agent"
-      hint={AGENT_HINT}
-      placeholder="default"
-      suggestions={(options?.agent_choices ?? []).map((agent) => [agent.name, runtimeWords(agent)])}
-      mono
-    />
-    <TextField
-      name="agent_model"
-      label="Model"
-      hint="Optional. In the form `provider/model`, or as the agent's runtime names it."
-      placeholder={options?.default_model ?? "provider/model"}
-      suggestions={options?.models ?? []}
-      mono
-    />
-  </FieldGroup>
-);
+/** The value of the last choice of a menu, which opens a field for a name that is not offered. */
+const OTHER = "other name";
 
-const StartForm = ({ project: { id: pid, default_branch: branch }, options }: Shown) => {
+interface Named {
+  readonly name: "agent_name" | "agent_model";
+  readonly label: string;
+  readonly hint: string;
+  readonly offers: readonly Offer[];
+  readonly value: string;
+  readonly onChoose: (value: string) => void;
+}
+
+/** A menu of what is offered. A name that is not offered can be typed. */
+const NamedField = ({ name, label, hint, offers, value, onChoose }: Named) => {
+  const [isOther, setOther] = useState(false);
+  return (
+    <>
+      <SelectField
+        name={isOther ? "" : name}
+        label={label}
+        value={isOther ? OTHER : value}
+        onWrite={(chosen) => {
+          setOther(chosen === OTHER);
+          onChoose(chosen === OTHER ? "" : chosen);
+        }}
+      >
+        <Offers offers={[...offers, offered(OTHER, "Another…")]} chosen={isOther ? OTHER : value} />
+      </SelectField>
+      {isOther && (
+        <TextField
+          name={name}
+          label={`${label}, by name`}
+          hint={hint}
+          value={value}
+          onWrite={onChoose}
+          mono
+        />
+      )}
+    </>
+  );
+};
+
+interface ChoiceParts {
+  readonly options: SessionOptions;
+  readonly choice: Choice;
+  readonly choose: (choice: Choice) => void;
+}
+
+/** What the first page's composer offers, too. */
+const AgentFields = ({ options, choice, choose }: ChoiceParts) => {
+  const efforts = effortOffers(options, choice.agent_name);
+  const noEffort = whyNoEffort(options, choice.agent_name);
+  return (
+    <>
+      <NamedField
+        name="agent_name"
+        label="Agent"
+        hint={AGENT_HINT}
+        offers={agentOffers(options)}
+        value={choice.agent_name}
+        onChoose={(name) => choose(withAgent(options, choice, name))}
+      />
+      <NamedField
+        name="agent_model"
+        label="Model"
+        hint="In the form `provider/model`, or as the agent's runtime names it."
+        offers={modelOffers(options, choice.agent_name)}
+        value={choice.agent_model}
+        onChoose={(agent_model) => choose({ ...choice, agent_model })}
+      />
+      <SelectField
+        name="effort"
+        label="Effort"
+        hint={
+          noEffort ??
+          "How hard the model thinks. It belongs to the text above. A model that does not take it says so."
+        }
+        value={choice.effort}
+        onWrite={(effort) => choose({ ...choice, effort })}
+        isOff={efforts.length === 0}
+      >
+        <Offers offers={efforts.length === 0 ? [offered("", "No choice")] : efforts} chosen={choice.effort} />
+      </SelectField>
+    </>
+  );
+};
+
+/** As the person started the last session in the project. */
+const useChoice = (person: string, pid: string) => {
+  const [choice, setChoice] = useState(() => lastChoice(person, pid));
+  const choose = (next: Choice): void => {
+    setChoice(next);
+    rememberChoice(person, pid, next);
+  };
+  return { choice, choose };
+};
+
+const StartForm = ({
+  project: { id: pid, default_branch: branch },
+  options,
+  person,
+}: Shown & { readonly person: string }) => {
   const [files, setFiles] = useState<readonly File[]>([]);
+  const { choice, choose } = useChoice(person, pid);
   const start = async (typed: Readonly<Record<string, string>>): Promise<void> => {
-    location.hash = (await startIn(pid, typed, files)) ?? "#/";
+    const { initial_prompt = "", name = "", base_ref = "" } = typed;
+    location.hash = (await startIn(pid, { ...choice, initial_prompt, name, base_ref }, files)) ?? "#/";
   };
   return (
     <Form
@@ -57,24 +153,25 @@ const StartForm = ({ project: { id: pid, default_branch: branch }, options }: Sh
         hint="Optional. Images, logs, specifications: at most 10, 10 MiB each."
         onChoose={setFiles}
       />
+      <AgentFields options={options ?? NO_OPTIONS} choice={choice} choose={choose} />
       <TextField name="name" label="Name" hint="Optional. It is shown in lists." />
       <TextField
         name="base_ref"
         label="Start from"
         hint="Optional. A branch, a tag or a commit. The session gets a branch of its own."
         placeholder={branch}
+        initial={choice.base_ref}
         suggestions={options?.branches ?? []}
         mono
       />
-      <AgentFields options={options} />
     </Form>
   );
 };
 
-const NewSession = ({ data }: { readonly data: Shown }) => (
+const NewSession = ({ data, me }: { readonly data: Shown; readonly me: Me | null }) => (
   <>
     <h2>New session</h2>
-    {!isArchived(data.project) && <StartForm {...data} />}
+    {!isArchived(data.project) && me !== null && <StartForm {...data} person={me.user.id} />}
   </>
 );
 

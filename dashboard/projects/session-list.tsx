@@ -1,14 +1,14 @@
 /** A project's page of sessions, with filters and a menu for each session. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
-import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { slugsQuery } from "../automations/list.ts";
+import { readListed, slugsQuery } from "../automations/list.ts";
 import { fireLink, projectLink } from "../elements/parts.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { removeFilters, useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
+import { ListFilters } from "../ui/list-filters.tsx";
 import { Badge, Callout, Detail, Empty, More, Pick, Prose, SearchPick, Time } from "../ui/parts.tsx";
 import { ProjectHead } from "./head.tsx";
 import { isArchived } from "./project.ts";
@@ -40,18 +40,17 @@ interface Narrowed {
 const Filters = ({ project, filter }: Narrowed) => {
   const { data: slugs = [] } = useQuery(slugsQuery(project.id));
   return (
-    <div className="filters" role="search" aria-label="Sessions">
-      <Pick name="status" label="State" all="all" value={filter.status} options={STATUS_OPTIONS} />
+    <ListFilters isNarrowed={isNarrowed(filter)} aside={<NewSession project={project} />}>
+      <Pick name="status" label="State" all="All" value={filter.status} options={STATUS_OPTIONS} />
       <Pick
         name="by"
         label="Started by"
-        all="anyone"
+        all="Everyone"
         value={filter.by}
         options={starterOptions(slugs, filter.by)}
       />
       <SearchPick name="search" label="Name or words" value={filter.search} />
-      <NewSession project={project} />
-    </div>
+    </ListFilters>
   );
 };
 
@@ -120,15 +119,7 @@ const Sessions = ({ data: project }: { readonly data: Project }) => {
 };
 
 export const sessions = framedPage<Project>({
-  load: async ([pid = ""], query) => {
-    const [project] = await Promise.all([
-      request("GET /v1/projects/:pid", { params: { pid } }),
-      queries.infiniteQuery(listQuery(pid, readFilter(query))),
-      // If the filter's options cannot be read, the list is still shown.
-      queries.query(slugsQuery(pid)).catch(() => null),
-    ]);
-    return project;
-  },
+  load: ([pid = ""], query) => readListed(pid, queries.infiniteQuery(listQuery(pid, readFilter(query)))),
   title: ({ name }) => name,
   head: (project) => <ProjectHead project={project} tab="" />,
   Body: Sessions,

@@ -3,6 +3,7 @@ import { infiniteQueryOptions, keepPreviousData } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { request } from "../api/client.ts";
+import { withChosen } from "../automations/list.ts";
 
 export type Session = Answer<"GET /v1/projects/:pid/sessions">["sessions"][number];
 /** A run that becomes a session when a slot is free. */
@@ -33,16 +34,16 @@ export const STATUS_OPTIONS: readonly Option[] = [
 
 /** Who started a session. A trigger's slug follows its colon. */
 const STARTERS: readonly Option[] = [
-  ["me", "me"],
-  ["person", "people"],
-  ["trigger", "triggers"],
+  ["me", "Me"],
+  ["person", "People"],
+  ["trigger", "Triggers"],
 ];
 const TRIGGER = "trigger:";
 
 /** @param slugs of the project's triggers @param by the chosen one: the address may name a trigger that has left the manifest */
 export const starterOptions = (slugs: readonly string[], by: string): readonly Option[] => [
   ...STARTERS,
-  ...[...new Set([...slugs, ...(by.startsWith(TRIGGER) ? [by.slice(TRIGGER.length)] : [])])].map(
+  ...withChosen(slugs, by.startsWith(TRIGGER) ? by.slice(TRIGGER.length) : "").map(
     (slug) => [TRIGGER + slug, slug] as const,
   ),
 ];

@@ -1,5 +1,5 @@
 /** How a session starts: from the first page, from a project's page of a new session, and from its first steps. */
-import type { Answer, Request } from "../../src/cli/contract.ts";
+import type { Request } from "../../src/cli/contract.ts";
 import { upload } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { faultOfFiles } from "../composer/files.ts";
@@ -9,16 +9,12 @@ import { given } from "../ui/form.tsx";
 import { projectPath } from "./project.ts";
 
 type Wish = NonNullable<Request<"POST /v1/projects/:pid/sessions">["payload"]>;
-type Agent = Answer<"GET /v1/projects/:pid/session-options">["agent_choices"][number];
 
 /** The field for what the agent is told. */
 export const PROMPT = { name: "initial_prompt", label: "What should the agent do?", lines: 6 } as const;
 
 export const AGENT_HINT =
   "Optional. An agent of the project: a table in `platform.toml`, or a file in `.platform/runtime/agents`.";
-
-/** Which program an agent is. */
-export const runtimeWords = ({ runtime }: Agent): string => runtime ?? "cannot start";
 
 /** A sandbox that was asked for waits longer than this. */
 const ASK_AGAIN_MS = 120_000;

@@ -2,8 +2,9 @@
  * Where the reader looks on the page of a session: the tab of its panel is in the address, so that a reload and a link keep it. Whether
  * the panel is open, and how wide it is, the browser remembers for all sessions.
  */
-import { useState, useSyncExternalStore } from "react";
+import { useState } from "react";
 import { setFilter, useAddressQuery } from "../ui/address.ts";
+import { useMedia } from "../ui/media.ts";
 
 export const TABS = ["changes", "files", "terminal", "preview", "log", "details"] as const;
 export type Tab = (typeof TABS)[number];
@@ -41,16 +42,6 @@ const storePanel = (panel: Panel): void => {
   }
 };
 
-const useNarrow = (): boolean =>
-  useSyncExternalStore(
-    (listener) => {
-      const query = matchMedia(NARROW);
-      query.addEventListener("change", listener);
-      return () => query.removeEventListener("change", listener);
-    },
-    () => matchMedia(NARROW).matches,
-  );
-
 export interface Place {
   readonly isNarrow: boolean;
   /** Null: in a narrow window, the conversation is shown. In a wide one, the panel is closed. */
@@ -68,7 +59,7 @@ export interface Place {
 export const usePlace = (tabs: readonly Tab[], first: Tab): Place => {
   const named = useAddressQuery().get("tab");
   const asked = tabs.find((tab) => tab === named) ?? null;
-  const isNarrow = useNarrow();
+  const isNarrow = useMedia(NARROW);
   const [panel, setPanel] = useState(readPanel);
   const change = (changed: Partial<Panel>): void => {
     const next = { ...panel, ...changed };

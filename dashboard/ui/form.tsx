@@ -381,24 +381,29 @@ export const TextField = ({ name, label, hint, ...field }: TextField) => (
 
 type Options = readonly (readonly [value: string, label: string])[];
 
+/** @param options or the menu's own `option` elements as children */
 export const SelectField = ({
-  options,
+  options = [],
+  children,
+  isOff = false,
   name,
   label: words,
   hint,
   ...held
-}: Field & Held & { readonly options: Options }) => (
+}: Field &
+  Held & { readonly options?: Options; readonly children?: ReactNode; readonly isOff?: boolean }) => (
   <FieldFrame
     name={name}
     label={words}
     {...(hint !== undefined && { hint })}
     input={(own) => (
-      <select {...own} {...heldBy(held)}>
+      <select {...own} {...heldBy(held)} disabled={isOff}>
         {options.map(([value, label]) => (
           <option key={value} value={value}>
             {label}
           </option>
         ))}
+        {children}
       </select>
     )}
   />
