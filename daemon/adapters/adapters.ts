@@ -30,6 +30,7 @@ const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
       limits,
       gateway: watchGateway(),
       allowsAll: settings.launch.permissions === "allow",
+      ...(settings.launch.planTitle !== undefined && { planTitle: settings.launch.planTitle }),
       keepsRecord: settings.launch.history !== undefined,
     }),
   plain: ({ layout }) => plainAdapter(layout.runtimePort),

@@ -177,6 +177,34 @@ describe("an agent's request", () => {
     expect(outcome).toEqual(selected("allow_once"));
   });
 
+  test.each([
+    ["the file that it wrote last", "/home/plans/plan.md", "1. Write a."],
+    ["a file that it did not tell", "/home/plans/other.md", "The plan is in the file /home/plans/other.md."],
+  ])("to carry out a plan that is in %s is a plan, also where all else is allowed", async (_, path, text) => {
+    const content = [
+      { type: "diff", path: "/home/plans/plan.md", oldText: null, newText: "1. Write a." },
+    ] as const;
+    const scripted = await started({
+      allowsAll: true,
+      planTitle: "Requesting approval for: ",
+      turn: async (stage) => {
+        const call = { toolCallId: "w", title: "Write", kind: "edit", status: "completed" } as const;
+        await stage.tell({ ...call, sessionUpdate: "tool_call", content: [...content] });
+        const asking = { kind: "other", title: `Requesting approval for: ${path}`, rawInput: {} };
+        outcomes.push(await ask(stage, ["allow_once", "reject_once"], asking));
+        return {};
+      },
+    });
+    await scripted.send("m1", "x");
+    await expect.poll(() => scripted.feed.feed.turnNow.state, POLL).toBe("requires_action");
+    const item = scripted.items.find(({ kind }) => kind === "request");
+    expect(item?.request).toMatchObject({ kind: "plan", plan: { text, in_turn: true } });
+    const request = scripted.feed.feed.turnNow.waiting_for ?? "";
+    await Effect.runPromise(scripted.steering.answer(request, { approve: true, mode: "id-allow_once" }));
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    expect(outcomes.at(-1)).toEqual(selected("allow_once"));
+  });
+
   test("leaves the mode in which the agent goes on after an approved plan", async () => {
     const modes: unknown[] = [];
     const onMode = (params: unknown) => void modes.push(params);

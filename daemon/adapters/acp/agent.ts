@@ -26,7 +26,6 @@ import type { GatewayCalls, Refused } from "../../agent/gateway-calls.ts";
 import type { Pipes } from "../../agent/process.ts";
 import { AcpChoices } from "./choices.ts";
 import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
-import { proposedPlan } from "./items.ts";
 import { AcpRequests, allowed } from "./requests.ts";
 import {
   costIn,
@@ -102,6 +101,8 @@ export interface AcpAgentOptions {
   readonly tools?: ToolServer | null;
   /** Whether every permission is given without a question. Absent: people are asked. */
   readonly allowsAll?: boolean;
+  /** The title of a request to carry out a plan that is in a file, up to the file. Absent: such requests say it themselves. */
+  readonly planTitle?: string;
   /** Whether it is known where the agent keeps its record of a conversation. Absent: it is not. */
   readonly keepsRecord?: boolean;
 }
@@ -130,7 +131,7 @@ export class AcpAgent {
 
   constructor(options: AcpAgentOptions) {
     this.#options = options;
-    this.conversation = new AcpConversation(options.workspace);
+    this.conversation = new AcpConversation(options.workspace, options.planTitle);
     this.#requests = new AcpRequests(this.conversation, () => {
       if (this.#turn !== null) this.#turn.toldMs = this.#now();
       this.#tellTurn();
@@ -381,7 +382,7 @@ export class AcpAgent {
   #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
     // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
-    if (this.#options.allowsAll === true && proposedPlan(request) === null) {
+    if (this.#options.allowsAll === true && this.conversation.proposed(request) === null) {
       // Some agents tell a call for the first time when they ask for it.
       this.conversation.asked(request.toolCall);
       return Promise.resolve(allowed(request.options));

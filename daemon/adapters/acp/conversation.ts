@@ -16,10 +16,20 @@ import {
   TEXT_KEPT_MAX,
   type ContentPart,
   type ItemError,
+  planRequest,
+  type ProposedPlan,
 } from "../../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../../src/domain/text.ts";
 import type { ConversationObserver, ItemDraft } from "../adapter.ts";
-import { type Asking, readRequest, mergeCall, planEntries, toolCallItem, type HeldCall } from "./items.ts";
+import {
+  type Asking,
+  readRequest,
+  mergeCall,
+  planEntries,
+  proposedPlan,
+  toolCallItem,
+  type HeldCall,
+} from "./items.ts";
 
 /** A message as it is handed over. */
 export interface Sent {
@@ -56,6 +66,8 @@ interface Turn {
   /** The agent's ids of calls that have ended. */
   readonly over: Set<string>;
   plan: string | null;
+  /** The file that the agent wrote last. Null: it wrote none. */
+  written: { readonly path: string; readonly text: string } | null;
   /** The newest item of the agent. */
   last: ItemDraft | null;
   /** It is being stopped: what fails now is interrupted. */
@@ -80,6 +92,7 @@ const newTurn = (id: string | null, model: string | null): Turn => ({
   tools: new Map(),
   over: new Set(),
   plan: null,
+  written: null,
   last: null,
   isStopping: false,
 });
@@ -100,8 +113,12 @@ export class AcpConversation {
   #begun: string | null = null;
   readonly #requests = new Map<string, ItemDraft>();
 
-  constructor(workspace: string) {
+  /** The title of a request with which a plan's file is named, up to the file (PlanMode.asks). Null: none. */
+  readonly #planTitle: string | null;
+
+  constructor(workspace: string, planTitle: string | null = null) {
     this.#workspace = workspace;
+    this.#planTitle = planTitle;
   }
 
   /** @param now ms since the epoch */
@@ -169,11 +186,24 @@ export class AcpConversation {
       this.#tool({ ...call, status: "pending", sessionUpdate: "tool_call_update" }, true);
   }
 
+  /** The plan that the agent asks to carry out. Null: it asks for something else. */
+  proposed(request: RequestPermissionRequest): ProposedPlan | null {
+    const title = request.toolCall.title ?? "";
+    if (this.#planTitle === null || !title.startsWith(this.#planTitle)) return proposedPlan(request, null);
+    const path = title.slice(this.#planTitle.length);
+    const { written } = this.#turn;
+    return proposedPlan(request, written?.path === path ? written.text : `The plan is in the file ${path}.`);
+  }
+
   /** The agent asks for a permission. People see it when it is shown, or settled. */
   ask(request: RequestPermissionRequest): { readonly id: string; readonly rule: Asking["rule"] } {
     const id = this.#nextId();
     const known = this.#turn.tools.get(request.toolCall.toolCallId)?.call ?? null;
-    const asking = readRequest(request, known, this.#workspace);
+    const plan = this.proposed(request);
+    const asking: Asking =
+      plan === null
+        ? readRequest(request, known, this.#workspace)
+        : { request: planRequest(plan), rule: null };
     this.#requests.set(id, { ...this.#frame("request", id), status: "pending", request: asking.request });
     return { id, rule: asking.rule };
   }
@@ -304,6 +334,8 @@ export class AcpConversation {
       turn.tools.delete(id);
       turn.over.add(id);
     } else turn.tools.set(id, { draft, call });
+    const diff = call.content.findLast((part) => part.type === "diff" && "newText" in part);
+    if (diff !== undefined) turn.written = { path: diff.path, text: diff.newText };
     this.#report(item);
   }
 

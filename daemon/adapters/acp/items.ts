@@ -8,7 +8,6 @@ import type {
 import * as Schema from "effect/Schema";
 import {
   isClosed,
-  planRequest,
   OUTPUT_KEPT_MAX,
   type AgentRequest,
   type FileChange,
@@ -191,12 +190,19 @@ export interface Asking {
 const Planned = Schema.Struct({ plan: Schema.String });
 const decodePlanned = Schema.decodeUnknownOption(Planned);
 
-/** The plan of a request to leave the mode that plans. Its options are the ways to go on. Null: it asks for something else. */
-export const proposedPlan = ({ toolCall, options }: RequestPermissionRequest): ProposedPlan | null => {
-  if (toolCall.kind !== "switch_mode") return null;
+/**
+ * The plan of a request to leave the mode that plans. Its options are the ways to go on. Null: it asks for something else.
+ *
+ * @param written the plan of a runtime that writes it into a file. Null: the request is none of those
+ */
+export const proposedPlan = (
+  { toolCall, options }: RequestPermissionRequest,
+  written: string | null,
+): ProposedPlan | null => {
+  if (toolCall.kind !== "switch_mode" && written === null) return null;
   const planned = decodePlanned(toolCall.rawInput);
-  const call = mergeCall(null, toolCall);
-  const text = planned._tag === "Some" ? planned.value.plan : outputOf(call);
+  const told = () => outputOf(mergeCall(null, toolCall));
+  const text = written ?? (planned._tag === "Some" ? planned.value.plan : told());
   const ways = ["allow_once", "allow_always"].flatMap((kind) => options.filter((one) => one.kind === kind));
   if (text === "" || ways.length === 0) return null;
   return { text, modes: ways.map(({ optionId: id, name }) => ({ id, name })), in_turn: true };
@@ -204,13 +210,10 @@ export const proposedPlan = ({ toolCall, options }: RequestPermissionRequest): P
 
 /** @param known the call, as the agent has told it before. Null: it has not. */
 export const readRequest = (
-  asked: RequestPermissionRequest,
+  { toolCall }: Pick<RequestPermissionRequest, "toolCall">,
   known: HeldCall | null,
   workspace: string,
 ): Asking => {
-  const { toolCall } = asked;
-  const plan = proposedPlan(asked);
-  if (plan !== null) return { request: planRequest(plan), rule: null };
   const what = known?.name ?? toolCall.kind ?? "permission";
   const call = mergeCall(known, toolCall);
   const paths = (toolCall.locations ?? []).map(({ path }) => below(workspace, path));

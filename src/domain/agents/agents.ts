@@ -249,6 +249,7 @@ export const startOf = (
       variables,
       permissions,
       ...(takesServers && { takesServers }),
+      ...(plan?.asks !== undefined && { planTitle: plan.asks }),
       ...(history !== null && { history: { runtime: name, files: history } }),
       ...(packaged !== null && {
         packaged: { name, start: { command: packaged.command, variables: packaged.variables } },
@@ -257,7 +258,7 @@ export const startOf = (
     agent: hasTable
       ? {
           mode: usedMode,
-          ...(plan !== null && plan.mode === usedMode && { plan }),
+          ...(plan !== null && plan.mode === usedMode && { plan: { mode: plan.mode, next: plan.next } }),
           instructions,
           variables: inVariable,
           ...(Object.keys(files).length > 0 && { files }),

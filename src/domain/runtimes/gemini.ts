@@ -79,7 +79,11 @@ export const GEMINI: Runtime = {
   takesServers: true,
   modes: ["default", "autoEdit", "yolo", "plan"],
   mode: null,
-  plan: { mode: "plan", next: ["default", "autoEdit", "yolo"] },
+  plan: {
+    mode: "plan",
+    next: ["default", "autoEdit", "yolo"],
+    asks: "Requesting plan approval for: ",
+  },
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,
@@ -87,5 +91,6 @@ export const GEMINI: Runtime = {
     effort_changes: "Gemini CLI has no setting for it: each model decides by itself.",
     outputs: "Gemini CLI does not tell what a command has printed.",
     exit_codes: "Gemini CLI does not tell the exit code of a command.",
+    commands: "Gemini CLI has its own commands here, and none of a project.",
   },
 };

@@ -95,6 +95,11 @@ export interface PlanMode {
   readonly mode: string;
   /** The modes in which it may carry an approved plan out, the usual one first. Empty: the one in which it begins by itself. */
   readonly next: readonly string[];
+  /**
+   * The title of the request by which it asks to carry a plan out, up to the path of the file that has the plan. Absent: the request itself
+   * says that it leaves the mode, and has the plan.
+   */
+  readonly asks?: string;
 }
 
 export interface Runtime {

@@ -138,6 +138,8 @@ export interface LaunchRuntime {
   readonly permissions: Permissions | null;
   /** Whether it is told by its protocol which servers have tools. Absent: it is not. */
   readonly takesServers?: boolean;
+  /** PlanMode.asks (runtimes/runtime.ts). Absent: it has none. */
+  readonly planTitle?: string;
   /** Absent: where it keeps its record of a conversation is not known. */
   readonly history?: LaunchHistory;
   /** Its start on a node to which an operator has added it. Absent: its program is on the PATH. */
@@ -163,6 +165,8 @@ export const LaunchSettings = Schema.Struct({
   permissions: Schema.optionalKey(Schema.Literals(PERMISSIONS)),
   /** Whether the runtime is told by its protocol where the gateway to tools is. Absent: it is not. */
   takesServers: Schema.optionalKey(Schema.Boolean),
+  /** The title of a request to carry out a plan that is in a file, up to the file. Absent: the runtime has no such requests. */
+  planTitle: Schema.optionalKey(Schema.String),
   /** Where the runtime keeps its own record of the conversation. Absent: not known. */
   history: Schema.optionalKey(LaunchHistory),
   /** Absent: no table of the manifest defines the agent, or a claim brings it. */
@@ -263,17 +267,25 @@ export type LaunchSettings = typeof LaunchSettings.Type;
 
 /** The launch settings of a runtime and its agent, for every provider. */
 export const launchedRuntime = (
-  { adapter, command, variables, permissions, takesServers, history }: LaunchRuntime,
+  { adapter, command, variables, permissions, takesServers, planTitle, history }: LaunchRuntime,
   agent: LaunchAgent | null,
 ): Pick<
   LaunchSettings,
-  "agentCommand" | "adapter" | "runtimeVariables" | "permissions" | "takesServers" | "history" | "agent"
+  | "agentCommand"
+  | "adapter"
+  | "runtimeVariables"
+  | "permissions"
+  | "takesServers"
+  | "planTitle"
+  | "history"
+  | "agent"
 > => ({
   agentCommand: command,
   adapter,
   ...(Object.keys(variables).length > 0 && { runtimeVariables: variables }),
   ...(permissions !== null && { permissions }),
   ...(takesServers !== undefined && { takesServers }),
+  ...(planTitle !== undefined && { planTitle }),
   ...(history !== undefined && { history }),
   ...(agent !== null && { agent }),
 });

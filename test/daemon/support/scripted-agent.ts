@@ -39,6 +39,8 @@ export interface Script {
   readonly session?: Partial<AgentSession>;
   /** Whether permissions are given without a question. */
   readonly allowsAll?: boolean;
+  /** PlanMode.asks. */
+  readonly planTitle?: string;
   /** The server of tools that it gets. */
   readonly tools?: AcpAgentOptions["tools"];
   /** Whether it is known where it keeps its record of a conversation. */
@@ -70,6 +72,7 @@ export class ScriptedAgent {
       limits: { ...TURN_LIMITS, ...limits },
       ...(gateway !== undefined && { gateway }),
       ...(script.allowsAll !== undefined && { allowsAll: script.allowsAll }),
+      ...(script.planTitle !== undefined && { planTitle: script.planTitle }),
       ...(script.tools !== undefined && { tools: script.tools }),
       ...(script.keepsRecord !== undefined && { keepsRecord: script.keepsRecord }),
     });
