@@ -17,6 +17,11 @@ test.each([
   ["gemini", { code: 403, message: "{}" }, "model_unauthorized"],
   ["gemini", { code: 429, message: "{}" }, "model_quota"],
   ["gemini", { code: 503, message: "{}" }, "model_unavailable"],
+  [
+    "gemini, which does not know the status,",
+    { code: 500, message: "models/a is not found" },
+    "unknown_model",
+  ],
   ["gemini", { code: 400, message: "The input token count exceeds the context limit" }, "context_exceeded"],
   ["gemini", { code: 400, message: "Bad schema" }, "model_refused"],
   ["opencode", { message: "Internal error: words", name: "ContextOverflowError" }, "context_exceeded"],

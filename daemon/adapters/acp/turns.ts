@@ -126,11 +126,12 @@ export const endOfRefusal = (
   status: number | null,
 ): TurnEnd => {
   const words = message.replace(PREFIX, "");
-  // gemini's code is the status.
-  const told = status ?? (code >= 400 && code <= 599 ? code : null);
+  // gemini's code is the status, and 500 where it does not know that. Then the words say more.
+  const told = status ?? (code >= 400 && code <= 499 ? code : null);
   const error = { message: words, ...(told !== null && { statusCode: told }) };
-  const fallback = code === AUTH_REQUIRED ? "ProviderAuthError" : "AgentError";
-  return { state: "failed", error: turnError({ name: name ?? fallback, data: error }) };
+  const failed = code >= 500 && code <= 599 ? "APIError" : "AgentError";
+  const ownName = name ?? (code === AUTH_REQUIRED ? "ProviderAuthError" : failed);
+  return { state: "failed", error: turnError({ name: ownName, data: error }) };
 };
 
 /** A key that is refused stays refused. One refusal may be that of a lesser call, e.g. for a title. */

@@ -38,6 +38,9 @@ export interface TalkingCall extends Asked {
 /** The prompt for these steps. */
 export const promptOf = (steps: readonly Step[]): string => `Do this:\n${JSON.stringify(steps)}`;
 
+const wordsOf = (status: number): string =>
+  `${status === 404 ? "The model does not exist: " : ""}refused as the prompt says`;
+
 /** The shells of runtimes, and their arguments for a command. */
 const SHELLS: Readonly<Record<string, (command: string) => object>> = {
   bash: (command) => ({ command, description: "as the prompt says" }),
@@ -126,10 +129,7 @@ export class TalkingModel {
     const status = !isWelcome ? 401 : asked.model === "broke" ? 402 : this.#refusal(step);
     this.calls.push({ ...asked, text: JSON.stringify(body), path, key, status });
     if (status !== 200)
-      return refuse(
-        status,
-        wire.refusal(status, isWelcome ? "refused as the prompt says" : "Incorrect API key provided"),
-      );
+      return refuse(status, wire.refusal(status, isWelcome ? wordsOf(status) : "Incorrect API key provided"));
     const left = new Promise<void>((resolve) => response.once("close", resolve));
     const to = { response, model: asked.model, isStreamed: asked.isStreamed, id: String(this.calls.length) };
     const { think = "", plan = "" } = step;
