@@ -64,6 +64,7 @@ export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositor
     pack: (repository, request) => at(repository, (git) => git.pack(repository, request)),
     objectIds: (repository, request) => at(repository, (git) => git.objectIds(repository, request)),
     readTree: (repository, request) => at(repository, (git) => git.readTree(repository, request)),
+    paths: (repository, request) => at(repository, (git) => git.paths(repository, request)),
     compare: (repository, request) => at(repository, (git) => git.compare(repository, request)),
     diff: (repository, request) => at(repository, (git) => git.diff(repository, request)),
     merge: (repository, request) => at(repository, (git) => git.merge(repository, request)),

@@ -32,6 +32,7 @@ export const measured = (git: GitBackend["Service"], measures: MeasuresApi): Git
     pack: of("pack", git.pack),
     objectIds: of("object_ids", git.objectIds),
     readTree: of("read_tree", git.readTree),
+    paths: of("paths", git.paths),
     compare: of("compare", git.compare),
     diff: of("diff", git.diff),
     merge: of("merge", git.merge),

@@ -143,6 +143,19 @@ export interface ObjectIdsRequest {
   readonly without?: string;
 }
 
+export interface PathsRequest {
+  /** A full commit id. */
+  readonly commit: string;
+  /** How many paths are named, at most. */
+  readonly limit: number;
+}
+
+export interface Paths {
+  readonly paths: readonly string[];
+  /** How many there are. */
+  readonly total: number;
+}
+
 /** A page has at most so many files, however small they are. */
 export const TREE_PAGE_FILES = 4096;
 
@@ -251,6 +264,11 @@ export class GitBackend extends Context.Service<
       repository: Repository,
       request: TreeRequest,
     ) => Effect.Effect<TreePage | null, GitError>;
+    /**
+     * The paths of all files at a full commit id, in the order of their bytes. Submodules and paths that are not UTF-8 are
+     * left out. `unknown_ref` if there is no such commit.
+     */
+    readonly paths: (repository: Repository, request: PathsRequest) => Effect.Effect<Paths, GitError>;
     /** Either side is a branch or a full commit id. */
     readonly compare: (
       repository: Repository,

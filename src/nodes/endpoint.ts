@@ -95,6 +95,7 @@ const gitOperations = (repositories: GitBackend["Service"]): Readonly<Record<str
   "git.objectIds": on(repositories.objectIds),
   "git.readTree": (given: Parameters<typeof repositories.readTree>) =>
     Effect.map(repositories.readTree(...given), (page) => page && encodePage(page)),
+  "git.paths": on(repositories.paths),
   "git.compare": on(repositories.compare),
   "git.diff": on(repositories.diff),
   "git.merge": on(repositories.merge),

@@ -80,6 +80,7 @@ const make = Effect.gen(function* () {
     ),
     objectIds: dispatched("objectIds", own.objectIds),
     readTree: dispatched("readTree", own.readTree, decodePage),
+    paths: dispatched("paths", own.paths),
     compare: dispatched("compare", own.compare),
     diff: dispatched("diff", own.diff),
     merge: dispatched("merge", own.merge),

@@ -218,6 +218,20 @@ const checkPages = (live: Live, more: Live): void => {
     }),
   );
 
+  live("names all files, and counts those beyond the limit", () =>
+    Effect.gen(function* () {
+      const { backend, repository, root, commit, write } = yield* scene(FILES);
+      const paths = (limit: number, at = commit) => backend.paths(repository, { commit: at, limit });
+      const all = Object.keys(FILES).toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      expect(yield* paths(100)).toEqual({ paths: all, total: all.length });
+      expect(yield* paths(2)).toEqual({ paths: all.slice(0, 2), total: all.length });
+      expect(yield* paths(2, root)).toEqual({ paths: [], total: 0 });
+      const other = yield* write({ a: "a", module: { submodule: root } });
+      expect(yield* paths(100, other)).toEqual({ paths: ["a"], total: 1 });
+      expect(yield* failureCode(paths(2, "0".repeat(40)))).toBe("unknown_ref");
+    }),
+  );
+
   more("is null for a path that is not a directory", () =>
     Effect.gen(function* () {
       const { backend, repository, root, write } = yield* scene({});

@@ -125,6 +125,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/projects/:pid/usage": { target: project("/usage"), answers: [200] },
     "GET /v1/projects/:pid/setup": { target: project("/setup"), answers: [200] },
     "GET /v1/projects/:pid/session-options": { target: project("/session-options"), answers: [200] },
+    "GET /v1/projects/:pid/paths": { target: project("/paths"), answers: [200] },
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
     "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
     "GET /v1/change-requests": { ...at("/v1/change-requests", 200), fates: ownThings },

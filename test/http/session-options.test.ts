@@ -104,3 +104,15 @@ describe("the options of a session", () => {
     expect(await optionsOf(await makeProject(service, { files }))).toMatchObject({ agents: [] });
   });
 });
+
+describe("the paths of a project", () => {
+  it("are those of the default branch, or of the branch, tag or commit that is named", async () => {
+    const pid = await makeProject(service, { files: { "src/main.ts": "", "README.md": "" } });
+    const get = async (query: string, status: number) =>
+      fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/paths${query}`), status));
+    const { commit, ...listing } = await get("", 200);
+    expect(listing).toEqual({ paths: ["README.md", "src/main.ts"], total: 2 });
+    expect(await get(`?ref=${String(commit)}`, 200)).toEqual({ commit, ...listing });
+    expect(await get("?ref=none", 404)).toMatchObject({ error: "Branch or commit not found." });
+  });
+});

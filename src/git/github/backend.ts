@@ -222,6 +222,7 @@ export const githubRepositories = Effect.fnUntraced(function* (
     pack: (repository, request) => over(repository, mirror.pack(repository, request)),
     objectIds: (repository, request) => over(repository, mirror.objectIds(repository, request)),
     readTree: (repository, request) => over(repository, mirror.readTree(repository, request)),
+    paths: (repository, request) => over(repository, mirror.paths(repository, request)),
     compare: (repository, request) => over(repository, mirror.compare(repository, request)),
     diff: (repository, request) => over(repository, mirror.diff(repository, request)),
     merge: (repository, request) =>

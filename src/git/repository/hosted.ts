@@ -36,7 +36,7 @@ import { branchNames, branchTip, deleteRef, isCommit, oldSaveRef, unknownRef } f
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
 import { requireGit, runGit } from "../run.ts";
 import { sweepLeftovers } from "./sweep.ts";
-import { objectIds, readTree } from "./tree.ts";
+import { listPaths, objectIds, readTree } from "./tree.ts";
 
 export interface HostedOptions {
   /** The directory of the repositories. If it is missing, it is created for the service's user alone. */
@@ -150,6 +150,7 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
         pack: (repository, request) => at(repository, (path) => readPack(path, request)),
         objectIds: (repository, request) => at(repository, (path) => objectIds(path, request)),
         readTree: (repository, request) => at(repository, (path) => readTree(path, request)),
+        paths: (repository, request) => at(repository, (path) => listPaths(path, request)),
         compare: (repository, request) =>
           at(repository, (path) => Effect.flatMap(readSides(path, request), compareCommits)),
         diff: (repository, request) =>

@@ -1,6 +1,7 @@
-/** Reads many files of a commit at once: their object ids, and their contents page by page. */
+/** Reads many files of a commit at once: their object ids, their paths, and their contents page by page. */
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
+import { isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
 import { isCommitId } from "../../domain/repository/git-ref.ts";
 import {
@@ -8,6 +9,8 @@ import {
   isRootPath,
   isTreePath,
   type ObjectIdsRequest,
+  type Paths,
+  type PathsRequest,
   TREE_PAGE_FILES,
   type TreeFile,
   type TreePage,
@@ -173,9 +176,8 @@ const readEntry = (line: Buffer, file: Buffer): Listed | null => {
   const [, mode = "", blob = "", size] = entryPattern.exec(line.toString("latin1")) ?? [];
   const kind = KINDS[mode];
   if (kind === undefined) return null;
-  const path = file.toString("utf8");
-  if (!Buffer.from(path).equals(file)) throw notText(file);
-  return { path, kind, size: Number(size), blob };
+  if (!isUtf8(file)) throw notText(file);
+  return { path: file.toString("utf8"), kind, size: Number(size), blob };
 };
 
 interface Listing {
@@ -183,55 +185,114 @@ interface Listing {
   readonly isCut: boolean;
 }
 
+interface Entry {
+  /** Its mode, type and id, and with `-l` its size. */
+  readonly head: Buffer;
+  /** Its path. */
+  readonly file: Buffer;
+}
+
+/** The entries of git's output as they come, so that a tree of any size takes little memory. */
+async function* entriesIn(stdout: Readable): AsyncGenerator<readonly Entry[]> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of stdout as AsyncIterable<Buffer>) {
+    rest = Buffer.concat([rest, chunk]);
+    const entries: Entry[] = [];
+    let at = 0;
+    for (let end = rest.indexOf(0); end !== -1; end = rest.indexOf(0, at)) {
+      const tab = rest.indexOf("\t", at);
+      entries.push({ head: rest.subarray(at, tab), file: rest.subarray(tab + 1, end) });
+      at = end + 1;
+    }
+    rest = rest.subarray(at);
+    yield entries;
+  }
+}
+
 /**
- * Reads the listing until the page is full, so that a tree of any size takes little memory.
+ * Reads the listing until the page is full.
  * @throws GitError
  */
-const readListing = async (
+const readPage = async (
   stdout: Readable,
   { after, maxBytes }: Pick<TreeRequest, "after" | "maxBytes">,
 ): Promise<Listing> => {
   const begin = after === null ? null : Buffer.from(after);
   const files: Listed[] = [];
   let bytes = 0;
-  let rest = Buffer.alloc(0);
-  for await (const chunk of stdout as AsyncIterable<Buffer>) {
-    rest = Buffer.concat([rest, chunk]);
-    let at = 0;
-    for (let end = rest.indexOf(0); end !== -1; end = rest.indexOf(0, at)) {
-      const tab = rest.indexOf("\t", at);
-      const file = rest.subarray(tab + 1, end);
-      const entry =
-        begin !== null && Buffer.compare(file, begin) <= 0 ? null : readEntry(rest.subarray(at, tab), file);
-      at = end + 1;
+  for await (const entries of entriesIn(stdout)) {
+    for (const { head, file } of entries) {
+      const entry = begin !== null && Buffer.compare(file, begin) <= 0 ? null : readEntry(head, file);
       if (entry === null) continue;
       if (entry.size > maxBytes && files.length === 0) throw tooLarge(entry, maxBytes);
       if (bytes + entry.size > maxBytes || files.length === TREE_PAGE_FILES) return { files, isCut: true };
       bytes += entry.size;
       files.push(entry);
     }
-    rest = rest.subarray(at);
   }
   return { files, isCut: false };
 };
 
-const listPage = Effect.fnUntraced(function* (path: string, tree: string, request: TreeRequest) {
-  const args = ["ls-tree", "-r", "-z", "-l", "--full-tree", tree];
-  const git = yield* spawnGit({ repository: path, args });
-  const listing = yield* Effect.tryPromise({
-    try: () => readListing(git.stdout, request),
-    catch: (error) =>
-      error instanceof GitError
-        ? error
-        : new GitError({ code: "git_failed", message: "git ls-tree: its output broke off." }),
-  });
-  if (listing.isCut || (yield* git.exit) === 0) return listing;
-  yield* git.silent;
-  return yield* new GitError({
-    code: "git_failed",
-    message: `git ls-tree: ${gitMessage(git.stderr(), path)}`,
-  });
-}, Effect.scoped);
+/** Lists a tree. `read` gets git's output, and tells whether it read all of it. */
+const listTree = <A extends { readonly isCut: boolean }>(
+  path: string,
+  args: readonly string[],
+  read: (stdout: Readable) => Promise<A>,
+) =>
+  Effect.gen(function* () {
+    const git = yield* spawnGit({
+      repository: path,
+      args: ["ls-tree", "-r", "-z", "--full-tree", ...args],
+    });
+    const listing = yield* Effect.tryPromise({
+      try: () => read(git.stdout),
+      catch: (error) =>
+        error instanceof GitError
+          ? error
+          : new GitError({ code: "git_failed", message: "git ls-tree: its output broke off." }),
+    });
+    if (listing.isCut || (yield* git.exit) === 0) return listing;
+    yield* git.silent;
+    return yield* new GitError({
+      code: "git_failed",
+      message: `git ls-tree: ${gitMessage(git.stderr(), path)}`,
+    });
+  }).pipe(
+    Effect.scoped,
+    Effect.timeoutOrElse({
+      duration: LISTING_MS,
+      orElse: () =>
+        Effect.fail(
+          new GitError({ code: "timeout", message: `git ls-tree took longer than ${LISTING_MS / 1000} s.` }),
+        ),
+    }),
+  );
+
+const SUBMODULE = "160000 ";
+
+/** Counts them all, and keeps the first ones. */
+const readPaths = async (stdout: Readable, limit: number) => {
+  const paths: string[] = [];
+  let total = 0;
+  for await (const entries of entriesIn(stdout)) {
+    for (const { head, file } of entries) {
+      if (head.toString("latin1").startsWith(SUBMODULE) || !isUtf8(file)) continue;
+      total += 1;
+      if (paths.length < limit) paths.push(file.toString("utf8"));
+    }
+  }
+  return { paths, total, isCut: false };
+};
+
+/** `paths` of git/port.ts. */
+export const listPaths = Effect.fnUntraced(function* (
+  path: string,
+  { commit, limit }: PathsRequest,
+): Effect.fn.Return<Paths, GitError> {
+  yield* objectsAt(path, commit, []);
+  const { paths, total } = yield* listTree(path, [commit], (stdout) => readPaths(stdout, limit));
+  return { paths, total };
+});
 
 /** The contents of the blobs, in their order. */
 const contentsOf = Effect.fnUntraced(function* (path: string, files: readonly Listed[]) {
@@ -264,15 +325,7 @@ export const readTree = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TreePage | null, GitError> {
   const [directory] = yield* objectsAt(path, request.commit, [request.path]);
   if (directory?.type !== "tree") return null;
-  const { files, isCut } = yield* listPage(path, directory.id, request).pipe(
-    Effect.timeoutOrElse({
-      duration: LISTING_MS,
-      orElse: () =>
-        Effect.fail(
-          new GitError({ code: "timeout", message: `git ls-tree took longer than ${LISTING_MS / 1000} s.` }),
-        ),
-    }),
-  );
+  const { files, isCut } = yield* listTree(path, ["-l", directory.id], (stdout) => readPage(stdout, request));
   const contents = yield* contentsOf(path, files);
   const entries = files.map(({ path: file, kind, size }, index) => ({
     path: file,

@@ -51,7 +51,7 @@ import { existingRepository, hooksDirectory } from "../repository/repository-pat
 import { type GitBounds, requireGit, runGit } from "../run.ts";
 import { type Elsewhere, type GitCall, smartHttp, type SmartHttpOptions } from "../server/smart-http.ts";
 import { sweepLeftovers } from "../repository/sweep.ts";
-import { objectIds, readTree } from "../repository/tree.ts";
+import { listPaths, objectIds, readTree } from "../repository/tree.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export interface ExternalOptions extends Pick<SmartHttpOptions, "idleMs" | "maxPackBytes" | "places"> {
@@ -271,6 +271,8 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
       Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => objectIds(path, request)),
     readTree: ({ projectId }, request) =>
       Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => readTree(path, request)),
+    paths: ({ projectId }, request) =>
+      Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => listPaths(path, request)),
     compare: ({ projectId }, sides) =>
       Effect.flatMap(currentSides(mirrors, projectId, sides), compareCommits),
     diff: ({ projectId }, { base, head, ...part }) =>

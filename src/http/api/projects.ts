@@ -206,6 +206,14 @@ const SessionOptionsWire = Schema.Struct({
   }),
 }).annotate({ identifier: "SessionOptions" });
 
+const PathsWire = Schema.Struct({
+  commit: Schema.String,
+  paths: Schema.Array(Schema.String).annotate({
+    description: "The first 20,000, in the order of their bytes. Submodules are left out.",
+  }),
+  total: Schema.Finite.annotate({ description: "How many files the commit has." }),
+}).annotate({ identifier: "Paths" });
+
 const CheckRepository = Schema.Struct({
   repository: RepositoryRequest,
   default_branch: Schema.optionalKey(text(244)),
@@ -298,6 +306,12 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       params: projectParams,
       success: SessionOptionsWire,
       error: [NotFound, Conflict],
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("paths", "/projects/:pid/paths", {
+      params: projectParams,
+      query: { ref: Schema.optionalKey(text(244)) },
+      success: PathsWire,
+      error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
       params: projectParams,

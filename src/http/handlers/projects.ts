@@ -26,6 +26,7 @@ import { BadRequest, badRequest, Conflict, Forbidden, notFound, Unprocessable } 
 import { answering, projectFor } from "../steps/answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { deleteProject, restoreProject } from "../steps/projects/deleting.ts";
+import { projectPaths } from "../steps/projects/project-paths.ts";
 import { projectSetup } from "../steps/projects/project-setup.ts";
 import { listSessionOptions } from "../steps/sessions/session-options.ts";
 import { projectUsage } from "../steps/projects/project-usage.ts";
@@ -269,6 +270,7 @@ export const projectsHandlers = HttpApiBuilder.group(Platform.add(ProjectsGroup)
     )
     .handle("setup", ({ params }) => answering(projectSetup(params.pid)))
     .handle("sessionOptions", ({ params }) => answering(listSessionOptions(params.pid)))
+    .handle("paths", ({ params, query }) => answering(projectPaths(params.pid, query)))
     .handle("usage", ({ params, query }) => answering(projectUsage(params.pid, query)))
     .handle("checkRepository", ({ payload }) => answering(check(payload)))
     .handle("checkConnection", ({ params }) => answering(checkConnection(params.pid)))

@@ -26,7 +26,17 @@ import {
 } from "../../../src/git/port.ts";
 import { maxCommits, maxFiles } from "../../../src/git/repository/compare.ts";
 import { firstBranches } from "../../../src/git/repository/refs.ts";
-import { changedPaths, linesOf, mergedFiles, objectId, readTree, same, textOf, withoutFile } from "./tree.ts";
+import {
+  changedPaths,
+  linesOf,
+  listPaths,
+  mergedFiles,
+  objectId,
+  readTree,
+  same,
+  textOf,
+  withoutFile,
+} from "./tree.ts";
 
 /** A file's text, with or without permission to run it, or a path that is not a file. */
 export type SimulatedEntry =
@@ -404,6 +414,10 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
       readTree: (repository, request) =>
         at(repository, (state) =>
           Effect.flatMap(commitAt(state, request.commit), ({ files }) => readTree(files, request)),
+        ),
+      paths: (repository, { commit, limit }) =>
+        at(repository, (state) =>
+          Effect.map(commitAt(state, commit), ({ files }) => listPaths(files, limit)),
         ),
       compare: (repository, request) =>
         at(repository, (state) => Effect.map(sidesOf(state, request), (sides) => compare(state, sides))),

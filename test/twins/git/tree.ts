@@ -5,6 +5,7 @@ import {
   GitError,
   isRootPath,
   isTreePath,
+  type Paths,
   TREE_PAGE_FILES,
   type TreeFile,
   type TreePage,
@@ -110,6 +111,12 @@ export const objectId = (files: Files, path: string): string | null => {
   }
   const inside = below(files, path);
   return inside.size === 0 ? null : treeId(inside);
+};
+
+/** The paths of the files, and how many there are. */
+export const listPaths = (files: Files, limit: number): Paths => {
+  const paths = [...files].flatMap(([path, entry]) => (blobOf(entry) === null ? [] : [path]));
+  return { paths: paths.toSorted(byBytes).slice(0, limit), total: paths.length };
 };
 
 /** A page of the files below a directory. Null if the path is not a directory. */

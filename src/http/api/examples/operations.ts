@@ -96,6 +96,14 @@ export const OPERATION_EXAMPLES: Examples = {
       ],
     },
   },
+  "projects.paths": {
+    summary: "List the paths of all files of the repository, at a branch, a tag or a commit.",
+    response: {
+      commit: "6c1d0c54f4a4a36b8e4c1f0fd6b5e7c9aa1b2c3d",
+      paths: ["README.md", "src/main.ts"],
+      total: 2,
+    },
+  },
   "projects.sessionOptions": {
     summary: "List the branches, agents and models that a new session can have.",
     response: {
