@@ -1,11 +1,14 @@
 /** The composer of a conversation. */
-import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useMemo, useRef } from "react";
 import { useFocusKept } from "../conversation/focus.ts";
 import { size } from "../elements/format.ts";
 import { Prose } from "../ui/parts.tsx";
 import { useStore } from "../ui/store.ts";
-import { AttachButton, ComposerForm, FileChips, GrowingArea } from "./area.tsx";
+import { AttachButton, ComposerForm, FileChips } from "./area.tsx";
 import { Choices, ChoicesButton, useModels } from "./choices.tsx";
+import { type Offer, offeredCommands, offeredFiles } from "./completion.ts";
+import { CompletingArea, useTyping } from "./menu.tsx";
+import { placeOfSession, usePaths } from "./paths.ts";
 import { type Button, buttonsAt, type Moment, placeholderOf } from "./rules.ts";
 import type { Writing } from "./writing.ts";
 
@@ -72,7 +75,28 @@ const useChips = ({ files }: Writing) => {
   return { chips, button: <AttachButton ref={attach} onAdd={files.add} /> };
 };
 
-const Area = ({ writing, moment, lastOwn }: Pick<ComposerParts, "writing" | "moment" | "lastOwn">) => {
+/** What is offered while one types. The choice of models has the commands: it is the same answer. */
+const useOffers = (path: string, writing: Writing) => {
+  const typing = useTyping(writing.text);
+  const { sign, typed = "" } = typing.token ?? {};
+  const models = useModels(path, writing.isChoosing || sign === "/");
+  const files = usePaths(placeOfSession(path), sign === "@");
+  const { listing, problem } = models;
+  // An answer that grows draws the composer again and again, and there may be very many files.
+  const offer = useMemo(() => {
+    if (sign === undefined) return null;
+    if (sign === "@") return offeredFiles(files, typed);
+    return offeredCommands({ value: listing && (listing.commands ?? []), problem }, typed);
+  }, [sign, typed, files, listing, problem]);
+  return { typing, models, offer };
+};
+
+interface AreaParts extends Pick<ComposerParts, "writing" | "moment" | "lastOwn"> {
+  readonly typing: ReturnType<typeof useTyping>;
+  readonly offer: Offer | null;
+}
+
+const Area = ({ writing, moment, lastOwn, typing, offer }: AreaParts) => {
   const pressed = (event: KeyboardEvent): void => {
     // While an input method composes a character, the keys are its own.
     if (event.nativeEvent.isComposing) return;
@@ -91,7 +115,9 @@ const Area = ({ writing, moment, lastOwn }: Pick<ComposerParts, "writing" | "mom
       <label className="unseen" htmlFor="message">
         Message
       </label>
-      <GrowingArea
+      <CompletingArea
+        typing={typing}
+        offer={offer}
         area={writing.area}
         id="message"
         value={writing.text}
@@ -99,7 +125,7 @@ const Area = ({ writing, moment, lastOwn }: Pick<ComposerParts, "writing" | "mom
         enterKeyHint={isPhone() ? "enter" : "send"}
         aria-describedby="message-keys"
         onAdd={writing.files.add}
-        onChange={({ target }) => writing.write(target.value)}
+        write={writing.write}
         onKeyDown={pressed}
       />
     </>
@@ -108,7 +134,7 @@ const Area = ({ writing, moment, lastOwn }: Pick<ComposerParts, "writing" | "mom
 
 export const Composer = ({ path, writing, moment, onStop, lastOwn, meter }: ComposerParts) => {
   useStore(writing);
-  const models = useModels(path, writing.isChoosing);
+  const { typing, models, offer } = useOffers(path, writing);
   const { chips, button } = useChips(writing);
   return (
     <ComposerForm
@@ -116,7 +142,7 @@ export const Composer = ({ path, writing, moment, onStop, lastOwn, meter }: Comp
       onAdd={writing.files.add}
       onSubmit={() => void writing.submit()}
     >
-      <Area writing={writing} moment={moment} lastOwn={lastOwn} />
+      <Area writing={writing} moment={moment} lastOwn={lastOwn} typing={typing} offer={offer} />
       {chips}
       <Choices models={models} writing={writing} moment={moment} />
       <div className="composer-bar">

@@ -3,8 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { ApiError } from "../api/api.ts";
 import { perform } from "../frame/app.ts";
-import { AttachButton, ComposerForm, FileChips, GrowingArea } from "../composer/area.tsx";
+import { AttachButton, ComposerForm, FileChips } from "../composer/area.tsx";
+import { offeredFiles } from "../composer/completion.ts";
 import { faultOfFiles } from "../composer/files.ts";
+import { CompletingArea, useTyping } from "../composer/menu.tsx";
+import { usePaths } from "../composer/paths.ts";
 import { size } from "../elements/format.ts";
 import { startIn, warmSandbox } from "../projects/start.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -82,27 +85,33 @@ const useStart = (
 };
 
 const Prompt = ({
-  draft: { text, write, projectId },
+  draft: { text, write, projectId, choice },
   onAdd,
 }: {
   readonly draft: Draft;
   readonly onAdd: (files: Iterable<File>) => void;
 }) => {
   const area = useRef<HTMLTextAreaElement>(null);
+  const typing = useTyping(text);
+  const files = usePaths({ pid: projectId, ref: choice.base_ref }, typing.token?.sign === "@");
+  // No runtime runs yet that has commands.
+  const offer = typing.token?.sign === "@" ? offeredFiles(files, typing.token.typed) : null;
   return (
     <>
       <label className="unseen" htmlFor="prompt">
         What should the agent do?
       </label>
-      <GrowingArea
+      <CompletingArea
+        typing={typing}
+        offer={offer}
         area={area}
         id="prompt"
         value={text}
         placeholder="What should the agent do?"
         aria-describedby="prompt-keys"
         onAdd={onAdd}
-        onChange={({ target }) => {
-          write(target.value);
+        write={(next) => {
+          write(next);
           warmSandbox(projectId);
         }}
       />

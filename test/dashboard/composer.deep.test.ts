@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import type { FakeConversation } from "./fake-conversation.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
+import { sampleWorkspace } from "./sample-workspace.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
@@ -358,6 +359,89 @@ describe.skipIf(!hasChromium)(title, () => {
         'POST messages {"text":"Again.","delivery":"queue"}',
       ]);
     expect(reads).toBe(2);
+  });
+
+  it("completes a command by keyboard, and sends what stands there", async () => {
+    const { page, area, asked } = await openWith(messages(3, { turn: WORKING }));
+    let reads = 0;
+    page.on("request", (request) => {
+      if (request.url().endsWith("/models")) reads += 1;
+    });
+    const rows = page.getByRole("listbox", { name: "Commands" }).getByRole("option");
+    await area.focus();
+    await page.keyboard.type("/");
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(4);
+    // Escape closes the menu, and does not end the turn. The menu stays closed for this word.
+    await page.keyboard.press("Escape");
+    await rows.first().waitFor({ state: "detached" });
+    await page.keyboard.type("r");
+    expect(await rows.count()).toBe(0);
+    await area.fill("");
+    await page.keyboard.type("/re");
+    await rows.first().waitFor();
+    expect(await rows.allInnerTexts()).toEqual([
+      expect.stringMatching(/^\/review/),
+      expect.stringMatching(/^\/release/),
+    ]);
+    await page.keyboard.press("ArrowDown");
+    const chosen = page.locator(`[id="${(await area.getAttribute("aria-activedescendant")) ?? ""}"]`);
+    expect(await chosen.innerText()).toMatch(/^\/release/);
+    await page.keyboard.press("Enter");
+    expect(await area.inputValue()).toBe("/release ");
+    await page.keyboard.type("2.0 today");
+    await page.keyboard.press("Enter");
+    await expect.poll(asked).toEqual(['POST messages {"text":"/release 2.0 today","delivery":"queue"}']);
+    expect(reads).toBe(1);
+  });
+
+  it("says why there are no commands, and has no menu if the runtime names none", async () => {
+    const { page, fake, area, asked } = await openWith(messages(3, { models: null }));
+    await area.focus();
+    await page.keyboard.type("/init");
+    await page.locator(".completion").getByText("The models are known while the session runs.").waitFor();
+    await page.keyboard.press("Enter");
+    await expect.poll(asked).toEqual(['POST messages {"text":"/init","delivery":"queue"}']);
+    fake.world.conversation.models = { ...conversationOf([]).models, commands: undefined };
+    const answered = page.waitForResponse((response) => response.url().endsWith("/models"));
+    await page.keyboard.type("/");
+    await answered;
+    await expect.poll(() => page.locator(".completion").count()).toBe(0);
+  });
+
+  it("completes files of the repository and of the workspace, folder by folder or by their letters", async () => {
+    const { page, fake, area } = await openWith(messages(3));
+    fake.world.workspace = sampleWorkspace;
+    const rows = page.getByRole("listbox", { name: "Files" }).getByRole("option");
+    const names = async () => (await rows.allInnerTexts()).map((row) => row.split("\n")[0]);
+    await area.focus();
+    await page.keyboard.type("Read @");
+    await expect
+      .poll(names)
+      .toEqual(["bin/", "docs/", "notes/", "src/", "test/", "LICENSE", "README.md", "todo.txt"]);
+    await page.keyboard.type("sr");
+    await page.keyboard.press("Tab");
+    expect(await area.inputValue()).toBe("Read @src/");
+    await expect.poll(names).toEqual(["greeting/", "main.ts"]);
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    expect(await area.inputValue()).toBe("Read @src/main.ts ");
+    expect(await rows.count()).toBe(0);
+    await page.keyboard.type("and @tdo");
+    await rows.first().click();
+    expect(await area.inputValue()).toBe("Read @src/main.ts and @todo.txt ");
+    expect(await page.locator(":focus").getAttribute("id")).toBe("message");
+  });
+
+  it("has no menu while an input method composes", async () => {
+    const { page, area } = await openWith(messages(3));
+    const keys = await page.context().newCDPSession(page);
+    const menu = page.locator(".completion");
+    await area.focus();
+    await keys.send("Input.imeSetComposition", { text: "/", selectionStart: 1, selectionEnd: 1 });
+    expect([await area.inputValue(), await menu.count()]).toEqual(["/", 0]);
+    await keys.send("Input.insertText", { text: "/" });
+    await menu.waitFor();
   });
 
   it("keeps the end of the conversation in view while the text grows, and only from the end", async () => {

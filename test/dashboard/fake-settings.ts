@@ -1,6 +1,7 @@
 /** The fake's account, its access tokens, and what a project is set up with: secrets, repository, model, pushed work. */
 import { randomUUID } from "node:crypto";
 import { type FakeSaves, savesAnswer } from "./fake-saves.ts";
+import { samplePaths } from "./sample-workspace.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -169,6 +170,7 @@ const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>
   if (rest === "/restore") return changeProject(world, id, { status: "active", deletes_at: null });
   if (rest === "/setup") return world.setup;
   if (rest === "/session-options") return OPTIONS;
+  if (rest === "/paths") return samplePaths;
   if (rest === "/model-providers") return { model_providers: OWN_PROVIDERS };
   if (rest === "/spend") return { month: "2026-11", spent: { usd: 0, tokens: 0 }, limits: [] };
   if (rest === "/secrets") return secretsOf(world, world.projects[0]?.["created_at"]);

@@ -183,6 +183,19 @@ const MODELS = {
     { name: "plan", description: "Only reads" },
   ],
   default_model: "openai/gpt-5",
+  commands: [
+    {
+      name: "review",
+      description:
+        "Reviews the changes of the branch, or of a commit, and says what to mend before the merge",
+    },
+    { name: "init", description: "Writes AGENTS.md for this repository" },
+    {
+      name: "release",
+      description: "Tags a release, and writes its notes from the commits since the last one",
+    },
+    { name: "compact", description: null },
+  ],
   lacks: [{ ability: "exit_codes", reason: "Gemini CLI does not tell the exit code of a command." }],
 };
 

@@ -33,6 +33,25 @@ const changed = (path: string, state: string, additions: number, deletions: numb
   deletions,
 });
 
+/** The files of the repository, before the work. */
+const PATHS = [
+  "README.md",
+  "LICENSE",
+  "bin/greet.sh",
+  "bin/release.sh",
+  "docs/use/greeting.md",
+  "docs/use/release-notes.md",
+  "src/greeting/evening.ts",
+  "src/greeting/morning.ts",
+  "src/greeting/words.ts",
+  "src/main.ts",
+  "test/greeting/evening.test.ts",
+  "test/greeting/morning.test.ts",
+  "test/greeting/words.test.ts",
+];
+
+export const samplePaths = { commit: "1".repeat(40), paths: PATHS, total: PATHS.length };
+
 const file = (name: string, size: number) => ({ name, kind: "file", size });
 const directory = (name: string) => ({ name, kind: "directory", size: null });
 

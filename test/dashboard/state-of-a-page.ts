@@ -35,6 +35,13 @@ export const chosen = (name: string) => async (page: Page) => {
   await button.click();
 };
 
+/** Types into the text area, and waits for what may complete it. @param id of the text area */
+export const completing = (id: string, typed: string) => async (page: Page) => {
+  await page.locator(`#${id}`).focus();
+  await page.keyboard.type(typed);
+  await page.getByRole("option").first().waitFor();
+};
+
 /** Opens the details of that summary. */
 export const unfolded = (summary: string) => (page: Page) =>
   page.locator("summary", { hasText: summary }).first().click();

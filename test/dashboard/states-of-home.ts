@@ -2,7 +2,7 @@
 import type { World } from "./fake-service.ts";
 import { PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { withPlan } from "./states-of-work.ts";
-import { pressed, type State, withProject } from "./state-of-a-page.ts";
+import { completing, pressed, type State, withProject } from "./state-of-a-page.ts";
 import { waitingCall } from "./fake-connectors.ts";
 
 export const REQUEST_ID = "01995f2c-1e5b-7b0e-8a44-b7d15c2a0f71";
@@ -188,6 +188,13 @@ export const STATES_OF_HOME: readonly State[] = [
       await page.getByLabel("What should the agent do?").fill("Say good day.\n\nIn English and in German.");
       await page.getByLabel("Branch").waitFor();
     },
+  },
+  {
+    name: "home-paths",
+    hash: "#/",
+    shows: ".session",
+    change: withEach,
+    act: completing("prompt", "Translate @"),
   },
   {
     name: "home-agent",

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
-import { chosen, type State } from "./state-of-a-page.ts";
+import { chosen, completing, type State } from "./state-of-a-page.ts";
 import { STATES_OF_CONNECTORS } from "./states-of-connectors.ts";
 import { STATES_OF_ENVIRONMENT } from "./states-of-environment.ts";
 import { none, STATES_OF_HOME, withTurns } from "./states-of-home.ts";
@@ -94,6 +94,18 @@ export const STATES: readonly State[] = [
     hash: `${PROJECT}/sessions/${SESSION_ID}`,
     shows: ".items > .item",
     act: chosen("Stop session"),
+  },
+  {
+    name: "session-commands",
+    hash: `${PROJECT}/sessions/${SESSION_ID}`,
+    shows: ".items > .item",
+    act: completing("message", "/"),
+  },
+  {
+    name: "session-paths",
+    hash: `${PROJECT}/sessions/${SESSION_ID}`,
+    shows: ".items > .item",
+    act: completing("message", "Compare this with @e"),
   },
   { name: "new-session", hash: `${PROJECT}/new`, shows: "form" },
   { name: "triggers", hash: `${PROJECT}/triggers`, shows: ".card" },
