@@ -19,9 +19,16 @@ const environmentOf = async (daemon: Running): Promise<Record<string, string>> =
 const part = (letter: string): Record<string, string> =>
   Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`${letter}${index}`, "x".repeat(64 * 1024)]));
 
+/** One daemon takes all of them: none restarts its runtime. */
 describe("every control path", () => {
+  let daemon: Running;
+  beforeAll(async () => {
+    daemon = await Running.start();
+    await daemon.logged("ready");
+  });
+  afterAll(() => daemon.dispose());
+
   test("requires a signed context before it reads the body [A04]", async () => {
-    const daemon = await ready();
     for (const name of CONTROLS) {
       for (const headers of [
         {},
@@ -39,7 +46,6 @@ describe("every control path", () => {
   });
 
   test("refuses bodies that are not JSON, have another shape or are too long, and does nothing", async () => {
-    const daemon = await ready();
     const long = JSON.stringify({ revision: "2", env: { A: "x".repeat(1024 * 1024) } });
     for (const name of CONTROLS) {
       for (const [body, expected] of [
@@ -57,7 +63,6 @@ describe("every control path", () => {
   });
 
   test("refuses a body without a length once it exceeds the limit", async () => {
-    const daemon = await ready();
     const { status, body } = await daemon.ask("/platform/env", {
       method: "POST",
       headers: { "x-platform-user-context": daemon.context(), "transfer-encoding": "chunked" },
@@ -67,7 +72,6 @@ describe("every control path", () => {
   });
 
   test("accepts a body that waits for 100 Continue, and accepts only POST", async () => {
-    const daemon = await ready();
     const body = '{"revision": "1", "env": {}}';
     const call = request({
       socketPath: daemon.layout.socket,
@@ -89,6 +93,12 @@ describe("every control path", () => {
       expect((await daemon.ask(`/platform/${name}`)).status).toBe(405);
       expect((await daemon.ask(`/platform/${name}/`, { method: "POST", body: "{}" })).status).toBe(404);
     }
+  });
+
+  test("an abort without a run in progress is answered, and twice counts once [X20, A02]", async () => {
+    for (let time = 0; time < 2; time += 1)
+      expect(await daemon.control("abort")).toEqual([200, { aborted: false }]);
+    expect((await daemon.health()).runtime.restarts).toBe(0);
   });
 });
 
@@ -182,47 +192,6 @@ describe("a change of the environment", () => {
     expect((await daemon.health()).runtime).toMatchObject({ state: "ready", restarts: 1 });
   });
 
-  test("with the same revision changes nothing, sequentially or concurrently [A02]", async () => {
-    const daemon = await ready(secrets);
-    const change = { revision: "2", env: { ADDED: "first value" } };
-    const answers = await Promise.all([daemon.control("env", change), daemon.control("env", change)]);
-    expect(answers.map(([, { restarted }]) => restarted).toSorted()).toEqual([false, true]);
-    const [status, answer] = await daemon.control("env", { revision: "2", env: { ADDED: "second value" } });
-    expect([status, answer]).toEqual([
-      200,
-      { changed: [], revision: "2", restarted: false, turn_interrupted: false },
-    ]);
-    expect((await environmentOf(daemon))["ADDED"]).toBe("first value");
-    expect((await daemon.health()).runtime.restarts).toBe(1);
-  });
-
-  test("that is repeated after a newer one undoes nothing [A02]", async () => {
-    const daemon = await ready(secrets);
-    await daemon.control("env", { revision: "9", env: { ADDED: "older value" } });
-    await daemon.control("env", { revision: "10", env: { ADDED: "newer value" } });
-    const [, answer] = await daemon.control("env", { revision: "9", env: { ADDED: "older value" } });
-    expect(answer).toMatchObject({ revision: "10", restarted: false });
-    expect((await environmentOf(daemon))["ADDED"]).toBe("newer value");
-  });
-
-  test("that changes no value stores the revision and restarts nothing", async () => {
-    const daemon = await ready(secrets);
-    expect((await daemon.control("env", { revision: "2", env: { KEPT: "kept value" } }))[1]).toMatchObject({
-      changed: [],
-      restarted: false,
-    });
-    await daemon.control("refresh");
-    expect((await environmentOf(daemon))["PLATFORM_PROJECT_SECRETS_REVISION"]).toBe("2");
-  });
-
-  test("to more than 1 MiB in total is refused, even if each call is small enough [S04]", async () => {
-    const daemon = await ready(secrets);
-    expect((await daemon.control("env", { revision: "2", env: part("A") }))[0]).toBe(200);
-    const [status, { code }] = await daemon.control("env", { revision: "3", env: part("B") });
-    expect([status, code]).toEqual([400, "secrets_too_large"]);
-    expect(Object.keys(await environmentOf(daemon))).not.toContain("B0");
-  });
-
   test("is in no log, and the runtime's output does not show its values [S06]", async () => {
     const daemon = await ready();
     const value = "a-canary-of-the-environment";
@@ -242,14 +211,6 @@ describe("a change of the environment", () => {
     expect((await environmentOf(daemon))["ADDED"]).toBe("added value");
   });
 
-  test("keeps uncommitted work", async () => {
-    const daemon = await ready(secrets);
-    const file = join(daemon.layout.workspace, "mine.txt");
-    writeFileSync(file, "mine\n");
-    await daemon.control("env", { revision: "2", env: { ADDED: "added value" } });
-    expect(readFileSync(file, "utf8")).toBe("mine\n");
-  });
-
   test("that the runtime does not survive is reported, and is not undone", async () => {
     const flag = "FAILS";
     const script = `[ -z "$${flag}" ] || exit 7; exec "$@"`;
@@ -261,6 +222,60 @@ describe("a change of the environment", () => {
       { code: "runtime_failed", details: { changed: [flag], revision: "2", restarted: true } },
     ]);
     expect((await daemon.control("env", { revision: "3", env: { [flag]: null } }))[0]).toBe(200);
+  });
+});
+
+/** One daemon gets one after another: their revisions grow. */
+describe("a further change of the environment", () => {
+  let daemon: Running;
+  beforeAll(async () => {
+    daemon = await Running.start({ agentEnv: { KEPT: "kept value", TAKEN: "taken value" } });
+    await daemon.logged("ready");
+  });
+  afterAll(() => daemon.dispose());
+
+  test("with the same revision changes nothing, sequentially or concurrently [A02]", async () => {
+    const change = { revision: "2", env: { ADDED: "first value" } };
+    const answers = await Promise.all([daemon.control("env", change), daemon.control("env", change)]);
+    expect(answers.map(([, { restarted }]) => restarted).toSorted()).toEqual([false, true]);
+    const [status, answer] = await daemon.control("env", { revision: "2", env: { ADDED: "second value" } });
+    expect([status, answer]).toEqual([
+      200,
+      { changed: [], revision: "2", restarted: false, turn_interrupted: false },
+    ]);
+    expect((await environmentOf(daemon))["ADDED"]).toBe("first value");
+    expect((await daemon.health()).runtime.restarts).toBe(1);
+  });
+
+  test("that is repeated after a newer one undoes nothing [A02]", async () => {
+    await daemon.control("env", { revision: "9", env: { ADDED: "older value" } });
+    await daemon.control("env", { revision: "10", env: { ADDED: "newer value" } });
+    const [, answer] = await daemon.control("env", { revision: "9", env: { ADDED: "older value" } });
+    expect(answer).toMatchObject({ revision: "10", restarted: false });
+    expect((await environmentOf(daemon))["ADDED"]).toBe("newer value");
+  });
+
+  test("that changes no value stores the revision and restarts nothing", async () => {
+    expect((await daemon.control("env", { revision: "11", env: { KEPT: "kept value" } }))[1]).toMatchObject({
+      changed: [],
+      restarted: false,
+    });
+    await daemon.control("refresh");
+    expect((await environmentOf(daemon))["PLATFORM_PROJECT_SECRETS_REVISION"]).toBe("11");
+  });
+
+  test("keeps uncommitted work", async () => {
+    const file = join(daemon.layout.workspace, "mine.txt");
+    writeFileSync(file, "mine\n");
+    await daemon.control("env", { revision: "12", env: { ADDED: "added value" } });
+    expect(readFileSync(file, "utf8")).toBe("mine\n");
+  });
+
+  test("to more than 1 MiB in total is refused, even if each call is small enough [S04]", async () => {
+    expect((await daemon.control("env", { revision: "13", env: part("A") }))[0]).toBe(200);
+    const [status, { code }] = await daemon.control("env", { revision: "14", env: part("B") });
+    expect([status, code]).toEqual([400, "secrets_too_large"]);
+    expect(Object.keys(await environmentOf(daemon))).not.toContain("B0");
   });
 });
 
@@ -277,13 +292,6 @@ test("calls run one at a time: each answer is true when it is given [A02]", asyn
   const { runtime } = await daemon.health();
   expect(runtime).toMatchObject({ state: "ready", restarts: 3 });
   expect((await environmentOf(daemon))["A"]).toBe("second");
-});
-
-test("an abort without a run in progress is answered, and twice counts once [X20, A02]", async () => {
-  const daemon = await ready();
-  for (let time = 0; time < 2; time += 1)
-    expect(await daemon.control("abort")).toEqual([200, { aborted: false }]);
-  expect((await daemon.health()).runtime.restarts).toBe(0);
 });
 
 test("processes that a call started end with the daemon", async () => {

@@ -18,6 +18,7 @@ import { TEST_MS } from "../support/patience.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { CHECK, WORK } from "./work-of-each-kind.ts";
 import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
 import { deepTest, isDeep, onlyDeep } from "../support/vitest/rings.ts";
@@ -39,12 +40,14 @@ const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> =
 };
 
 describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
+  const database = useRunDatabase();
   let installation: Installation;
   let images = "";
   let life: Life;
   let registry: PackageRegistry;
 
   const settings = (provider = "gvisor"): Record<string, string> => ({
+    ...database(),
     PLATFORM_SANDBOX_PROVIDER: provider,
     PLATFORM_RUNSC: runsc ?? "",
     PLATFORM_IMAGES_DIR: path.join(images, "kept"),

@@ -18,6 +18,7 @@ import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { useRunDatabase } from "../support/service/run-database.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 import { CHECK, WORK } from "./work-of-each-kind.ts";
 
@@ -51,6 +52,7 @@ const leaveImages = async (images: string): Promise<void> => {
 };
 
 describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
+  const database = useRunDatabase();
   let installation: Installation;
   let server: FakeApiServer;
   let kubelet: FakeKubelet;
@@ -59,6 +61,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
   let egressPort = "";
 
   const settings = (): Record<string, string> => ({
+    ...database(),
     PLATFORM_SANDBOX_PROVIDER: "kubernetes",
     PLATFORM_BUILDER: "none",
     PLATFORM_IMAGES_DIR: path.join(directory, "images"),

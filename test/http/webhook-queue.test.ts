@@ -15,7 +15,7 @@ import {
   type Fields,
 } from "../support/service/requests.ts";
 
-const CAP = 3;
+const CAP = 2;
 const QUEUE_MAX = 4;
 
 let service: TestService;
