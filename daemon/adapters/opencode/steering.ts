@@ -226,10 +226,11 @@ export class OpencodeSteering implements AdapterSteering {
       const { id, sent_at: sentMs, text, effort: wish } = message;
       const before = last === null ? yield* this.#beginning({ ...wanted, model }) : last.effort;
       const effort = wish === undefined ? before : wish === OWN_EFFORT ? null : wish;
-      const efforts = effort === null ? [] : yield* this.#effortsOf(model);
+      const used = model ?? (yield* this.#configured);
+      const efforts = effort === null ? [] : yield* this.#effortsOf(used);
       const isTaken = effort !== null && efforts.includes(effort);
       if (wish !== undefined && effort !== null && !isTaken)
-        return { outcome: "refused", error: unknownEffort(effort, model, efforts) } satisfies Handover;
+        return { outcome: "refused", error: unknownEffort(effort, used, efforts) } satisfies Handover;
       const more = yield* fileParts(files);
       const command = yield* this.#commandOf(text);
       const prompt = { id, sentMs, text, more, agent, model, effort: isTaken ? effort : null, ...command };
