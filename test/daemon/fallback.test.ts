@@ -46,6 +46,15 @@ test("a turn whose model refused goes on with the next agent, without the item o
   expect(told).toEqual(["m", "third"]);
 });
 
+test("the item of the failure that was left out stays out in each later version (F2)", () => {
+  const { fallback, told, fails } = start();
+  fails("first");
+  fallback.ends(refused);
+  fails("first", { created_at: 10 });
+  fails("first", { error: null });
+  expect(told).toEqual(["m"]);
+});
+
 test.each([
   ["a text", { content: [{ type: "text", text: "I see." }] }],
   ["a thought", { kind: "thought", content: [{ type: "text", text: "Hm." }] }],
@@ -94,6 +103,8 @@ test("a mode that a person chose stays", () => {
 test("a turn that is seen at rest before its end was told stays open for a while (F3)", () => {
   const { fallback } = start();
   expect([fallback.isOver(0), fallback.isOver(2999), fallback.isOver(3000)]).toEqual([false, false, true]);
+  fallback.ends(refused);
+  expect([fallback.isOver(4000), fallback.isOver(6999), fallback.isOver(7000)]).toEqual([false, false, true]);
   fallback.ends({ state: "completed", error: null });
   expect(fallback.isOver(0)).toBe(true);
 });

@@ -144,6 +144,7 @@ describe("an own subscription", () => {
     const sid = await running(ann);
     service.daemon.become("unreachable");
     expect(refusal(await write(sid, ben))).toEqual([503, "subscription_in_use"]);
+    expect(await isInside(sid)).toBe(true);
     service.daemon.become("ready");
     const items = await service.request("GET", session(sid, "/conversation"), { token: ann });
     expect(listOf(items, "items").filter(({ role }) => role === "user")).toEqual([]);

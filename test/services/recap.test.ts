@@ -6,12 +6,20 @@ import { readRecap } from "../../src/services/sessions/recap.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { converse, nativeItem, nativeTool, report } from "../support/world/conversations.ts";
+import { ADA, reported, step } from "../support/world/conversation-steps.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 
 const check = <E>(name: string, test: Effect.Effect<void, E, Effect.Services<typeof world>>) =>
   it.live(name, () => Effect.provide(test, memoryStore, { local: true }));
 const world = Effect.flatMap(makeWorld(5), converse);
+
+const POSTED = {
+  type: "message.posted",
+  messageId: "",
+  isUrgent: false,
+  message: { author: ADA, text: "Go on.", files: [], model: "p/m", agent: "build" },
+} as const;
 
 describe("the recap for a fresh sandbox", () => {
   check(
@@ -46,6 +54,20 @@ describe("the recap for a fresh sandbox", () => {
         "Say hello.",
         ...answers.map((_, n) => `text of a${n} at ${n + 2}`),
       ]);
+    }),
+  );
+
+  check(
+    "names the effort of the newest message that the agent got",
+    Effect.gen(function* () {
+      const { sessionId, sandboxId } = yield* world;
+      const say = (messageId: string, effort: string) =>
+        step(sessionId, { ...POSTED, messageId, message: { ...POSTED.message, effort } });
+      yield* step(sessionId, reported(sandboxId, 0));
+      yield* say("first", "high");
+      yield* step(sessionId, { type: "message.accepted", messageId: "first", sandboxId, turn: 1 });
+      yield* say("second", "low");
+      expect(yield* readRecap(sessionId)).toMatchObject({ model: "p/m", effort: "high" });
     }),
   );
 
