@@ -1,4 +1,5 @@
 /** A diff by file. Long and generated files are folded, with a button that shows them. */
+import { browserChoice } from "../frame/kept.ts";
 import { type ReactNode, useEffect, useMemo, useReducer, useState } from "react";
 import { getText } from "../api/api.ts";
 import { FILE_LINES, PAGE_LINES, type PlannedFile, planFiles, showAsked, type Source } from "./files.ts";
@@ -31,22 +32,8 @@ export interface Reviewing {
 
 const NO_REVIEW: Reviewing = { notes: [], begin: null, wholeFile: null };
 
-/** The reader's choice, kept by the browser. */
-const chosenView = (): View => {
-  try {
-    return localStorage.getItem(CHOICE) === "split" ? "split" : "unified";
-  } catch {
-    return "unified";
-  }
-};
-
-const keepView = (view: View): void => {
-  try {
-    localStorage.setItem(CHOICE, view);
-  } catch {
-    // The storage is forbidden: the next page begins with one column.
-  }
-};
+/** The reader's choice. */
+const viewChoice = browserChoice<View>(CHOICE, (kept) => (kept === "split" ? "split" : "unified"));
 
 const shownFiles = (): readonly HTMLDetailsElement[] => [
   ...document.querySelectorAll<HTMLDetailsElement>("details.file"),
@@ -319,10 +306,10 @@ interface DiffParts {
 }
 
 const useView = (hasColumns: boolean) => {
-  const [chosen, setChosen] = useState(chosenView);
+  const [chosen, setChosen] = useState(viewChoice.read);
   const isWide = hasColumns && matchMedia(WIDE).matches;
   const choose = (view: View): void => {
-    keepView(view);
+    viewChoice.keep(view);
     setChosen(view);
   };
   return { view: isWide ? chosen : "unified", isWide, choose } as const;

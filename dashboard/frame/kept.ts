@@ -1,6 +1,6 @@
 /**
- * What this tab keeps. In its storage: text that a reader typed and did not send yet. A reload, or a way through other pages,
- * does not lose it, and signing out removes it. In memory: the data of pages that were shown lately. The page shows it
+ * What this tab and its browser keep. In the tab's storage: text that a reader typed and did not send yet. A reload, or a way through other pages,
+ * does not lose it, and signing out removes it. In the browser's storage, for all tabs: choices of the reader. In memory: the data of pages that were shown lately. The page shows it
  * at once when the reader comes back, and reads it again.
  */
 
@@ -67,21 +67,41 @@ export const forgetRecent = () => {
   for (const forget of others) forget();
 };
 
-/** A wish of the reader that her browser keeps, such as shortcuts that are off. Where the storage is forbidden, it is not kept. */
-export const browserWish = (name: string) => ({
-  is: (): boolean => {
+/** What the browser's storage has. Null: nothing, or it is forbidden. A text that is no JSON is from an earlier version. */
+const stored = (name: string): unknown => {
+  let text: string | null = null;
+  try {
+    text = localStorage.getItem(name);
+    return JSON.parse(text ?? "null");
+  } catch {
+    return text;
+  }
+};
+
+/**
+ * A choice of the reader that her browser keeps, for all tabs and until she chooses again.
+ *
+ * @param read makes the value of what is stored, which anyone may have written. Null: nothing is
+ */
+export const browserChoice = <T>(name: string, read: (kept: unknown) => T) => ({
+  read: (): T => read(stored(name)),
+  /** @returns false: the storage is full or forbidden, and the value is not kept */
+  keep: (value: T): boolean => {
     try {
-      return localStorage.getItem(name) !== null;
+      localStorage.setItem(name, JSON.stringify(value));
+      return true;
     } catch {
       return false;
     }
   },
-  set: (is: boolean): void => {
-    try {
-      if (is) localStorage.setItem(name, "yes");
-      else localStorage.removeItem(name);
-    } catch {
-      // The storage is forbidden.
-    }
-  },
+});
+
+/** A wish that is off at first, such as to read a terminal aloud. */
+export const browserWish = (name: string) =>
+  browserChoice(name, (kept) => kept === true || kept === "yes" || kept === "on");
+
+/** An object of that form, with its values in the place of those that are missing. */
+export const objectOr = <T extends object>(kept: unknown, first: T): T => ({
+  ...first,
+  ...(kept !== null && typeof kept === "object" ? kept : {}),
 });

@@ -115,7 +115,8 @@ const pressed = (event: KeyboardEvent) => {
     openPalette();
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || off.is() || takesKeys(document.activeElement)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || off.read() || takesKeys(document.activeElement))
+    return;
   if (press(event.key)) event.preventDefault();
 };
 
@@ -142,8 +143,8 @@ export const showShortcuts = () => {
     Object.entries(SHORTCUTS).map(([keys, { about }]) => [keys, about]),
   );
   const toggle = h("input", { type: "checkbox", id: "shortcuts-on" }) as HTMLInputElement;
-  toggle.checked = !off.is();
-  toggle.addEventListener("change", () => off.set(!toggle.checked));
+  toggle.checked = !off.read();
+  toggle.addEventListener("change", () => off.keep(!toggle.checked));
   openDialog(
     h(
       "form",

@@ -1,5 +1,5 @@
 /** How a person started the last sessions. This browser remembers it for each person, so that the next session begins with it. */
-import { keep, readKept } from "../frame/kept.ts";
+import { browserChoice, keep, objectOr, readKept } from "../frame/kept.ts";
 import { draftName } from "../projects/start.ts";
 
 /** Empty strings: the project's own. The names are those of the API. */
@@ -21,34 +21,23 @@ interface Remembered {
 /** How many projects are remembered. */
 const PROJECTS_MAX = 20;
 
-const nameOf = (person: string): string => `starts ${person}`;
-
-const readRemembered = (person: string): Remembered => {
-  try {
-    return { projects: [], choices: {}, ...JSON.parse(localStorage.getItem(nameOf(person)) ?? "{}") };
-  } catch {
-    return { projects: [], choices: {} };
-  }
-};
+const remembered = (person: string) =>
+  browserChoice(`starts ${person}`, (kept) => objectOr<Remembered>(kept, { projects: [], choices: {} }));
 
 /** Projects that the person used, the last one first. */
-export const lastProjects = (person: string): readonly string[] => readRemembered(person).projects;
+export const lastProjects = (person: string): readonly string[] => remembered(person).read().projects;
 
 export const lastChoice = (person: string, project: string): Choice => ({
   ...NO_CHOICE,
-  ...readRemembered(person).choices[project],
+  ...remembered(person).read().choices[project],
 });
 
 export const rememberChoice = (person: string, project: string, choice: Choice): void => {
-  const before = readRemembered(person);
+  const before = remembered(person).read();
   const projects = [project, ...before.projects.filter((one) => one !== project)].slice(0, PROJECTS_MAX);
   const choices = { ...before.choices, [project]: choice };
-  const kept = Object.fromEntries(projects.map((one) => [one, choices[one]]));
-  try {
-    localStorage.setItem(nameOf(person), JSON.stringify({ projects, choices: kept }));
-  } catch {
-    // Where the storage is forbidden, each session begins with the project's own.
-  }
+  const kept = Object.fromEntries(Object.entries(choices).filter(([one]) => projects.includes(one)));
+  remembered(person).keep({ projects, choices: kept });
 };
 
 /** The draft of the project's next session. The page of a new session has the same. */

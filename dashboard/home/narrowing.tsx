@@ -43,6 +43,6 @@ const Fields = ({ filter, projects, reader }: Narrowing) => (
 
 /** A button, and below it the fields. */
 export const useNarrowing = (parts: Narrowing) => {
-  const { isShown, button } = useFold(isNarrowed(parts.filter));
+  const { isShown, button } = useFold("filters", isNarrowed(parts.filter));
   return { button, fields: isShown && <Fields {...parts} /> };
 };

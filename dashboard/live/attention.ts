@@ -3,6 +3,7 @@
  * notification of the browser if the reader asked for those.
  */
 import { getJson } from "../api/api.ts";
+import { browserWish } from "../frame/kept.ts";
 import { projectLink } from "../elements/parts.ts";
 import { sessionName } from "../projects/project.ts";
 import { visible } from "../elements/text.ts";
@@ -13,7 +14,7 @@ type Waits = { sessions: Session[]; reviews: Review[] };
 
 /** How many are shown and counted. */
 const SHOWN = 50;
-const ALLOWED = "notifications";
+const wish = browserWish("notifications");
 
 /** those of the last reading; null before the first */
 let known: Set<string> | null = null;
@@ -61,32 +62,16 @@ const mark = (count: number) => {
 export const notificationState = (): "on" | "off" | "denied" | "impossible" => {
   if (!("Notification" in window)) return "impossible";
   if (Notification.permission === "denied") return "denied";
-  return Notification.permission === "granted" && isWanted() ? "on" : "off";
+  return Notification.permission === "granted" && wish.read() ? "on" : "off";
 };
 
 /** Asks the browser once. Called on a click only. */
 export const allowNotifications = async () => {
   if (!("Notification" in window)) return;
-  if ((await Notification.requestPermission()) === "granted") want("on");
+  if ((await Notification.requestPermission()) === "granted") wish.keep(true);
 };
 
-export const stopNotifications = () => want("off");
-
-const want = (wish: "on" | "off") => {
-  try {
-    localStorage.setItem(ALLOWED, wish);
-  } catch {
-    // Where the storage is forbidden, the browser tells nothing.
-  }
-};
-
-const isWanted = () => {
-  try {
-    return localStorage.getItem(ALLOWED) === "on";
-  } catch {
-    return false;
-  }
-};
+export const stopNotifications = () => wish.keep(false);
 
 const WORDS: Record<NonNullable<Session["waits_for"]>["kind"], string> = {
   question: "The agent needs your answer",

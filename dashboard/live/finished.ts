@@ -8,6 +8,7 @@
  */
 import { getJson } from "../api/api.ts";
 import { notificationState, notify } from "./attention.ts";
+import { browserChoice, objectOr } from "../frame/kept.ts";
 import { now } from "../elements/format.ts";
 import { projectPath } from "../projects/project.ts";
 import { writtenTo } from "./written.ts";
@@ -81,7 +82,7 @@ const isNews = ({ id, turn, last_turn: last, pending_approvals: calls }: Session
   turn.state === "idle" &&
   calls === 0 &&
   Date.parse(last.at) > openedAt &&
-  told()[id] !== last.at;
+  told.read()[id] !== last.at;
 
 /** F3. */
 const isAtRest = async (session: Session) => {
@@ -89,27 +90,15 @@ const isAtRest = async (session: Session) => {
   return state.state === "idle" && (queue.length === 0 || isHeld);
 };
 
-/** @returns by session, when its last turn that was told ended */
-const told = (): Record<string, string> => {
-  try {
-    const kept = JSON.parse(localStorage.getItem(TOLD) ?? "{}");
-    return kept !== null && typeof kept === "object" ? kept : {};
-  } catch {
-    return {};
-  }
-};
+/** By session, when its last turn that was told ended. */
+const told = browserChoice(TOLD, (kept) => objectOr<Record<string, string>>(kept, {}));
 
 /** F1. @returns whether this page may tell */
 const claim = ({ id, last_turn: last }: Session): boolean => {
-  const kept = told();
+  const kept = told.read();
   if (last === null || kept[id] === last.at) return false;
   const entries = [...Object.entries(kept).filter(([known]) => known !== id), [id, last.at]];
-  try {
-    localStorage.setItem(TOLD, JSON.stringify(Object.fromEntries(entries.slice(-TOLD_MAX))));
-    return true;
-  } catch {
-    return false;
-  }
+  return told.keep(Object.fromEntries(entries.slice(-TOLD_MAX)));
 };
 
 const tell = (session: Session) =>

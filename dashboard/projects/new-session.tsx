@@ -99,19 +99,21 @@ const AgentFields = ({ options, choice, choose }: ChoiceParts) => {
         value={choice.agent_model}
         onChoose={(agent_model) => choose({ ...choice, agent_model })}
       />
-      <SelectField
-        name="effort"
-        label="Effort"
-        hint={
-          noEffort ??
-          "How hard the model thinks. It belongs to the text above. A model that does not take it says so."
-        }
-        value={choice.effort}
-        onWrite={(effort) => choose({ ...choice, effort })}
-        isOff={efforts.length === 0}
-      >
-        <Offers offers={efforts.length === 0 ? [offered("", "No choice")] : efforts} chosen={choice.effort} />
-      </SelectField>
+      {(efforts.length > 0 || noEffort !== null) && (
+        <SelectField
+          name="effort"
+          label="Effort"
+          hint={
+            noEffort ??
+            "How hard the model thinks about the text above. A model that does not take it says so."
+          }
+          value={choice.effort}
+          onWrite={(effort) => choose({ ...choice, effort })}
+          isOff={noEffort !== null}
+        >
+          <Offers offers={noEffort === null ? efforts : [offered("", "No choice")]} chosen={choice.effort} />
+        </SelectField>
+      )}
     </>
   );
 };

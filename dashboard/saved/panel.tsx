@@ -191,7 +191,7 @@ const Files = ({
 }) => {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (isWished) place.current?.scrollIntoView({ behavior: "smooth" });
+    if (isWished) place.current?.scrollIntoView();
   }, [isWished, save]);
   const earlier = saved?.earlier?.find(({ id }) => id === save);
   return (

@@ -3,6 +3,7 @@
  * the panel is open, and how wide it is, the browser remembers for all sessions.
  */
 import { useState } from "react";
+import { browserChoice, objectOr } from "../frame/kept.ts";
 import { setFilter, useAddressQuery } from "../ui/address.ts";
 import { useMedia } from "../ui/media.ts";
 
@@ -25,22 +26,10 @@ const FIRST: Panel = { isOpen: true, width: WIDTH.first };
 
 const withinWidth = (width: number): number => Math.min(WIDTH.most, Math.max(WIDTH.least, width));
 
-const readPanel = (): Panel => {
-  try {
-    const { isOpen, width } = { ...FIRST, ...JSON.parse(localStorage.getItem(STORED) ?? "{}") };
-    return { isOpen: isOpen === true, width: withinWidth(Number(width) || FIRST.width) };
-  } catch {
-    return FIRST;
-  }
-};
-
-const storePanel = (panel: Panel): void => {
-  try {
-    localStorage.setItem(STORED, JSON.stringify(panel));
-  } catch {
-    // Where the storage is forbidden, the panel is as at first on the next visit.
-  }
-};
+const stored = browserChoice(STORED, (kept): Panel => {
+  const { isOpen, width } = objectOr(kept, FIRST);
+  return { isOpen: isOpen === true, width: withinWidth(Number(width) || FIRST.width) };
+});
 
 export interface Place {
   readonly isNarrow: boolean;
@@ -60,11 +49,11 @@ export const usePlace = (tabs: readonly Tab[], first: Tab): Place => {
   const named = useAddressQuery().get("tab");
   const asked = tabs.find((tab) => tab === named) ?? null;
   const isNarrow = useMedia(NARROW);
-  const [panel, setPanel] = useState(readPanel);
+  const [panel, setPanel] = useState(stored.read);
   const change = (changed: Partial<Panel>): void => {
     const next = { ...panel, ...changed };
     setPanel(next);
-    storePanel(next);
+    stored.keep(next);
   };
   return {
     isNarrow,

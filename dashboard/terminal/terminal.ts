@@ -46,7 +46,7 @@ class Panel {
   #status = h("span", { role: "status", class: "quiet" });
   #close = plainButton("Close", { "aria-label": "Close the terminal" });
   #again = plainButton("New shell", { hidden: true });
-  #reader = plainButton("Screen reader", { "aria-pressed": String(readAloud.is()) });
+  #reader = plainButton("Screen reader", { "aria-pressed": String(readAloud.read()) });
   #place = h("div", { class: "terminal-place" });
   #element = h(
     "section",
@@ -66,7 +66,7 @@ class Panel {
     documentOverride: styledDocument,
     scrollback: LINES_KEPT,
     minimumContrastRatio: CONTRAST_MIN,
-    screenReaderMode: readAloud.is(),
+    screenReaderMode: readAloud.read(),
     // T2: by itself it opens them after a question.
     linkHandler: { activate: () => undefined },
   });
@@ -163,8 +163,8 @@ class Panel {
   }
 
   #readAloud() {
-    const is = !readAloud.is();
-    readAloud.set(is);
+    const is = !readAloud.read();
+    readAloud.keep(is);
     this.#terminal.options.screenReaderMode = is;
     this.#reader.setAttribute("aria-pressed", String(is));
     this.#terminal.focus();

@@ -1,6 +1,13 @@
 /** Which models and agents the next session can have. */
 import { expect, it } from "vitest";
-import { agentOffers, modelOffers, type SessionOptions } from "../../../dashboard/home/fitting.ts";
+import {
+  agentOffers,
+  effortOffers,
+  modelOffers,
+  type SessionOptions,
+  whyNoEffort,
+  withAgent,
+} from "../../../dashboard/home/fitting.ts";
 
 const runtime = (name: string, more: object = {}) => ({
   name,
@@ -32,7 +39,7 @@ const OPTIONS: SessionOptions = {
   agents: [],
   agent_choices: [
     agent("default", "opencode"),
-    agent("fast", "codex", { model: "acme/small" }),
+    agent("fast", "codex", { model: "acme/small", effort: "high" }),
     agent("any", "acp"),
     agent("web", "plain"),
     agent("broken", null, { problem: "There is no runtime x." }),
@@ -41,7 +48,11 @@ const OPTIONS: SessionOptions = {
     runtime("opencode", { models: "platform", provider_models: ["acme/large"] }),
     runtime("codex", { provider_models: ["acme/large"] }),
     runtime("acp", { takes_command: true }),
-    runtime("plain", { models: null }),
+    runtime("plain", {
+      models: null,
+      efforts: false,
+      lacks: [{ ability: "effort_changes", reason: "It has none." }],
+    }),
   ],
   providers: [],
   default_model: "acme/large",
@@ -102,4 +113,24 @@ it.each([
 it("offers no model to a runtime that takes none", () => {
   const [, ...others] = modelOffers(OPTIONS, "web");
   expect(new Set(others.map(({ reason }) => reason))).toEqual(new Set(["plain takes no model"]));
+});
+
+const words = (name: string) => effortOffers(OPTIONS, name).map((offer) => [offer.value, offer.words]);
+const others = (...efforts: readonly string[]) => efforts.map((effort) => [effort, `Effort: ${effort}`]);
+
+it("offers an effort where the agent's runtime takes one, and says why another takes none", () => {
+  expect(words("")).toEqual([["", "Usual effort"], ...others("low", "medium", "high")]);
+  expect(words("fast")).toEqual([
+    ["", "Effort: high"],
+    ["default", "Usual effort"],
+    ...others("low", "medium"),
+  ]);
+  for (const name of ["web", "broken", "gone"]) expect(words(name)).toEqual([]);
+  expect(["", "web", "gone"].map((name) => whyNoEffort(OPTIONS, name))).toEqual([null, "It has none.", null]);
+});
+
+it("drops an effort with an agent that does not take it", () => {
+  const choice = { base_ref: "main", agent_name: "", agent_model: "opus", effort: "high" };
+  expect(withAgent(OPTIONS, choice, "any")).toEqual({ ...choice, agent_name: "any" });
+  expect(withAgent(OPTIONS, choice, "web")).toEqual({ ...choice, agent_name: "web", effort: "" });
 });
