@@ -137,7 +137,7 @@ const StartForm = ({
   const { choice, choose } = useChoice(person, pid);
   const start = async (typed: Readonly<Record<string, string>>): Promise<void> => {
     const { initial_prompt = "", name = "", base_ref = "" } = typed;
-    location.hash = (await startIn(pid, { ...choice, initial_prompt, name, base_ref }, files)) ?? "#/";
+    location.hash = (await startIn(pid, { initial_prompt, name, ...choice, base_ref }, files)) ?? "#/";
   };
   return (
     <Form

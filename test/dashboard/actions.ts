@@ -176,18 +176,19 @@ const PROJECT_ACTIONS: readonly Action[] = [
 
 const SESSION_ACTIONS: readonly Action[] = [
   {
-    name: "starts a session with a prompt, a base, an agent and a model",
+    name: "starts a session with a prompt, a base, an agent, a model and an effort",
     hash: `${PROJECT}/new`,
     shows: "form",
-    does: async ({ write, press }) => {
+    does: async ({ write, choose, press }) => {
       await write("What should the agent do?", "Add a test");
+      await choose("Agent", "fast (codex)");
+      await choose("Model", "Another…");
+      await write("Model, by name", "gpt-5.5");
+      await choose("Effort", "Effort: high");
       await write("Start from", "v1.2.0");
-      await press("Agent and model");
-      await write("Agent", "reviewer");
-      await write("Model", "openai/gpt-5.5");
       await press("Start session");
     },
-    writes: `POST ${API}/sessions {"initial_prompt":"Add a test","base_ref":"v1.2.0","agent_name":"reviewer","agent_model":"openai/gpt-5.5"}`,
+    writes: `POST ${API}/sessions {"initial_prompt":"Add a test","base_ref":"v1.2.0","agent_name":"fast","agent_model":"gpt-5.5","effort":"high"}`,
   },
   {
     name: "filters the sessions",

@@ -33,7 +33,7 @@ export const mouse = (page: Page): Hand => ({
     await field.fill(text);
   },
   choose: async (label, option) => {
-    await (await around(page)).getByLabel(label).first().selectOption({ label: option });
+    await (await around(page)).getByRole("combobox", { name: label }).first().selectOption({ label: option });
   },
 });
 

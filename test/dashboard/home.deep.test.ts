@@ -74,6 +74,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await asked.getByRole("link", { name: "Review: Note the first push" }).click();
     await page.getByRole("heading", { name: "Note the first push" }).waitFor();
     fake.world.changes = [{ ...fake.world.changes[0], review_asked: null }];
+    fake.emit("change_request.updated");
     await page.getByRole("link", { name: "3 need you" }).waitFor();
   });
 
@@ -82,6 +83,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await group("Working").getByText("Add a dark theme").waitFor();
     const moved = fake.world.sessions.find((one) => one["name"] === "Add a dark theme");
     fake.world.sessions = [{ ...moved, activity: "ready_for_review" }];
+    fake.emit("session.turn_changed");
     await group("Ready for review").getByText("Add a dark theme").waitFor();
     expect(await group("Working").getByText("Add a dark theme").count()).toBe(0);
   });
@@ -136,6 +138,26 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await prompt.inputValue()).toBe("Say good day.\nTwice.");
     await page.goto(`${new URL(page.url()).origin}/#/projects/${PROJECT_ID}/new`);
     await expect.poll(() => prompt.inputValue()).toBe("");
+  });
+
+  it("greys what an agent cannot have, with the reason, and offers the same on the page of a new session", async () => {
+    const { page, prompt } = await open();
+    await prompt.fill("Say good day.");
+    const option = (label: string, text: string) =>
+      page.getByLabel(label, { exact: true }).locator("option", { hasText: text });
+    const reason = "openai/gpt-small: codex does not speak to this provider";
+    expect(await page.getByLabel("Effort").count()).toBe(0);
+    await page.getByLabel("Agent", { exact: true }).selectOption("fast");
+    await page.getByLabel("Effort").selectOption("high");
+    expect(await option("Model", reason).isDisabled()).toBe(true);
+    await page.getByRole("link", { name: "More options" }).click();
+    await page.getByRole("button", { name: "Start session" }).waitFor();
+    expect(await page.getByLabel("Agent", { exact: true }).inputValue()).toBe("fast");
+    expect(await page.getByLabel("Effort").inputValue()).toBe("high");
+    expect(await option("Model", reason).isDisabled()).toBe(true);
+    expect(await option("Agent", "broken (cannot start): There is no runtime codex.").isDisabled()).toBe(
+      true,
+    );
   });
 
   it("says why a session did not start, keeps the text, and does not keep a secret", async () => {

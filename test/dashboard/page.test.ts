@@ -47,10 +47,12 @@ describe.skipIf(!hasChromium)(title, () => {
       ...fake.world.me,
       account: { name: "Mona", tier: "free", session_cap: 50, active_sessions: 50, queued_fires: 3 },
     };
+    fake.emit("fire.queued");
     await page
       .getByText("3 runs wait for a free session. All 50 sessions of the account are in use.")
       .waitFor();
     fake.world.me = world().me;
+    fake.emit("fire.expired");
     await page.getByText("1 run waits for a free session.").waitFor();
     await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: "greeter" }).click();

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { STATES } from "./states.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const WIDTH = 390;
@@ -24,8 +25,26 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await rightmost(".panel-choice > *")).toBeLessThanOrEqual(WIDTH);
     await page.getByRole("navigation", { name: "Breadcrumb" }).getByRole("link", { name: "greeter" }).click();
     await expect.poll(() => new URL(page.url()).hash).toBe(PROJECT);
-    await page.locator(".tabs [aria-current=page]").waitFor();
-    expect(await rightmost(".tabs > a")).toBeLessThanOrEqual(WIDTH);
+    await page.locator(".tabs-menu > details > summary").click();
+    expect(await rightmost(".tabs-menu a")).toBeLessThanOrEqual(WIDTH);
+    await page.getByRole("link", { name: "Runs and deliveries" }).click();
+    await expect.poll(() => new URL(page.url()).hash).toBe(`${PROJECT}/fires`);
+  });
+
+  it("shows a project's first session high, below one line of the bar, and its filters on demand", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const all = makeWorld(Date.now());
+    STATES.find(({ name }) => name === "sessions")?.change?.(all);
+    const { page, visit } = await start(all, { width: WIDTH, touch: true });
+    await visit(PROJECT);
+    const first = page.locator(".rows > .row").first();
+    await page.getByRole("link", { name: "1 needs you" }).waitFor();
+    await first.waitFor();
+    expect((await page.locator(".top").boundingBox())?.height).toBeLessThanOrEqual(48);
+    expect((await first.boundingBox())?.y).toBeLessThanOrEqual(200);
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByLabel("State").selectOption("failed");
+    await expect.poll(() => new URL(page.url()).hash).toBe(`${PROJECT}?status=failed`);
   });
 
   it.each([WIDTH, 1200])(

@@ -230,8 +230,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Start session");
     await page.getByRole("alert").getByText("nowhere").waitFor();
     await page.getByLabel("Start from").fill("feature");
-    await page.getByText("Agent and model").click();
-    await page.getByLabel("Model").fill("openai/gpt-of-this-test");
+    await page.getByLabel("Model", { exact: true }).selectOption("Another…");
+    await page.getByLabel("Model, by name").fill("openai/gpt-of-this-test");
     await press("Start session");
     await page.locator("h1", { hasText: "Add a test" }).waitFor();
     const { sessions } = await get(`/v1/projects/${pid}/sessions`);
@@ -256,13 +256,13 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("starts a session with files, and offers branches and models of the project", async () => {
     const pid = await readyProject("files");
     await visit(`#/projects/${pid}/new`);
-    const offered = async (label: string) => {
-      const list = await page.getByLabel(label).getAttribute("list");
-      const options = await page.locator(`[id="${list}"] option`).all();
-      return Promise.all(options.map((option) => option.getAttribute("value")));
-    };
-    expect(await offered("Start from")).toEqual(["feature", "main"]);
-    expect(await offered("Model")).toContain("openai/gpt-5.5");
+    const list = await page.getByLabel("Start from").getAttribute("list");
+    const branches = await page.locator(`[id="${list}"] option`).all();
+    expect(await Promise.all(branches.map((option) => option.getAttribute("value")))).toEqual([
+      "feature",
+      "main",
+    ]);
+    expect(await page.getByLabel("Model").innerText()).toContain("openai/gpt-5.5");
     await page.getByLabel("What should the agent do?").fill("Explain the log\nIt is attached.");
     const log = { name: "failure.log", mimeType: "text/plain", buffer: Buffer.from("it failed\n") };
     await page.getByLabel("Files for the agent").setInputFiles([log, { ...log, buffer: Buffer.alloc(0) }]);
