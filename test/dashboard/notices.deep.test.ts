@@ -111,12 +111,11 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`${PROJECT}/new`);
     const prompt = page.getByLabel("What should the agent do?");
     await prompt.fill("Fix the tests.\nAll of them.");
-    await page.getByText("Agent and model").click();
-    await page.getByLabel("Model").fill("acme/large");
+    await page.getByLabel("Model", { exact: true }).selectOption("Another…");
+    await page.getByLabel("Model, by name").fill("acme/large");
     await page.reload();
     await expect.poll(() => prompt.inputValue()).toBe("Fix the tests.\nAll of them.");
-    // The group is open, because it has a value that the reader would send.
-    expect(await page.getByLabel("Model").inputValue()).toBe("acme/large");
+    expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe("acme/large");
     await page.getByRole("button", { name: "Start session" }).click();
     await expect.poll(() => page.url()).toContain("/sessions/");
     expect(fake.writes.find((write) => write.includes("/sessions "))).toContain("Fix the tests.");
