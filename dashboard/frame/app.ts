@@ -29,10 +29,10 @@ const REST_MAX_MS = 1000;
 const REST_OF_ALL_MS = 2000;
 /** Relative times such as "3 min ago" go stale, and no event tells what some pages show. */
 const REDRAW_MS = 5000;
-/** While no stream is open. */
+/** Polled in addition to events. */
 const POLL_MS = 15_000;
-/** While one is: few things have no event, such as the cost of a turn that runs. */
-const POLL_LIVE_MS = 60_000;
+/** A page of which events tell nearly all, but for example not the cost of a turn that runs. */
+const POLL_HEARD_MS = 60_000;
 
 /** One stay at one address. */
 interface Visit {
@@ -379,7 +379,8 @@ setInterval(() => {
 }, REDRAW_MS);
 setInterval(() => {
   if (document.visibilityState === "visible") {
-    const isDue = live !== true || performance.now() - readAt >= POLL_LIVE_MS;
+    const isHeard = live === true && visit.page.isHeard === true;
+    const isDue = !isHeard || performance.now() - readAt >= POLL_HEARD_MS;
     if (isDue) void refresh();
   }
   // The page is hidden. Its title, its icon and the notifications say that a session waits for a person.

@@ -27,6 +27,8 @@ export interface Page {
   readonly isOpen?: boolean;
   /** Few events tell of what it shows. */
   readonly isPolled?: boolean;
+  /** Events tell of nearly all that it shows. */
+  readonly isHeard?: boolean;
   /** It hears of the project by a stream of its own. */
   readonly hearsProject?: boolean;
   /** Loads its script. */

@@ -6,8 +6,9 @@ import { empty, refusedLink } from "../elements/parts.ts";
 import type { Page } from "./page.ts";
 
 /** No event, or few, tell what these show. */
-const polled = (folder: Parameters<typeof remade>[0], name: string) =>
-  remade(folder, name, { isPolled: true });
+const polled = (folder: string, name: string) => remade(folder, name, { isPolled: true });
+/** Events tell of nearly all that these show. */
+const heard = (folder: string, name: string) => remade(folder, name, { isHeard: true });
 /** The stream of its conversation has the project's news. */
 const session = remade("sessions", "session", { hearsProject: true });
 /** Readers who are not signed in see it, too. */
@@ -23,10 +24,10 @@ const REFUSED = {
 const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
 const ROUTES: [RegExp, Page][] = [
-  [/^(?:#\/?)?$/, remade("home", "home")],
+  [/^(?:#\/?)?$/, heard("home", "home")],
   [/^#\/projects$/, polled("projects", "projects")],
   [/^#\/new$/, remade("projects", "newProject")],
-  [/^#\/queue$/, remade("account", "queue")],
+  [/^#\/queue$/, heard("account", "queue")],
   [/^#\/account$/, polled("account", "account")],
   [/^#\/operator$/, polled("operator", "operator")],
   [/^#\/people$/, polled("people", "people")],
@@ -37,7 +38,7 @@ const ROUTES: [RegExp, Page][] = [
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
   [/^#\/joined$/, remade("people", "joined")],
-  [new RegExp(`^#/projects/${ID}$`), framed(remade("projects", "sessions"), "")],
+  [new RegExp(`^#/projects/${ID}$`), framed(heard("projects", "sessions"), "")],
   [new RegExp(`^#/projects/${ID}/setup$`), framed(polled("projects", "setup"), "")],
   [new RegExp(`^#/projects/${ID}/new$`), framed(remade("projects", "newSession"), "")],
   [new RegExp(`^#/projects/${ID}/triggers$`), framed(remade("automations", "triggers"), "/triggers")],
@@ -46,12 +47,12 @@ const ROUTES: [RegExp, Page][] = [
     new RegExp(`^#/projects/${ID}/triggers/([^/]+)/edit$`),
     framed(remade("automations", "editTrigger"), "/triggers"),
   ],
-  [new RegExp(`^#/projects/${ID}/fires$`), framed(remade("automations", "runs"), "/fires")],
+  [new RegExp(`^#/projects/${ID}/fires$`), framed(heard("automations", "runs"), "/fires")],
   [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(remade("automations", "run"), "/fires")],
   [new RegExp(`^#/projects/${ID}/webhook-refusals$`), REFUSED],
   [
     new RegExp(`^#/projects/${ID}/change-requests$`),
-    framed(remade("change-requests", "changeRequests"), "/change-requests"),
+    framed(heard("change-requests", "changeRequests"), "/change-requests"),
   ],
   [
     new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`),

@@ -1,14 +1,7 @@
 /** How a person started the last sessions. This browser remembers it for each person, so that the next session begins with it. */
 import { browserChoice, keep, objectOr, readKept } from "../frame/kept.ts";
 import { draftName } from "../projects/start.ts";
-
-/** Empty strings: the project's own. The names are those of the API. */
-export interface Choice {
-  readonly base_ref: string;
-  readonly agent_name: string;
-  readonly agent_model: string;
-  readonly effort: string;
-}
+import type { Choice } from "./fitting.ts";
 
 const NO_CHOICE: Choice = { base_ref: "", agent_name: "", agent_model: "", effort: "" };
 

@@ -7,7 +7,8 @@
  */
 import { useRef, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { type Choice, keepPrompt, lastChoice, lastProjects, readPrompt, rememberChoice } from "./choices.ts";
+import { keepPrompt, lastChoice, lastProjects, readPrompt, rememberChoice } from "./choices.ts";
+import type { Choice } from "./fitting.ts";
 
 export type Project = Answer<"GET /v1/projects">["projects"][number];
 

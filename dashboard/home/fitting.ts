@@ -1,12 +1,19 @@
 /** Which agents, models and efforts the next session can have, and why not the others. It uses no document. */
 import type { Answer } from "../../src/cli/contract.ts";
-import type { Choice } from "./choices.ts";
 
 export type SessionOptions = Answer<"GET /v1/projects/:pid/session-options">;
 
 type Agent = SessionOptions["agent_choices"][number];
 type Runtime = SessionOptions["runtimes"][number];
 type Options = Pick<SessionOptions, "agent_choices" | "runtimes" | "models" | "default_model">;
+
+/** Empty strings: the project's own. The names are those of the API. */
+export interface Choice {
+  readonly base_ref: string;
+  readonly agent_name: string;
+  readonly agent_model: string;
+  readonly effort: string;
+}
 
 /** Before the answer, and while the repository cannot be read. */
 export const NO_OPTIONS: SessionOptions = {
@@ -82,7 +89,11 @@ export const modelOffers = (options: Options, name: string): readonly Offer[] =>
 };
 
 /** Which efforts a model takes is known once its runtime runs. Nearly all of those that take one take these. */
-const EFFORTS = ["low", "medium", "high"];
+const EFFORTS: ReadonlyMap<string, string> = new Map([
+  ["low", "Low effort"],
+  ["medium", "Medium effort"],
+  ["high", "High effort"],
+]);
 
 /** @param name of the agent @returns none: its runtime is not known, or takes no effort */
 export const effortOffers = (options: Options, name: string): readonly Offer[] => {
@@ -92,11 +103,11 @@ export const effortOffers = (options: Options, name: string): readonly Offer[] =
     own === null
       ? [{ value: "", words: "Usual effort", reason: null }]
       : [
-          { value: "", words: `Effort: ${own}`, reason: null },
+          { value: "", words: `The agent's effort, ${own}`, reason: null },
           { value: "default", words: "Usual effort", reason: null },
         ];
-  const others = EFFORTS.filter((effort) => effort !== own);
-  return [...first, ...others.map((value) => ({ value, words: `Effort: ${value}`, reason: null }))];
+  const others = [...EFFORTS].filter(([effort]) => effort !== own);
+  return [...first, ...others.map(([value, words]) => ({ value, words, reason: null }))];
 };
 
 /** Why the agent's runtime takes no effort. Null: it takes one, or is not known. */

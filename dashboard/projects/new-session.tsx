@@ -3,9 +3,10 @@ import { useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { type Choice, lastChoice, rememberChoice } from "../home/choices.ts";
+import { lastChoice, rememberChoice } from "../home/choices.ts";
 import {
   agentOffers,
+  type Choice,
   effortOffers,
   modelOffers,
   NO_OPTIONS,

@@ -184,7 +184,7 @@ const SESSION_ACTIONS: readonly Action[] = [
       await choose("Agent", "fast (codex)");
       await choose("Model", "Another…");
       await write("Model, by name", "gpt-5.5");
-      await choose("Effort", "Effort: high");
+      await choose("Effort", "High effort");
       await write("Start from", "v1.2.0");
       await press("Start session");
     },

@@ -116,15 +116,12 @@ it("offers no model to a runtime that takes none", () => {
 });
 
 const words = (name: string) => effortOffers(OPTIONS, name).map((offer) => [offer.value, offer.words]);
-const others = (...efforts: readonly string[]) => efforts.map((effort) => [effort, `Effort: ${effort}`]);
+const low = ["low", "Low effort"];
+const medium = ["medium", "Medium effort"];
 
 it("offers an effort where the agent's runtime takes one, and says why another takes none", () => {
-  expect(words("")).toEqual([["", "Usual effort"], ...others("low", "medium", "high")]);
-  expect(words("fast")).toEqual([
-    ["", "Effort: high"],
-    ["default", "Usual effort"],
-    ...others("low", "medium"),
-  ]);
+  expect(words("")).toEqual([["", "Usual effort"], low, medium, ["high", "High effort"]]);
+  expect(words("fast")).toEqual([["", "The agent's effort, high"], ["default", "Usual effort"], low, medium]);
   for (const name of ["web", "broken", "gone"]) expect(words(name)).toEqual([]);
   expect(["", "web", "gone"].map((name) => whyNoEffort(OPTIONS, name))).toEqual([null, "It has none.", null]);
 });
