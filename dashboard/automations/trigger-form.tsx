@@ -12,7 +12,7 @@ import { mayMerge, save, type Wish } from "./changes.ts";
 import { Instants } from "./instants.tsx";
 import { WEEKDAYS } from "./schedule.ts";
 import { type Known, MakeSecret, Senders } from "./senders.tsx";
-import { type Typed, typedCron, typedOf, wishOf } from "./typed.ts";
+import { type Typed, typedCron, typedOf, wishOf, withSlug } from "./typed.ts";
 
 type Draft = Answer<"POST /v1/projects/:pid/triggers/drafts">;
 
@@ -260,13 +260,20 @@ const notedIn = (draft: Draft | null, typed: Typed): ReadonlyMap<string, string>
   );
 
 const NameFields = ({ typed, write }: Write) => (
-  <FieldGroup title="Name and agent" isOpen={typed.name !== "" || typed.agent !== ""}>
+  <FieldGroup title="Name and agent" isOpen={typed.name !== "" || typed.title !== "" || typed.agent !== ""}>
     <TextField
       name="name"
       label="Name"
       hint="Optional. It is shown to people instead of the slug."
       value={typed.name}
       onWrite={(name) => write({ name })}
+    />
+    <TextField
+      name="title"
+      label="Title of its sessions"
+      hint="Optional. With the prompt's variables, for example `Triage #{{ body.issue.number }}`. If this is empty, it is the name."
+      value={typed.title}
+      onWrite={(title) => write({ title })}
     />
     <TextField
       name="agent"
@@ -334,7 +341,7 @@ export const TriggerForm = (form: TriggerForm) => {
             required
             mono
             value={typed.slug}
-            onWrite={(slug) => write({ slug })}
+            onWrite={(slug) => write(withSlug(typed, slug))}
           />
         )}
         {type === "cron" ? (

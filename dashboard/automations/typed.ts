@@ -1,5 +1,6 @@
 /** What a person types in the form of a trigger, and the trigger that it describes. */
 import { ZONE } from "../elements/format.ts";
+import { secretNameOf } from "../../src/domain/trigger/templates.ts";
 import type { Wish } from "./changes.ts";
 import type { Trigger } from "./deliveries.ts";
 import { cronOf, type Every, pickedOf } from "./schedule.ts";
@@ -8,6 +9,7 @@ import { cronOf, type Every, pickedOf } from "./schedule.ts";
 export interface Typed {
   readonly slug: string;
   readonly name: string;
+  readonly title: string;
   readonly prompt: string;
   readonly agent: string;
   /** `cron`: the line is typed. */
@@ -45,17 +47,24 @@ const scheduleFields = (
 export const typedOf = (wish: Wish): Typed => ({
   slug: wish.slug ?? "",
   name: wish.name ?? "",
+  title: wish.title ?? "",
   prompt: wish.prompt ?? "",
   agent: wish.agent ?? "",
   ...scheduleFields(wish.cron),
   timezone: wish.timezone ?? ZONE,
-  secret_env: wish.secret_env ?? "WEBHOOK_SECRET",
+  secret_env: wish.secret_env ?? "",
   events: (wish.events ?? []).join(", "),
   branches: (wish.branches ?? []).join(", "),
   if: Object.entries(wish.if ?? {})
     .map(([path, value]) => `${path} = ${JSON.stringify(value)}`)
     .join("\n"),
 });
+
+/** A new slug takes its secret along, unless a person chose another one. */
+export const withSlug = ({ slug: before, secret_env: secret }: Typed, slug: string): Partial<Typed> =>
+  secret === "" || secret === secretNameOf(before)
+    ? { slug, secret_env: slug === "" ? "" : secretNameOf(slug) }
+    : { slug };
 
 /** The schedule's line. */
 export const typedCron = ({ every, time, weekday, day, cron }: Typed): string => {
@@ -102,8 +111,8 @@ const given = <F extends string>(fields: Readonly<Record<F, string>>): Partial<R
 
 /** The trigger that is described. */
 export const wishOf = (type: Wish["type"], typed: Typed): Wish => {
-  const { slug, name, prompt, agent, timezone, secret_env: secret } = typed;
-  const common = given({ slug, name, prompt, agent });
+  const { slug, name, title, prompt, agent, timezone, secret_env: secret } = typed;
+  const common = given({ slug, name, title, prompt, agent });
   if (type === "cron") return { type, ...common, ...given({ cron: typedCron(typed), timezone }) };
   const [events, branches, conditions] = [
     listOf(typed.events),
@@ -122,12 +131,13 @@ export const wishOf = (type: Wish["type"], typed: Typed): Wish => {
 
 /** A trigger of the manifest as it was described. Defaults are left out. */
 export const wishOfTrigger = (trigger: Trigger): Wish => {
-  const { slug, name, type, agent, prompt, enabled, cron, timezone, secret_env, filter } = trigger;
+  const { slug, name, title, type, agent, prompt, enabled, cron, timezone, secret_env, filter } = trigger;
   return {
     type,
     slug,
     prompt,
     ...(name !== slug && { name }),
+    ...(title !== undefined && { title }),
     ...(agent !== "default" && { agent }),
     ...(!enabled && { enabled }),
     ...(cron !== undefined && { cron }),

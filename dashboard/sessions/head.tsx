@@ -42,7 +42,10 @@ const workCounts = ({ session: { changes }, work }: Pick<Head, "work"> & { reado
 const Facts = ({ data: { session, changes }, work, place }: Head) => {
   const { project_id: project, id, branch_name: branch } = session;
   const counts = workCounts({ session, work });
-  const newest = changes[0];
+  const merged = changes.find(({ status }) => status === "merged");
+  // What is merged stays named, also after a later one.
+  const named = changes.filter((change, at) => change === merged || (at === 0 && change.status !== "closed"));
+  const shown = named.length > 0 ? named : changes.slice(0, 1);
   const facts: readonly ReactNode[] = [
     starterOf(session),
     <Time key="began" at={session.created_at} />,
@@ -57,11 +60,11 @@ const Facts = ({ data: { session, changes }, work, place }: Head) => {
         </span>
       </button>
     ),
-    newest !== undefined && (
-      <a key="change" href={projectLink(project, `/change-requests/${String(newest.number)}`)}>
-        {`#${String(newest.number)} ${newest.status}`}
+    ...shown.map(({ number, status, merged_commit: commit }) => (
+      <a key={number} href={projectLink(project, `/change-requests/${String(number)}`)}>
+        {`#${String(number)} ${status}${commit === null ? "" : ` as ${commit.slice(0, 7)}`}`}
       </a>
-    ),
+    )),
     <a key="why" href={projectLink(project, `/sessions/${id}/state`)}>
       Why this state?
     </a>,

@@ -24,7 +24,7 @@ import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { CursorReads } from "../services/triggers/cursors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
-import { Firing } from "../services/triggers/firing.ts";
+import { Firing, instantWords } from "../services/triggers/firing.ts";
 import { TransitionRecord } from "../services/transition-record.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { nextDue, scheduleText } from "./schedules.ts";
@@ -117,12 +117,11 @@ const makeRows = Effect.gen(function* () {
   });
   const fire = Effect.fnUntraced(function* (due: Due, at: number) {
     const { known, definition } = due;
-    const { cron: schedule, timezone, slug, prompt } = definition;
     const request = {
       project: known.project,
       trigger: definition,
       kind: "cron" as const,
-      prompt: { is: "cron" as const, template: { prompt, slug, schedule, timezone, dueAtMs: at } },
+      ...instantWords(definition, at),
       request: null,
       userId: known.project.createdBy,
       deliveryId: null,

@@ -128,7 +128,7 @@ export const checkChangeRequests = (check: Check): void => {
       "have a pull request at a code host: open and possible ones are found, the one that ended first is first",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
-        const { open, get, byPull, withPulls, recordPull } = yield* ChangeRequests;
+        const { open, get, byPull, mergedOf, withPulls, recordPull } = yield* ChangeRequests;
         const { projectId } = world;
         const other = { ...world, projectId: yield* addProject(world) };
         yield* open(request(other, { headRef: "one" }));
@@ -146,6 +146,11 @@ export const checkChangeRequests = (check: Check): void => {
         expect([(yield* get(projectId, 3))?.pull, (yield* byPull(projectId, 7))?.number]).toEqual([pull, 3]);
         yield* mergeAt(third, null, NOON + 5);
         expect(yield* get(projectId, 3)).toMatchObject({ merged: { by: null }, pull });
+        expect((yield* mergedOf(projectId, "three"))?.number).toBe(3);
+        expect([yield* mergedOf(projectId, "two"), yield* mergedOf(other.projectId, "three")]).toEqual([
+          null,
+          null,
+        ]);
         yield* closeAt(second, NOON + 5);
         yield* closeAt(first, NOON + 5);
         expect([yield* numbers(), yield* numbers(2)]).toEqual([

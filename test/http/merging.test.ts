@@ -85,6 +85,33 @@ it("a squash merges as one commit that tells the title and the description, and 
   expect(await get(number)).toMatchObject({ commits_total: 2, files_changed: [{ path: "a.txt" }] });
 });
 
+it("what a squash merged is not proposed again, and newer work counts from there", async () => {
+  const id = await runSession(service, pid);
+  const changesPath = `/v1/projects/${pid}/sessions/${id}/changes`;
+  const changes = async () => fields(expectStatus(await service.request("GET", changesPath), 200));
+  const open = () => service.request("POST", at(), { body: { title: "A change", session_id: id } });
+  await commitTo(service, pid, { branch: id, files: { "a.txt": "1\n" }, from: id });
+  const number = Number(fields(expectStatus(await open(), 201))["number"]);
+  const merged = String(fields(expectStatus(await merge(number, { squash: true }), 200))["merged_commit"]);
+  // The default branch goes on in the same file, so git alone could not tell.
+  await commitTo(service, pid, { branch: "next", files: { "a.txt": "3\n" } });
+  await gitOk(bare(), "update-ref", "refs/heads/main", await rev("next"));
+  expect(await changes()).toMatchObject({ commits_total: 0, files_changed: [] });
+  const refused = await open();
+  expect([seen(refused), fields(refused)["error"]]).toEqual([
+    [422, "no_changes"],
+    `There is nothing to propose: main has every change of the branch ${id}, merged as ${merged.slice(0, 7)} (#${String(number)}).`,
+  ]);
+  await commitTo(service, pid, { branch: id, files: { "b.txt": "1\n" }, from: id });
+  expect(await changes()).toMatchObject({ commits_total: 1, files_changed: [{ path: "b.txt" }] });
+  // The default branch has it by another way.
+  await commitTo(service, pid, { branch: "beside", files: { "b.txt": "2\n" } });
+  await commitTo(service, pid, { branch: "again", files: { "b.txt": "2\n" } });
+  await gitOk(bare(), "update-ref", "refs/heads/main", await rev("beside"));
+  const body = { title: "Again", head_ref: "again" };
+  expect(seen(await service.request("POST", at(), { body }))).toEqual([422, "no_changes"]);
+});
+
 describe("a merge", () => {
   it("fast-forwards the default branch to the head, and the request shows it", async () => {
     const number = await propose("work", { "a.txt": "a\n" });

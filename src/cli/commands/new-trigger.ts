@@ -1,5 +1,5 @@
 /** `platform triggers new` and `platform triggers templates`: triggers that do not exist yet. Each becomes a change request. */
-import { triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
+import { secretNameOf, triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
 import { table, visible } from "../terminal.ts";
@@ -41,6 +41,7 @@ const create = command({
     template: { value: ID, about: "Begin with a template; see `platform triggers templates`" },
     slug: { value: "SLUG", about: "The trigger's name in addresses" },
     name: { value: "TEXT", about: "Its name for people" },
+    title: { value: "TEXT", about: "The title of its sessions, with variables as in the prompt" },
     prompt: { value: "TEXT", about: "The prompt of its sessions" },
     "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
     agent: { value: "NAME", about: "One of the project's agents (default)" },
@@ -83,8 +84,12 @@ const create = command({
         ...known,
         type,
         merge,
-        ...(options.slug !== undefined && { slug: options.slug }),
+        ...(options.slug !== undefined && {
+          slug: options.slug,
+          ...(known?.secret_env !== undefined && { secret_env: secretNameOf(options.slug) }),
+        }),
         ...(options.name !== undefined && { name: options.name }),
+        ...(options.title !== undefined && { title: options.title }),
         ...(told !== undefined && { prompt: told }),
         ...(options.agent !== undefined && { agent: options.agent }),
         ...(cron !== undefined && { cron }),

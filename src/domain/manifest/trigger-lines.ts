@@ -12,6 +12,8 @@ export interface TriggerWish {
   readonly type: "cron" | "webhook";
   readonly slug?: string;
   readonly name?: string;
+  /** The template of its sessions' titles. */
+  readonly title?: string;
   readonly prompt?: string;
   readonly agent?: string;
   readonly cron?: string;
@@ -69,6 +71,7 @@ const inLine = (text: string): string => `"${text.replaceAll(ESCAPED, escape)}"`
 export const ENTRY_FIELDS = [
   "slug",
   "name",
+  "title",
   "type",
   "enabled",
   "cron",

@@ -109,6 +109,9 @@ const renderValue = (value: JsonValue | undefined): string => {
 export interface FiredTrigger {
   readonly slug: string;
   readonly type: "cron" | "webhook";
+  /** Of a schedule: its line and zone. */
+  readonly cron?: string;
+  readonly timezone?: string;
 }
 
 /** spec.md 6 "On every fire": `kind` is always the literal git. */
@@ -176,7 +179,10 @@ export const webhookVariables = (
   },
 });
 
-/** spec.md 6 "Manual fires". `text` and `source` are "" if the caller omits them. */
+/**
+ * spec.md 6 "Manual fires". `text` and `source` are "" if the caller omits them. A schedule's have `cron` as well, so that its prompt
+ * reads as at a due instant.
+ */
 export const manualVariables = (
   trigger: FiredTrigger,
   fire: {
@@ -185,8 +191,18 @@ export const manualVariables = (
     readonly actor: string;
     readonly text: string;
     readonly source: string;
+    /** As of `cronVariables`. */
+    readonly lastFiredAtMs: number | null;
   },
 ): JsonObject => ({
+  ...(trigger.cron !== undefined &&
+    trigger.timezone !== undefined &&
+    cronVariables(trigger, {
+      schedule: trigger.cron,
+      timezone: trigger.timezone,
+      dueAtMs: fire.firedAtMs,
+      lastFiredAtMs: fire.lastFiredAtMs,
+    })),
   trigger: triggerVariables(trigger),
   fired_at: isoInstant(fire.firedAtMs),
   source: "manual",

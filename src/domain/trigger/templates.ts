@@ -13,8 +13,9 @@ export interface TriggerTemplate {
   readonly wish: TriggerWish;
 }
 
-/** The secret that senders sign with, until a person chooses another one. */
-const SECRET = "WEBHOOK_SECRET";
+/** The secret of a webhook's senders, until a person chooses another one. One of its own: a new value ends the old one. */
+export const secretNameOf = (slug: string): string =>
+  `WEBHOOK_SECRET_${slug.toUpperCase().replaceAll("-", "_")}`;
 
 const TRIAGE_ISSUE: TriggerTemplate = {
   id: "triage-issue",
@@ -24,7 +25,8 @@ const TRIAGE_ISSUE: TriggerTemplate = {
     type: "webhook",
     slug: "triage-issue",
     name: "Triage an issue",
-    secret_env: SECRET,
+    title: "Triage #{{ body.issue.number }} {{ body.issue.title }}",
+    secret_env: secretNameOf("triage-issue"),
     events: ["issues.opened"],
     prompt: `A new issue was opened: #{{ body.issue.number }} "{{ body.issue.title }}" by {{ body.issue.user.login }}.
 {{ body.issue.html_url }}
@@ -51,7 +53,8 @@ const REVIEW_PULL_REQUEST: TriggerTemplate = {
     type: "webhook",
     slug: "review-pull-request",
     name: "Review a pull request",
-    secret_env: SECRET,
+    title: "Review #{{ body.pull_request.number }} {{ body.pull_request.title }}",
+    secret_env: secretNameOf("review-pull-request"),
     events: ["pull_request.opened", "pull_request.reopened", "pull_request.ready_for_review"],
     prompt: `Review pull request #{{ body.pull_request.number }} "{{ body.pull_request.title }}" by {{ body.pull_request.user.login }}.
 {{ body.pull_request.html_url }}
@@ -71,7 +74,8 @@ const fixFailedCheck = (defaultBranch: string): TriggerTemplate => ({
     type: "webhook",
     slug: "fix-failed-check",
     name: "Fix a failed check",
-    secret_env: SECRET,
+    title: "Fix {{ body.workflow_run.name }} of {{ body.workflow_run.head_sha }}",
+    secret_env: secretNameOf("fix-failed-check"),
     events: ["workflow_run.completed"],
     if: {
       "body.workflow_run.conclusion": "failure",
@@ -112,7 +116,7 @@ const weeklyReport = (defaultBranch: string): TriggerTemplate => ({
     slug: "weekly-report",
     name: "Weekly report",
     cron: "0 0 9 * * 1",
-    prompt: `Write a report of the week before {{ cron.fired_at }}. The last one was written at {{ cron.last_fired_at }}.
+    prompt: `Write a report of the week before {{ cron.fired_at }}. The one before it was written at: {{ cron.last_fired_at }} (if no instant stands here, this is the first).
 
 Read the commits of ${defaultBranch} since then. Say in plain words what changed for users, what was repaired, and what is risky.
 Name who did it. Use at most 300 words. Change no code.`,

@@ -29,6 +29,8 @@ export const isTriggerSlug = (text: string): boolean => SLUG.test(text);
 const common = {
   slug: Schema.String,
   name: Schema.String,
+  /** The template of its sessions' titles (title.ts). */
+  title: Schema.optionalKey(Schema.String),
   prompt: Schema.String,
   agent: Schema.String,
   enabled: Schema.Boolean,
@@ -62,7 +64,7 @@ export interface EntryFault {
   readonly message: string;
 }
 
-const COMMON_FIELDS: readonly string[] = ["slug", "type", "prompt", "name", "agent", "enabled"];
+const COMMON_FIELDS: readonly string[] = ["slug", "type", "prompt", "name", "title", "agent", "enabled"];
 const CRON_FIELDS: readonly string[] = ["cron", "timezone"];
 const WEBHOOK_FIELDS: readonly string[] = ["secret_env"];
 
@@ -74,7 +76,8 @@ export const readTriggerEntry = (entry: unknown): Result.Result<TriggerDefinitio
   const slug = reader.text("slug", checkSlug);
   const fields = {
     slug,
-    name: reader.text("name", checkName, slug),
+    name: reader.text("name", checkLabel("name"), slug),
+    ...(entry["title"] !== undefined && { title: reader.text("title", checkLabel("title")) }),
     prompt: reader.text("prompt", checkPrompt),
     agent: reader.text("agent", checkAgent, DEFAULT_AGENT),
     enabled: reader.flag("enabled", true),
@@ -163,14 +166,14 @@ const checkSlug: Check = (slug) =>
 const checkType: Check = (type) =>
   type === "cron" || type === "webhook" ? null : `type ${quote(type)} must be "cron" or "webhook".`;
 
-const checkName: Check = (name) => {
-  // Each character has one or two units, so a long text is not taken apart.
-  const isLong = name.length > 2 * TRIGGER_NAME_LIMIT || [...name].length > TRIGGER_NAME_LIMIT;
-  if (name.trim() === "" || isLong) {
-    return `name must have 1 to ${TRIGGER_NAME_LIMIT} characters.`;
-  }
-  return /\p{Cc}/u.test(name) ? "name must be one line without control characters." : null;
-};
+const checkLabel =
+  (field: "name" | "title"): Check =>
+  (label) => {
+    // Each character has one or two units, so a long text is not taken apart.
+    const isLong = label.length > 2 * TRIGGER_NAME_LIMIT || [...label].length > TRIGGER_NAME_LIMIT;
+    if (label.trim() === "" || isLong) return `${field} must have 1 to ${TRIGGER_NAME_LIMIT} characters.`;
+    return /\p{Cc}/u.test(label) ? `${field} must be one line without control characters.` : null;
+  };
 
 const checkPrompt: Check = (prompt) => {
   if (prompt.trim() === "") return "prompt must not be empty.";

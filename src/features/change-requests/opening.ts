@@ -41,6 +41,19 @@ export const openRequest = Effect.fnUntraced(function* (
       code: "no_changes",
     });
   }
+  // After a squash, the default branch has the changes and not the commits. Later changes of it may hide that from git.
+  const former = yield* (yield* ChangeRequests).mergedOf(project.id, head.ref);
+  const isMerged = former?.mergeSides?.head === tip;
+  if (
+    isMerged ||
+    (yield* git.hasChanges(repository, { branch: project.defaultBranch, head: tip })) !== null
+  ) {
+    const as = isMerged ? `, merged as ${former.merged?.commit.slice(0, 7)} (#${former.number})` : "";
+    return yield* new Unprocessable({
+      error: `There is nothing to propose: ${project.defaultBranch} has every change of the branch ${head.ref}${as}.`,
+      code: "no_changes",
+    });
+  }
   const opened = yield* (yield* ChangeRequests)
     .open({
       id: yield* newUuid,

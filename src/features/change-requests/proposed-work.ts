@@ -10,13 +10,19 @@ const isSamePage = (known: string, url: string | null): boolean =>
 
 export const proposedWorkLayer = Layer.effect(
   ProposedWork,
-  Effect.map(ChangeRequests, ({ memory, unsettled, get, byId, byPull }) => ({
+  Effect.map(ChangeRequests, ({ memory, unsettled, get, byId, byPull, mergedOf }) => ({
     unsettled,
     actor: Effect.fnUntraced(function* (projectId, number) {
       const found = yield* get(projectId, number);
       const loaded = found === null ? null : yield* memory.load(found.id);
       return found === null || loaded === null ? null : { id: found.id, snapshot: loaded.snapshot };
     }),
+    merged: (projectId, headRef) =>
+      Effect.map(mergedOf(projectId, headRef), (found) =>
+        found === null || found.merged === null || found.mergeSides === null
+          ? null
+          : { number: found.number, head: found.mergeSides.head, commit: found.merged.commit },
+      ),
     isOwn: Effect.fnUntraced(function* (projectId, { changeRequestId, number, url }) {
       const marked = changeRequestId === null ? null : yield* byId(changeRequestId);
       if (marked?.projectId === projectId) return true;

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { noteWork } from "../../services/sessions/session-work.ts";
+import { ProposedWork } from "../../services/sessions/proposed-work.ts";
 import { RequestBranches } from "../../services/triggers/request-branches.ts";
 import { initialCommit, isSessionBranch } from "../../domain/repository/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
@@ -82,7 +83,7 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
   const { publicUrl } = yield* Addresses;
   const faults = yield* Faults;
   const place = { publicUrl, projectId };
-  const context = yield* Effect.context<GitBackend | Sessions>();
+  const context = yield* Effect.context<GitBackend | ProposedWork | Sessions>();
   const advice = (branch: string, base: string | undefined) =>
     isUnrelated(projectId, branch, base).pipe(
       Effect.provideContext(context),

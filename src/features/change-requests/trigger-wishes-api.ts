@@ -20,6 +20,7 @@ const TriggerWish = Schema.Struct({
   type: Schema.Literals(["cron", "webhook"]),
   slug: field,
   name: field,
+  title: field,
   prompt: Schema.optionalKey(optionalText(PROMPT_LIMIT_BYTES + FIELD_MAX)),
   agent: field,
   cron: field,

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
 import * as Schema from "effect/Schema";
 import { HttpApiBuilder } from "effect/http-api";
-import { firePrompt } from "../../services/triggers/firing.ts";
+import { fireWords, instantWords } from "../../services/triggers/firing.ts";
 import { unpackRequest } from "../../services/triggers/stored-request.ts";
 import { parseWebhookBody, webhookVariables } from "../../domain/trigger/prompt.ts";
 import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
@@ -20,7 +20,7 @@ import { FiresGroup } from "../api/triggers/fires.ts";
 import { HandMessage } from "../api/triggers/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, checkedByType, requireProject } from "../steps/answers.ts";
-import { fireByHand, handPrompt } from "../steps/projects/hand-fires.ts";
+import { fireByHand, handWords, lastFiredAt } from "../steps/projects/hand-fires.ts";
 import { fireWire, pageRequest, queuedFireWire } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -129,22 +129,21 @@ const invalidMessage = () =>
  *
  * @returns null if there is no request to render it from; `invalid` if a manual fire's message exceeds its limits.
  */
-const promptAgain = (
+const wordsAgain = (
   fire: Fire,
   trigger: TriggerDefinition,
-  from: { readonly request: StoredRequest | null; readonly firedAtMs: number; readonly actor: string },
-): FirePrompt | "invalid" | null => {
-  const { request, firedAtMs, actor } = from;
+  from: Parameters<typeof handWords>[2] & { readonly request: StoredRequest | null },
+): ReturnType<typeof handWords> | "invalid" | null => {
+  const { request, ...by } = from;
   if (fire.kind === "cron") {
     if (trigger.type !== "cron" || fire.scheduledFor === null) return null;
-    const { prompt, slug, cron: schedule, timezone } = trigger;
-    return { is: "cron", template: { prompt, slug, schedule, timezone, dueAtMs: fire.scheduledFor } };
+    return instantWords(trigger, fire.scheduledFor);
   }
   if (request === null) return null;
   const body = unpackRequest(request);
   if (fire.kind === "manual") {
     const message = decodeMessage(Buffer.from(body).toString("utf8"));
-    return Option.isNone(message) ? "invalid" : handPrompt(trigger, message.value, { firedAtMs, actor });
+    return Option.isNone(message) ? "invalid" : handWords(trigger, message.value, by);
   }
   const headers = {
     contentType: request.headers?.contentType ?? undefined,
@@ -152,11 +151,11 @@ const promptAgain = (
     forwardedFor: request.headers?.forwardedFor ?? undefined,
   };
   const variables = webhookVariables(trigger, {
-    firedAtMs,
+    firedAtMs: by.firedAtMs,
     body: parseWebhookBody(body, headers.contentType),
     headers,
   });
-  return firePrompt(trigger.prompt, variables);
+  return fireWords(trigger, variables);
 };
 
 /**
@@ -170,14 +169,15 @@ export const replay = Effect.fnUntraced(function* (path: FirePath) {
   const request = yield* (yield* Fires).request(fire.id);
   const actor = (yield* Caller).user.id;
   const firedAtMs = yield* Clock.currentTimeMillis;
+  const lastFiredAtMs = yield* lastFiredAt({ pid: path.pid, slug });
   return yield* fireByHand({ pid: path.pid, slug }, ({ trigger }) => {
-    const prompt = promptAgain(fire, trigger, { request, firedAtMs, actor });
-    if (prompt === "invalid") return Effect.fail(invalidMessage());
-    return prompt === null
+    const words = wordsAgain(fire, trigger, { request, firedAtMs, actor, lastFiredAtMs });
+    if (words === "invalid") return Effect.fail(invalidMessage());
+    return words === null
       ? Effect.fail(notStored())
       : Effect.succeed({
           kind,
-          prompt,
+          ...words,
           request,
           deliveryId: fire.deliveryId,
           scheduledFor: fire.scheduledFor,

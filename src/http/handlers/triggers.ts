@@ -17,14 +17,14 @@ import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { isPing } from "../../domain/trigger/webhook-event.ts";
 import { isFiltered } from "../../domain/trigger/webhook-filter.ts";
 import { confirmedSkip, skipSuspicions } from "../../services/triggers/own-events.ts";
-import { Projects } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest } from "../api/errors.ts";
 import { promptTooLarge } from "../answers/refusals.ts";
 import { answering, projectFor } from "../steps/answers.ts";
 import {
   fireByHand,
-  handPrompt,
+  handWords,
+  lastFiredAt,
   triggerFor,
   type HandMessage,
   type TriggerPath,
@@ -37,10 +37,11 @@ import { Platform } from "../api/platform.ts";
 export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: HandMessage) {
   const caller = yield* Caller;
   const firedAtMs = yield* Clock.currentTimeMillis;
+  const lastFiredAtMs = yield* lastFiredAt(path);
   return yield* fireByHand(path, ({ trigger }) =>
     Effect.succeed({
       kind: "manual",
-      prompt: handPrompt(trigger, message, { firedAtMs, actor: caller.user.id }),
+      ...handWords(trigger, message, { firedAtMs, actor: caller.user.id, lastFiredAtMs }),
       request: { body: Buffer.from(JSON.stringify(message)), encoding: "identity", headers: null },
       deliveryId: null,
       scheduledFor: null,
@@ -93,7 +94,7 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
   if (request.kind === "cron" && trigger.type !== "cron")
     return yield* badRequest("kind", "must be webhook or manual, because the trigger is not a cron trigger");
   const caller = yield* Caller;
-  const lastFiredAtMs = (yield* (yield* Projects).lastFired(project.id)).get(trigger.slug) ?? null;
+  const lastFiredAtMs = yield* lastFiredAt(path);
   const variables = previewVariables(trigger, request, { at, actor: caller.user.id, lastFiredAtMs });
   const outcome = yield* outcomeOf({ project, trigger }, request, variables);
   const prompt = renderPrompt(trigger.prompt, variables);
@@ -128,7 +129,7 @@ const previewVariables = (
     });
   }
   const { text = "", source = "" } = request;
-  return manualVariables(trigger, { firedAtMs: now.at, actor: now.actor, text, source });
+  return manualVariables(trigger, { ...now, firedAtMs: now.at, text, source });
 };
 
 export const triggersHandlers = HttpApiBuilder.group(Platform.add(TriggersGroup), "triggers", (handlers) =>

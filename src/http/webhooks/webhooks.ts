@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import { Directory, type KnownProject, type SigningKeys } from "../../services/directory.ts";
-import { Firing, firePrompt, type FireRequest } from "../../services/triggers/firing.ts";
+import { Firing, fireWords, type FireRequest } from "../../services/triggers/firing.ts";
 import { confirmedSkip, skipSuspicions } from "../../services/triggers/own-events.ts";
 import { packRequest } from "../../services/triggers/stored-request.ts";
 import { WebhookRecord } from "../../services/triggers/webhook-record.ts";
@@ -185,11 +185,15 @@ const fireOf = (
     headers: knownHeaders(headers),
   });
   const isOut = isFiltered(trigger.filter, { headers, body: parsed(), variables });
+  // What does not fire is not rendered.
+  const words = isOut
+    ? { prompt: { is: "skipped", reason: "filtered" } as const, title: trigger.name }
+    : fireWords(trigger, variables);
   return {
     project: known.project,
     trigger,
     kind: "webhook",
-    prompt: isOut ? { is: "skipped", reason: "filtered" } : firePrompt(trigger.prompt, variables),
+    ...words,
     request,
     userId: known.project.createdBy,
     deliveryId: deliveryIdOf(headers),

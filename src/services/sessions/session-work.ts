@@ -4,29 +4,36 @@ import * as Effect from "effect/Effect";
 import { isSessionBranch } from "../../domain/repository/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
 import type { WrittenRef } from "../../git/server/pushed.ts";
+import { ProposedWork } from "./proposed-work.ts";
 import { Sessions, type Session } from "../../store/ports/sessions/sessions.ts";
 
 /** A session's branch at a commit, in a project with this default branch. */
 interface Work {
-  readonly session: Pick<Session, "projectId" | "baseRef" | "baseCommit">;
+  readonly session: Pick<Session, "id" | "projectId" | "baseRef" | "baseCommit">;
   readonly defaultBranch: string;
   readonly head: string;
 }
 
 /**
- * The sides of the comparison. Null if there is nothing to compare: the session has not begun, or the default branch has
- * every commit of it.
+ * The sides of the comparison. Null if there is nothing to compare: the session has not begun, or all of its work is merged.
  *
  * Work is new against the default branch. So the list leaves out what was merged into that branch, and what the agent
  * merged from it. A session that began from another branch is compared with the commit at which it began: the other
- * branch's commits are not its work.
+ * branch's commits are not its work. After a squash the default branch has the changes and not the commits, so the
+ * merged head is where new work begins, until the agent merges the default branch.
  */
 export const workSides = Effect.fnUntraced(function* ({ session, defaultBranch, head }: Work) {
-  const { projectId, baseRef, baseCommit } = session;
+  const { id, projectId, baseRef, baseCommit } = session;
   if (baseCommit === null) return null;
-  const merged = { base: defaultBranch, head };
-  if (baseRef === defaultBranch) return merged;
-  const { commitsTotal } = yield* (yield* GitBackend).compare({ projectId }, merged);
+  const git = yield* GitBackend;
+  const compare = (base: string) => git.compare({ projectId }, { base, head });
+  const merged = yield* (yield* ProposedWork).merged(projectId, id);
+  if (merged?.head === head) return null;
+  const isContinued = merged !== null && (yield* compare(merged.head)).mergeBase === merged.head;
+  if (isContinued && (yield* compare(merged.commit)).mergeBase !== merged.commit)
+    return { base: merged.head, head };
+  if (baseRef === defaultBranch) return { base: defaultBranch, head };
+  const { commitsTotal } = yield* compare(defaultBranch);
   return commitsTotal === 0 ? null : { base: baseCommit, head };
 });
 

@@ -9,8 +9,9 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { uuidV7 } from "../../domain/ids.ts";
-import { renderPrompt, type JsonObject } from "../../domain/trigger/prompt.ts";
-import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
+import { cronVariables, renderPrompt, type JsonObject } from "../../domain/trigger/prompt.ts";
+import { fireTitle } from "../../domain/trigger/title.ts";
+import type { CronTriggerDefinition, TriggerDefinition } from "../../domain/trigger/trigger.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import type { Admission, AdmissionOf, FireWish } from "../../store/ports/triggers/admissions.ts";
 import type {
@@ -51,6 +52,8 @@ export interface FireRequest {
   readonly trigger: TriggerDefinition;
   readonly kind: TriggerFireKind;
   readonly prompt: FirePrompt;
+  /** Of the session. */
+  readonly title: string;
   /** The request that it arrived with, kept for display and for replay. */
   readonly request: StoredRequest | null;
   /** The session acts for this user: the one who fired it, otherwise the project's creator. */
@@ -81,10 +84,29 @@ export class Firing extends Context.Service<
   }
 >()("platform/services/Firing") {}
 
-/** A template rendered for a fire. */
-export const firePrompt = (template: string, variables: JsonObject): FirePrompt => {
-  const rendered = renderPrompt(template, variables);
-  return Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" };
+/** The prompt of a fire, and its session's title. */
+export const fireWords = (
+  trigger: TriggerDefinition,
+  variables: JsonObject,
+): Pick<FireRequest, "prompt" | "title"> => {
+  const rendered = renderPrompt(trigger.prompt, variables);
+  return {
+    prompt: Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" },
+    title: fireTitle(trigger, variables),
+  };
+};
+
+/** The same of a schedule's instant. Its prompt is rendered when it starts: only then its last fire is known. */
+export const instantWords = (
+  trigger: CronTriggerDefinition,
+  dueAtMs: number,
+): Pick<FireRequest, "prompt" | "title"> => {
+  const { prompt, slug, cron: schedule, timezone } = trigger;
+  const fire = { schedule, timezone, dueAtMs };
+  return {
+    prompt: { is: "cron", template: { prompt, slug, ...fire } },
+    title: fireTitle(trigger, cronVariables(trigger, { ...fire, lastFiredAtMs: null })),
+  };
 };
 
 /** Decides whether a fire has a prompt: whether its session would have a model, and what limits of spend say. */
@@ -227,7 +249,7 @@ const isUncounted = ({ trigger }: FireRequest, { known, providers, kept, offered
 };
 
 const newSession = (
-  { project, trigger, kind, userId, parentSessionId }: FireRequest,
+  { project, trigger, title, kind, userId, parentSessionId }: FireRequest,
   { id, bootDeadlineAt }: Pick<NewSession, "id" | "bootDeadlineAt">,
 ): NewSession => ({
   id,
@@ -235,7 +257,7 @@ const newSession = (
   accountId: project.accountId,
   baseRef: project.defaultBranch,
   baseCommit: null,
-  name: trigger.name,
+  name: title,
   agentName: trigger.agent,
   agentModel: null,
   initialPrompt: null,

@@ -49,7 +49,7 @@ test("a webhook fire has the specification's variables", () => {
 });
 
 test("a manual fire has the specification's variables", () => {
-  const fire = { firedAtMs: at, actor: "user-1", text: "please", source: "page" };
+  const fire = { firedAtMs: at, actor: "user-1", text: "please", source: "page", lastFiredAtMs: at - 1000 };
   expect(manualVariables(webhookTrigger, fire)).toEqual({
     trigger: { slug: "on-push", type: "webhook", kind: "git" },
     fired_at: "2026-11-20T06:30:00.123Z",
@@ -57,18 +57,28 @@ test("a manual fire has the specification's variables", () => {
     actor: "user-1",
     message: { text: "please", source: "page" },
   });
+  const zoned = { ...cronTrigger, cron: "0 0 9 * * 1", timezone: "Europe/Berlin" };
+  expect(manualVariables(zoned, fire)).toMatchObject({
+    actor: "user-1",
+    cron: {
+      schedule: "0 0 9 * * 1",
+      timezone: "Europe/Berlin",
+      fired_at: "2026-11-20T06:30:00.123Z",
+      last_fired_at: "2026-11-20T06:29:59.123Z",
+    },
+  });
 });
 
 test("variables of another kind of fire render as empty text [P10]", () => {
   const template = "[{{cron.fired_at}}{{body.x}}{{headers.user_agent}}{{message.text}}{{actor}}{{fired_at}}]";
   const cron = { schedule: "* * * * * *", timezone: "UTC", dueAtMs: at, lastFiredAtMs: null };
   const headers = { contentType: "c", userAgent: "u", forwardedFor: "f" };
-  const manual = { firedAtMs: at, actor: "A", text: "T", source: "S" };
+  const manual = { firedAtMs: at, actor: "A", text: "T", source: "S", lastFiredAtMs: null };
   const iso = new Date(at).toISOString();
   expect(render(template, cronVariables(cronTrigger, cron))).toBe(`[${iso}]`);
   const webhook = webhookVariables(webhookTrigger, { firedAtMs: at, body: { x: 1 }, headers });
   expect(render(template, webhook)).toBe(`[1u${iso}]`);
-  expect(render(template, manualVariables(cronTrigger, manual))).toBe(`[TA${iso}]`);
+  expect(render(template, manualVariables(webhookTrigger, manual))).toBe(`[TA${iso}]`);
 });
 
 test("header values are plain text on one line, cut at the limit [W37]", () => {

@@ -69,7 +69,9 @@ describe("each template", () => {
       const trigger = definition(template);
       const found = deliveries(trigger);
       expect(found.length).toBeGreaterThan(0);
-      const paths = [...trigger.prompt.matchAll(/\{\{ ([\w.]+) \}\}/g)].map(([, path = ""]) => path);
+      const paths = [...`${trigger.prompt}${trigger.title ?? ""}`.matchAll(/\{\{ ([\w.]+) \}\}/g)].map(
+        ([, path = ""]) => path,
+      );
       // An example may leave something empty. No path leads nowhere in all of them.
       for (const path of paths)
         expect([path, found.map((variables) => rendered(`{{ ${path} }}`, variables)).join("")]).not.toEqual([

@@ -147,6 +147,13 @@ export const layer = Layer.effect(
             ofProject(projectId).find((found) => found.headRef === headRef && found.status === "open") ??
             null,
         ),
+      mergedOf: (projectId, headRef) =>
+        Effect.sync(
+          () =>
+            ofProject(projectId).findLast(
+              (found) => found.headRef === headRef && found.status === "merged",
+            ) ?? null,
+        ),
       allOpen: ({ projectId, after, limit }) =>
         Effect.sync(() =>
           (projectId === null ? records(tables) : ofProject(projectId))

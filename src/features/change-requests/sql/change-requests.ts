@@ -185,6 +185,14 @@ const makeLooks = Effect.gen(function* () {
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
       stored("changeRequests.openOf"),
     );
+  const mergedOf: Service["mergedOf"] = (projectId, headRef) =>
+    sql<Row>`
+      SELECT ${columns} FROM change_requests
+      WHERE project_id = ${projectId} AND head_ref = ${headRef} AND status = 'merged'
+      ORDER BY number DESC LIMIT 1`.pipe(
+      Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
+      stored("changeRequests.mergedOf"),
+    );
   const allOpen: Service["allOpen"] = ({ projectId, after: last, limit }) =>
     sql<Row>`
       SELECT ${columns} FROM change_requests
@@ -213,7 +221,7 @@ const makeLooks = Effect.gen(function* () {
       yield* events.append([changeRequestMoved(edited, now)]);
       return edited;
     }).pipe(sql.withTransaction, stored("changeRequests.edit"));
-  return { byPull, openOf, allOpen, noteTips, edit };
+  return { byPull, openOf, mergedOf, allOpen, noteTips, edit };
 });
 
 type ListedRow = Row & Pick<ListedRequest, "reviewAsked">;

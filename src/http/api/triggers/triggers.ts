@@ -31,6 +31,7 @@ const FilterWire = Schema.Struct({
 const TriggerWire = Schema.Struct({
   slug: Slug,
   name: Schema.String,
+  title: Schema.optionalKey(Schema.String),
   type: Schema.Literals(["cron", "webhook"]),
   agent: Schema.String,
   enabled: Schema.Boolean,

@@ -4,7 +4,8 @@ import { manualVariables } from "../../../domain/trigger/prompt.ts";
 import type { TriggerDefinition } from "../../../domain/trigger/trigger.ts";
 import { Manifests } from "../../../services/projects/manifests.ts";
 import { Directory } from "../../../services/directory.ts";
-import { Firing, firePrompt, type FireRequest } from "../../../services/triggers/firing.ts";
+import { Firing, fireWords, type FireRequest } from "../../../services/triggers/firing.ts";
+import { Projects } from "../../../store/ports/projects/projects.ts";
 import { Caller } from "../../api/access.ts";
 import { notFound, Unavailable } from "../../api/errors.ts";
 import type * as api from "../../api/triggers/triggers.ts";
@@ -75,12 +76,20 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
   });
 });
 
-type HandFire = Pick<FireRequest, "kind" | "prompt" | "request" | "deliveryId" | "scheduledFor" | "replayOf">;
+type HandFire = Pick<
+  FireRequest,
+  "kind" | "prompt" | "title" | "request" | "deliveryId" | "scheduledFor" | "replayOf"
+>;
 
 export type HandMessage = (typeof api.HandMessage)["Type"];
 
-export const handPrompt = (
+export const handWords = (
   trigger: TriggerDefinition,
   { text = "", source = "" }: HandMessage,
-  by: { readonly firedAtMs: number; readonly actor: string },
-) => firePrompt(trigger.prompt, manualVariables(trigger, { ...by, text, source }));
+  by: { readonly firedAtMs: number; readonly actor: string; readonly lastFiredAtMs: number | null },
+) => fireWords(trigger, manualVariables(trigger, { ...by, text, source }));
+
+/** When the trigger last fired, in ms. Null: never. */
+export const lastFiredAt = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
+  return (yield* (yield* Projects).lastFired(pid)).get(slug) ?? null;
+});

@@ -61,6 +61,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
   return {
     slug: trigger.slug,
     name: trigger.name,
+    ...(trigger.title !== undefined && { title: trigger.title }),
     type: trigger.type,
     agent: trigger.agent,
     enabled: trigger.enabled,
