@@ -7,6 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { thrownText } from "../src/ground/thrown.ts";
 import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
@@ -18,6 +19,7 @@ import { addEnvironment } from "./environment.ts";
 import { newDeliveryId, type Outcome, type Session, travel } from "./journey.ts";
 import { makeNarrator, type Narrator, wantsColours } from "./narrator.ts";
 import { makeRepository, pushDelivery } from "./sample.ts";
+import { SCRIPTED } from "./script.ts";
 import { startScriptedModel } from "./scripted-model.ts";
 import { abortOf, type Service, startService } from "./service.ts";
 
@@ -65,6 +67,8 @@ interface Running {
   readonly outcome: Outcome;
   readonly client: Client;
   readonly service: Service;
+  readonly token: string;
+  readonly isScripted: boolean;
 }
 
 const run = async (demo: Demo): Promise<Running> => {
@@ -137,7 +141,7 @@ const run = async (demo: Demo): Promise<Running> => {
   await step("connecting the board", () => connectBoard(client, narrator, { projectId, token: boardToken }));
   const delivery = await step("signing the webhook", () => pushDelivery(secret, newDeliveryId()));
   const outcome = await travel({ client, narrator, projectId, board, step }, delivery);
-  return { outcome, client, service };
+  return { outcome, client, service, token, isScripted: keys.length === 0 };
 };
 
 const startModel = async ({ narrator, undo }: Demo): Promise<Readonly<Record<string, string>>> => {
@@ -246,19 +250,40 @@ const cleanUp = async ({ undo, directory, narrator }: Demo): Promise<boolean> =>
   return clean;
 };
 
-const stay = async ({ client, service }: Running, { narrator, signal }: Demo): Promise<void> => {
-  const { url } = await namedStep("creating the dashboard link", () =>
-    client.send<{ url: string }>("POST", "/dashboard/links"),
+const stay = async (
+  { client, service, token, isScripted }: Running,
+  { narrator, signal }: Demo,
+): Promise<void> => {
+  const link = () =>
+    namedStep("creating the dashboard link", async () => {
+      const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
+      narrator.plain("Open the dashboard. This link works once, for five minutes:");
+      narrator.plain(`\n    ${url}\n`, "strong");
+    });
+  await link();
+  const isAsked = process.stdin.isTTY;
+  if (isScripted) narrator.plain(SCRIPTED);
+  narrator.plain(
+    isAsked ? "Press Enter for a new link." : `A new browser signs in with this token: ${token}`,
   );
-  narrator.plain("Open the dashboard. This link works once, for five minutes:");
-  narrator.plain(`\n    ${url}\n`, "strong");
   narrator.plain("Press Ctrl-C to end the demo and remove everything that it created.", "quiet");
   const left = new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => {
       resolve();
     });
   });
-  if (!signal.aborted) await namedStep("serving the dashboard", () => Promise.race([left, service.died]));
+  let failed: (cause: unknown) => void = () => undefined;
+  const unlinked = new Promise<never>((_, reject) => {
+    failed = reject;
+  });
+  const lines = isAsked ? createInterface({ input: process.stdin }) : null;
+  lines?.on("line", () => void link().catch(failed));
+  try {
+    if (!signal.aborted)
+      await namedStep("serving the dashboard", () => Promise.race([left, service.died, unlinked]));
+  } finally {
+    lines?.close();
+  }
 };
 
 const main = async (once: boolean): Promise<number> => {

@@ -50,6 +50,10 @@ const USE_LINE = /^\s*use (?<tool>[\w-]+): ?(?<input>\{.*\})$/;
 const FILE_IN_BACKTICKS = /`(?<path>[\w./-]+\.\w+)`/;
 const AUTHOR = "-c user.name='Scripted Model' -c user.email=scripted-model@localhost";
 
+/** What people can write, for them. */
+export const SCRIPTED =
+  "A scripted model answers. It understands lines such as `write notes.txt: Hello`, `run: ls -l` and `use board_announce: {…}`. Of anything else it writes a note.";
+
 /** The next turn. The answer to a request without tools (a title, a summary) is the prompt's first line. */
 export const nextTurn = (request: ChatRequest): Turn => {
   const promptAt = request.messages.findLastIndex((message) => message.role === "user");
@@ -58,12 +62,16 @@ export const nextTurn = (request: ChatRequest): Turn => {
   if (tools.size === 0) return { kind: "answer", text: firstLine(prompt) };
 
   const since = request.messages.slice(promptAt + 1);
-  const steps = stepsOf(prompt);
+  const named = namedSteps(prompt);
+  const steps = delivered(named.length > 0 ? named : [notesOn(prompt)]);
   const done = since.flatMap((message) => message.tool_calls ?? []).length;
   const failure = failureOf(steps[done - 1], since.at(-1));
   if (failure !== null) return { kind: "answer", text: failure };
   const step = steps[done];
-  if (step === undefined) return { kind: "answer", text: summaryOf(steps, since.at(-1)) };
+  if (step === undefined) {
+    const summary = summaryOf(steps, since.at(-1));
+    return { kind: "answer", text: named.length > 0 ? summary : `${summary}\n\n${SCRIPTED}` };
+  }
   const call = callOf(step, tools);
   return tools.has(call.tool)
     ? call
@@ -73,8 +81,9 @@ export const nextTurn = (request: ChatRequest): Turn => {
       };
 };
 
-const stepsOf = (prompt: string): readonly Step[] => {
-  const named = prompt.split("\n").flatMap((line): Step[] => {
+/** The steps that the prompt names. */
+const namedSteps = (prompt: string): readonly Step[] =>
+  prompt.split("\n").flatMap((line): Step[] => {
     const write = WRITE_LINE.exec(line)?.groups;
     if (write !== undefined) {
       return [{ kind: "write", path: write["path"] ?? "", text: `${write["text"] ?? ""}\n` }];
@@ -84,7 +93,9 @@ const stepsOf = (prompt: string): readonly Step[] => {
     const command = RUN_LINE.exec(line)?.groups?.["command"];
     return command === undefined ? [] : [{ kind: "run", command, purpose: "Run what the prompt asks for" }];
   });
-  const steps = named.length > 0 ? named : [notesOn(prompt)];
+
+/** The steps, and a commit of what they write. */
+const delivered = (steps: readonly Step[]): readonly Step[] => {
   const paths = steps.flatMap((step) => (step.kind === "write" ? [step.path] : []));
   return paths.length === 0 ? steps : [...steps, ...delivery(paths)];
 };

@@ -196,7 +196,7 @@ export const CheckView = ({
           ))}
         </ol>
       )}
-      {(check !== null || problem !== null) && (
+      {((check !== null && check.steps.length > 0) || problem !== null) && (
         <p className="actions">
           <RoleAct entry="check-again" label="Check again" className="" does={async () => checking.again()} />
         </p>

@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Answer, Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
+import { queries } from "../api/queries.ts";
 import { dollars, grouped } from "../elements/format.ts";
 import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
@@ -10,6 +11,7 @@ import { Act } from "../ui/act.tsx";
 import { Form, SelectField } from "../ui/form.tsx";
 import { Detail, Row, Table } from "../ui/parts.tsx";
 import { AmountFields, amountIn, amountWords } from "./amount.tsx";
+import { ACCOUNT, providersQuery, unpricedNames } from "./place.ts";
 
 type Spend = Answer<"GET /v1/spend">;
 type Limit = Spend["limits"][number];
@@ -48,6 +50,19 @@ const TITLES: Readonly<Record<Limit["scope"], (name: string) => string>> = {
 
 const titleOf = ({ scope, name, subject }: Limit): string =>
   TITLES[scope](name === "" ? subject.slice(-8) : name).trim();
+
+/** A limit in dollars refuses calls of models without a price, so a person sets it knowingly. @returns whether she does */
+const isMeant = async (typed: Typed): Promise<boolean> => {
+  if (typed["unit"] === "tokens") return true;
+  const names = unpricedNames(await queries.query(providersQuery(ACCOUNT)));
+  if (names.length === 0) return true;
+  const sure = await ask({
+    title: "Set a limit in dollars?",
+    text: `No price is known for ${names.join(", ")}. From now on, calls of these models are refused where the limit applies. Set their prices first, or a limit in tokens.`,
+    confirm: "Set the limit",
+  });
+  return sure !== null;
+};
 
 const set = async (limit: Limit, typed: Typed): Promise<void> => {
   const payload = amountIn(typed);
@@ -112,6 +127,7 @@ const LimitRow = ({ limit }: { readonly limit: Limit }) => {
             submit="Change the limit"
             sending="Changing…"
             onSend={async (typed) => {
+              if (!(await isMeant(typed))) return;
               await set(limit, typed);
               setOpen(false);
             }}
@@ -141,6 +157,7 @@ const AddLimit = () => {
         submit="Set the limit"
         sending="Setting…"
         onSend={async ({ subject: chosen = "", ...typed }) => {
+          if (!(await isMeant(typed))) return;
           const [scope = "", subject = ""] = chosen.split(" ");
           await setNew({ scope: scope as Scope, subject }, amountIn(typed));
           notice("The limit is set.");
@@ -179,7 +196,7 @@ export const Limits = () => {
       <section>
         <h2>Limits of spend</h2>
         <p className="quiet">
-          {`Spent in ${month}: ${sumWords(spent)}. Money by the prices of models; a model without a price counts tokens only. At 80\u00a0% a session says so, at 100\u00a0% its turn ends.`}
+          {`Spent in ${month}: ${sumWords(spent)}. Money by the prices of models; calls of a model without a price count no dollars, and a limit in dollars refuses them. At 80\u00a0% a session says so, at 100\u00a0% its turn ends.`}
         </p>
         {limits.length > 0 && (
           <ul className="rows">

@@ -47,3 +47,7 @@ export const providersQuery = ({ key, list }: Place) =>
     queryKey: ["model-providers", key],
     queryFn: async () => (await list()).model_providers,
   });
+
+/** The models of which no price is known, as `provider/model`. */
+export const unpricedNames = (providers: readonly Provider[]): readonly string[] =>
+  providers.flatMap(({ name, unpriced }) => unpriced.map((model) => `${name}/${model}`));

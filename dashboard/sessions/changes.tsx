@@ -6,6 +6,8 @@ import { type Source, sourceOf } from "../diff/files.ts";
 import { counted } from "../elements/format.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { Commits, Prose } from "../ui/parts.tsx";
+import { begunFrom } from "./begun.ts";
+import { BegunFrom } from "./begun-from.tsx";
 import type { Session } from "./session.ts";
 import { filesIn, type PushedChanges, type Work, type WorkspaceChanges } from "./work.ts";
 
@@ -119,6 +121,11 @@ export const Changes = (shown: Shown) => {
       {problem !== null && (
         <p className="refusal">
           <Prose text={problem} />
+        </p>
+      )}
+      {begunFrom(shown.session) !== null && (
+        <p className="quiet">
+          It began with the work of <BegunFrom session={shown.session} />.
         </p>
       )}
       {live !== null && <p className="quiet">{unpushedWords(live, changes)}</p>}

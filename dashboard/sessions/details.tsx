@@ -10,6 +10,8 @@ import { projectLink } from "../elements/parts.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { SavedPanel } from "../saved/panel.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
+import { begunFrom } from "./begun.ts";
+import { BegunFrom } from "./begun-from.tsx";
 import { BootSteps } from "./boot.tsx";
 import type { Following } from "./following.ts";
 import { Spending } from "./spending.tsx";
@@ -89,7 +91,8 @@ const usageWords = ({
   input_tokens: input,
   output_tokens: output,
   cost_usd: cost,
-}: Session["usage"]): string => `${grouped(input)} tokens in, ${grouped(output)} out, ${dollars(cost)}`;
+}: Session["usage"]): string =>
+  `${grouped(input)} tokens in, ${grouped(output)} out${cost > 0 ? `, ${dollars(cost)}` : ""}`;
 
 const Fact = ({ children }: { readonly children: ReactNode }) => <span>{children}</span>;
 
@@ -140,8 +143,12 @@ const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
         [
           "Created from",
           <Fact key="base">
-            <code>{session.base_ref}</code>
-            {commit !== null && (
+            {begunFrom(session) === null ? (
+              <code>{commit === session.base_ref ? commit.slice(0, 10) : session.base_ref}</code>
+            ) : (
+              <BegunFrom session={session} />
+            )}
+            {commit !== null && (commit !== session.base_ref || begunFrom(session) !== null) && (
               <>
                 {" at "}
                 <code>{commit.slice(0, 10)}</code>
@@ -151,7 +158,11 @@ const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
         ],
         ["Agent", session.agent_name],
         ["Model", session.agent_model],
-        ["Used, as the agent says", session.usage.input_tokens > 0 && usageWords(session.usage)],
+        [
+          "Used, as the agent says",
+          // The service's count wins.
+          counted.length === 0 && session.usage.input_tokens > 0 && usageWords(session.usage),
+        ],
         [
           "Counted by the service",
           counted.length > 0 &&

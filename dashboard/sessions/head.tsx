@@ -7,6 +7,8 @@ import { lackedRole } from "../frame/roles.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { ActivityIcon, isAtRest } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";
+import { begunFrom } from "./begun.ts";
+import { BegunFrom } from "./begun-from.tsx";
 import type { Place } from "./place.ts";
 import { SessionAct } from "./acts.tsx";
 import type { Session, SessionData } from "./session.ts";
@@ -48,6 +50,11 @@ const Facts = ({ data: { session, changes }, work, place }: Head) => {
   const shown = named.length > 0 ? named : changes.slice(0, 1);
   const facts: readonly ReactNode[] = [
     starterOf(session),
+    begunFrom(session) !== null && (
+      <Fragment key="from">
+        begun from <BegunFrom session={session} />
+      </Fragment>
+    ),
     <Time key="began" at={session.created_at} />,
     <Fragment key="branch">
       branch <IdEnd id={branch} />

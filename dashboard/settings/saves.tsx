@@ -42,7 +42,7 @@ export const SavesPart = ({ pid, saves }: { readonly pid: string; readonly saves
       <p>
         {sessions.length === 0
           ? `No session has saved work${away.length > 0 ? " on the nodes that can be reached" : ""}.`
-          : `The unpushed work of ${counted(sessions.length, "session")} takes ${size(bytes)}. Deleting a session deletes its saved work.`}
+          : `What is saved of ${counted(sessions.length, "session")} beside their pushes takes ${size(bytes)}. Deleting a session deletes its saved work.`}
       </p>
       {sessions.length > 0 && (
         <ul className="rows">

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ChatRequest, nextTurn } from "../../demo/script.ts";
+import { type ChatRequest, nextTurn, SCRIPTED } from "../../demo/script.ts";
 
 const TOOLS = ["write", "bash"];
 
@@ -53,9 +53,10 @@ describe("the script", () => {
   });
 
   it("makes notes on any other prompt, in the file that the prompt names", () => {
-    const { calls } = play("Write a note to `notes/x.md`.\n\nAuthor: Mona", allGoesWell);
+    const { calls, answer } = play("Write a note to `notes/x.md`.\n\nAuthor: Mona", allGoesWell);
     expect(calls[0]?.["filePath"]).toBe("notes/x.md");
     expect(calls[0]?.["content"]).toContain("> Author: Mona");
+    expect(answer).toBe(`Wrote notes/x.md and pushed it as commit ${COMMIT}.\n\n${SCRIPTED}`);
   });
 
   it("falls back to NOTES.md", () => {

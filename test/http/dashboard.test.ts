@@ -196,6 +196,7 @@ describe("signing in", () => {
       const shown = expectStatus(await service.request("GET", target, { token: null }), 200);
       expect([cookieLine(shown), shown.headers["cache-control"]]).toEqual(["", "no-store"]);
       expect(shown.text).toContain("Sign in as admin?");
+      expect(shown.text).toContain("<header>Platform</header>");
       expect(shown.headers["content-security-policy"]).toContain("form-action 'self'");
       // Without a referrer, the form would name no origin, and be refused.
       expect(shown.headers["referrer-policy"]).toBe("same-origin");

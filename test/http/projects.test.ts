@@ -113,6 +113,10 @@ describe("a project", () => {
       expect([import_from, answer.status >= 400 && answer.status < 500]).toEqual([import_from, true]);
       expect(answer.text).not.toMatch(/at .*:\d+|fatal: not/);
     }
+    const missing = await create({ import_from: path.join(service.importRoot, "nope", "deeper") });
+    expect([missing.status, missing.text]).toEqual([400, expect.stringContaining("names no directory")]);
+    const beyond = await create({ import_from: path.join(link, "nope") });
+    expect([beyond.status, beyond.text]).toEqual([400, expect.stringContaining("has not allowed")]);
     for (const import_from of [
       `--upload-pack=touch ${link}`,
       "ext::sh -c id",

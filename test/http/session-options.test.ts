@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { wishBranch } from "../../src/domain/trigger/wish-branch.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { expectStatus, fields, makeProject, putSecret } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
@@ -80,7 +81,7 @@ describe("the options of a session", () => {
       Effect.gen(function* () {
         const git = yield* GitBackend;
         const commit = yield* git.resolveBase({ projectId: pid }, "main");
-        for (const branch of ["release/2", randomUUID()])
+        for (const branch of ["release/2", randomUUID(), wishBranch("Add", "nightly", randomUUID())])
           yield* git.createBranch({ projectId: pid }, { branch, commit });
       }),
     );

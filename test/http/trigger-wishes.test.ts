@@ -128,7 +128,12 @@ describe("a trigger that exists", () => {
     const drafted = await post("/triggers/drafts", { ...wish, replaces: "push" }, own);
     expect(fields(drafted)).toMatchObject({ issues: [], lines: expect.stringContaining("Went") });
     const acts = [
-      ["/triggers/proposals", { ...wish, replaces: "push" }, "Change", { prompt: "Went", enabled: true }],
+      [
+        "/triggers/proposals",
+        { ...wish, title: "Push of {{ body.ref }}", replaces: "push" },
+        "Change",
+        { prompt: "Went", title: "Push of {{ body.ref }}", enabled: true },
+      ],
       ["/triggers/push/proposals", { action: "pause" }, "Pause", { enabled: false }],
       ["/triggers/push/proposals", { action: "resume" }, "Resume", { enabled: true }],
     ] as const;

@@ -34,7 +34,7 @@ prompt = "{{ cron.schedule }}|{{ cron.timezone }}|{{ cron.fired_at }}|{{ cron.la
 `;
 const MANUAL = `{{ trigger.slug }}|{{ trigger.type }}|{{ trigger.kind }}|{{ source }}|{{ message.text }}|{{ message.source }}`;
 const MANIFEST = [
-  webhookEntry("push", MANUAL, 'name = "On push"'),
+  webhookEntry("push", MANUAL, 'name = "On push"\ntitle = "Say {{ message.text }}"'),
   CRON,
   webhookEntry("off", "Go", "enabled = false"),
   `[[triggers]]\nslug = "Bad Slug"\ntype = "webhook"\nprompt = "x"\nsecret_env = "S"\n`,
@@ -240,7 +240,7 @@ describe("a manual fire", () => {
       duplicate_of: null,
       verified_with: null,
     });
-    expect(session).toMatchObject({ trigger_slug: "push", name: "On push", agent_name: "default" });
+    expect(session).toMatchObject({ trigger_slug: "push", name: "Say hello {{ source }}", agent_name: "default" });
     const push = triggersOf(await listing())[0];
     expect(push).toMatchObject({
       last_fire: { id: fire?.["id"], status: "fired", outcome: { state: expect.any(String), code: null } },
@@ -255,6 +255,19 @@ describe("a manual fire", () => {
 
   it.each(["off", "nightly"])("works on %s, which has no event source", async (slug) => {
     expect((await post(`/triggers/${slug}/fire`, {})).status).toBe(202);
+  });
+
+  it("of a schedule has the time of the run and of the last fire, and its session has the day", async () => {
+    expectStatus(await post("/triggers/nightly/fire", {}), 202);
+    const answer = await post("/triggers/nightly/fire", {});
+    const instant = String.raw`\|\d{4}-\d\d-\d\dT[\d:.]+Z`;
+    expect(await promptOf(answer)).toMatch(
+      new RegExp(String.raw`^0 30 2 \* \* \*\|Europe/Berlin${instant}${instant}\|$`),
+    );
+    const sid = String(fields(answer)["session_id"]);
+    expect(fields(await service.request("GET", at(`/sessions/${sid}`)))["name"]).toMatch(
+      /^nightly, \d{4}-\d\d-\d\d$/,
+    );
   });
 
   it("works while the project's triggers are paused", async () => {

@@ -9,16 +9,21 @@ export interface ChosenTurn {
 }
 
 export type Beginning =
-  | { readonly from: { readonly session_id: string; readonly turn_id?: string } }
+  | {
+      readonly from: { readonly session_id: string; readonly turn_id?: string };
+      /** When the save was made. Null: not known. */
+      readonly at: string | null;
+    }
   | { readonly fault: string };
 
-/** @param kept the ids of the turns whose saves the service has */
+/** @param kept the turns whose saves the service has */
 export const beginningAt = (
   { id: session_id, saved }: Pick<Session, "id" | "saved">,
   { id, isNewest }: ChosenTurn,
-  kept: readonly string[],
+  kept: readonly { readonly id: string; readonly at: string }[],
 ): Beginning => {
-  if (id !== null && kept.includes(id)) return { from: { session_id, turn_id: id } };
+  const save = kept.find((one) => one.id === id);
+  if (save !== undefined) return { from: { session_id, turn_id: save.id }, at: save.at };
   if (!isNewest)
     return {
       fault: "No save of this turn is kept. The last 50 turns have one, as far as the limits allow.",
@@ -26,5 +31,5 @@ export const beginningAt = (
   if (saved === null) return { fault: "The work of this turn is not saved yet." };
   return saved.state === "failed"
     ? { fault: "The last save failed. The details of the session say why." }
-    : { from: { session_id } };
+    : { from: { session_id }, at: saved.at };
 };

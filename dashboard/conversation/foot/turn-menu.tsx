@@ -4,11 +4,16 @@ import { request } from "../../api/client.ts";
 import { perform } from "../../frame/app.ts";
 import { ask } from "../../frame/dialog.ts";
 import { projectLink } from "../../elements/parts.ts";
+import { sessionName } from "../../projects/project.ts";
+import { begunMetadata } from "../../sessions/begun.ts";
 import type { Session } from "../../wire.d.ts";
 import { type Beginning, beginningAt, type ChosenTurn } from "./branching.ts";
 
 /** Asks for the first prompt, starts the session and goes there. */
-const startFrom = async (session: Session, { from }: Extract<Beginning, { from: object }>): Promise<void> => {
+const startFrom = async (
+  session: Session,
+  { from, at }: Extract<Beginning, { from: object }>,
+): Promise<void> => {
   const prompt = await ask({
     title: "New session from here",
     text: "It begins with the saved work of this turn, on a branch of its own. The agent does not know this conversation.",
@@ -23,6 +28,7 @@ const startFrom = async (session: Session, { from }: Extract<Beginning, { from: 
     payload: {
       from,
       initial_prompt: prompt,
+      metadata: begunMetadata({ ...from, title: sessionName(session), at }),
       agent_name,
       ...(agent_model !== null && { agent_model }),
     },
@@ -35,11 +41,7 @@ const beginning = async (session: Session, turn: ChosenTurn): Promise<Beginning>
   const { project_id: pid, id: sid } = session;
   try {
     const { turns } = await request("GET /v1/projects/:pid/sessions/:sid/saves", { params: { pid, sid } });
-    return beginningAt(
-      session,
-      turn,
-      turns.map(({ id }) => id),
-    );
+    return beginningAt(session, turn, turns);
   } catch (error) {
     return { fault: error instanceof Error ? error.message : String(error) };
   }

@@ -10,6 +10,7 @@ import { changeManifest, type ChangeRefusal, type TriggerChange } from "../../do
 import { triggerLines, type TriggerWish, type WishFault } from "../../domain/manifest/trigger-lines.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
 import { isTriggerSlug } from "../../domain/trigger/trigger.ts";
+import { wishBranch } from "../../domain/trigger/wish-branch.ts";
 import { isZoneName } from "../../domain/trigger/zone.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
@@ -146,8 +147,7 @@ const proposeChange = Effect.fnUntraced(function* (pid: string, wanted: Wanted) 
     Effect.catchTags({ UnknownAgent: refuseAgent, BrokenAgent: refuseAgent }),
   );
   const title = `${verb} the trigger ${slug}`;
-  // The id's end makes the name new: an earlier proposal may have been closed, and its branch stays.
-  const ref = `${verb.toLowerCase()}-trigger-${slug}-${(yield* newUuid).slice(-8)}`;
+  const ref = wishBranch(verb, slug, yield* newUuid);
   yield* git.commitFile(repository, {
     branch: ref,
     parent,

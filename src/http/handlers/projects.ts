@@ -145,18 +145,31 @@ const checkedImport = Effect.fnUntraced(function* (value: string | null) {
   const roots = yield* Effect.forEach(policy.roots, (root) =>
     Effect.tryPromise(() => realpath(root)).pipe(Effect.orElseSucceed(() => root)),
   );
-  if (real === null || !roots.some((root) => isBelow(real, root)) || isBelow(real, policy.dataDir)) {
+  const place = real ?? (yield* Effect.promise(() => nearestReal(asked)));
+  if (!roots.some((root) => isBelow(place, root)) || isBelow(place, policy.dataDir)) {
     return yield* badRequest(
       "repository.import_from",
       "The operator has not allowed this directory. PLATFORM_IMPORT_ROOTS lists those that are allowed.",
     );
   }
+  // What is missing is said only of places that the operator has allowed.
+  if (real === null)
+    return yield* badRequest(
+      "repository.import_from",
+      "names no directory that the service can read on its machine",
+    );
   return real;
 });
 
 const isBelow = (file: string, directory: string): boolean => {
   const relative = path.relative(directory, file);
   return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
+};
+
+/** The real path of the nearest directory above that exists. */
+const nearestReal = async (file: string): Promise<string> => {
+  const above = path.dirname(file);
+  return realpath(above).catch(() => nearestReal(above));
 };
 
 /** The account has a project of this name. One that is deleted keeps its name until it is gone. */

@@ -22,7 +22,7 @@ import {
   sessionHash,
 } from "./dashboard-sessions.ts";
 import { invitationRoutes } from "./invitations.ts";
-import { escaped, pagesWith } from "./look.ts";
+import { DOOR_STYLE, doorBody, escaped, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../answers/refused-requests.ts";
@@ -77,7 +77,7 @@ const signIn = Effect.gen(function* () {
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });
 
-const pageOf = pagesWith();
+const pageOf = pagesWith(DOOR_STYLE);
 
 /** A used or unknown code leads to the page, which says so and asks for a token. */
 const linkRefused = Effect.as(
@@ -97,13 +97,13 @@ const showLink = Effect.gen(function* () {
   if (person === null) return yield* linkRefused;
   const name = escaped(person.name);
   const body = [
-    `<main><h1>Sign in as ${name}?</h1>`,
+    `<h1>Sign in as ${name}?</h1>`,
     `<p>This one-time link signs this browser in as <strong>${name}</strong>. Another person who is signed in here is signed out.</p>`,
     `<form method="post" action="/dashboard/open"><input type="hidden" name="code" value="${escaped(code)}">`,
     `<p><button type="submit">Sign in as ${name}</button></p></form>`,
-    '<p>If you did not ask for this link, <a href="/">go to the page</a> without it.</p></main>',
+    '<p class="quiet">If you did not ask for this link, <a href="/">go to the page</a> without it.</p>',
   ];
-  return pageOf({ title: `Sign in as ${person.name}`, body: body.join("\n"), hasForm: true });
+  return pageOf({ title: `Sign in as ${person.name}`, body: doorBody(body.join("\n")), hasForm: true });
 });
 
 const FORM_LIMIT_BYTES = 4096;

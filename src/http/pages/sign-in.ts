@@ -37,7 +37,7 @@ import { Addresses, Limits } from "../limits.ts";
 import { ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
-import { escaped, pagesWith } from "./look.ts";
+import { DOOR_STYLE, doorBody, escaped, pagesWith } from "./look.ts";
 import { type Flow, browserFlow, withFlow, withoutFlow } from "./sign-in-flow.ts";
 
 const provider = Effect.gen(function* () {
@@ -121,14 +121,16 @@ const loginByPage = Effect.gen(function* () {
   return yield* withFlow(HttpServerResponse.jsonUnsafe({ url }), flow);
 });
 
-const pageOf = pagesWith();
+const pageOf = pagesWith(DOOR_STYLE);
 /** What a person reads when a sign-in did not succeed. */
 const refusal = (status: number, title: string, text: string) =>
   withoutFlow(
     pageOf({
       title,
       status,
-      body: `<h1>${escaped(title)}</h1>\n<p>${escaped(text)}</p>\n<p><a href="/">Back to the sign-in</a></p>`,
+      body: doorBody(
+        `<h1>${escaped(title)}</h1>\n<p>${escaped(text)}</p>\n<p><a href="/">Back to the sign-in</a></p>`,
+      ),
     }),
   );
 
@@ -295,7 +297,9 @@ const login = Effect.gen(function* () {
   if (request.headers["sec-fetch-site"] === "cross-site")
     return pageOf({
       title: "Sign in",
-      body: `<h1>Sign in</h1>\n<p><a href="${escaped(request.url)}">Sign in with ${escaped(chosen.label)}</a></p>`,
+      body: doorBody(
+        `<h1>Sign in</h1>\n<p><a href="${escaped(request.url)}">Sign in with ${escaped(chosen.label)}</a></p>`,
+      ),
     });
   const query = new URLSearchParams(queryOf(request));
   const returnTo = returnPath(query.get("return"));

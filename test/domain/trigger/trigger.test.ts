@@ -59,7 +59,7 @@ test.each(["promt", "secretEnv", "Slug", "time_zone", "schedule", "secret", "SLU
   (field) => {
     const error = onlyError(parse(`${webhook()}${field} = "x"\n`));
     expect(error.path).toBe(`triggers[0].${field}`);
-    expect(error.message).toContain("slug, type, prompt, name, agent, enabled, secret_env");
+    expect(error.message).toContain("slug, type, prompt, name, title, agent, enabled, secret_env");
   },
 );
 

@@ -9,6 +9,7 @@ import { lackedBy, type Runtime } from "../../../domain/runtimes/runtime.ts";
 import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
 import { MODEL_PROVIDERS, offeredModels, providerStandings } from "../../../domain/sandbox/model.ts";
+import { isWishBranch } from "../../../domain/trigger/wish-branch.ts";
 import { GitBackend } from "../../../git/port.ts";
 import { knownAgents } from "../../../services/projects/agents.ts";
 import { AccountModels } from "../../../services/projects/account-models.ts";
@@ -91,7 +92,9 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip(repository, project.defaultBranch);
     return {
-      branches: yield* git.branches(repository, { limit: OPTIONS_MAX }),
+      branches: (yield* git.branches(repository, { limit: OPTIONS_MAX })).filter(
+        (name) => !isWishBranch(name),
+      ),
       files: commit === null ? [] : yield* agentFilesAt(repository, commit),
       model: yield* projectModel(project, { secretNames: names, commit, personId }),
     };
