@@ -59,7 +59,7 @@ const isMeant = async (typed: Typed): Promise<boolean> => {
   const sure = await ask({
     title: "Set a limit in dollars?",
     text: `No price is known for ${names.join(", ")}. From now on, calls of these models are refused where the limit applies. Set their prices first, or a limit in tokens.`,
-    confirm: "Set the limit",
+    confirm: "Set it anyway",
   });
   return sure !== null;
 };

@@ -33,6 +33,32 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     gone: "qwen3-coder",
   },
   {
+    name: "sets a limit in dollars after the page has named the models without a price",
+    hash: "#/models",
+    shows: "form",
+    does: async ({ write, press }, page) => {
+      await write("Limit", "50");
+      await press("Set the limit");
+      await page.getByRole("dialog").getByText("No price is known for local/qwen3-coder:30b.").waitFor();
+      await press("Set it anyway");
+    },
+    writes: `PUT /v1/spend-limits {"scope":"account","usd":50}`,
+  },
+  {
+    name: "changes the price of a model",
+    hash: "#/models",
+    shows: "form",
+    does: async ({ press }, page) => {
+      await page.getByText("$5 input, $0.5 cached input, $25 output").waitFor();
+      await press("Change: anthropic/claude-opus-4-6");
+      const form = page.locator("form", { hasText: "Change the price" });
+      await form.getByLabel("Output").fill("30");
+      await press("Change the price");
+    },
+    writes: `PATCH /v1/model-providers/mp-1 {"prices":{"claude-opus-4-6":{"input":5,"cached":0.5,"output":30}}}`,
+    tells: "claude-opus-4-6 has its price.",
+  },
+  {
     name: "saves an own subscription",
     hash: "#/models",
     shows: "form",

@@ -241,7 +241,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
         base_url: "https://api.anthropic.com",
         has_key: true,
         models: ["claude-sonnet-4-6", "claude-opus-4-6", "claude-haiku-4-5"],
-        prices: {},
+        prices: { "claude-opus-4-6": { input: 5, cached: 0.5, output: 25 } },
         unpriced: [],
         tried_at: at(1),
         created_at: at(2),

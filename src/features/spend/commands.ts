@@ -72,6 +72,16 @@ const list = command({
 
 type AccountScope = Request<"PUT /v1/spend-limits">["payload"]["scope"];
 
+/** A limit in dollars refuses calls of models without a price. Null: each has one, or the limit is in tokens. */
+const refusedModels = async (api: () => Client, amount: Amount): Promise<string | null> => {
+  if (amount.usd === undefined) return null;
+  const { value } = await api().call("GET /v1/model-providers", {});
+  const names = value.model_providers.flatMap(({ name, unpriced }) =>
+    unpriced.map((model) => `${name}/${model}`),
+  );
+  return names.length === 0 ? null : visible(`${names.join(", ")} (no price is known)`);
+};
+
 /** Sets or removes a limit that owners of the account set. */
 const ofAccount = async (
   api: () => Client,
@@ -89,6 +99,7 @@ const ofAccount = async (
         ["of", value.name === "" ? null : visible(value.name)],
         ["amount", amountOf(value)],
         ["spent", value.spent && spentWords(value.spent)],
+        ["refuses", await refusedModels(api, amount)],
       ]),
     };
   }
