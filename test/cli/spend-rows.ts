@@ -13,8 +13,12 @@ export const spendRowsOf = (world: World): Readonly<Record<string, Row>> => ({
     refused: [["x"], 2, /./],
   },
   "limits account": {
-    args: () => ["--usd", "1000000"],
-    human: /^limit +account\namount +\$1000000\.00\nspent +\$0\.00, 0 tokens\n$/,
+    args: async () => {
+      await world.modelProvider();
+      return ["--usd", "1000000"];
+    },
+    human:
+      /^limit +account\namount +\$1000000\.00\nspent +\$0\.00, 0 tokens\nrefuses +acme-\w+\/.+ \(no price is known\)\n$/,
     json: { scope: "account", unit: "usd", amount: 1_000_000 },
     refused: [["--usd", "1", "--remove"], 2, TARGET],
   },
