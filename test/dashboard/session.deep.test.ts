@@ -219,6 +219,28 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("button", { name: "Open a change request" }).count()).toBe(0);
   });
 
+  it("names what is merged also after a later request was closed, and the session with which it began", async () => {
+    const all = world();
+    const [session = {}, ...others] = all.sessions;
+    const begun_from = {
+      session_id: "0199aaaa-0000-7000-8000-000000000001",
+      title: "An older one",
+      at: null,
+    };
+    all.sessions = [{ ...session, metadata: { begun_from } }, ...others];
+    const request = { ...all.changes[0], session_id: SESSION_ID, head_ref: SESSION_ID };
+    all.changes = [
+      { ...request, id: "c-9", number: 9, status: "closed" },
+      { ...request, id: "c-8", number: 8, status: "merged", merged_commit: "6dc2e72333".padEnd(40, "0") },
+    ];
+    const { page, visit } = await start(all);
+    await visit(SESSION);
+    await page.getByRole("link", { name: "#8 merged as 6dc2e72" }).waitFor();
+    expect(await page.getByRole("link", { name: "#9" }).count()).toBe(0);
+    const link = page.locator(".facts-of-session").getByRole("link", { name: "An older one" });
+    expect(await link.getAttribute("href")).toBe(`${PROJECT}/sessions/0199aaaa-0000-7000-8000-000000000001`);
+  });
+
   it("opens a change request under the title and with the description that the user types", async () => {
     const { page, fake, visit } = await start({ ...world(), work: sampleWork(0) });
     await visit(SESSION);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Typed, typedOf, wishOf, wishOfTrigger } from "../../dashboard/automations/typed.ts";
+import { type Typed, typedOf, wishOf, wishOfTrigger, withSlug } from "../../dashboard/automations/typed.ts";
 import type { Wish } from "../../dashboard/automations/changes.ts";
 import type { Trigger } from "../../dashboard/automations/deliveries.ts";
 import { triggerTemplates } from "../../src/domain/trigger/templates.ts";
@@ -34,6 +34,18 @@ describe("the form of a trigger", () => {
       if: { "body.a": "= b", "body.n": 1, "body.t": "true" },
     });
     expect({ ...again(wish), enabled: false }).toEqual(wish);
+  });
+
+  it("gives a webhook a secret of its own by its slug, until a person names another one", () => {
+    const [triage] = triggerTemplates("main");
+    const typed = typedOf(triage?.wish ?? { type: "webhook" });
+    expect(typed.secret_env).toBe("WEBHOOK_SECRET_TRIAGE_ISSUE");
+    expect(withSlug(typed, "triage-2")).toEqual({ slug: "triage-2", secret_env: "WEBHOOK_SECRET_TRIAGE_2" });
+    expect(withSlug(typedOf({ type: "webhook" }), "a")).toEqual({
+      slug: "a",
+      secret_env: "WEBHOOK_SECRET_A",
+    });
+    expect(withSlug({ ...typed, secret_env: "OURS" }, "b")).toEqual({ slug: "b" });
   });
 
   it("reads lists with commas, and conditions a line each", () => {

@@ -305,19 +305,19 @@ describe.skipIf(!hasChromium)(title, () => {
 
       await visit(`#/projects/${pid}/triggers`);
       await page.locator("summary", { hasText: "Set up a sender" }).click();
-      await press("Make a new value of WEBHOOK_SECRET");
+      await press("Make a new value of WEBHOOK_SECRET_ON_PUSH");
       const secret = await page.getByRole("dialog").locator("code").innerText();
       await agree("Done");
       await page.locator("summary", { hasText: "curl" }).click();
       const curl = await page.getByLabel("the command", { exact: true }).innerText();
-      const { stdout } = await run(curl.replace("the value of WEBHOOK_SECRET", secret));
+      const { stdout } = await run(curl.replace("the value of WEBHOOK_SECRET_ON_PUSH", secret));
       expect(JSON.parse(stdout)).toMatchObject({ status: "fired" });
 
       await page.locator("summary", { hasText: "GitLab" }).click();
       const job = await page.getByLabel("the job", { exact: true }).innerText();
       const [, script = ""] = job.split("    - |\n");
       const told = await run(script, {
-        WEBHOOK_SECRET: secret,
+        WEBHOOK_SECRET_ON_PUSH: secret,
         CI_COMMIT_BRANCH: "release/1",
         CI_COMMIT_SHA: "1a2b",
         CI_COMMIT_MESSAGE: `It's "quoted" $(false)`,

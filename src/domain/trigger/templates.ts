@@ -15,7 +15,7 @@ export interface TriggerTemplate {
 
 /** The secret of a webhook's senders, until a person chooses another one. One of its own: a new value ends the old one. */
 export const secretNameOf = (slug: string): string =>
-  `WEBHOOK_SECRET_${slug.toUpperCase().replaceAll("-", "_")}`;
+  `WEBHOOK_SECRET_${slug.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_")}`;
 
 const TRIAGE_ISSUE: TriggerTemplate = {
   id: "triage-issue",
