@@ -2,7 +2,7 @@
 import { Fragment, memo, type ReactNode, useMemo } from "react";
 import { type DiffColours, Pieces, useDiffColours } from "../code/coloured.tsx";
 import { languageOfFile } from "../code/languages.ts";
-import { type DiffLine, pairLines } from "./parse.ts";
+import { type DiffLine, digitsOf, pairLines } from "./parse.ts";
 import { grouped } from "../elements/format.ts";
 import { isWithin, type Range, useChoosing } from "./choosing.ts";
 import { endOf, isNumbered, type Lines, linesOf } from "./place.ts";
@@ -42,6 +42,8 @@ const rowsOf = (lines: readonly DiffLine[], view: View): readonly Row[] => {
 };
 
 interface Choice {
+  /** Of the longest number in the file. */
+  readonly digits: number;
   /** Whether the reader may choose lines. */
   readonly canChoose: boolean;
   readonly range: Range | null;
@@ -49,7 +51,7 @@ interface Choice {
   readonly colours: DiffColours | null;
 }
 
-interface LineParts extends Choice {
+interface LineParts extends Omit<Choice, "digits"> {
   readonly cell: Cell;
   readonly side: "before" | "after" | undefined;
 }
@@ -85,8 +87,14 @@ interface ColumnParts extends Choice {
   readonly label: string;
 }
 
-const Column = ({ rows, side, label, ...choice }: ColumnParts) => (
-  <pre className="diff numbered" tabIndex={0} data-side={side} aria-label={label}>
+const Column = ({ rows, side, label, digits, ...choice }: ColumnParts) => (
+  <pre
+    className="diff numbered"
+    tabIndex={0}
+    data-side={side}
+    aria-label={label}
+    style={{ "--digits": digits } as object}
+  >
     {rows.map(([before, after], index) => {
       const cell = side === "before" ? before : after;
       return cell === null ? (
@@ -112,6 +120,7 @@ export const TextLines = ({ lines, path }: { readonly lines: readonly string[]; 
       rows={all.map((line, at) => [null, { line, at }])}
       side="after"
       label={path}
+      digits={digitsOf(all)}
       canChoose={false}
       range={null}
       colours={colours}
@@ -131,7 +140,7 @@ const Segment = memo(({ rows, from, to, view, ...choice }: SegmentParts) => {
   const some = rows.slice(from, to);
   if (view === "unified") return <Column rows={some} side={undefined} label="Changes" {...choice} />;
   return (
-    <div className="split">
+    <div className="split" style={{ "--rows": some.length } as object}>
       <div>
         <Column rows={some} side="before" label="Before" {...choice} />
       </div>
@@ -176,6 +185,7 @@ interface FileLinesParts {
 export const FileLines = ({ path, lines, view, notes, onChoose }: FileLinesParts) => {
   const colours = useDiffColours(languageOfFile(path), lines);
   const rows = useMemo(() => rowsOf(lines, view), [lines, view]);
+  const digits = useMemo(() => digitsOf(lines), [lines]);
   const { range, events } = useChoosing((chosen) => {
     const some = lines.filter((line, at) => isWithin(chosen, at) && isNumbered(line));
     const place = linesOf(some);
@@ -196,6 +206,7 @@ export const FileLines = ({ path, lines, view, notes, onChoose }: FileLinesParts
               from={from}
               to={to}
               view={view}
+              digits={digits}
               canChoose={onChoose !== null}
               range={rangeIn(range, rows.slice(from, to))}
               colours={colours}

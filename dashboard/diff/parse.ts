@@ -138,6 +138,10 @@ export const parseDiff = (diff: string): Diff => {
 /** A diff without heads and hunks has its lines at once. */
 const isBare = (line: string) => /^[+-](?![+-]{2} )/.test(line);
 
+/** How many digits the longest number of these lines has: the width of a column of numbers. */
+export const digitsOf = (lines: readonly DiffLine[]): number =>
+  String(lines.reduce((most, { before, after }) => Math.max(most, before ?? 0, after ?? 0), 0)).length;
+
 /** The lines in two columns: what was removed beside what was added. @returns before and after; null where a side has nothing */
 export const pairLines = (lines: DiffLine[]): [DiffLine | null, DiffLine | null][] => {
   const rows: [DiffLine | null, DiffLine | null][] = [];

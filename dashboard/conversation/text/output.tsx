@@ -2,7 +2,7 @@
 import { memo, type ReactNode, useMemo, useState } from "react";
 import { type DiffColours, Pieces, useDiffColours } from "../../code/coloured.tsx";
 import { languageOfFile } from "../../code/languages.ts";
-import { parseDiff, type DiffLine } from "../../diff/parse.ts";
+import { digitsOf, parseDiff, type DiffLine } from "../../diff/parse.ts";
 import { grouped } from "../../elements/format.ts";
 import { readTerminal, type TerminalLine } from "./ansi.ts";
 import { Copied } from "./copy.tsx";
@@ -147,7 +147,13 @@ export const Diff = memo(({ path, patch }: { readonly path: string; readonly pat
     <Folding
       lines={lines}
       show={(some) => (
-        <pre className="diff numbered" dir="ltr" tabIndex={0} aria-label="Changes">
+        <pre
+          className="diff numbered"
+          dir="ltr"
+          tabIndex={0}
+          aria-label="Changes"
+          style={{ "--digits": digitsOf(lines) } as object}
+        >
           {toDiffLines(some, colours)}
         </pre>
       )}
