@@ -63,6 +63,7 @@ const PriceRow = ({ priced, price }: { readonly priced: PricedModel; readonly pr
   return (
     <>
       <Row
+        states={null}
         actions={
           <>
             <Act label={isOpen ? "Close" : "Change"} about={name} does={async () => setOpen(!isOpen)} />

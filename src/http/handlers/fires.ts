@@ -12,7 +12,7 @@ import type { TriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import { Admissions } from "../../store/ports/triggers/admissions.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
-import { Fires, type Fire, type FirePrompt, type StoredRequest } from "../../store/ports/triggers/fires.ts";
+import { Fires, type Fire, type StoredRequest } from "../../store/ports/triggers/fires.ts";
 import { listReader } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import type { FirePage } from "../api/triggers/fires.ts";
