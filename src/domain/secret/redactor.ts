@@ -1,5 +1,5 @@
 /**
- * Removes secrets from text that people read: every log line and error text of a daemon, and of a build that has secrets, passes here
+ * Removes secrets from text that people read: each item of a conversation, each log line and error text of a daemon, and of a build that has secrets, passes here
  * (threats.md G05).
  */
 
