@@ -116,7 +116,7 @@ const TOGETHER = [
   "test/daemon/{opencode-conversation,opencode-files,opencode-history,opencode-items,opencode-messages,opencode-summary}.test.ts",
   "test/daemon/{opencode-turns,packages,passed-calls,planning,ports,proxy,redact,report,required-secrets,route}.test.ts",
   "test/daemon/{saving-history,saving-memory,saving-status,smuggling,strays,turn-book,turn-errors,visitor,websocket}.test.ts",
-  "test/dashboard/**/!(page).test.ts",
+  "test/dashboard/{,*/}!(page).test.ts",
   "test/demo/{scripted-model,script}.test.ts",
   "test/git/!(external-ssh|start).test.ts",
   "test/real-faults/slope.test.ts",

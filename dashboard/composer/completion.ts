@@ -12,7 +12,7 @@ interface Token {
   readonly sign: "/" | "@";
   /** Where the sign is in the text. */
   readonly begin: number;
-  /** What is typed after the sign. */
+  /** The text after the sign. */
   readonly typed: string;
 }
 
@@ -27,7 +27,7 @@ export const tokenAt = (text: string, caret: number): Token | null => {
 };
 
 export interface Row {
-  /** What the text has instead of the token. */
+  /** It replaces the token in the text. */
   readonly writes: string;
   readonly name: string;
   readonly about: string;
@@ -38,7 +38,7 @@ export interface Row {
 export interface Offer {
   readonly label: "Commands" | "Files";
   readonly rows: readonly Row[];
-  /** What a reader should know of the rows, or why there are none. */
+  /** A sentence about the rows, or the reason for an empty list. */
   readonly note: string | null;
 }
 
@@ -172,7 +172,7 @@ const fileRow = ({ path }: Entry, typed: string): Row => {
   };
 };
 
-/** What is in the folder that is typed, or else what fits best. Null if nothing does. */
+/** The files of the folder that is typed, or else those that fit best. Null: no file fits. */
 export const offeredFiles = (known: Known<Listing>, typed: string): Offer | null => {
   if (known.value === null) return waiting("Files", known);
   const { entries, known: count, total } = known.value;

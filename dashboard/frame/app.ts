@@ -68,7 +68,7 @@ let me: Me | null = null;
 let waiting = 0;
 let refusal: string | null = refusedLink();
 let signedIn = false;
-/** Whether a stream is open. Null: nobody is signed in. */
+/** Whether a stream is open. Null: the reader is not signed in. */
 let live: boolean | null = null;
 /** Ends the stream of all projects. */
 let unfollow: (() => void) | null = null;

@@ -67,7 +67,7 @@ export const forgetRecent = () => {
   for (const forget of others) forget();
 };
 
-/** What the browser's storage has. Null: nothing, or it is forbidden. A text that is no JSON is from an earlier version. */
+/** The value in the browser's storage. Null: it has none, or is forbidden. A text that is no JSON is from an earlier version. */
 const stored = (name: string): unknown => {
   let text: string | null = null;
   try {

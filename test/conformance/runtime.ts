@@ -204,7 +204,7 @@ const refused = async (
 
 const PLAN = "1. Touch planned.txt.";
 
-/** Proposes a plan, which nobody has carried out before a person approves it. */
+/** Proposes a plan, which the agent carries out only after a person has approved it. */
 const approved = async (talk: Talk, proposing: readonly Step[]): Promise<void> => {
   const id = await talk.say([...proposing, { run: "touch planned.txt" }, { say: "It is carried out." }]);
   await expect.poll(() => talk.requests(), POLL).toMatchObject([{ request: { kind: "plan" } }]);

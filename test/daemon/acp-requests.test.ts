@@ -178,11 +178,11 @@ describe("an agent's request", () => {
   });
 
   test.each([
-    ["the file that it wrote last", "/home/plans/plan.md", "1. Write a."],
-    ["a file that it did not tell", "/home/plans/other.md", "The plan is in the file /home/plans/other.md."],
+    ["the file that it wrote last", "/plans/plan.md", "1. Write a."],
+    ["a file that it did not tell", "/plans/other.md", "The plan is in the file /plans/other.md."],
   ])("to carry out a plan that is in %s is a plan, also where all else is allowed", async (_, path, text) => {
     const content = [
-      { type: "diff", path: "/home/plans/plan.md", oldText: null, newText: "1. Write a." },
+      { type: "diff", path: "/plans/plan.md", oldText: null, newText: "1. Write a." },
     ] as const;
     const scripted = await started({
       allowsAll: true,

@@ -17,7 +17,7 @@ interface Sent {
 }
 
 let sent: Sent[] = [];
-/** What the newest message of a person chose. Null: there is none. */
+/** The choice of the newest message of a person. Null: it is the first one. */
 let former: string | null = null;
 
 const listing = () => [

@@ -45,7 +45,7 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
     await life.call("POST", `${session.path}/restart`, body);
     await expect.poll(async () => (await life.call("GET", session.path))["status"], POLL).toBe("running");
   };
-  /** What the agent has said with these words. */
+  /** The agent's messages with these words. */
   const shown = async (words: string) =>
     (await items()).filter(
       ({ role, content }) => role === "agent" && JSON.stringify(content).includes(words),

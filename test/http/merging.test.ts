@@ -85,7 +85,7 @@ it("a squash merges as one commit that tells the title and the description, and 
   expect(await get(number)).toMatchObject({ commits_total: 2, files_changed: [{ path: "a.txt" }] });
 });
 
-it("what a squash merged is not proposed again, and newer work counts from there", async () => {
+it("work that a squash merged is not proposed again, and newer work counts from there", async () => {
   const id = await runSession(service, pid);
   const changesPath = `/v1/projects/${pid}/sessions/${id}/changes`;
   const changes = async () => fields(expectStatus(await service.request("GET", changesPath), 200));

@@ -193,7 +193,7 @@ const decodePlanned = Schema.decodeUnknownOption(Planned);
 /**
  * The plan of a request to leave the mode that plans. Its options are the ways to go on. Null: it asks for something else.
  *
- * @param written the plan of a runtime that writes it into a file. Null: the request is none of those
+ * @param written the plan of a runtime that writes it into a file. Null: the request is another one
  */
 export const proposedPlan = (
   { toolCall, options }: RequestPermissionRequest,

@@ -129,8 +129,8 @@ export const endOfRefusal = (
   // gemini's code is the status, and 500 where it does not know that. Then the words say more.
   const told = status ?? (code >= 400 && code <= 499 ? code : null);
   const error = { message: words, ...(told !== null && { statusCode: told }) };
-  const failed = code >= 500 && code <= 599 ? "APIError" : "AgentError";
-  const ownName = name ?? (code === AUTH_REQUIRED ? "ProviderAuthError" : failed);
+  const unnamed = code >= 500 && code <= 599 ? "APIError" : "AgentError";
+  const ownName = name ?? (code === AUTH_REQUIRED ? "ProviderAuthError" : unnamed);
   return { state: "failed", error: turnError({ name: ownName, data: error }) };
 };
 

@@ -93,7 +93,7 @@ const commandBody = (
   ...(effort !== null && { variant: effort }),
 });
 
-/** Gives opencode a message. It answers a command once the turn is over, and the turn goes on if nobody waits for that. */
+/** Gives opencode a message. It answers a command once the turn is over, and the turn goes on without a reader of the answer. */
 const send = ({ calls, session }: Handing, message: Prompt) =>
   message.command === undefined
     ? calls.post(`/session/${session}/prompt_async`, promptBody(message))

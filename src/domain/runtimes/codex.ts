@@ -123,7 +123,7 @@ export const CODEX: Runtime = {
       "Codex asks only in a sandbox of its own, which the platform's sandboxes forbid. It runs each command without asking.",
     plans:
       "Codex has one mode here, in which it works. Each other one starts a sandbox of its own, which the platform's sandboxes forbid.",
-    commands: "Codex has its own commands, and none of a project.",
+    commands: "Codex has its own commands only: a project cannot add one.",
     stops_commands:
       "Codex ends the turn when it is stopped, and lets the command go on until it ends by itself.",
   },

@@ -91,6 +91,6 @@ export const GEMINI: Runtime = {
     effort_changes: "Gemini CLI has no setting for it: each model decides by itself.",
     outputs: "Gemini CLI does not tell what a command has printed.",
     exit_codes: "Gemini CLI does not tell the exit code of a command.",
-    commands: "Gemini CLI has its own commands here, and none of a project.",
+    commands: "Gemini CLI has its own commands only: a project cannot add one.",
   },
 };

@@ -1,4 +1,4 @@
-/** Branches that the service makes for changes of a trigger that a person describes. They stay, so nobody is asked to begin from one. */
+/** Branches that the service makes for changes of a trigger that a person describes. They stay, and are left out where people choose a branch. */
 
 const NAME = /^(?:add|change|pause|resume|delete)-trigger-[a-z0-9_-]+-[0-9a-f]{8}$/;
 

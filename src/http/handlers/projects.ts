@@ -152,7 +152,7 @@ const checkedImport = Effect.fnUntraced(function* (value: string | null) {
       "The operator has not allowed this directory. PLATFORM_IMPORT_ROOTS lists those that are allowed.",
     );
   }
-  // What is missing is said only of places that the operator has allowed.
+  // A missing directory is named only below places that the operator has allowed.
   if (real === null)
     return yield* badRequest(
       "repository.import_from",

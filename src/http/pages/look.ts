@@ -27,7 +27,7 @@ button { width: 100%; margin: 0.4rem 0; padding: 0.5rem; border: 1px solid trans
 .quiet { color: light-dark(#62676a, #9ca1a3); }
 `;
 
-/** The body of such a page: the product's name, and what the page says. */
+/** The body of a page without the dashboard: the product's name, and what the page says. */
 export const doorBody = (content: string): string => `<header>Platform</header>\n<main>${content}</main>`;
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };

@@ -185,7 +185,7 @@ const fireOf = (
     headers: knownHeaders(headers),
   });
   const isOut = isFiltered(trigger.filter, { headers, body: parsed(), variables });
-  // What does not fire is not rendered.
+  // A delivery that does not fire is not rendered.
   const words = isOut
     ? { prompt: { is: "skipped", reason: "filtered" } as const, title: trigger.name }
     : fireWords(trigger, variables);

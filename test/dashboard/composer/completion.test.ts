@@ -47,7 +47,7 @@ describe("the commands of `/`", () => {
     expect(offeredCommands(known([]), "")).toBeNull();
   });
 
-  it("say that they are awaited, or why there are none", () => {
+  it("say that they are awaited, or why the list is empty", () => {
     const notes = [null, "", "Send a message first."].map(
       (problem) => offeredCommands({ value: null, problem }, "")?.note,
     );

@@ -111,12 +111,14 @@ it("tries the agents of a fallback in their order, each once, and before the nex
   ]);
 });
 
+/** An agent and the one of its fallback. */
+const pairOf = (runtime: string, first: string, next: string) =>
+  `[agents.a]\nruntime = "${runtime}"\n${first}\nfallback = ["b"]\n[agents.b]\nruntime = "${runtime}"\n${next}`;
+
 describe("a fallback of a program that is pointed to a provider when it starts", () => {
   const offered = offeredRuntimes({ adapter: "plain", command: ["x"] }, ["claude-code", "codex"]);
-  const text = (runtime: string, first: string, next: string) =>
-    `[agents.a]\nruntime = "${runtime}"\n${first}\nfallback = ["b"]\n[agents.b]\nruntime = "${runtime}"\n${next}`;
-  const faults = (...words: Parameters<typeof text>) =>
-    withAgents(parse(text(...words)), { files: new Set(), offered }).errors.map(({ message }) => message);
+  const faults = (...words: Parameters<typeof pairOf>) =>
+    withAgents(parse(pairOf(...words)), { files: new Set(), offered }).errors.map(({ message }) => message);
 
   it.each([
     ["codex", 'model = "x/one"', 'model = "y/one"', "a model of another provider"],
@@ -136,7 +138,7 @@ describe("a fallback of a program that is pointed to a provider when it starts",
   });
 
   it("is left out if the session chose a model of another provider", () => {
-    const { agents } = offeredAgents(parse(text("codex", "", 'model = "x/two"')).agents, offered);
+    const { agents } = offeredAgents(parse(pairOf("codex", "", 'model = "x/two"')).agents, offered);
     const agent = Result.getOrThrow(agentNamed(agents, "a", offered));
     expect(["x/one", "y/one"].map((model) => startOf(agent, model).agent?.fallback?.length ?? 0)).toEqual([
       1, 0,

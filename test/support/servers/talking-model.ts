@@ -69,8 +69,8 @@ const WRITERS: Readonly<Record<string, (path: string, text: string) => object | 
 type Wanted = readonly [name: string, input: object];
 
 /**
- * The tools by which runtimes propose a plan. They read it from a file, whose place their words name. A runtime without such a tool says
- * the plan.
+ * The tools by which runtimes propose a plan. They read it from a file, whose place their words name. A runtime without
+ * one of these tools says the plan.
  */
 const PLANNERS: Readonly<Record<string, (plan: string, words: string) => readonly Wanted[]>> = {
   ExitPlanMode: (plan, words) => {
