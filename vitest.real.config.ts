@@ -1,6 +1,9 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestUserConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { GLOBAL_SETUP, EVERY_TEST, REAL } from "./vitest.config.ts";
+
+const OF_THE_PAGE = "test/dashboard/*.real.test.ts";
+const EVERY_REAL_TEST: TestUserConfig = { ...EVERY_TEST, retry: process.env["CI"] === "true" ? 1 : 0 };
 
 /**
  * `npm run test:real`: whole services with real sandboxes, the real agent runtime, a browser, other git servers, and saved
@@ -13,21 +16,30 @@ import { GLOBAL_SETUP, EVERY_TEST, REAL } from "./vitest.config.ts";
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    ...EVERY_TEST,
     globalSetup: GLOBAL_SETUP,
-    include: [REAL],
-    // `.ci/run` sets them if the machine has no gVisor, or no rights of a container engine, and says so.
-    exclude: [
-      ...(process.env["PLATFORM_CI_WITHOUT_GVISOR"] === "1" ? ["**/gvisor*.real.test.ts"] : []),
-      ...(process.env["PLATFORM_CI_WITHOUT_HELM"] === "1" ? ["**/chart.real.test.ts"] : []),
-      ...(process.env["PLATFORM_CI_WITHOUT_DOCKER"] === "1" ? ["**/docker*.real.test.ts"] : []),
-      ...(process.env["PLATFORM_CI_WITHOUT_PODMAN"] === "1" ? ["**/podman.real.test.ts"] : []),
-      // It runs on a cluster that its caller names (the file says how).
-      ...(process.env["PLATFORM_TEST_KUBECONFIG"] === undefined ? ["**/own-cluster.real.test.ts"] : []),
-    ],
     // Each file keeps a core busy. With four at a time, single waits took longer than two minutes on a slow machine.
     maxWorkers: 3,
-    retry: process.env["CI"] === "true" ? 1 : 0,
+    projects: [
+      // The page's tests share workers, and with them a browser and the loaded modules.
+      { test: { ...EVERY_REAL_TEST, name: "page", include: [OF_THE_PAGE], isolate: false } },
+      {
+        test: {
+          ...EVERY_REAL_TEST,
+          name: "parts",
+          include: [REAL],
+          exclude: [
+            OF_THE_PAGE,
+            // `.ci/run` sets them if the machine has no gVisor, or no rights of a container engine, and says so.
+            ...(process.env["PLATFORM_CI_WITHOUT_GVISOR"] === "1" ? ["**/gvisor*.real.test.ts"] : []),
+            ...(process.env["PLATFORM_CI_WITHOUT_HELM"] === "1" ? ["**/chart.real.test.ts"] : []),
+            ...(process.env["PLATFORM_CI_WITHOUT_DOCKER"] === "1" ? ["**/docker*.real.test.ts"] : []),
+            ...(process.env["PLATFORM_CI_WITHOUT_PODMAN"] === "1" ? ["**/podman.real.test.ts"] : []),
+            // It runs on a cluster that its caller names (the file says how).
+            ...(process.env["PLATFORM_TEST_KUBECONFIG"] === undefined ? ["**/own-cluster.real.test.ts"] : []),
+          ],
+        },
+      },
+    ],
     reporters: ["default", new ClosingLine("npm run test:real")],
   },
 });

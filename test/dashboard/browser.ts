@@ -18,8 +18,11 @@ const emptied = async ({ context, page, complaints }: OpenWindow): Promise<void>
   complaints.length = 0;
 };
 
+/** Files that share a worker share its modules (vitest.real.config.ts), so this is one for each worker. It ends with the worker. */
+let shared: Promise<Browser> | null = null;
+
 /**
- * A browser for the tests of a suite. Each may open one page, of which the browser must have nothing to complain. Tests with the same
+ * The worker's browser for the tests of a suite. Each may open one page, of which the browser must have nothing to complain. Tests with the same
  * kind of window share it, because a new one costs a second of CPU time. Each test has a service, and so an origin, of its own.
  *
  * @returns opens it
@@ -30,9 +33,10 @@ export const useBrowser = () => {
   let opened: Opened | null = null;
   let used: OpenWindow | null = null;
   beforeAll(async () => {
-    browser = await launch();
+    shared ??= launch();
+    browser = await shared;
   });
-  afterAll(() => browser.close());
+  afterAll(() => Promise.all([...windows.values()].map(({ context }) => context.close())));
   afterEach(async () => {
     opened?.fake.close();
     const complaints = [...(used?.complaints ?? [])];

@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)(title, () => {
     });
   });
 
-  it("fits a window of 360 pixels without scrolling sideways", async () => {
+  it("fits windows of 360 and 1200 pixels without scrolling sideways", async () => {
     const { page, visit } = await start(world(), { width: 360, dark: true });
     for (const [hash, selector] of [
       ["#/", ".sessions"],
@@ -150,9 +150,12 @@ describe.skipIf(!hasChromium)(title, () => {
       /* eslint-disable no-await-in-loop -- one window, one page after the other */
       await visit(hash);
       await page.locator(selector).first().waitFor();
-      const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      for (const width of [1200, 360]) {
+        await page.setViewportSize({ width, height: 800 });
+        const overflow = () => page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        await expect.poll(overflow, { message: `${hash} at ${width}` }).toBe(0);
+      }
       /* eslint-enable no-await-in-loop */
-      expect(overflow).toBe(0);
     }
   });
 
