@@ -95,6 +95,22 @@ const crowd = Effect.gen(function* () {
 });
 
 describe("a session that finds a waiting sandbox", () => {
+  it.effect("does not fit it with a way out to more hosts, as an own subscription brings it [K23]", () =>
+    Effect.gen(function* () {
+      const { inPorts, world } = yield* openActorsWorld({ isWarm: true });
+      const recipe = (egressAllow: readonly string[]) =>
+        inPorts(
+          Effect.gen(function* () {
+            const makeSpec = yield* waitingSpec({ ...SPEC_OPTIONS, egressAllow });
+            const environment = { image: null, variables: {} };
+            return specRecipe((yield* makeSpec(randomUUID(), world.projectId, environment)).spec);
+          }),
+        );
+      expect(yield* recipe(["a.example"])).toBe(yield* recipe(["a.example"]));
+      expect(yield* recipe(["a.example", "api.anthropic.com"])).not.toBe(yield* recipe(["a.example"]));
+    }),
+  );
+
   it.effect("takes it as it is, and gives it what belongs to the session", () =>
     Effect.gen(function* () {
       const { id, sessionId, claims, specNow, wake, untilSession, newestSandbox, running } = yield* open();

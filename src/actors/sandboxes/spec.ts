@@ -254,13 +254,13 @@ export const specRecipe = (spec: SandboxSpec): string => {
     ...standing
   } = splitEnvironment(spec.environment).standing;
   // Secrets are named by their revision, which is in the environment.
-  const { image, variables, egressAllow, llmUpstream, providers, runtime, installed, hasConnectors, agent } =
-    spec;
+  const { image, variables, egressAllow, llmUpstream, providers, runtime, installed, hasConnectors } = spec;
   const parts = [
     DAEMON_PROTOCOL,
     Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
     image,
     Object.entries(variables ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    // With the hosts of an own subscription: a claim does not bring the way out to them.
     egressAllow,
     llmUpstream,
     ...(providers === undefined ? [] : [providers]),
@@ -268,8 +268,6 @@ export const specRecipe = (spec: SandboxSpec): string => {
     hasConnectors,
     // An operator may give the node another version.
     ...(installed === undefined ? [] : [installed]),
-    // A claim does not bring the way out to its hosts.
-    ...(agent?.subscription === undefined ? [] : ["subscription"]),
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };
