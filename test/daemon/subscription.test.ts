@@ -86,4 +86,15 @@ describe("a file", () => {
     await daemon.ask("/say", { method: "POST", body: JSON.stringify(["it is canary-access-token-0002\n"]) });
     await daemon.logged("output", { line: "it is [redacted]" });
   });
+
+  test("that the runtime has renewed stays when its process starts again (O1)", async () => {
+    const daemon = await ready({ agent: withFile });
+    const renewed = JSON.stringify({ tokens: { access_token: "canary-access-token-0003" } });
+    writeFileSync(home(daemon, ".agent/auth.json"), renewed);
+    await daemon.ask("/crash");
+    await expect
+      .poll(async () => (await daemon.health()).runtime)
+      .toMatchObject({ state: "ready", restarts: 1 });
+    expect(readFileSync(home(daemon, ".agent/auth.json"), "utf8")).toBe(renewed);
+  });
 });

@@ -18,7 +18,20 @@ import { auditOf } from "./audit-rows.ts";
 
 const OWN = "/v1/me/subscriptions";
 const TOKEN = "sk-ant-oat01-canary-of-ann";
-const MANIFEST = '[agents.claude]\nruntime = "claude-code"\n\n[agents.codex]\nruntime = "codex"\n';
+const MANIFEST = `
+[agents.claude]
+runtime = "claude-code"
+
+[agents.codex]
+runtime = "codex"
+
+[[triggers]]
+slug = "yearly"
+type = "cron"
+cron = "0 0 0 1 1 *"
+agent = "claude"
+prompt = "Hi"
+`;
 const auth = (last_refresh: string, refresh_token = "refresh-canary-of-a-file"): string =>
   JSON.stringify({
     last_refresh,
@@ -214,6 +227,10 @@ describe("an own subscription", () => {
     expect(String(refused["error"])).toContain(
       "own Claude subscription. Choose a model of a provider (NAME/MODEL)",
     );
+    const fire = (token: string) =>
+      service.request("POST", `/v1/projects/${pid}/triggers/yearly/fire`, { token, body: {} });
+    expect(refusal(await fire(ann))).toEqual([422, "limit_needs_provider"]);
+    expectStatus(await fire(ben), 202);
     const spec = await specOf(await running(ann, { agent_model: "acme/large" }));
     expect(spec.agent).not.toHaveProperty("subscription");
     expect(spec.agent?.variables).toMatchObject({ ANTHROPIC_MODEL: "large" });

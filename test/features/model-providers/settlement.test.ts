@@ -14,7 +14,7 @@ import type { Store } from "../../../src/database.ts";
 import { modelCalls } from "../../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../../src/features/model-providers/keys.ts";
 import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";
-import { ModelServers } from "../../../src/features/model-providers/ports/model-servers.ts";
+import { ModelServers, type Unreached } from "../../../src/features/model-providers/ports/model-servers.ts";
 import { ModelUsage } from "../../../src/features/model-providers/ports/model-usage.ts";
 import type { CallEstimate } from "../../../src/domain/sandbox/spend.ts";
 import { accountSpendLayer } from "../../../src/features/spend/account-spend.ts";
@@ -45,6 +45,7 @@ const AWAY: Effect.Effect<void, StoreError> = Effect.fail(
   new StoreError({ operation: "spend", cause: "away", isDiskFull: false }),
 );
 const DONE: Effect.Effect<void, StoreError> = Effect.void;
+const UNREACHED = Effect.fail({ why: "has gone", isLate: false } satisfies Unreached);
 
 /** The work before the store is asked. */
 let before: Readonly<Record<"callerIn" | "reserve" | "settle", typeof DONE>>;
@@ -69,11 +70,17 @@ const heldSpend = Layer.effect(
 
 /** The signals of the calls that reached the provider. */
 let reached: AbortSignal[];
+/** What happens before the provider answers. */
+let beforeAnswer: Effect.Effect<void, Unreached>;
 const servers = Layer.succeed(ModelServers, {
   call: ({ left }) =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       reached.push(left);
-      return { status: 200, headers: {}, body: Readable.from([Buffer.from(ANSWER)]) };
+      return Effect.as(beforeAnswer, {
+        status: 200,
+        headers: {},
+        body: Readable.from([Buffer.from(ANSWER)]),
+      });
     }),
   read: () => Effect.die("not asked"),
 });
@@ -92,6 +99,7 @@ const stop = () => Effect.runPromise(Scope.close(scope, Exit.void));
 beforeEach(async () => {
   before = { callerIn: DONE, reserve: DONE, settle: DONE };
   afterReserve = DONE;
+  beforeAnswer = Effect.void;
   reached = [];
   scope = await Effect.runPromise(Scope.make());
   const asks = Layer.merge(servers, heldSpend);
@@ -127,14 +135,14 @@ afterEach(async () => {
 });
 
 /** One call, as the sandbox's way out makes it. @returns its status, and the answer's text */
-const call = async (): Promise<readonly [number, string]> => {
+const call = async (left = new AbortController().signal): Promise<readonly [number, string]> => {
   const reply = await door.of(sandboxId)({
     method: "POST",
     path: "/acme/v1/messages",
     headers: {},
     gateway: null,
     body: Readable.from([Buffer.from('{"model":"large"}')]),
-    left: new AbortController().signal,
+    left,
   });
   if (reply === null || "refused" in reply) return [reply?.refused ?? 404, ""];
   return [reply.status, (await buffer(reply.body)).toString()];
@@ -186,6 +194,24 @@ describe("a call where its account has no limit of spend", () => {
     await expect.poll(counted).toMatchObject([estimated]);
   });
 
+  it("whose caller leaves before its answer counts as its estimate, because the provider may have begun", async () => {
+    const caller = new AbortController();
+    beforeAnswer = Effect.andThen(
+      Effect.sync(() => caller.abort()),
+      UNREACHED,
+    );
+    expect(await call(caller.signal)).toEqual([502, ""]);
+    const estimated = { calls: 1, untoldCalls: 1, input: 0, output: 0, estimated: 5 };
+    await expect.poll(counted).toMatchObject([estimated]);
+  });
+
+  it("that did not reach the provider costs nothing", async () => {
+    beforeAnswer = UNREACHED;
+    expect(await call()).toEqual([502, ""]);
+    await stop();
+    expect([await counted(), await lapse()]).toEqual([[], 0]);
+  });
+
   it("is not sent if its session cannot be read", async () => {
     before = { ...before, callerIn: AWAY };
     expect(await call()).toEqual([502, ""]);
@@ -226,6 +252,17 @@ describe("a call under a limit of spend", () => {
     afterReserve = Effect.sync(() => void turnEnd().then(open));
     expect(await call()).toEqual([200, ANSWER]);
     expect([asked, reached.length]).toEqual([2, 2]);
+  });
+});
+
+describe("a reservation whose answer was lost", () => {
+  it("ends, because its call was not sent", async () => {
+    await limit(ESTIMATE);
+    afterReserve = AWAY;
+    expect(await call()).toEqual([502, ""]);
+    expect(reached).toEqual([]);
+    afterReserve = DONE;
+    expect(await call()).toEqual([200, ANSWER]);
   });
 });
 
