@@ -179,11 +179,8 @@ const restartFaults = (world: World, pass: (ms: number) => void): readonly strin
     : ["I21 a start with nothing to do called the provider"];
 };
 
-/**
- * Nothing goes wrong from this moment, and triggers are paused. Sandboxes without an owner exist, so that the
- * orphans' round has work to do.
- */
-const makePeace = (world: World): void => {
+/** Nothing goes wrong from this moment. */
+export const endFaults = (world: World): void => {
   world.boundary.faults = {};
   world.boundary.outages.clear();
   world.boundary.disarm();
@@ -192,6 +189,11 @@ const makePeace = (world: World): void => {
   world.daemons.heal();
   world.work?.heal();
   world.awaken();
+};
+
+/** Nor does any trigger fire. Sandboxes without an owner exist, so that the orphans' round has work to do. */
+const makePeace = (world: World): void => {
+  endFaults(world);
   plantOrphan(world);
   for (const { id } of PROJECTS) {
     world.ask(

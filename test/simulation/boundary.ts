@@ -39,6 +39,17 @@ const YIELDING = 0.3;
 const LATE_MIN_MS = 60;
 const LATE_MAX_MS = 10_000;
 
+/** Calls that a store which is slow takes its time for, on their way there and back. */
+export interface Slowness {
+  /** With their ports, as `store.Fires.get`. */
+  readonly calls: ReadonlySet<string>;
+  /** Its own, so that no other draw moves. */
+  readonly random: Random;
+}
+
+/** How long one way of a slow call takes at most, ms: less than what checkers allow for late work. */
+const SLOW_WAY_MAX_MS = 800;
+
 /** The names of the places where a call may go wrong. */
 interface Points {
   readonly name: string;
@@ -70,6 +81,12 @@ const pointsOf = ({ port, operation }: Call): Points => {
   return made;
 };
 
+/** What a call does when it reaches the world. `alone`: its caller may not be there to see it. */
+interface Arrival<A, E, R> {
+  readonly arrived: () => Effect.Effect<A, E, R>;
+  readonly alone: () => Effect.Effect<A, E, R>;
+}
+
 /** The observer of a call that no checker looks at. */
 const unseen = (_exit: Exit.Exit<unknown, unknown>): void => undefined;
 
@@ -82,6 +99,8 @@ export class Boundary {
   faults: Readonly<Record<string, number>> = {};
   /** A port that cannot be had at all, until this instant of `elapsed`. */
   readonly outages = new Map<string, number>();
+  /** Null: no call is slow but by chance. */
+  slowness: Slowness | null = null;
   /** Called with every effect on the world. */
   onEffect: (call: Call) => void = () => undefined;
   /** Called before a call takes effect; the function that it returns is called after it. */
@@ -170,20 +189,26 @@ export class Boundary {
     if (!this.pass(before, isTraced, process)) return Effect.never;
     if (fault === "refused") return this.#failed<E>(call, fault);
     let look = unseen;
+    let isSeen = false;
+    const seen = (exit: Exit.Exit<A, E>): void => {
+      if (isSeen) return;
+      isSeen = true;
+      look(exit);
+      if (!process.isDead) this.#happened(call, exit);
+    };
     // Looked at when it arrives: others write while it is on its way.
     const arrived = (): Effect.Effect<A, E, R> => {
       if (isTraced) look = this.onCall(call);
       return effect;
     };
     const left = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
-      look(exit);
-      if (process.isDead) return Effect.never;
-      this.#happened(call, exit);
+      seen(exit);
       if (!this.pass(after, isTraced, process)) return Effect.never;
       if (fault === "unknown") return this.#failed<E>(call, fault);
-      return this.#slowly(() => exit);
+      return this.#slowly(() => this.#delayed(call, () => exit));
     };
-    return Effect.matchCauseEffect(this.#late(call, arrived), {
+    const alone = () => Effect.onExit(Effect.suspend(arrived), (exit) => Effect.sync(() => seen(exit)));
+    return Effect.matchCauseEffect(this.#late(call, { arrived, alone }), {
       onFailure: (cause) => left(Exit.failCause(cause)),
       onSuccess: (value) => left(Exit.succeed(value)),
     });
@@ -216,21 +241,36 @@ export class Boundary {
   }
 
   /** A late call takes effect later, also where its caller does not wait for it any longer. A dead process' never does. */
-  #late<A, E, R>(call: Call, arrived: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  #late<A, E, R>(call: Call, { arrived, alone }: Arrival<A, E, R>): Effect.Effect<A, E, R> {
     const { process, about } = call;
     const { name, late } = pointsOf(call);
+    if (this.slowness?.calls.has(name) === true)
+      return this.#onItsWay(this.#delayed(call, () => (process.isDead ? Effect.never : alone())));
     if (!this.#isMarked(late)) return arrived();
     this.hit(late);
     const arriving = Effect.suspend(() => {
       if (process.isDead) return Effect.never;
       this.note(`arrives ${name} ${about}`);
       this.onMarked();
-      return arrived();
+      return alone();
     });
     const travel = this.#random.between(LATE_MIN_MS, LATE_MAX_MS);
     // Others wait for its locks until it arrives.
     this.onMarked(travel);
-    return Effect.flatMap(Effect.forkDetach(Effect.andThen(Effect.sleep(travel), arriving)), Fiber.join);
+    return this.#onItsWay(Effect.andThen(Effect.sleep(travel), arriving));
+  }
+
+  /** It takes effect also where its caller was interrupted meanwhile. */
+  #onItsWay<A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.flatMap(Effect.forkDetach(call), Fiber.join);
+  }
+
+  /** One way of a slow call; of others, none. */
+  #delayed<A, E, R>(call: Call, next: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const { slowness } = this;
+    if (slowness === null || !slowness.calls.has(pointsOf(call).name)) return next();
+    const travel = slowness.random.between(0, SLOW_WAY_MAX_MS);
+    return Effect.andThen(Effect.sleep(travel), Effect.suspend(next));
   }
 
   /** Others have their turn at every call, now and then for long. */

@@ -2,7 +2,7 @@
  * Calls that a run's seed marks: the so-many-th of them from the first step on goes wrong. Crashes at counted places, and
  * shares of calls that fail, fall where most calls are; marks fall everywhere alike, so that each fault point is met often.
  */
-import type { CallFault } from "./boundary.ts";
+import type { CallFault, Slowness } from "./boundary.ts";
 import type { Random } from "./random.ts";
 
 /** What may go wrong with a marked call. */
@@ -190,6 +190,16 @@ const LATE: Names = [
   "store.ChangeRequests.memory.save",
 ];
 
+/** Calls of a slow store: what happens while they are on their way, there or back, must not get lost. */
+const SLOW: ReadonlySet<string> = new Set([
+  "store.Admissions.drain",
+  "store.Conversations.close",
+  "store.Conversations.item",
+  "store.Conversations.note",
+]);
+/** The share of worlds whose store is slow. */
+const SLOW_WORLDS = 0.25;
+
 /** A common call goes wrong at one of so many of its first times. */
 const NTH_MAX = 4;
 const NTH_OF_PEOPLE_MAX = 20;
@@ -224,3 +234,7 @@ export const marksOf = (random: Random): readonly Mark[] => [
   { point: `late ${random.pick(LATE)}`, nth: random.between(1, NTH_MAX) },
   markOf(random, OF_REQUESTS, NTH_MAX),
 ];
+
+/** The slowness of this seed's world. Null: its store is not slow. */
+export const slownessOf = (random: Random): Slowness | null =>
+  random.chance(SLOW_WORLDS) ? { calls: SLOW, random } : null;

@@ -99,6 +99,8 @@ export class People {
       const asked = this.#to(session, (path) => Messages.answer({ ...path, id: requestId }, given));
       this.#ledger.answers.push({ sessionId, requestId, answer: given satisfies RequestAnswer, asked });
     }
+    // Somebody else ends the turn, and the request with it, while the answer is on its way.
+    if (this.#world.boundary.slowness !== null && how % 2 === 1) this.#stop(session);
   }
 
   #stop(session: Session): void {

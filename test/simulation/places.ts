@@ -73,6 +73,8 @@ export class Places {
   readonly #actors = new Map<Node, { readonly local: Actors["Service"]; readonly run: Run }>();
   /** When each node was last seen up, and since when it has been, in ms of `elapsed`. */
   readonly #seen = new Map<Node, { readonly at: number; readonly since: number }>();
+  /** How many messages to triggers of their own node are left until one is lost. */
+  #untilLost = Infinity;
 
   constructor(parts: PlacesParts) {
     this.#parts = parts;
@@ -99,6 +101,17 @@ export class Places {
       !this.isPlaced ||
       (this.isOn(node, id) && this.#parts.time.elapsed - heardAt < TAKEOVER.shardLockExpiration)
     );
+  }
+
+  /** The so-many-th message from here on to a trigger of its own node is lost. */
+  loseAtHome(nth: number): void {
+    this.#untilLost = nth;
+  }
+
+  #isLostAtHome(kind: ActorKind | null): boolean {
+    if (kind !== "trigger") return false;
+    this.#untilLost -= 1;
+    return this.#parts.random.chance(LOST_AT_HOME) || this.#untilLost === 0;
   }
 
   /** What never dies: it takes shards away and gives them. */
@@ -235,7 +248,7 @@ export class Places {
       const own = this.#actors.get(node);
       if (own === undefined || process.isDead) return Effect.never;
       if (this.#believes(node, id)) {
-        if (kind !== "trigger" || !random.chance(LOST_AT_HOME)) return call(own.local);
+        if (!this.#isLostAtHome(kind)) return call(own.local);
         this.#parts.disturb();
         return Effect.never;
       }

@@ -7,7 +7,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "test/twins/store/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 1022,
+    seed: 21,
   },
   {
     name: "items-left-open",

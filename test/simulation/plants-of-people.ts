@@ -119,7 +119,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_099,
+    seed: 1_000_034,
   },
   {
     name: "requests-of-a-repeated-report-missed",

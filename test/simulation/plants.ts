@@ -150,7 +150,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 306,
+    seed: 115,
   },
   {
     name: "drain-does-not-wake",

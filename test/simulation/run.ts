@@ -5,13 +5,14 @@ import { checkAtRest } from "./at-rest.ts";
 import { ApprovalsWatch } from "./approvals-watch.ts";
 import { hasApprovals, hasPeople, hasWarm } from "./config.ts";
 import { Ledger } from "./ledger.ts";
-import { marksOf, marksOfApprovals, marksOfPeople, marksOfWarm } from "./marks.ts";
+import { marksOf, marksOfApprovals, marksOfPeople, marksOfWarm, slownessOf } from "./marks.ts";
 import { Merges } from "./merges.ts";
 import { peopleFaults } from "./people-at-rest.ts";
 import { PeopleWatch } from "./people-watch.ts";
 import type { Bridge } from "./postgres/bridge.ts";
 import { watchSaves } from "./saves-watch.ts";
 import { SnapshotWatch } from "./postgres/watch.ts";
+import { quietTime } from "./quiet-time.ts";
 import { Random } from "./random.ts";
 import { stepsOf, type Step } from "./steps.ts";
 import { CommitWatch } from "./watch.ts";
@@ -64,6 +65,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     pass(START_MS);
     world.refresh();
     watch.look();
+    boundary.slowness = slownessOf(new Random(options.seed, "slow calls"));
     boundary.mark(marksOf(new Random(options.seed, "marks")));
     if (people !== null) boundary.mark(marksOfPeople(new Random(options.seed, "marks of people")));
     if (approvals !== null) boundary.mark(marksOfApprovals(new Random(options.seed, "marks of approvals")));
@@ -75,6 +77,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
       watch.look();
       if (violations.length > 0) break;
     }
+    if (violations.length === 0 && bridge === null) quietTime(world, actions, pass);
     if (violations.length === 0) violations.push(...checkAtRest(world, ledger, pass));
     if (violations.length === 0 && people !== null && bridge === null)
       violations.push(...peopleFaults(world, { ledger, watch: people, pass }));
