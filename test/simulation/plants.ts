@@ -150,7 +150,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 115,
+    seed: 131,
   },
   {
     name: "drain-does-not-wake",
