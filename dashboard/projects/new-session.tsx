@@ -56,7 +56,10 @@ const NamedField = ({ name, label, hint, offers, value, onChoose }: Named) => {
           onChoose(chosen === OTHER ? "" : chosen);
         }}
       >
-        <Offers offers={[...offers, offered(OTHER, "Another…")]} chosen={isOther ? OTHER : value} />
+        <Offers
+          offers={[...offers, offered(OTHER, `Another ${label.toLowerCase()}`)]}
+          chosen={isOther ? OTHER : value}
+        />
       </SelectField>
       {isOther && (
         <TextField

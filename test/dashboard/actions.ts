@@ -182,7 +182,7 @@ const SESSION_ACTIONS: readonly Action[] = [
     does: async ({ write, choose, press }) => {
       await write("What should the agent do?", "Add a test");
       await choose("Agent", "fast (codex)");
-      await choose("Model", "Another…");
+      await choose("Model", "Another model");
       await write("Model, by name", "gpt-5.5");
       await choose("Effort", "High effort");
       await write("Start from", "v1.2.0");

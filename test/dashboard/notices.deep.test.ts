@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`${PROJECT}/new`);
     const prompt = page.getByLabel("What should the agent do?");
     await prompt.fill("Fix the tests.\nAll of them.");
-    await page.getByLabel("Model", { exact: true }).selectOption("Another…");
+    await page.getByLabel("Model", { exact: true }).selectOption("Another model");
     await page.getByLabel("Model, by name").fill("acme/large");
     await page.reload();
     await expect.poll(() => prompt.inputValue()).toBe("Fix the tests.\nAll of them.");

@@ -230,7 +230,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Start session");
     await page.getByRole("alert").getByText("nowhere").waitFor();
     await page.getByLabel("Start from").fill("feature");
-    await page.getByLabel("Model", { exact: true }).selectOption("Another…");
+    await page.getByLabel("Model", { exact: true }).selectOption("Another model");
     await page.getByLabel("Model, by name").fill("openai/gpt-of-this-test");
     await press("Start session");
     await page.locator("h1", { hasText: "Add a test" }).waitFor();
