@@ -42,7 +42,7 @@ export interface Listener {
   connected: (live: boolean) => void;
 }
 
-export const ELSEWHERE = "elsewhere";
+const ELSEWHERE = "elsewhere";
 
 /** Tells a listener when a stream is open. */
 const hearConnection = (source: EventSource, listener: Listener) => {
