@@ -30,7 +30,7 @@ export const refusalOf = (error: unknown) => {
 export const refusedLink = (): string | null => {
   if (new URLSearchParams(location.search).get("link") !== "refused") return null;
   history.replaceState(null, "", `${location.pathname}${location.hash}`);
-  return "This one-time link was used before, or has expired. Sign in with an access token, or make a new link: `npm run demo` prints one when you press Enter in its terminal.";
+  return "This one-time link was used before, or has expired. Sign in with an access token, or make a new link: the demo makes one when you press Enter in its terminal.";
 };
 
 /** @param refusal why the last attempt failed */

@@ -442,6 +442,22 @@ export const STATES_OF_WORK: readonly State[] = [
     },
   },
   {
+    name: "session-merged",
+    hash: `${PROJECT}/sessions/${SESSION_ID}`,
+    shows: ".facts-of-session",
+    change: (world) => {
+      const [session = {}, ...others] = world.sessions;
+      const begun = {
+        session_id: STOPPED_ID,
+        title: "Note the first push",
+        at: new Date(now()).toISOString(),
+      };
+      world.sessions = [{ ...session, metadata: { begun_from: begun } }, ...others];
+      const request = { ...world.changes[0], session_id: SESSION_ID };
+      world.changes = [{ ...request, status: "merged", merged_commit: "5ca1ab1e".repeat(5) }];
+    },
+  },
+  {
     name: "change-request-merged",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".diff",

@@ -84,6 +84,7 @@ describe("the listing", () => {
     expect(triggersOf(list)[0]).toEqual({
       slug: "push",
       name: "On push",
+      title: "Say {{ message.text }}",
       type: "webhook",
       agent: "default",
       enabled: true,
@@ -240,7 +241,11 @@ describe("a manual fire", () => {
       duplicate_of: null,
       verified_with: null,
     });
-    expect(session).toMatchObject({ trigger_slug: "push", name: "Say hello {{ source }}", agent_name: "default" });
+    expect(session).toMatchObject({
+      trigger_slug: "push",
+      name: "Say hello {{ source }}",
+      agent_name: "default",
+    });
     const push = triggersOf(await listing())[0];
     expect(push).toMatchObject({
       last_fire: { id: fire?.["id"], status: "fired", outcome: { state: expect.any(String), code: null } },
