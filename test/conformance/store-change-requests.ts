@@ -146,20 +146,14 @@ export const checkChangeRequests = (check: Check): void => {
         expect([(yield* get(projectId, 3))?.pull, (yield* byPull(projectId, 7))?.number]).toEqual([pull, 3]);
         yield* mergeAt(third, null, NOON + 5);
         expect(yield* get(projectId, 3)).toMatchObject({ merged: { by: null }, pull });
-        expect((yield* mergedOf(projectId, "three"))?.number).toBe(3);
-        expect([yield* mergedOf(projectId, "two"), yield* mergedOf(other.projectId, "three")]).toEqual([
-          null,
-          null,
-        ]);
-        yield* closeAt(second, NOON + 5);
-        yield* closeAt(first, NOON + 5);
-        expect([yield* numbers(), yield* numbers(2)]).toEqual([
-          [2, 3, 4],
-          [2, 3],
-        ]);
-        yield* recordPull(projectId, 2, null);
-        yield* recordPull(projectId, 3, { ...pull, status: "merged" });
-        expect([yield* numbers(), (yield* get(projectId, 2))?.pull]).toEqual([[4], null]);
+        const merged = (project: string, headRef: string, baseRef = "main") =>
+          Effect.map(mergedOf(project, { headRef, baseRef }), (found) => found?.number ?? null);
+        expect([
+          yield* merged(projectId, "three"),
+          yield* merged(projectId, "two"),
+          yield* merged(other.projectId, "three"),
+          yield* merged(projectId, "three", "next"),
+        ]).toEqual([3, null, null, null]);
       }),
     );
 

@@ -42,7 +42,10 @@ export const openRequest = Effect.fnUntraced(function* (
     });
   }
   // After a squash, the default branch has the changes and not the commits. Later changes of it may hide that from git.
-  const former = yield* (yield* ChangeRequests).mergedOf(project.id, head.ref);
+  const former = yield* (yield* ChangeRequests).mergedOf(project.id, {
+    headRef: head.ref,
+    baseRef: project.defaultBranch,
+  });
   const isMerged = former?.mergeSides?.head === tip;
   if (
     isMerged ||

@@ -17,11 +17,11 @@ export const proposedWorkLayer = Layer.effect(
       const loaded = found === null ? null : yield* memory.load(found.id);
       return found === null || loaded === null ? null : { id: found.id, snapshot: loaded.snapshot };
     }),
-    merged: (projectId, headRef) =>
-      Effect.map(mergedOf(projectId, headRef), (found) =>
+    merged: (projectId, branches) =>
+      Effect.map(mergedOf(projectId, branches), (found) =>
         found === null || found.merged === null || found.mergeSides === null
           ? null
-          : { number: found.number, head: found.mergeSides.head, commit: found.merged.commit },
+          : { head: found.mergeSides.head, commit: found.merged.commit },
       ),
     isOwn: Effect.fnUntraced(function* (projectId, { changeRequestId, number, url }) {
       const marked = changeRequestId === null ? null : yield* byId(changeRequestId);

@@ -14,11 +14,11 @@ export class ProposedWork extends Context.Service<
       projectId: string,
       number: number,
     ) => Stored<{ readonly id: string; readonly snapshot: ChangeRequestSnapshot } | null>;
-    /** The newest merge of a branch: its head then, and the commit that has the work. Null: it was not merged. */
+    /** The newest merge of a branch into the other one: its head then, and the commit that has the work. Null: it was not merged. */
     readonly merged: (
       projectId: string,
-      headRef: string,
-    ) => Stored<{ readonly number: number; readonly head: string; readonly commit: string } | null>;
+      branches: { readonly headRef: string; readonly baseRef: string },
+    ) => Stored<{ readonly head: string; readonly commit: string } | null>;
     /** Whether a delivery is about a change request of the project, or about its pull request. */
     readonly isOwn: (
       projectId: string,

@@ -27,7 +27,7 @@ export const workSides = Effect.fnUntraced(function* ({ session, defaultBranch, 
   if (baseCommit === null) return null;
   const git = yield* GitBackend;
   const compare = (base: string) => git.compare({ projectId }, { base, head });
-  const merged = yield* (yield* ProposedWork).merged(projectId, id);
+  const merged = yield* (yield* ProposedWork).merged(projectId, { headRef: id, baseRef: defaultBranch });
   if (merged?.head === head) return null;
   const isContinued = merged !== null && (yield* compare(merged.head)).mergeBase === merged.head;
   if (isContinued && (yield* compare(merged.commit)).mergeBase !== merged.commit)

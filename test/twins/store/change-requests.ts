@@ -147,11 +147,11 @@ export const layer = Layer.effect(
             ofProject(projectId).find((found) => found.headRef === headRef && found.status === "open") ??
             null,
         ),
-      mergedOf: (projectId, headRef) =>
+      mergedOf: (projectId, { headRef, baseRef }) =>
         Effect.sync(
           () =>
             ofProject(projectId).findLast(
-              (found) => found.headRef === headRef && found.status === "merged",
+              (found) => found.headRef === headRef && found.baseRef === baseRef && found.status === "merged",
             ) ?? null,
         ),
       allOpen: ({ projectId, after, limit }) =>

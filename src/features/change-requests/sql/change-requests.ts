@@ -185,10 +185,10 @@ const makeLooks = Effect.gen(function* () {
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
       stored("changeRequests.openOf"),
     );
-  const mergedOf: Service["mergedOf"] = (projectId, headRef) =>
+  const mergedOf: Service["mergedOf"] = (projectId, { headRef, baseRef }) =>
     sql<Row>`
       SELECT ${columns} FROM change_requests
-      WHERE project_id = ${projectId} AND head_ref = ${headRef} AND status = 'merged'
+      WHERE project_id = ${projectId} AND head_ref = ${headRef} AND base_ref = ${baseRef} AND status = 'merged'
       ORDER BY number DESC LIMIT 1`.pipe(
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
       stored("changeRequests.mergedOf"),
