@@ -444,7 +444,7 @@ export const STATES_OF_WORK: readonly State[] = [
   {
     name: "session-merged",
     hash: `${PROJECT}/sessions/${SESSION_ID}`,
-    shows: ".facts-of-session",
+    shows: ".conversation",
     change: (world) => {
       const [session = {}, ...others] = world.sessions;
       const begun = {
