@@ -14,7 +14,7 @@ export const BegunFrom = ({ session }: { readonly session: Session }) => {
       <a href={projectLink(session.project_id, `/sessions/${id}`)}>{title}</a>
       {at !== null && (
         <>
-          , turn of <Time at={at} />
+          , as it was <Time at={at} />
         </>
       )}
     </>
