@@ -376,11 +376,11 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     fake.world.draft = { ...fake.world.draft, webhook_url: "https://agents.example.org/v1/webhooks/x" };
     await visit(`${TRIGGERS}/new?from=triage-issue`);
-    await page.getByRole("button", { name: "Make a new value: WEBHOOK_SECRET" }).click();
+    await page.getByRole("button", { name: "Make a new value: WEBHOOK_SECRET_TRIAGE_ISSUE" }).click();
     await page.getByRole("dialog").getByText("It is not shown again.").waitFor();
     await page.getByRole("button", { name: "Done" }).click();
     expect(fake.writes.filter((write) => write.startsWith("PUT"))).toEqual([
-      expect.stringMatching(/WEBHOOK_SECRET \{"value":"[0-9a-f]{64}","service":true\}$/),
+      expect.stringMatching(/WEBHOOK_SECRET_TRIAGE_ISSUE \{"value":"[0-9a-f]{64}","service":true\}$/),
     ]);
     await page.locator("summary", { hasText: "Set up a sender" }).click();
     await page.locator("summary", { hasText: "GitHub" }).click();
