@@ -154,6 +154,15 @@ export const checkChangeRequests = (check: Check): void => {
           yield* merged(other.projectId, "three"),
           yield* merged(projectId, "three", "next"),
         ]).toEqual([3, null, null, null]);
+        yield* closeAt(second, NOON + 5);
+        yield* closeAt(first, NOON + 5);
+        expect([yield* numbers(), yield* numbers(2)]).toEqual([
+          [2, 3, 4],
+          [2, 3],
+        ]);
+        yield* recordPull(projectId, 2, null);
+        yield* recordPull(projectId, 3, { ...pull, status: "merged" });
+        expect([yield* numbers(), (yield* get(projectId, 2))?.pull]).toEqual([[4], null]);
       }),
     );
 
