@@ -332,7 +332,7 @@ const Card = (about: About) => {
           ["Secret", secret !== undefined && <Secret project={project} secrets={secrets} name={secret} />],
           ["Webhook", url !== undefined && <CopyLine text={url} />],
           ["Limit", <TriggerLimit pid={project.id} slug={slug} name={name} />],
-          ["State", <a href={triggerLink(project.id, slug, "state")}>{`Why ${slug} fires or waits`}</a>],
+          ["Why?", <a href={triggerLink(project.id, slug, "state")}>{`Why ${slug} fires or waits`}</a>],
         ]}
       />
       {receiver !== null && <Senders receiver={receiver} project={project} secrets={secrets} />}

@@ -189,8 +189,8 @@ const Ways = ({ data, hidden }: { readonly data: ChangeData; readonly hidden: st
           </FrameAct>
         </dt>
         <dd>
-          {"Brings one new commit with all changes into "}
-          <code>{change.base_ref}</code>. Its message is the title and the description.
+          {"Brings all changes as one new commit into "}
+          <code>{change.base_ref}</code>. Its message is the title and the description above.
         </dd>
       </div>
     </dl>
@@ -205,7 +205,9 @@ export const MergeBox = ({ data }: { readonly data: ChangeData }) => {
   const canMerge = change.mergeable && lackedApprovals(change) === null;
   return (
     <section className="merge-box" aria-labelledby="merge">
-      <h2 id="merge">Merge</h2>
+      <h2 id="merge" tabIndex={-1}>
+        Merge
+      </h2>
       <ul>
         {change.mergeable ? (
           <Point tone="good">
@@ -222,11 +224,7 @@ export const MergeBox = ({ data }: { readonly data: ChangeData }) => {
       </ul>
       {canMerge && <Ways data={data} hidden={hidden} />}
       <p className="actions">
-        <FrameAct
-          name="close-change-request"
-          input={{ project: project.id, number: String(change.number) }}
-          className="plain"
-        >
+        <FrameAct name="close-change-request" input={{ project: project.id, number: String(change.number) }}>
           Close
         </FrameAct>
       </p>

@@ -4,14 +4,14 @@ import { useAsking, WaitingAsks } from "../diff/asking.tsx";
 import { Diff } from "../diff/diff.tsx";
 import { draftNotes, useDrafts, type Way } from "../diff/drafts.tsx";
 import type { Place } from "../diff/place.ts";
-import { planFiles } from "../diff/files.ts";
+import { pathsIn } from "../diff/files.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.ts";
 import { headOf } from "../projects/head.tsx";
 import { lackedRole } from "../frame/roles.ts";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Commits, Facts, Outside, Time, Trail } from "../ui/parts.tsx";
+import { Commits, CopyLine, Facts, Outside, Time, Trail } from "../ui/parts.tsx";
 import { Texts } from "./edit.tsx";
 import { Branch, ChangeList } from "./list.tsx";
 import { MergeBox } from "./merge.tsx";
@@ -27,17 +27,46 @@ const By = ({ data: { members }, id }: { readonly data: ChangeData; readonly id:
   return member !== undefined && <>{` by ${member.user.name}`}</>;
 };
 
+/** The service's own repositories have no page of a commit. */
+const MergeCommit = ({
+  project: { repository },
+  commit,
+}: Pick<ChangeData, "project"> & { readonly commit: string }) => {
+  const short = <code>{commit.slice(0, 10)}</code>;
+  if (repository.kind !== "github") return short;
+  return (
+    <Outside to={`https://github.com/${repository.owner}/${repository.name}/commit/${commit}`}>
+      {short}
+    </Outside>
+  );
+};
+
 const Merged = ({ data }: { readonly data: ChangeData }) => {
   const { merged_at: at, merged_commit: commit, merged_by: by } = data.change;
   return (
     <span>
       <Time at={at} />
       {" as "}
-      <code>{(commit ?? "").slice(0, 10)}</code>
+      <MergeCommit project={data.project} commit={commit ?? ""} />
       <By data={data} id={by} />
     </span>
   );
 };
+
+/** What the box below all changes says, and the way to it. */
+const ToMerge = ({ change: { mergeable, base_ref: base } }: Pick<ChangeData, "change">) => (
+  <button
+    type="button"
+    className="plain"
+    onClick={() => {
+      const box = document.getElementById("merge");
+      box?.scrollIntoView({ block: "start" });
+      box?.focus({ preventScroll: true });
+    }}
+  >
+    {mergeable ? `It merges cleanly into ${base}` : "It cannot be merged"}
+  </button>
+);
 
 const ChangeFacts = ({ data }: { readonly data: ChangeData }) => {
   const { project, change, session } = data;
@@ -45,13 +74,7 @@ const ChangeFacts = ({ data }: { readonly data: ChangeData }) => {
   return (
     <Facts
       rows={[
-        [
-          "State",
-          <span key="state">
-            {`${status} `}
-            <a href={projectLink(project.id, `/change-requests/${number}/state`)}>Why this state?</a>
-          </span>,
-        ],
+        ["Merge", status === "open" && <ToMerge key="merge" change={change} />],
         ["From", <Branch key="from" name={change.head_ref} />],
         ["Into", <code key="into">{change.base_ref}</code>],
         [
@@ -63,6 +86,7 @@ const ChangeFacts = ({ data }: { readonly data: ChangeData }) => {
         ],
         ["Closed", status === "closed" && <Time key="closed" at={change.updated_at} />],
         ["Merged", change.merged_at !== null && <Merged key="merged" data={data} />],
+        ["Get it", status === "merged" && <CopyLine key="get" text={`git pull origin ${change.base_ref}`} />],
         ["Reviews", status !== "open" && verdictWords(change)],
         ["Pull request", pull !== null && <Outside key="pull" to={pull.url}>{`#${pull.number}`}</Outside>],
         [
@@ -76,6 +100,12 @@ const ChangeFacts = ({ data }: { readonly data: ChangeData }) => {
               </a>
             )),
         ],
+        [
+          "State",
+          <a key="state" href={projectLink(project.id, `/change-requests/${number}/state`)}>
+            {`Why is it ${status}?`}
+          </a>,
+        ],
       ]}
     />
   );
@@ -88,18 +118,20 @@ const HOW =
   "To comment, choose a line, or drag over the numbers of several. With the keyboard, the arrow keys lead to a line, Shift chooses more, and Enter begins.";
 
 interface ReviewParts {
+  /** Of the files that are shown. */
+  readonly paths: ReadonlySet<string>;
   readonly data: ChangeData;
   readonly threads: readonly Thread[];
   readonly reader: string | undefined;
 }
 
 /** The files, with what people and the reader say of their lines. */
-const Files = ({ data, threads, reader }: ReviewParts) => {
+const Files = ({ data, threads, reader, paths }: ReviewParts) => {
   const { change, session, diff } = data;
   // The agent's own changes can be commented on while they are not merged.
   const author = lackedRole("ask-agent") === null ? session : null;
-  const asking = useAsking(author);
   const drafts = useDrafts(`review ${change.id}`);
+  const asking = useAsking(author, drafts);
   const isOpen = change.status === "open";
   const canSay = lackedRole("review-request") === null;
   const say: Way = {
@@ -121,7 +153,7 @@ const Files = ({ data, threads, reader }: ReviewParts) => {
   return (
     <section aria-labelledby="files">
       <h2 id="files">{`Changes in ${counted(change.files_changed_total, "file")}`}</h2>
-      {author !== null && <WaitingAsks asking={asking} session={author} />}
+      {author !== null && <WaitingAsks asking={asking} session={author} paths={paths} />}
       {canSay && <p className="quiet">{HOW}</p>}
       <Diff
         diff={diff}
@@ -141,9 +173,6 @@ const Files = ({ data, threads, reader }: ReviewParts) => {
   );
 };
 
-const pathsIn = (data: ChangeData): ReadonlySet<string> =>
-  new Set(planFiles(data.diff, sourceFor(data)).files.map(({ path }) => path));
-
 interface Shown {
   readonly data: ChangeData;
   readonly me: { readonly user: { readonly id: string } } | null;
@@ -153,13 +182,13 @@ const ChangePage = ({ data, me }: Shown) => {
   const { change } = data;
   const reader = me?.user.id;
   const threads = threadsOf(data.remarks);
+  const paths = pathsIn(data.diff, sourceFor(data));
   return (
     <>
       <Texts change={change} />
       <ChangeFacts data={data} />
       <ReviewerRow data={data} />
-      <MergeBox data={data} />
-      <Talk data={data} threads={threads} files={pathsIn(data)} reader={reader} />
+      <Files data={data} threads={threads} reader={reader} paths={paths} />
       <section aria-labelledby="commits">
         <h2 id="commits">
           {change.commits.length < change.commits_total
@@ -168,7 +197,8 @@ const ChangePage = ({ data, me }: Shown) => {
         </h2>
         <Commits commits={change.commits} />
       </section>
-      <Files data={data} threads={threads} reader={reader} />
+      <Talk data={data} threads={threads} files={paths} reader={reader} />
+      <MergeBox data={data} />
     </>
   );
 };

@@ -96,7 +96,7 @@ export const Talk = ({ data: { change }, threads, files, reader }: TalkParts) =>
   return (
     <section aria-labelledby="talk">
       <h2 id="talk">Talk</h2>
-      {threads.length === 0 && <p className="quiet">No one has said anything yet.</p>}
+      {threads.length === 0 && <p className="quiet after-heading">No one has said anything yet.</p>}
       {others.length > 0 && (
         <ul className="remarks">
           {others.map((thread) => (

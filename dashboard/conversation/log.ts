@@ -36,6 +36,8 @@ export interface View {
   readonly problem: string | null;
   /** Open requests that are not in view, oldest first. */
   readonly hidden: readonly Item[];
+  /** The id of an item that the reader looked for. */
+  readonly marked: string | null;
 }
 
 interface Place {
@@ -73,13 +75,23 @@ export class Log {
   #full = 0;
   /** Where the visible entries were before the drawing that is under way. */
   #anchors: readonly Place[] | null = null;
-  /** A request that the reader goes to once it is in the document. */
+  /** A request, or another item, that the reader goes to once it is in the document. */
   #wanted: string | null = null;
+  /** An item that the reader looks for, until it was read. */
+  #sought: string | null = null;
   readonly context: Context;
 
   constructor(context: Context) {
     this.context = context;
-    this.#view = { entries: [], edge: "loading", follows: true, below: 0, problem: null, hidden: [] };
+    this.#view = {
+      entries: [],
+      edge: "loading",
+      follows: true,
+      below: 0,
+      problem: null,
+      hidden: [],
+      marked: null,
+    };
     this.opened = {
       has: (name) => this.#opened.has(name),
       set: (name, isOpened) => {
@@ -142,6 +154,7 @@ export class Log {
       below: itemsIn(this.#all.slice(end)),
       problem,
     });
+    this.#seek();
   }
 
   /** Called after each drawing. */
@@ -170,7 +183,7 @@ export class Log {
     else this.#move(Math.max(0, this.#start - STEP));
   };
 
-  /** Scrolls to a request, and begins its answer. */
+  /** Scrolls to a request, and begins its answer, or to another item. */
   readonly showRequest = (id: string): void => {
     const index = this.#all.findIndex(({ items }) => items.some((item) => item.id === id));
     if (index === -1) return;
@@ -179,6 +192,26 @@ export class Log {
     if (this.#find(id) === null) this.#move(Math.max(0, index - STEP));
     else this.draw();
   };
+
+  /** Scrolls to an item and marks it. If it is older than what was read, older pages are read until it is there. */
+  readonly showItem = (id: string): void => {
+    this.#sought = id;
+    this.#show({ marked: id });
+    this.#seek();
+  };
+
+  #seek(): void {
+    const { conversation, heard, reading, readOlder } = this.context.reading;
+    const id = this.#sought;
+    if (id === null || !heard || reading) return;
+    const isKnown = this.#all.some(({ items }) => items.some((item) => item.id === id));
+    if (isKnown || conversation.older === null) this.#sought = null;
+    if (isKnown) this.showRequest(id);
+    else if (conversation.older !== null) {
+      this.#stopFollowing();
+      readOlder();
+    }
+  }
 
   #show(change: Partial<View>): void {
     this.#view = { ...this.#view, ...change };

@@ -4,8 +4,9 @@ import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
 import { isOpen, type Item, textOf } from "./reading/model.ts";
 import { counted, duration, grouped, usageText } from "../elements/format.ts";
-import { isLive } from "../projects/project.ts";
+import { agentWords, isLive } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
+import { useAddressQuery } from "../ui/address.ts";
 import { Fault } from "../ui/fault.tsx";
 import { ApprovalCard, useApprovals } from "./items/approval.tsx";
 import { FailedTurn, useFailure } from "./items/failure.tsx";
@@ -20,21 +21,25 @@ import { NextMessages } from "./foot/queue.tsx";
 import { RequestCard } from "./items/request.tsx";
 import type { Asked } from "./foot/steering.ts";
 import { Explored, Tool } from "./items/tool.tsx";
+import { CopyButton } from "./text/copy.tsx";
 import { TurnMenu } from "./foot/turn-menu.tsx";
 import { type Entry, isSameEntry, type TurnFoot, type TurnHead } from "./turns.ts";
 
 const Head = ({ head: { agent, model, at }, name }: { readonly head: TurnHead; readonly name: string }) => (
   <p className="said-by turn-head">
-    <strong>{agent ?? name}</strong>
+    <strong>{agentWords(agent ?? name)}</strong>
     {model !== null && <span className="quiet"> {model}</span>} <Clock at={at} />
   </p>
 );
 
 const Foot = ({
   foot: { durationMs, usage, changes },
+  answer,
   menu,
 }: {
   readonly foot: TurnFoot;
+  /** What the agent said at the end. "": nothing. */
+  readonly answer: string;
   readonly menu: ReactNode;
 }) => (
   <div className="turn-foot quiet">
@@ -52,6 +57,7 @@ const Foot = ({
         <span className="removed">{`−${grouped(changes.lines.removed)}`}</span>
       </span>
     )}
+    {answer !== "" && <CopyButton text={answer} what="the answer" />}
     {menu}
   </div>
 );
@@ -66,6 +72,8 @@ interface OfEntry {
   readonly said: string | null;
   /** Whether the workspace is as this turn left it. Undefined: the reader may start no session. */
   readonly isNewest: boolean | undefined;
+  /** Whether the reader looked for it. */
+  readonly isMarked: boolean;
 }
 
 const Content = ({
@@ -93,7 +101,7 @@ const Content = ({
 };
 
 const EntryView = memo(
-  ({ entry: { items, head, foot }, log, name, asked, said, isNewest }: OfEntry) => {
+  ({ entry: { items, head, foot }, log, name, asked, said, isNewest, isMarked }: OfEntry) => {
     const element = useRef<HTMLLIElement>(null);
     useFocusKept(element);
     const [item, ...others] = items;
@@ -107,6 +115,7 @@ const EntryView = memo(
         data-kind={isRun ? "run" : item.kind}
         data-role={item.role ?? ""}
         data-status={item.status}
+        data-marked={isMarked ? "" : undefined}
         data-nested={item.parent_id === null ? undefined : ""}
         // A finished item is announced whole, and not each of its words.
         aria-busy={items.some(isOpen)}
@@ -123,6 +132,7 @@ const EntryView = memo(
         {foot !== null && (
           <Foot
             foot={foot}
+            answer={item.kind === "message" && !isRun ? textOf(item) : ""}
             menu={
               isNewest !== undefined && (
                 <TurnMenu turn={{ id: foot.id, isNewest }} session={() => log.context.foot.around.session} />
@@ -138,6 +148,7 @@ const EntryView = memo(
     a.asked === b.asked &&
     a.said === b.said &&
     a.isNewest === b.isNewest &&
+    a.isMarked === b.isMarked &&
     a.log === b.log &&
     isSameEntry(a.entry, b.entry),
 );
@@ -226,13 +237,22 @@ const newestOf = ({ context: { reading } }: Log, { entries, below }: View) => {
   return (at: number): boolean => at === last;
 };
 
+/** What the reader looks for: a search leads to a message. */
+const useSought = ({ showItem }: Log): void => {
+  const sought = useAddressQuery().get("item");
+  useEffect(() => {
+    if (sought !== null) showItem(sought);
+  }, [showItem, sought]);
+};
+
 const Conversation = ({ log }: { readonly log: Log }) => {
   const view = useSyncExternalStore(log.subscribe, log.view);
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => (element.current === null ? undefined : log.attach(element.current)), [log]);
   useLayoutEffect(log.drawn, [log, view]);
   useEscape(log);
-  const { entries, edge, follows, below, problem, hidden } = view;
+  const { entries, edge, follows, below, problem, hidden, marked } = view;
+  useSought(log);
   const { path, reading, foot } = log.context;
   const failure = useFailure(foot.around, reading.conversation);
   const isNewestAt = newestOf(log, view);
@@ -264,6 +284,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
                 name={foot.around.session.agent_name}
                 asked={foot.steering.askedOf(entry.id)}
                 isNewest={isNewestAt(at)}
+                isMarked={entry.items.some(({ id }) => id === marked)}
                 said={at === entries.length - 1 ? (failure?.error?.code ?? null) : null}
               />
             ))}

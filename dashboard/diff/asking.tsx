@@ -1,4 +1,4 @@
-/** Comments for the agent: at their lines until they are sent, and the list with the button that sends them. */
+/** Comments for the agent: at their lines, and the button that sends them. */
 import { useReducer } from "react";
 import { post } from "../api/api.ts";
 import { makeId } from "../composer/outbox.ts";
@@ -9,10 +9,10 @@ import { isLive, projectPath } from "../projects/project.ts";
 import { Act } from "../ui/act.tsx";
 import { Callout } from "../ui/parts.tsx";
 import { noteWritten } from "../live/written.ts";
-import { addAsk, type Ask, askMessage, asksOf, removeAsk, removeAsks } from "./asks.ts";
+import { addAsk, type Ask, askMessage, asksOf, markSent, removeAsk, unsentOf } from "./asks.ts";
 import type { PlacedNote } from "./diff.tsx";
-import type { Way } from "./drafts.tsx";
-import { placeWords } from "./place.ts";
+import type { Drafts, Way } from "./drafts.tsx";
+import { type Place, placeWords } from "./place.ts";
 
 /** The session whose agent made the changes. */
 interface Asked {
@@ -28,17 +28,29 @@ export const tellAgent = async ({ id, project_id: project }: Asked, text: string
   noteWritten(path);
 };
 
-const AskNote = ({ ask }: { readonly ask: Ask }) => (
+interface NoteParts {
+  readonly ask: Ask;
+  readonly onEdit: () => void;
+  readonly onRemove: () => void;
+}
+
+const AskNote = ({ ask: { place, text, isSent = false }, onEdit, onRemove }: NoteParts) => (
   <div className="thread ask">
-    <p className="quiet">For the agent, not sent yet</p>
+    <p className="quiet">{isSent ? "Sent to the agent" : "For the agent, not sent yet"}</p>
     <p className="text" dir="auto">
-      {ask.text}
+      {text}
+    </p>
+    <p className="actions">
+      {!isSent && <Act label="Edit" about={aboutOf(place)} does={async () => onEdit()} />}
+      <Act label={isSent ? "Hide" : "Remove"} about={aboutOf(place)} does={async () => onRemove()} />
     </p>
   </div>
 );
 
-/** What a reader may ask the agent. @param session null: it may be asked nothing */
-export const useAsking = (session: Asked | null) => {
+const aboutOf = (place: Place): string => `the comment on ${placeWords(place)}`;
+
+/** What a reader may ask the agent. @param session null: it may be asked nothing @param drafts in which a comment is changed */
+export const useAsking = (session: Asked | null, drafts: Drafts) => {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const asks = session === null ? [] : asksOf(session.id);
   const way: Way | null = session && {
@@ -48,18 +60,28 @@ export const useAsking = (session: Asked | null) => {
       redraw();
     },
   };
+  const remove = (at: number): void => {
+    if (session !== null) removeAsk(session.id, at);
+    redraw();
+  };
   return {
-    asks,
     way,
     notes: asks.map((ask, at): PlacedNote => ({
       key: `ask ${at} ${ask.text}`,
       place: ask.place,
-      content: <AskNote ask={ask} />,
+      quote: ask.quote,
+      content: (
+        <AskNote
+          ask={ask}
+          onEdit={() => {
+            remove(at);
+            drafts.begin(ask.place, ask.quote, ask.text);
+          }}
+          onRemove={() => remove(at)}
+        />
+      ),
     })),
-    remove: (at: number): void => {
-      if (session !== null) removeAsk(session.id, at);
-      redraw();
-    },
+    waiting: asks.filter(({ isSent }) => !isSent),
     sent: redraw,
   };
 };
@@ -69,38 +91,39 @@ type Asking = ReturnType<typeof useAsking>;
 interface Waiting {
   readonly asking: Asking;
   readonly session: Asked;
+  /** The paths of the files that are shown, where the comments stand. */
+  readonly paths: ReadonlySet<string>;
 }
 
-/** The comments that the agent does not have yet. */
-export const WaitingAsks = ({ asking: { asks, remove, sent }, session }: Waiting) => {
-  if (asks.length === 0) return null;
+/** How many comments the agent does not have yet. Those whose file is not shown any more stand here. */
+export const WaitingAsks = ({ asking: { waiting, sent }, session, paths }: Waiting) => {
+  if (waiting.length === 0) return null;
   const { id, project_id: project, status } = session;
-  const sends = `Send ${counted(asks.length, "comment")}`;
+  const sends = `Send ${counted(waiting.length, "comment")}`;
+  const homeless = waiting.filter(({ place }) => !paths.has(place.file));
   const send = async (): Promise<void> => {
     // They are kept until the service has them.
-    await tellAgent(session, askMessage(asksOf(id)));
-    removeAsks(id);
+    await tellAgent(session, askMessage(unsentOf(id)));
+    markSent(id);
     notice("The agent has your comments.", ["Show the session", projectLink(project, `/sessions/${id}`)]);
     sent();
   };
   return (
     <Callout>
-      <strong>Comments for the agent</strong>
-      <ul className="dots">
-        {asks.map((ask, at) => (
-          // Two comments may be the same.
-          <li key={`${at} ${ask.text}`}>
-            <code>{placeWords(ask.place)}</code>
-            {": "}
-            {ask.text}{" "}
-            <Act
-              label="Remove"
-              about={`the comment on ${placeWords(ask.place)}`}
-              does={async () => remove(at)}
-            />
-          </li>
-        ))}
-      </ul>
+      <p>
+        <strong>{`${counted(waiting.length, "comment")} for the agent, not sent yet`}</strong>
+      </p>
+      {homeless.length > 0 && (
+        <ul className="dots">
+          {homeless.map(({ place, text }, at) => (
+            // Two comments may be the same.
+            <li key={`${at} ${text}`}>
+              <code>{placeWords(place)}</code>
+              {`: ${text}`}
+            </li>
+          ))}
+        </ul>
+      )}
       <p className="actions">
         <Act
           label={isLive(status) ? sends : `Restart and ${sends.toLowerCase()}`}

@@ -1,4 +1,4 @@
-/** Comments on a diff for the agent that made the changes. It gets them as one message. Until then, the tab keeps them. */
+/** Comments on a diff for the agent that made the changes. It gets them as one message. The tab keeps them until then, and shows them afterwards. */
 import { keep, readKept } from "../frame/kept.ts";
 import { type Place, placeWords } from "./place.ts";
 
@@ -7,6 +7,8 @@ export interface Ask {
   /** The text of the lines. "": the whole file. */
   readonly quote: string;
   readonly text: string;
+  /** Whether the agent has it. */
+  readonly isSent?: boolean;
 }
 
 /** As many as a reader writes at once. The message stays below the service's limit. */
@@ -16,27 +18,39 @@ const QUOTE_CHARS = 200;
 
 const storedAs = (session: string): string => `asks ${session}`;
 
+/** Those that were sent, too. The oldest first. */
 export const asksOf = (session: string): readonly Ask[] => readKept(storedAs(session)) ?? [];
+
+/** Those that the agent does not have yet. */
+export const unsentOf = (session: string): readonly Ask[] => asksOf(session).filter(({ isSent }) => !isSent);
 
 const store = (session: string, asks: readonly Ask[]): void =>
   keep(storedAs(session), asks.length === 0 ? null : asks);
 
 /** @throws Error if there are too many */
 export const addAsk = (session: string, { place, quote, text }: Ask): void => {
-  const asks = asksOf(session);
-  if (asks.length >= ASKS_MAX)
+  const unsent = unsentOf(session);
+  if (unsent.length >= ASKS_MAX)
     throw new Error(`A review has at most ${ASKS_MAX} comments. Send these first.`);
   const own = { place, quote: quote.trim().slice(0, QUOTE_CHARS), text: text.slice(0, ASK_CHARS) };
-  store(session, [...asks, own]);
+  store(session, [...asksOf(session), own]);
 };
 
+/** @param at its index in `asksOf` */
 export const removeAsk = (session: string, at: number): void =>
   store(
     session,
     asksOf(session).filter((_, index) => index !== at),
   );
 
-export const removeAsks = (session: string): void => store(session, []);
+/** The agent has all of them. Of those that it has, the newest stay. */
+export const markSent = (session: string): void =>
+  store(
+    session,
+    asksOf(session)
+      .slice(-ASKS_MAX)
+      .map((ask) => ({ place: ask.place, quote: ask.quote, text: ask.text, isSent: true })),
+  );
 
 /** Without an empty line, Markdown takes the comment as a part of the quote. */
 const quoted = (quote: string): readonly string[] =>

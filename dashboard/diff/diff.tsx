@@ -7,7 +7,7 @@ import { counted, grouped } from "../elements/format.ts";
 import { Act } from "../ui/act.tsx";
 import { Counts, Tag } from "../ui/parts.tsx";
 import { FileLines, type View } from "./lines.tsx";
-import { endOf, type Place } from "./place.ts";
+import { endOf, hasQuote, type Place } from "./place.ts";
 
 /** Two columns need this much room. */
 const WIDE = "(min-width: 60rem)";
@@ -19,6 +19,8 @@ export interface PlacedNote {
   readonly place: Place;
   /** Whether its lines are those of another diff: it stands below the file then. */
   readonly isOutdated?: boolean;
+  /** The text that it is about. If the lines have another one by now, it stands below the file, too. */
+  readonly quote?: string;
   readonly content: ReactNode;
 }
 
@@ -230,8 +232,12 @@ const Summary = ({ file, source }: Pick<FileParts, "file" | "source">) => {
 /** The notes at lines that the diff shows, and the others. */
 const placed = (notes: readonly PlacedNote[], file: PlannedFile) => {
   const own = notes.filter(({ place }) => place.file === file.path);
-  const inside = own.flatMap(({ key, place: { lines }, isOutdated = false, content }) =>
-    lines !== null && !isOutdated && file.isShown && endOf(lines, file.lines) !== -1
+  const inside = own.flatMap(({ key, place: { lines }, isOutdated = false, quote = "", content }) =>
+    lines !== null &&
+    !isOutdated &&
+    file.isShown &&
+    endOf(lines, file.lines) !== -1 &&
+    (quote === "" || hasQuote(lines, quote, file.lines))
       ? [{ key, lines, content }]
       : [],
   );

@@ -25,9 +25,10 @@ export const useDrafts = (name: string) => {
   return {
     drafts,
     begun,
-    begin: (place: Place, quote: string): void => {
+    /** @param text what it begins with, unless there is one at the place */
+    begin: (place: Place, quote: string, text = ""): void => {
       const now: readonly Draft[] = readKept(name) ?? drafts;
-      if (!now.some(isAt(place))) change([...now, { place, quote, text: "" }]);
+      if (!now.some(isAt(place))) change([...now, { place, quote, text }]);
       setBegun(({ times }) => ({ key: placeKey(place), times: times + 1 }));
     },
     /** Keeps what was typed. The form has it already. */

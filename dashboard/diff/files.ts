@@ -141,3 +141,7 @@ const foldedFor = ({ path, lines }: DiffFile, isAbsent: boolean, left: number): 
   if (lines.length > OPEN_LINES) return "long";
   return lines.length > left ? "room" : null;
 };
+
+/** The paths of the files that a diff shows. */
+export const pathsIn = (diff: string, source: Source | null): ReadonlySet<string> =>
+  new Set(planFiles(diff, source).files.map(({ path }) => path));

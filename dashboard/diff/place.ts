@@ -46,6 +46,21 @@ export const linesOf = (chosen: readonly DiffLine[]): Lines | null => {
   return null;
 };
 
+/** Whether a place still has the text that a comment is about. @param quote the beginning of it, with the signs of a diff */
+export const hasQuote = (
+  { side, first, last }: Lines,
+  quote: string,
+  lines: readonly DiffLine[],
+): boolean => {
+  const chosen = lines.filter((line) => {
+    const number = side === "head" ? line.after : line.before;
+    return number !== null && number >= first && number <= last;
+  });
+  // The choice may have had lines of the other side, too.
+  const text = chosen.map((line) => line.text.slice(1)).join("\n");
+  return quote.split("\n").some((line) => text.includes(line.slice(1)));
+};
+
 /** Which of a file's lines has the end of a place. -1: the diff does not show it. */
 export const endOf = ({ side, last }: Lines, lines: readonly DiffLine[]): number =>
   lines.findIndex((line) => (side === "head" ? line.after : line.before) === last);

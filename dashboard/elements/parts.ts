@@ -40,6 +40,14 @@ export const empty = (title: string, ...explanation: readonly Child[]) =>
 /** @param rest e.g. "/triggers" */
 export const projectLink = (projectId: string, rest: string = "") => `#/projects/${projectId}${rest}`;
 
+/** A session's page. If a search found one of its messages, it opens there. */
+export const sessionLink = ({
+  project_id: project,
+  id,
+  found,
+}: Pick<Session, "project_id" | "id" | "found">) =>
+  projectLink(project, `/sessions/${id}${found === undefined ? "" : `?item=${found.item_id}`}`);
+
 /** The runs of a project's triggers, or of one of them. */
 export const firesLink = (projectId: string, slug?: string) =>
   projectLink(projectId, slug === undefined ? "/fires" : `/fires?${new URLSearchParams({ slug })}`);

@@ -277,7 +277,7 @@ export const ACTIONS: Record<string, Action> = {
   merge: async ({ project = "", number = "", base = "", hidden = "", warned = "", squash = "" }, page) => {
     const sure = await ask({
       title: `Merge #${number} into ${base}?`,
-      text: `${squash === "" ? "Its commits become part of that branch." : "That branch gets one commit with all changes."} The service then reads the triggers again.${hidden === "" ? "" : ` ${hidden}`}`,
+      text: `${squash === "" ? `The commits of the branch become part of ${base}.` : `${base} gets one new commit with all changes. Its message is the title and the description.`}${hidden === "" ? "" : ` ${hidden}`}`,
       confirm: "Merge",
     });
     if (sure === null) return;

@@ -5,7 +5,7 @@
 import { getJson, getJsonOrNull } from "../api/api.ts";
 import { onClose, openDialog } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
-import { projectLink, sessionWord } from "../elements/parts.ts";
+import { projectLink, sessionLink, sessionWord } from "../elements/parts.ts";
 import { projectPath, sessionName } from "../projects/project.ts";
 import type { Session } from "../wire.d.ts";
 
@@ -112,7 +112,7 @@ const readSessions = async (typed: string, names: Map<string, string>): Promise<
     kind: "Session",
     detail: `${sessionWord(session)} · ${names.get(session.project_id) ?? ""}`,
     line: session.found?.text,
-    go: projectLink(session.project_id, `/sessions/${session.id}`),
+    go: sessionLink(session),
   }));
 };
 
@@ -250,7 +250,7 @@ class Palette {
       this.#places.length === 0
         ? "Loading…"
         : this.#found.length === 0
-          ? "Nothing has this name, and no message these words."
+          ? "Nothing found. The search looks at names, and at the words of messages."
           : "";
     this.#point();
   }

@@ -1,7 +1,7 @@
 /** A session in the list: what it does, where its work stands, and what a person can answer in place. */
 import { useId, useState } from "react";
 import { counted, dollars, grouped } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.ts";
+import { projectLink, sessionLink } from "../elements/parts.ts";
 import { hasEnded, sessionName } from "../projects/project.ts";
 import { isUnsafe, unsavedWords } from "../saved/words.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
@@ -127,7 +127,7 @@ const Failure = ({ session }: { readonly session: Session }) => (
       {hasEnded(session.status) && (
         <ActionButton session={session} entry="restart-session" label="Restart" className="primary" />
       )}
-      <a className="button" href={projectLink(session.project_id, `/sessions/${session.id}`)}>
+      <a className="button" href={sessionLink(session)}>
         Open the session
       </a>
     </p>
@@ -144,7 +144,7 @@ export const SessionRow = ({ session, project, isArchive }: RowParts) => {
       <div className="row">
         <ActivityIcon activity={session.activity} />
         <span className="row-main">
-          <a className="cover" href={projectLink(session.project_id, `/sessions/${session.id}`)} title={name}>
+          <a className="cover" href={sessionLink(session)} title={name}>
             {session.unread && (
               <span className="unread">
                 <span className="unseen">New: </span>

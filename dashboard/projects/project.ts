@@ -28,6 +28,9 @@ const firstLine = (text: string): string => {
 export const sessionName = (session: Pick<Session, "name" | "trigger_slug" | "initial_prompt">): string =>
   session.name ?? session.trigger_slug ?? (firstLine(session.initial_prompt ?? "") || "Session");
 
+/** An agent's name, for readers. The one that a project has without naming it is just that. */
+export const agentWords = (name: string): string => (name === "default" ? "Agent" : name);
+
 /** Whether the project starts no sessions. One that is deleted waits for its end in this way. */
 export const isArchived = ({ status }: Pick<Project, "status">): boolean => status !== "active";
 

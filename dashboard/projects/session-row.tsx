@@ -39,7 +39,7 @@ const About = ({ session, project }: SessionRow) => (
     {project ?? (
       <>
         <IdEnd id={session.id} />
-        {` · ${session.agent_name}`}
+        {session.agent_name === "default" ? "" : ` · ${session.agent_name}`}
       </>
     )}
     {session.name !== null && session.trigger_slug !== null && ` · ${session.trigger_slug}`}

@@ -2,7 +2,7 @@
 import { useAsking, WaitingAsks } from "../diff/asking.tsx";
 import { Diff } from "../diff/diff.tsx";
 import { draftNotes, useDrafts } from "../diff/drafts.tsx";
-import { type Source, sourceOf } from "../diff/files.ts";
+import { pathsIn, type Source, sourceOf } from "../diff/files.ts";
 import { counted } from "../elements/format.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { Commits, Prose } from "../ui/parts.tsx";
@@ -77,18 +77,19 @@ const ChangedFiles = ({ work, session, url }: Shown) => {
   const { changes, live, diff } = work;
   const files = filesIn(work);
   const author = lackedRole("ask-agent") === null ? session : null;
-  const asking = useAsking(author);
   const drafts = useDrafts(`asking ${session.id}`);
+  const asking = useAsking(author, drafts);
   const { way } = asking;
   if (changes === null || (live === null && changes.commits_total === 0)) return null;
+  const source = sourceFor(url, live, changes);
   return (
     <>
-      {files > 0 && author !== null && asking.asks.length === 0 && <p className="quiet">{HOW}</p>}
-      {author !== null && <WaitingAsks asking={asking} session={author} />}
+      {files > 0 && author !== null && asking.waiting.length === 0 && <p className="quiet">{HOW}</p>}
+      {author !== null && <WaitingAsks asking={asking} session={author} paths={pathsIn(diff, source)} />}
       {(live === null || files > 0) && (
         <Diff
           diff={diff}
-          source={sourceFor(url, live, changes)}
+          source={source}
           isOpen={files <= OPEN_FILES}
           hasColumns={false}
           reviewing={{

@@ -8,6 +8,7 @@ import { sandboxEnvironment } from "../environments/parts.tsx";
 import { dollars, duration, grouped, moment } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
+import { agentWords } from "../projects/project.ts";
 import { SavedPanel } from "../saved/panel.tsx";
 import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
 import { begunFrom } from "./begun.ts";
@@ -126,6 +127,8 @@ const originOf = (session: Session): readonly FactRow[] => {
 
 const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
   const { project_id: project, base_commit: commit, last_turn: last } = session;
+  // A session that begins from another one's turn.
+  const isCommit = session.base_ref === commit;
   const environment = sandbox && sandboxEnvironment({ pid: project, sandbox, awaited });
   const { data: counted = [] } = useQuery(countedQuery(session));
   return (
@@ -156,7 +159,7 @@ const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
             )}
           </Fact>,
         ],
-        ["Agent", session.agent_name],
+        ["Agent", agentWords(session.agent_name)],
         ["Model", session.agent_model],
         [
           "Used, as the agent says",

@@ -79,6 +79,11 @@ const Facts = ({ data: { session, changes }, work, place }: Head) => {
   return (
     <p className="facts-of-session quiet">
       {facts.map((fact, at) => fact !== false && fact !== null && <span key={at}>{fact}</span>)}
+      {session.activity === "working" && session.last_sentence !== null && (
+        <span className="last-sentence" title={session.last_sentence}>
+          <Prose text={session.last_sentence} />
+        </span>
+      )}
     </p>
   );
 };
@@ -165,7 +170,7 @@ const Actions = ({ data, work, place: { isNarrow } }: Head) => {
   );
 };
 
-/** In a narrow window it is one line. The details have the rest. */
+/** In a narrow window it is one line, in a wide one two, whatever the session does. The details have the rest. */
 export const SessionHead = (head: Head) => {
   const { project, session } = head.data;
   const { isNarrow, tab, open, close } = head.place;
@@ -198,16 +203,7 @@ export const SessionHead = (head: Head) => {
           )}
         </div>
       </div>
-      {!isNarrow && (
-        <>
-          {session.last_sentence !== null && (
-            <p className="last-sentence" title={session.last_sentence}>
-              <Prose text={session.last_sentence} />
-            </p>
-          )}
-          <Facts {...head} />
-        </>
-      )}
+      {!isNarrow && <Facts {...head} />}
     </header>
   );
 };

@@ -70,7 +70,7 @@ const Pending = ({ pending }: Pick<Machine, "pending">) => (
           <p>
             {`${sentence(text)} `}
             <span className="quiet">
-              {"Since "}
+              {"Begun "}
               <Time at={since} />
               {". "}
             </span>
@@ -155,7 +155,7 @@ const MachineView = ({
         {machine.state !== null && <State name={machine.state} />}
         {machine.since !== null && (
           <span className="quiet">
-            {" since "}
+            {" "}
             <Time at={machine.since} />
           </span>
         )}
@@ -188,11 +188,16 @@ const MachineView = ({
   );
 };
 
-const Page = ({ data: { steps, name, machines, definitions } }: { readonly data: Shown }) => (
+const Page = ({ data: { steps, title, lead, machines, definitions } }: { readonly data: Shown }) => (
   <>
-    <Trail steps={[...steps, ["State", null]]} />
+    <Trail steps={[...steps, ["Why this state?", null]]} />
     <header className="head">
-      <h1>{`Why ${name} is in its state`}</h1>
+      <h1>{title}</h1>
+      {lead !== null && (
+        <p className="text">
+          <Prose text={lead} />
+        </p>
+      )}
     </header>
     {machines.map((one) => (
       <MachineView key={one.label} {...one} definitions={definitions} />
@@ -212,7 +217,7 @@ const stateOf = (load: (params: readonly string[]) => Promise<Shown>) =>
       beginVisit();
       return { end: () => undefined };
     },
-    title: ({ name }: Shown) => `State of ${name}`,
+    title: ({ title }: Shown) => title,
     Body: Page,
   });
 

@@ -4,6 +4,7 @@ import { perform } from "../frame/app.ts";
 import { checkOutside } from "../elements/dom.ts";
 import { inZone, moment, relative, shortId } from "../elements/format.ts";
 import { visible } from "../elements/text.ts";
+import { agentWords } from "../projects/project.ts";
 import { removeFilters, setFilter } from "./address.ts";
 
 interface Children {
@@ -66,7 +67,7 @@ export const Commits = ({ commits }: { readonly commits: readonly CommitParts[] 
       <li key={commit.sha} className="row">
         <span className="row-main">
           <span>{commit.subject}</span>
-          <span className="quiet">{commit.author_name}</span>
+          <span className="quiet">{agentWords(commit.author_name)}</span>
         </span>
         <code>{commit.sha.slice(0, 10)}</code>
         <span className="row-side">

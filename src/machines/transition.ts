@@ -62,8 +62,11 @@ const nextInstant = (value: unknown): string | null => {
 const report = (event: Fields): string | null => {
   const { ended, isWorking, requests } = event;
   if (typeof ended !== "number" || !Array.isArray(requests)) return null;
-  const asks = requests.length === 0 ? "" : `, ${requests.length} open requests`;
-  return `${ended} turns have ended${isWorking === true ? ", one runs" : ""}${asks}`;
+  const asks =
+    requests.length === 0
+      ? ""
+      : `, ${requests.length} open ${requests.length === 1 ? "request" : "requests"}`;
+  return `${ended} ${ended === 1 ? "turn has" : "turns have"} ended${isWorking === true ? ", one runs" : ""}${asks}`;
 };
 
 /** How a stop saves (domain/save/order.ts). */

@@ -186,6 +186,8 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   { name: "session-failed", hash: `${PROJECT}/sessions/${FAILED_ID}`, shows: ".callout" },
   { name: "session-stopped", hash: `${PROJECT}/sessions/${STOPPED_ID}`, shows: ".conversation" },
+  // A search leads to a message, far above the newest.
+  { name: "session-found", hash: `${SESSION}?item=i-prompt`, shows: "[data-marked]" },
   {
     name: "session-turn-failed",
     hash: SESSION,
@@ -436,7 +438,7 @@ export const STATES_OF_WORK: readonly State[] = [
       await file.locator(".diff .removed").click();
       await page.getByLabel(/^Comment on/).fill("Say it in French, too.");
       await page.getByRole("button", { name: "Add for the agent", exact: true }).click();
-      await page.getByText("Comments for the agent").waitFor();
+      await page.getByText("1 comment for the agent, not sent yet").waitFor();
       await file.locator(".diff .added").last().click();
       await page.getByLabel(/^Comment on/).fill("Why not “Hello”?");
     },

@@ -1,4 +1,4 @@
-/** A ring that shows how full the agent's context is. Its words are shown to a reader who points at it or goes to it. */
+/** A ring that shows how full the agent's context is, with its name where there is room. Its words are shown to a reader who points at it or goes to it. */
 import { type ContextState, contextWords, fullShare } from "./context.ts";
 
 /** From here on, the runtime is about to replace the conversation with a summary. */
@@ -28,6 +28,9 @@ export const ContextMeter = ({ state }: { readonly state: ContextState }) => {
           />
         )}
       </svg>
+      <span className="meter-label" aria-hidden="true">
+        {share === null ? "Context" : `Context ${String(Math.round(share * 100))} %`}
+      </span>
       <span className="meter-words" aria-hidden="true">
         {words}
       </span>

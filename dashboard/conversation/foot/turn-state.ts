@@ -1,19 +1,15 @@
 /** The agent's state at a moment, in a reader's words. It uses no document. */
+import { ACTIVITY_WORDS } from "../../../src/domain/session/activity-words.ts";
 import { type Conversation, silentSince } from "../reading/model.ts";
+import { isLive } from "../../projects/project.ts";
 import type { Session, Turn } from "../../wire.d.ts";
 
-/** The state of a turn, in the words of the session's (ui/activity.tsx). */
-const TURN_WORDS: Readonly<Record<Turn["state"], string>> = {
-  idle: "Resting",
-  running: "Working",
-  requires_action: "Needs you",
-};
 /** A model that thinks says nothing for as long as this, ms. */
 const SILENT_MS = 30_000;
-const SESSION_WORDS: Readonly<Record<string, string>> = {
-  provisioning: "Starting",
-  stopped: "Asleep",
-  failed: "Failed",
+/** What a session does whose agent does nothing, as the style sheet names it. */
+const STATES: Readonly<Partial<Record<Session["activity"], string>>> = {
+  needs_you: "requires_action",
+  failed: "failed",
 };
 
 export interface TurnState {
@@ -26,23 +22,30 @@ export interface TurnState {
   readonly silentMs: number | null;
 }
 
+/** The word at the page's head. It may be older than the conversation, which knows that the agent is done. */
+const restState = (activity: Session["activity"]): Pick<TurnState, "word" | "state"> => {
+  const known = ACTIVITY_WORDS[activity].group === "working" ? "resting" : activity;
+  return { word: ACTIVITY_WORDS[known].word, state: STATES[known] ?? "idle" };
+};
+
 /** @param nowMs since the epoch */
 export const turnState = (
   conversation: Conversation,
-  { status, pending_approvals: calls }: Pick<Session, "status" | "pending_approvals">,
+  { status, activity, pending_approvals: calls }: Pick<Session, "status" | "activity" | "pending_approvals">,
   nowMs: number,
 ): TurnState => {
-  const { state, since } = conversation.turn;
-  const outside = SESSION_WORDS[status];
-  if (outside !== undefined) return { word: outside, state: status, workedMs: null, silentMs: null };
+  const { since } = conversation.turn;
+  const resting = { workedMs: null, silentMs: null };
+  if (status === "provisioning") return { word: ACTIVITY_WORDS.starting.word, state: status, ...resting };
+  if (!isLive(status) || conversation.turn.state === "idle") return { ...restState(activity), ...resting };
   // The runtime counts a call that waits as work.
-  const word = TURN_WORDS[state === "running" && calls > 0 ? "requires_action" : state];
-  const silence = state === "idle" || calls > 0 ? null : silentSince(conversation);
+  const state: Turn["state"] = calls > 0 ? "requires_action" : conversation.turn.state;
+  const silence = calls > 0 ? null : silentSince(conversation);
   const silentMs = silence === null ? 0 : nowMs - silence;
   return {
-    word,
+    word: ACTIVITY_WORDS[state === "running" ? "working" : "needs_you"].word,
     state,
-    workedMs: state === "idle" || since === null ? null : nowMs - Date.parse(since),
+    workedMs: since === null ? null : nowMs - Date.parse(since),
     silentMs: silentMs >= SILENT_MS ? silentMs : null,
   };
 };

@@ -28,10 +28,17 @@ const showLimit = (): void => {
 
 /** The last turn, if it failed and no other one has followed. The page reads a moment later how that one ended. */
 export const useFailure = ({ session }: Around, { turn }: Conversation): LastTurn | null => {
+  /** The end of a turn that was seen after it, and the one after which another turn was seen. */
+  const seen = useRef("");
   const followed = useRef("");
   const { last_turn: last } = session;
   if (last === null || last === undefined || last.error === null) return null;
-  if (isLive(session.status) && turn.state !== "idle") followed.current = last.at;
+  if (isLive(session.status) && turn.state !== "idle") {
+    // The page may know that a turn has ended before the conversation does.
+    if (seen.current === last.at) followed.current = last.at;
+    return null;
+  }
+  seen.current = last.at;
   return followed.current === last.at ? null : last;
 };
 

@@ -121,7 +121,8 @@ export const Message = ({ item, path }: { readonly item: Item; readonly path: st
       {!isAgents && <SaidBy item={item} />}
       <Markdown text={text} isGrowing={isOpen(item)} />
       <Files files={filesIn(item)} path={path} />
-      {isAgents && !USUAL.has(item.status) && <Badge status={item.status} />}
+      {/* An error says it better. */}
+      {isAgents && !USUAL.has(item.status) && item.error === null && <Badge status={item.status} />}
       {text !== "" && !isOpen(item) && (
         <p className="message-tools">
           <CopyButton text={text} what="the message" />

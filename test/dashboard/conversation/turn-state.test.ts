@@ -6,12 +6,12 @@ const NOW = 100_000;
 
 const at = (
   state: "idle" | "running" | "requires_action",
-  { status = "running", calls = 0, agoMs = 12_000 } = {},
+  { status = "running", activity = "working", calls = 0, agoMs = 12_000 } = {},
 ) => {
   const conversation = emptyConversation();
   conversation.turn = { state, since: new Date(NOW - agoMs).toISOString(), waiting_for: null };
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- a status of the API
-  const session = { status, pending_approvals: calls } as Parameters<typeof turnState>[1];
+  const session = { status, activity, pending_approvals: calls } as Parameters<typeof turnState>[1];
   const { word, workedMs, silentMs } = turnState(conversation, session, NOW);
   return [word, workedMs, silentMs];
 };
@@ -27,8 +27,9 @@ it("names a model that is silent for half a minute, unless a call waits for a pe
   expect(at("running", { agoMs: 30_000, calls: 1 })).toEqual(["Needs you", 30_000, null]);
 });
 
-it("says what the session does if it has no agent", () => {
+it("says of an agent without work what the head of the page says", () => {
+  expect(at("idle", { activity: "ready_for_review" })).toEqual(["Ready for review", null, null]);
+  expect(at("idle", { activity: "failed" })).toEqual(["Failed", null, null]);
   expect(at("running", { status: "provisioning" })).toEqual(["Starting", null, null]);
-  expect(at("running", { status: "stopped" })).toEqual(["Asleep", null, null]);
-  expect(at("idle", { status: "failed" })).toEqual(["Failed", null, null]);
+  expect(at("running", { status: "stopped", activity: "asleep" })).toEqual(["Asleep", null, null]);
 });
