@@ -115,7 +115,7 @@ export const newTrigger = framedPage<New>({
     return { project, secrets, from: beginnings(project).find((one) => one.id === id) ?? null };
   },
   title: ({ project }) => `New trigger in ${project.name}`,
-  head: headOf(null),
+  head: headOf("/triggers"),
   Body: NewTrigger,
 });
 

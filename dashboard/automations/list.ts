@@ -96,15 +96,20 @@ export const listQuery = (pid: string, filter: Filter) =>
     placeholderData: keepPreviousData,
   });
 
-/** The slugs of the project's triggers, to choose from. */
-export const slugsQuery = (pid: string) =>
+/** The names of the project's triggers, by their slugs. */
+export const namesQuery = (pid: string) =>
   queryOptions({
-    queryKey: ["slugs", pid],
-    queryFn: async () => {
+    queryKey: ["names", pid],
+    queryFn: async (): Promise<Names> => {
       const { triggers } = await request("GET /v1/projects/:pid/triggers", { params: { pid } });
-      return triggers.map(({ slug }) => slug);
+      return new Map(triggers.map(({ slug, name }) => [slug, name]));
     },
   });
+
+export type Names = ReadonlyMap<string, string>;
+
+/** A trigger that left the manifest has only its slug. */
+export const nameIn = (names: Names, slug: string | null): string => names.get(slug ?? "") ?? slug ?? "";
 
 /** A run, or a refused delivery. */
 export type Entry =
@@ -146,7 +151,7 @@ export const readListed = async (pid: string, list: Promise<unknown>) => {
     request("GET /v1/projects/:pid", { params: { pid } }),
     list,
     // If the filter's options cannot be read, the list is still shown.
-    queries.query(slugsQuery(pid)).catch(() => null),
+    queries.query(namesQuery(pid)).catch(() => null),
   ]);
   return project;
 };

@@ -5,9 +5,10 @@ import { request } from "../api/client.ts";
 import { moment } from "../elements/format.ts";
 import { fireLink, firesLink, projectLink } from "../elements/parts.ts";
 import { prettyJson } from "../elements/text.ts";
+import { headOf } from "../projects/head.tsx";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Badge, Callout, Facts, IdEnd, Prose, Time, Trail } from "../ui/parts.tsx";
+import { Badge, Callout, Facts, IdEnd, Prose, Time } from "../ui/parts.tsx";
 import { imaginedRequest, openPreview } from "./preview.tsx";
 import { isReasonCode, resultWord, runInstant, runReason, runResult } from "./words.ts";
 
@@ -105,7 +106,13 @@ const Details = ({ pid, run }: Known) => (
     rows={[
       [
         "Trigger",
-        run.trigger_slug !== null && <a href={firesLink(pid, run.trigger_slug)}>{run.trigger_slug}</a>,
+        run.trigger_slug !== null && (
+          <span>
+            <a href={projectLink(pid, "/triggers")}>{run.trigger_slug}</a>
+            {" · "}
+            <a href={firesLink(pid, run.trigger_slug)}>its runs</a>
+          </span>
+        ),
       ],
       ["Kind", run.kind === "session" ? "a person's request" : run.kind],
       ["Place in the queue", run.position],
@@ -185,9 +192,9 @@ const Run = ({ data: { project, run } }: { readonly data: Shown }) => {
   return (
     <>
       <header className="head">
-        <h1>
+        <h2>
           {nameOf(run)} <Badge status={result} word={resultWord(result)} />
-        </h1>
+        </h2>
         <p className="quiet">
           <IdEnd id={run.id} /> · <Time at={runInstant(run)} />
         </p>
@@ -195,16 +202,16 @@ const Run = ({ data: { project, run } }: { readonly data: Shown }) => {
       </header>
       {run.reason !== null && <Why status={run.status} reason={run.reason} />}
       <section aria-label="Details">
-        <h2>Details</h2>
+        <h3>Details</h3>
         <Details pid={project.id} run={run} />
       </section>
       <section aria-label="Prompt of the run">
-        <h2>Prompt</h2>
+        <h3>Prompt</h3>
         <Prompt prompt={run.prompt} />
       </section>
       {(run.request !== null || (run.kind !== "cron" && run.kind !== "session")) && (
         <section aria-label="Request">
-          <h2>Request</h2>
+          <h3>Request</h3>
           {run.request === null ? (
             <Quiet>
               The request is not stored. It was too large, or it was removed to make room for newer requests.
@@ -228,15 +235,6 @@ export const run = framedPage<Shown>({
   },
   title: ({ run: { trigger_slug: slug, ...found } }) =>
     `${slug === null ? REQUEST : `Run of ${slug}`} · ${resultWord(runResult(found))}`,
-  head: ({ project, run: found }) => (
-    <Trail
-      steps={[
-        ["Projects", "#/projects"],
-        [project.name, projectLink(project.id)],
-        ["Runs and deliveries", firesLink(project.id)],
-        [nameOf(found), null],
-      ]}
-    />
-  ),
+  head: headOf("/fires"),
   Body: Run,
 });

@@ -5,7 +5,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { queries } from "../api/queries.ts";
 import { counted, moment } from "../elements/format.ts";
 import { FIRE_STATUSES } from "../live/live.ts";
-import { fireLink, firesLink, projectLink } from "../elements/parts.ts";
+import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.ts";
 import { ProjectHead } from "../projects/head.tsx";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -16,10 +16,12 @@ import {
   type Entry,
   type Filter,
   listQuery,
+  nameIn,
+  type Names,
+  namesQuery,
   readFilter,
   readListed,
   type Refusal,
-  slugsQuery,
   withChosen,
 } from "./list.ts";
 import { refusalReason, resultWord, type Run, runInstant, runReason, runResult } from "./words.ts";
@@ -34,9 +36,11 @@ const STATUS_OPTIONS = [...FIRE_STATUSES, "refused"].map((status) => {
   return [status, words[status] ?? status] as const;
 });
 
+const NO_NAMES: Names = new Map();
+
 const Filters = ({ pid, filter: { status, slug } }: { readonly pid: string; readonly filter: Filter }) => {
-  const { data: slugs = [] } = useQuery(slugsQuery(pid));
-  const known = withChosen(slugs, slug).map((one) => [one, one] as const);
+  const { data: names = NO_NAMES } = useQuery(namesQuery(pid));
+  const known = withChosen([...names.keys()], slug).map((one) => [one, nameIn(names, one)] as const);
   return (
     <ListFilters isNarrowed={status + slug !== ""}>
       <Pick name="status" label="State" all="All" value={status} options={STATUS_OPTIONS} />
@@ -83,8 +87,15 @@ const Delivery = ({ id }: { readonly id: string }) => (
   </>
 );
 
-const RunRow = ({ pid, run }: { readonly pid: string; readonly run: Run }) => {
-  const { trigger_slug: slug, kind, status, reason, outcome, attempts } = run;
+interface OfRun {
+  readonly pid: string;
+  readonly run: Run;
+  readonly names: Names;
+}
+
+const RunRow = ({ pid, run, names }: OfRun) => {
+  const name = nameIn(names, run.trigger_slug);
+  const { kind, status, reason, outcome, attempts } = run;
   const [word, at] = [resultWord(runResult(run)), runInstant(run)];
   return (
     <EntryRow
@@ -93,9 +104,9 @@ const RunRow = ({ pid, run }: { readonly pid: string; readonly run: Run }) => {
           <a
             className="cover"
             href={fireLink(pid, run.id)}
-            aria-label={`${slug}, ${kind}, ${word}, ${moment(at)}`}
+            aria-label={`${name}, ${kind}, ${word}, ${moment(at)}`}
           >
-            {slug}
+            {name}
           </a>
           <Tag>{kind}</Tag>
         </>
@@ -140,14 +151,14 @@ const RunRow = ({ pid, run }: { readonly pid: string; readonly run: Run }) => {
   );
 };
 
-const RefusalRow = ({ refusal }: { readonly refusal: Refusal }) => {
+const RefusalRow = ({ refusal, names }: { readonly refusal: Refusal; readonly names: Names }) => {
   const { slug, reason, status, event, delivery_id: delivery, address, forwarded_for: forwarded } = refusal;
   const bytes = refusal.body_bytes ?? refusal.declared_bytes;
   return (
     <EntryRow
       name={
         <>
-          <strong>{slug}</strong>
+          <strong>{nameIn(names, slug)}</strong>
           <Tag>webhook</Tag>
         </>
       }
@@ -199,10 +210,25 @@ const countText = (entries: readonly Entry[]): string => {
   return `${counted(runs, "run")}${runs < entries.length ? `, ${entries.length - runs} refused` : ""}`;
 };
 
+/** Among many runs, they would be overlooked. */
+const Refused = ({ pid, entries }: { readonly pid: string; readonly entries: readonly Entry[] }) => {
+  const refused = entries.filter((entry) => "refusal" in entry).length;
+  return (
+    refused > 0 && (
+      <p className="after-heading">
+        <a href={refusedLink(pid)}>
+          {refused === 1 ? "1 refused delivery" : `${String(refused)} refused deliveries`}
+        </a>
+      </p>
+    )
+  );
+};
+
 const Runs = ({ data: project }: { readonly data: Project }) => {
   const { id: pid, triggers_paused: isPaused } = project;
   const filter = readFilter(useAddressQuery());
   const list = useInfiniteQuery(listQuery(pid, filter));
+  const { data: names = NO_NAMES } = useQuery(namesQuery(pid));
   if (list.data === undefined) return null;
   const entries = entriesOf(list.data.pages);
   return (
@@ -213,6 +239,7 @@ const Runs = ({ data: project }: { readonly data: Project }) => {
         </Callout>
       )}
       <Filters pid={pid} filter={filter} />
+      {filter.status === "" && <Refused pid={pid} entries={entries} />}
       {/* Announces the change of the list to readers who cannot see it. */}
       <p className="unseen" role="status">
         {`${countText(entries)}${list.hasNextPage ? ", and older ones" : ""}`}
@@ -223,9 +250,9 @@ const Runs = ({ data: project }: { readonly data: Project }) => {
         <ul className="rows">
           {entries.map((entry) =>
             "run" in entry ? (
-              <RunRow key={entry.id} pid={pid} run={entry.run} />
+              <RunRow key={entry.id} pid={pid} run={entry.run} names={names} />
             ) : (
-              <RefusalRow key={entry.id} refusal={entry.refusal} />
+              <RefusalRow key={entry.id} refusal={entry.refusal} names={names} />
             ),
           )}
         </ul>

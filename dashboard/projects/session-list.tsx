@@ -3,7 +3,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { readListed, slugsQuery } from "../automations/list.ts";
+import { namesQuery, readListed } from "../automations/list.ts";
 import { fireLink, projectLink } from "../elements/parts.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { removeFilters, useAddressQuery } from "../ui/address.ts";
@@ -38,7 +38,7 @@ interface Narrowed {
 }
 
 const Filters = ({ project, filter }: Narrowed) => {
-  const { data: slugs = [] } = useQuery(slugsQuery(project.id));
+  const { data: names } = useQuery(namesQuery(project.id));
   return (
     <ListFilters isNarrowed={isNarrowed(filter)} aside={<NewSession project={project} />}>
       <Pick name="status" label="State" all="All" value={filter.status} options={STATUS_OPTIONS} />
@@ -47,7 +47,7 @@ const Filters = ({ project, filter }: Narrowed) => {
         label="Started by"
         all="Everyone"
         value={filter.by}
-        options={starterOptions(slugs, filter.by)}
+        options={starterOptions([...(names?.keys() ?? [])], filter.by)}
       />
       <SearchPick name="search" label="Name or words" value={filter.search} />
     </ListFilters>

@@ -137,9 +137,17 @@ const ModelForm = ({ project: { id: pid }, found: { providers } }: About) => {
   return (
     <>
       <p>
-        The agent needs a language model. An owner of the account can add a{" "}
-        <a href="#/models">provider of models</a> for all projects: its key stays outside of sandboxes. A key
-        that is saved here becomes a secret of the project, which every session's agent gets.
+        The agent needs a language model. An owner of the account can add a provider of models for all
+        projects. Its key stays outside of sandboxes, and its models can be chosen.
+      </p>
+      <p className="actions">
+        <a className="button primary" href={`#/models?for=${pid}`}>
+          Add a provider of models
+        </a>
+      </p>
+      <p className="quiet">
+        Or save a key for this project alone. It becomes a secret of the project, which every session's agent
+        gets.
       </p>
       <Form entry="set-model-key" submit="Save the key" sending="Saving…" onSend={save}>
         <SelectField

@@ -5,6 +5,7 @@ import type { Project } from "../api/projects.ts";
 import { dollars, grouped, usageText } from "../elements/format.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty } from "../ui/parts.tsx";
+import { knownRole } from "../frame/roles.ts";
 import { headOf } from "./head.tsx";
 
 type Used = Answer<"GET /v1/projects/:pid/usage">;
@@ -46,7 +47,7 @@ const DayRow = ({
   readonly of: Day;
   readonly busiest: number;
 }) => (
-  <li className="row">
+  <li className="row two">
     <span className="row-main">
       <span className="named">{day}</span>
       <progress max={busiest} value={tokens} aria-label="Tokens, compared with the busiest day" />
@@ -57,8 +58,10 @@ const DayRow = ({
         </span>
       ))}
     </span>
-    <span className="quiet">{`${grouped(tokens)} tokens`}</span>
-    <span className="row-side">{cost > 0 && dollars(cost)}</span>
+    <span className="row-side">
+      <span>{`${grouped(tokens)} tokens`}</span>
+      {cost > 0 && <span>{dollars(cost)}</span>}
+    </span>
   </li>
 );
 
@@ -79,6 +82,11 @@ const Usage = ({ data: { used } }: { readonly data: Shown }) => {
   return (
     <>
       <p className="quiet usage-sum">{`Last 30 days: ${usageText(used.total)}. Days are in UTC.`}</p>
+      {knownRole() === null && (
+        <p className="after-heading">
+          <a href="#/models">Limits of spend, and what each person spent</a>
+        </p>
+      )}
       <ul className="rows">
         {days.map((day) => (
           <DayRow key={day.day} of={day} busiest={busiest} />

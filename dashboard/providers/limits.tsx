@@ -108,7 +108,7 @@ const LimitRow = ({ limit }: { readonly limit: Limit }) => {
         states={<span>{amountWords(limit)}</span>}
         actions={
           <>
-            <Act label={isOpen ? "Close" : "Change"} about={title} does={async () => setOpen(!isOpen)} />
+            <Act label={isOpen ? "Cancel" : "Change"} about={title} does={async () => setOpen(!isOpen)} />
             <Act label="Remove" about={title} does={() => remove(limit)} />
           </>
         }
@@ -161,6 +161,7 @@ const AddLimit = () => {
           const [scope = "", subject = ""] = chosen.split(" ");
           await setNew({ scope: scope as Scope, subject }, amountIn(typed));
           notice("The limit is set.");
+          document.getElementById("limits")?.scrollIntoView({ block: "start" });
         }}
       >
         <SelectField
@@ -175,13 +176,24 @@ const AddLimit = () => {
   );
 };
 
-const SpentTables = ({ people, projects, days }: Spend) => {
+const SpentTables = ({ spent: all, people, projects, days }: Spend) => {
   const rowsOf = (list: Spend["people"]) => list.map(({ name, spent }) => [name, sumWords(spent)]);
+  const sum = (of: keyof Spend["spent"]): number => people.reduce((total, { spent }) => total + spent[of], 0);
+  // Rounding leaves parts of a cent.
+  const others = { usd: Math.max(0, all.usd - sum("usd")), tokens: Math.max(0, all.tokens - sum("tokens")) };
   return (
-    <section>
+    <section className="spent">
       <h2>Spent this month</h2>
       {projects.length > 0 && <Table heads={["Project", "Spent"]} rows={rowsOf(projects)} />}
-      {people.length > 0 && <Table heads={["Person", "Spent"]} rows={rowsOf(people)} />}
+      {people.length > 0 && (
+        <Table
+          heads={["Person", "Spent"]}
+          rows={[
+            ...rowsOf(people),
+            ...(others.tokens > 0 ? [["Sessions of nobody, such as triggers'", sumWords(others)]] : []),
+          ]}
+        />
+      )}
       <Table heads={["Day (UTC)", "Spent"]} rows={days.map(({ day, spent }) => [day, sumWords(spent)])} />
     </section>
   );
@@ -194,7 +206,7 @@ export const Limits = () => {
   return (
     <>
       <section>
-        <h2>Limits of spend</h2>
+        <h2 id="limits">Limits of spend</h2>
         <p className="quiet">
           {`Spent in ${month}: ${sumWords(spent)}. Money by the prices of models; calls of a model without a price count no dollars, and a limit in dollars refuses them. At 80\u00a0% a session says so, at 100\u00a0% its turn ends.`}
         </p>

@@ -134,7 +134,7 @@ const ProviderRow = ({ governs, ...shown }: Shown & { readonly governs: boolean 
       actions={
         governs && (
           <>
-            <Act label={isOpen ? "Close" : "Change"} about={name} does={async () => setOpen(!isOpen)} />
+            <Act label={isOpen ? "Cancel" : "Change"} about={name} does={async () => setOpen(!isOpen)} />
             <Act label="Delete" about={name} does={() => remove(shown)} />
           </>
         )
@@ -171,17 +171,27 @@ const ProviderRow = ({ governs, ...shown }: Shown & { readonly governs: boolean 
 };
 
 /** Its fields exist while it is open, so that a page with several has each label once. */
-export const AddForm = ({ place, title }: { readonly place: Place; readonly title: string }) => {
-  const [isOpen, setOpen] = useState(place.key === "account");
+interface Adding {
+  readonly place: Place;
+  readonly title: string;
+  /** Whether there is no other provider: then the form is open. */
+  readonly isFirst?: boolean;
+}
+
+export const AddForm = ({ place, title, isFirst = false }: Adding) => {
+  const [isOpen, setOpen] = useState(isFirst);
   return (
-    <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+    <details className="group" open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>{title}</summary>
       {isOpen && (
         <Form
           submit="Try and save"
           sending="Trying…"
           other={UNTRIED}
-          onSend={(typed, isUntried) => add(place, typed, isUntried)}
+          onSend={async (typed, isUntried) => {
+            await add(place, typed, isUntried);
+            setOpen(false);
+          }}
         >
           <TextField
             name="name"

@@ -2,6 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { queries } from "../api/queries.ts";
+import { projectLink } from "../elements/parts.ts";
+import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty } from "../ui/parts.tsx";
 import { Limits, spendQuery } from "./limits.tsx";
@@ -14,8 +16,16 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
   const { data: providers = [] } = useQuery(providersQuery(ACCOUNT));
   const { data: own = [] } = useQuery(providersQuery(OWN));
   const governs = me?.user.role === "owner";
+  const project = useAddressQuery().get("for");
   return (
     <>
+      {project !== null && (
+        <p className="actions page-actions">
+          <a className={providers.length > 0 ? "button primary" : "button"} href={projectLink(project)}>
+            {providers.length > 0 ? "Continue with the project" : "Back to the project"}
+          </a>
+        </p>
+      )}
       <h1>Models</h1>
       <p className="quiet">
         All projects of the account can use the models of these providers. Their keys stay in the service: no
@@ -29,7 +39,7 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
       ) : (
         <ProviderRows place={ACCOUNT} providers={providers} governs={governs} />
       )}
-      {governs && <AddForm place={ACCOUNT} title="Add a provider" />}
+      {governs && <AddForm place={ACCOUNT} title="Add a provider" isFirst={providers.length === 0} />}
       <section>
         <h2>Your own</h2>
         <p className="quiet">

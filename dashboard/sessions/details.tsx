@@ -128,7 +128,6 @@ const originOf = (session: Session): readonly FactRow[] => {
 const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
   const { project_id: project, base_commit: commit, last_turn: last } = session;
   // A session that begins from another one's turn.
-  const isCommit = session.base_ref === commit;
   const environment = sandbox && sandboxEnvironment({ pid: project, sandbox, awaited });
   const { data: counted = [] } = useQuery(countedQuery(session));
   return (

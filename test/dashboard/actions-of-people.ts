@@ -12,7 +12,8 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     name: "adds a provider of models",
     hash: "#/models",
     shows: "form",
-    does: async ({ write, choose, press }) => {
+    does: async ({ write, choose, press }, page) => {
+      await page.getByText("Add a provider", { exact: true }).click();
       await write("Name", "acme");
       await choose("Kind", "Google Gemini");
       await write("Key", "sk-1");

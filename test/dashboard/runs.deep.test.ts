@@ -309,7 +309,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByText("Waits for a free session.").waitFor();
       await page.locator("main").getByRole("button", { name: "Cancel" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
-      await page.locator("h1 .badge", { hasText: "cancelled" }).waitFor();
+      await page.locator("h2 .badge", { hasText: "cancelled" }).waitFor();
       expect(fake.writes).toEqual([`DELETE ${API}/${QUEUED_ID} `]);
       expect(await page.locator("main").getByRole("button", { name: "Cancel" }).count()).toBe(0);
       // The button is gone, and the reader is still on the page.
