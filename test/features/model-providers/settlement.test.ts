@@ -277,7 +277,7 @@ describe("the settlement of a call", () => {
       isStopped = true;
     });
     // The door shuts first.
-    await expect.poll(call).toEqual([502, ""]);
+    await expect.poll(() => call()).toEqual([502, ""]);
     expect([isStopped, reached.length]).toEqual([false, 1]);
     open();
     await stopped;
