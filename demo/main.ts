@@ -272,15 +272,12 @@ const stay = async (
       resolve();
     });
   });
-  let failed: (cause: unknown) => void = () => undefined;
-  const unlinked = new Promise<never>((_, reject) => {
-    failed = reject;
-  });
+  const unlinked = Promise.withResolvers<never>();
   const lines = isAsked ? createInterface({ input: process.stdin }) : null;
-  lines?.on("line", () => void link().catch(failed));
+  lines?.on("line", () => void link().catch(unlinked.reject));
   try {
     if (!signal.aborted)
-      await namedStep("serving the dashboard", () => Promise.race([left, service.died, unlinked]));
+      await namedStep("serving the dashboard", () => Promise.race([left, service.died, unlinked.promise]));
   } finally {
     lines?.close();
   }

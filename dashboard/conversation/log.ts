@@ -193,7 +193,7 @@ export class Log {
     else this.draw();
   };
 
-  /** Scrolls to an item and marks it. If it is older than what was read, older pages are read until it is there. */
+  /** Scrolls to an item and marks it. If it is older than what was read, older pages are read until it is found. */
   readonly showItem = (id: string): void => {
     this.#sought = id;
     this.#show({ marked: id });

@@ -125,9 +125,25 @@ const originOf = (session: Session): readonly FactRow[] => {
   ];
 };
 
+/** Where the session's work begins: another session's turn, or a branch, with the commit. */
+const Base = ({ session }: { readonly session: Session }) => {
+  const { base_ref: ref, base_commit: commit } = session;
+  const isBegun = begunFrom(session) !== null;
+  return (
+    <>
+      {isBegun ? <BegunFrom session={session} /> : <code>{commit === ref ? commit.slice(0, 10) : ref}</code>}
+      {commit !== null && (commit !== ref || isBegun) && (
+        <>
+          {" at "}
+          <code>{commit.slice(0, 10)}</code>
+        </>
+      )}
+    </>
+  );
+};
+
 const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
-  const { project_id: project, base_commit: commit, last_turn: last } = session;
-  // A session that begins from another one's turn.
+  const { project_id: project, last_turn: last } = session;
   const environment = sandbox && sandboxEnvironment({ pid: project, sandbox, awaited });
   const { data: counted = [] } = useQuery(countedQuery(session));
   return (
@@ -145,17 +161,7 @@ const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
         [
           "Created from",
           <Fact key="base">
-            {begunFrom(session) === null ? (
-              <code>{commit === session.base_ref ? commit.slice(0, 10) : session.base_ref}</code>
-            ) : (
-              <BegunFrom session={session} />
-            )}
-            {commit !== null && (commit !== session.base_ref || begunFrom(session) !== null) && (
-              <>
-                {" at "}
-                <code>{commit.slice(0, 10)}</code>
-              </>
-            )}
+            <Base session={session} />
           </Fact>,
         ],
         ["Agent", agentWords(session.agent_name)],

@@ -81,7 +81,7 @@ const pointsOf = ({ port, operation }: Call): Points => {
   return made;
 };
 
-/** What a call does when it reaches the world. `alone`: its caller may not be there to see it. */
+/** The effect of a call when it reaches the world. `alone`: its caller may not be there to see it. */
 interface Arrival<A, E, R> {
   readonly arrived: () => Effect.Effect<A, E, R>;
   readonly alone: () => Effect.Effect<A, E, R>;

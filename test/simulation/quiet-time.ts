@@ -13,7 +13,7 @@ const SHARE = 0.5;
 /** Every node is up and owns what it will own, and every clock that was set is noticed, after this, ms. */
 const SETTLED_MS = 10_000;
 const NOTICED_MS = 65_000;
-/** Longer than a trigger that was told in vain may stay so (calm.ts), and the first such message takes to come, ms. */
+/** Longer than a trigger may wait whose message was lost (calm.ts), and than the first of these messages takes to come, ms. */
 const LOST_MS = 110_000;
 /** So many messages to triggers come before the one that is lost. */
 const TOLD_BEFORE_MAX = 4;

@@ -6,7 +6,7 @@ import type { Session, Turn } from "../../wire.d.ts";
 
 /** A model that thinks says nothing for as long as this, ms. */
 const SILENT_MS = 30_000;
-/** What a session does whose agent does nothing, as the style sheet names it. */
+/** The state of a session whose agent rests, as the style sheet names it. */
 const STATES: Readonly<Partial<Record<Session["activity"], string>>> = {
   needs_you: "requires_action",
   failed: "failed",
