@@ -94,7 +94,8 @@ export const conversationEvents: RawOperation = {
       name: "project",
       in: "query",
       required: false,
-      description: "With `1`, the stream also says that something in the project has changed.",
+      description:
+        "With `1`, the stream also says that something in the project, or in another one that the caller sees, has changed.",
       schema: { type: "integer", enum: [1] },
     },
     headerParameter("Last-Event-ID", "Resumes after this event. It wins over `after`."),
