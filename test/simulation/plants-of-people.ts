@@ -77,7 +77,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: '      Effect.catchTag("NoConversation", () => Effect.succeed(null)),',
     put: '      Effect.catchTag(["NoConversation", "DaemonUnreachable"], () => Effect.succeed(null)),',
-    seed: 1_000_008,
+    seed: 1_000_002,
   },
   {
     name: "accepted-message-sent-under-another-id",
@@ -126,7 +126,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversations/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_032,
+    seed: 1_000_008,
   },
   {
     name: "sent-message-taken-back",
