@@ -142,6 +142,13 @@ const Base = ({ session }: { readonly session: Session }) => {
   );
 };
 
+const State = ({ session: { project_id: project, id, activity } }: Pick<SessionData, "session">) => (
+  <span>
+    {ACTIVITY_WORDS[activity].word}{" "}
+    <a href={projectLink(project, `/sessions/${id}/state`)}>Why this state?</a>
+  </span>
+);
+
 const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
   const { project_id: project, last_turn: last } = session;
   const environment = sandbox && sandboxEnvironment({ pid: project, sandbox, awaited });
@@ -149,13 +156,7 @@ const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
   return (
     <Facts
       rows={[
-        [
-          "State",
-          <Fact key="state">
-            {ACTIVITY_WORDS[session.activity].word}{" "}
-            <a href={projectLink(project, `/sessions/${session.id}/state`)}>Why this state?</a>
-          </Fact>,
-        ],
+        ["State", <State key="state" session={session} />],
         ["Session", <code key="id">{session.id}</code>],
         ["Branch", <code key="branch">{session.branch_name}</code>],
         [
