@@ -108,7 +108,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: "      !context.deleted && context.branched && isWished(context, event),",
     put: "      context.branched && isWished(context, event),",
-    seed: 4,
+    seed: 31,
   },
   {
     name: "sandbox-lost-not-reported",
