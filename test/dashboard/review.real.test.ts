@@ -48,12 +48,12 @@ describe.skipIf(!hasChromium)(title, () => {
     await write(page, "Name the file by its date.", "Add for the agent");
     await inFile(page, "greet.sh").locator(".thread.ask", { hasText: "Why <b>this</b>?" }).waitFor();
     await page.reload();
-    await page.locator(".callout li", { hasText: "Name the file" }).waitFor();
-    expect(await page.locator(".callout li").count()).toBe(2);
+    await page.locator(".thread.ask", { hasText: "Name the file" }).waitFor();
+    expect(await page.locator(".thread.ask", { hasText: "not sent yet" }).count()).toBe(2);
     expect(fake.writes).toHaveLength(1);
     await page.getByRole("button", { name: "Restart and send 2 comments" }).click();
     await page.getByText("The agent has your comments.").waitFor();
-    expect(await page.locator(".callout li").count()).toBe(0);
+    expect(await page.locator(".thread.ask", { hasText: "Sent to the agent" }).count()).toBe(2);
     expect(fake.writes).toHaveLength(2);
     const { text } = JSON.parse(fake.writes[1]?.replace(/^POST \S+ /, "") ?? "") as { text: string };
     expect(text).toMatch(
