@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`${PROJECT}/change-requests/7`);
     await page.locator(".markdown strong", { hasText: "one" }).waitFor();
     expect(await page.locator(".markdown li").allInnerTexts()).toEqual(["<b>first</b>", "second"]);
-    expect(await page.locator(".facts > div").first().innerText()).toMatch(/^State\s+open\s+Why this state/);
+    expect(await page.locator(".facts > div").last().innerText()).toMatch(/^State\s+Why is it open\?/);
   });
 
   it("says who opened it", async () => {

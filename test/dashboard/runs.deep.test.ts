@@ -14,7 +14,7 @@ const words = (text: string) =>
     .filter(Boolean);
 
 const REFUSED_SIGNATURE = [
-  "on-push",
+  "Note each push",
   "webhook",
   "The signature does not match. Check that the sender uses the trigger's secret.",
   "event push",
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const rows = await page.locator(".rows > li").allInnerTexts();
     expect(rows.map(words)).toEqual([
       [
-        "on-push",
+        "Note each push",
         "webhook",
         "All sessions of the account were in use.",
         "delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958",
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(title, () => {
       REFUSED_SIGNATURE,
       REFUSED_SLUG,
       [
-        "on-push",
+        "Note each push",
         "webhook",
         "delivery 72d3162e-cc78-11e3-81ab-4c9367dc0958",
         "started",
@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)(title, () => {
         "session …5c2a90de",
       ],
       [
-        "on-push",
+        "Note each push",
         "webhook",
         "unknown_agent: the agent release-notes has no file at main",
         "3 attempts",
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)(title, () => {
         "1 h 6 min ago",
       ],
       [
-        "new-year",
+        "Look back in the new year",
         "cron",
         "The run was due while the service could not start it, and is now too old to catch up.",
         "skipped",
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)(title, () => {
       ["gone-by-now", "manual", "started", "25 h ago", "session …8b1f7720"],
     ]);
     const link = (name: RegExp) => page.getByRole("link", { name }).first().getAttribute("href");
-    expect(await link(/^on-push, webhook, queued/)).toBe(`${FIRES}/${QUEUED_ID}`);
+    expect(await link(/^Note each push, webhook, queued/)).toBe(`${FIRES}/${QUEUED_ID}`);
     expect(await link(/^session/)).toBe(`${PROJECT}/sessions/${SESSION_ID}`);
     expect(await link(/^replay of/)).toBe(`${FIRES}/${FIRED_ID}`);
   });
@@ -93,7 +93,11 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(FIRES);
     const [status, slug] = [page.getByLabel("State"), page.getByLabel("Trigger")];
     await page.locator(".rows").waitFor();
-    expect(await slug.locator("option").allInnerTexts()).toEqual(["All", "on-push", "new-year"]);
+    expect(await slug.locator("option").allInnerTexts()).toEqual([
+      "All",
+      "Note each push",
+      "Look back in the new year",
+    ]);
     await status.focus();
     await status.selectOption({ label: "session started" });
     await expect.poll(() => page.locator(".row").count()).toBe(2);
@@ -126,7 +130,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByLabel("State").selectOption("");
     await expect
       .poll(async () => (await rows.allInnerTexts()).map((row) => words(row)[0]))
-      .toEqual(["on-push", "on-push", "on-push", "on-push"]);
+      .toEqual(["Note each push", "Note each push", "Note each push", "Note each push"]);
   });
 
   it("shows what became of a run's session, and finds failed ones by one filter", async () => {
@@ -136,7 +140,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit } = await start({ ...all, fires });
     await visit(`${FIRES}?status=failed`);
     await page
-      .getByRole("link", { name: /^on-push, webhook, failed/ })
+      .getByRole("link", { name: /^Note each push, webhook, failed/ })
       .first()
       .waitFor();
     await expect.poll(() => page.locator(".row .badge").allInnerTexts()).toEqual(["failed", "failed"]);
@@ -190,14 +194,14 @@ describe.skipIf(!hasChromium)(title, () => {
     it("shows its facts, the prompt, and its request", async () => {
       const { page, visit } = await start(world());
       await visit(FIRES);
-      await page.getByRole("link", { name: /^on-push, webhook, started/ }).click();
+      await page.getByRole("link", { name: /^Note each push, webhook, started/ }).click();
       await page.getByRole("heading", { name: "Request" }).waitFor();
       const facts = await page
         .getByRole("region", { name: "Details" })
         .locator(".facts > div")
         .allInnerTexts();
       expect(facts.map((fact) => words(fact))).toEqual([
-        ["Trigger", "on-push"],
+        ["Trigger", "on-push · its runs"],
         ["Kind", "webhook"],
         ["Received", expect.stringMatching(/^\d+ \w+ \d+, [\d:]+$/)],
         ["Session", "session …5c2a90de"],
