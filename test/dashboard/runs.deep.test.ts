@@ -219,7 +219,7 @@ describe.skipIf(!hasChromium)(title, () => {
     it("shows when a schedule was due, and no request for a schedule", async () => {
       const { page, visit } = await start(world());
       await visit(FIRES);
-      await page.getByRole("link", { name: /^new-year/ }).click();
+      await page.getByRole("link", { name: /^Look back in the new year/ }).click();
       await page.getByText("No prompt is stored for this run.").waitFor();
       const text = await page.locator("main").innerText();
       expect(text).toMatch(/Due\s+\d+ \w+ \d+/);
