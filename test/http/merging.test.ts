@@ -110,6 +110,10 @@ it("work that a squash merged is not proposed again, and newer work counts from 
   await gitOk(bare(), "update-ref", "refs/heads/main", await rev("beside"));
   const body = { title: "Again", head_ref: "again" };
   expect(seen(await service.request("POST", at(), { body }))).toEqual([422, "no_changes"]);
+  // A commit that changes no file can be proposed.
+  await commitTo(service, pid, { branch: "empty", files: {} });
+  const empty = { title: "Empty", head_ref: "empty" };
+  expect((await service.request("POST", at(), { body: empty })).status).toBe(201);
 });
 
 describe("a merge", () => {

@@ -33,6 +33,7 @@ export const openRequest = Effect.fnUntraced(function* (
   const {
     commits,
     base,
+    filesTotal,
     head: tip,
   } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
   if (commits.length === 0) {
@@ -47,10 +48,10 @@ export const openRequest = Effect.fnUntraced(function* (
     baseRef: project.defaultBranch,
   });
   const isMerged = former?.mergeSides?.head === tip;
-  if (
-    isMerged ||
-    (yield* git.hasChanges(repository, { branch: project.defaultBranch, head: tip })) !== null
-  ) {
+  // A commit that changes no file can be proposed.
+  const has =
+    filesTotal === 0 ? null : yield* git.hasChanges(repository, { branch: project.defaultBranch, head: tip });
+  if (isMerged || has !== null) {
     const as = isMerged ? `, merged as ${former.merged?.commit.slice(0, 7)} (#${former.number})` : "";
     return yield* new Unprocessable({
       error: `There is nothing to propose: ${project.defaultBranch} has every change of the branch ${head.ref}${as}.`,
