@@ -78,7 +78,7 @@ describe.runIf(missing.length === 0)(title, () => {
         await page.getByLabel("What should the agent do?").fill("write first.md: from the agent");
         await press("Start the session");
         await page.getByRole("log").getByText("Wrote first.md and pushed it").waitFor();
-        await page.getByText("Ready for review", { exact: true }).waitFor();
+        await page.locator(".state-word", { hasText: "Ready for review" }).waitFor();
         await press("Open a change request");
         await agree("Open");
         await page.getByRole("link", { name: "Open it" }).click();

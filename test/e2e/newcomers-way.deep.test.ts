@@ -164,7 +164,7 @@ describe.runIf(missing.length === 0)(title, () => {
         .fill("write first.md: from the agent");
       await press("Start the session");
       await page.getByRole("log").getByText("Wrote first.md and pushed it").waitFor();
-      await page.getByText("Ready for review", { exact: true }).waitFor();
+      await page.locator(".state-word", { hasText: "Ready for review" }).waitFor();
       lap("first session");
       await press("Open a change request");
       await agree("Open");
