@@ -134,6 +134,8 @@ export const CompletingArea = ({ typing, offer, write, onKeyDown, ...area }: Com
     if (key === "Escape") typing.close();
     else if (row === undefined) return false;
     else if (move !== undefined) typing.choose((active + move + rows.length) % rows.length);
+    // The row is written already, so Enter does what it does without a menu.
+    else if (key === "Enter" && area.value === row.writes) return false;
     else if (key === "Enter" || key === "Tab") take(row);
     else return false;
     event.preventDefault();
