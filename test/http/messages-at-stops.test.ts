@@ -94,9 +94,10 @@ describe("an approval of a plan", () => {
   it("restarts a session that began to stop while it was written", async () => {
     const sid = await runSession(service, pid);
     const answer = await plan(sid);
-    await stopMeanwhile(sid, async () =>
-      expectStatus(await service.request("POST", answer, { body: { approve: true } }), 200),
-    );
+    // A request may be shown a moment before its actor has heard of it.
+    const approve = async () =>
+      expectStatus(await service.request("POST", answer, { body: { approve: true } }), 200);
+    await stopMeanwhile(sid, () => eventually(approve));
     await reached(service, pid, sid, "running");
   });
 });
