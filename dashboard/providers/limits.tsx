@@ -190,7 +190,7 @@ const SpentTables = ({ spent: all, people, projects, days }: Spend) => {
           heads={["Person", "Spent"]}
           rows={[
             ...rowsOf(people),
-            ...(others.tokens > 0 ? [["Sessions of nobody, such as triggers'", sumWords(others)]] : []),
+            ...(others.tokens > 0 ? [["Without a person, as by triggers", sumWords(others)]] : []),
           ]}
         />
       )}

@@ -116,7 +116,7 @@ export const Prices = ({ providers }: { readonly providers: readonly Provider[] 
       <p className="quiet">
         {without.length === 0
           ? "Each model has a known price. An own one comes first."
-          : `No price is known for ${without.join(", ")}. Where a limit in dollars applies, calls of such a model are refused.`}
+          : `No price is known for ${without.join(", ")}. A limit in dollars refuses calls without a price.`}
       </p>
       {own.length > 0 && (
         <ul className="rows">

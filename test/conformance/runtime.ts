@@ -474,7 +474,7 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     },
   },
   {
-    name: "proposes its plan in its own way, also where all else is allowed",
+    name: "proposes its plan in its own way, even if all else is allowed",
     ability: "plans",
     run: async ({ start, subject }) => {
       const talk = await start({ agent_name: `${subject.name}-plan` });

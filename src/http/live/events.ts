@@ -131,7 +131,7 @@ const OTHER_NEWS = encoded("event: elsewhere\ndata: {}\n\n");
 
 /**
  * Says in the stream of another subject that something in the project has changed, or in another project of the scope. A browser has
- * few connections, so its page reads both by one. These frames have no id: their reader reads again what it shows, also after a break.
+ * few connections, so its page reads both by one. These frames have no id: their reader reads its data again then, and after a break.
  */
 export const projectNews = Effect.fnUntraced(function* (
   tails: EventTails,
