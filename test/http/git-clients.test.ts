@@ -175,6 +175,7 @@ describe("a repository with git-lfs pointers", () => {
       service.importRoot,
       `mkdir -p "$(dirname "$0")"; printf '#!/bin/sh\\ntouch ${marker}\\n' >"$(dirname "$0")/git-lfs"
        chmod +x "$(dirname "$0")/git-lfs"; exec "$REAL" "$@"`,
+      service.dataDir,
     );
     await commitTo(service, pid, { branch: "pointers", files });
     const at = `/v1/projects/${pid}/change-requests`;

@@ -65,6 +65,7 @@ const holdMerge = () => {
     service.importRoot,
     `case " $* " in *" update-ref "*) touch '${asked}'; until [ -e '${go}' ]; do sleep 0.05; done ;; esac
      exec "$REAL" "$@"`,
+    service.dataDir,
   );
   return {
     asked: () => eventually(() => expect(existsSync(asked ?? "")).toBe(true)),
@@ -262,7 +263,8 @@ describe("a merge", () => {
 
   it("that fails in git leaves the request open, and it can be merged again or closed", async () => {
     const [one, two] = [await propose("one", { a: "1\n" }), await propose("two", { b: "2\n" })];
-    gitStandIn(service.importRoot, `case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`);
+    const fails = `case " $* " in *" update-ref "*) exit 1 ;; esac; exec "$REAL" "$@"`;
+    gitStandIn(service.importRoot, fails, service.dataDir);
     for (const number of [one, two]) expect(seen(await merge(number))).toEqual([500, "repository_failed"]);
     expect(await filesOf("main")).toEqual(["README.md", "platform.toml"]);
     vi.unstubAllEnvs();
