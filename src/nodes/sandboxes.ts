@@ -1,8 +1,9 @@
 /**
  * The sandbox provider with several nodes: the node that has a sandbox performs the operations on it. Actors and
  * endpoints do not notice. If a node is unreachable, its operations fail with `node: "away"`, and callers that need
- * them retry. If a node is dead, its sandboxes are lost and their end counts as done: when the node comes back, it
- * removes their leftovers (duties/orphans.ts).
+ * them retry. That is not yet the end: the sandbox of a silent node may still run, and a session may have only one. If a node is
+ * dead, its sandboxes are lost and their end counts as done: when the node comes back, it removes their leftovers
+ * (duties/orphans.ts).
  */
 import { clockWith } from "effect/Clock";
 import * as Effect from "effect/Effect";

@@ -6,7 +6,8 @@ import { LiveSession } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { PROVIDER_KEY, type RuntimeRow, startWithRuntimes } from "../support/service/runtime-installation.ts";
-import { RUNTIME_CASES, type RuntimeCase, Talk } from "./runtime.ts";
+import { RUNTIME_CASES, type RuntimeCase } from "./runtime.ts";
+import { Talk } from "./runtime-talk.ts";
 
 /** Outcomes and the reasons of failures. */
 class Outcomes {

@@ -1,6 +1,6 @@
 /** A day of each agent runtime: 200 turns in one session, whose sandbox may reach no host. Ends with the hosts that each asked for. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Talk } from "../conformance/runtime.ts";
+import { Talk } from "../conformance/runtime-talk.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { type Step, TalkingModel } from "../support/servers/talking-model.ts";

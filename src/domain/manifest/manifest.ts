@@ -24,6 +24,7 @@ import { NO_AGENTS, offeredAgents, readAgents, type ManifestAgents } from "./man
 import { readExecutor } from "./manifest-connectors.ts";
 import { headerLines, lineMatching, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import { withFilters } from "./manifest-filters.ts";
+import { mistypedNames } from "./mistyped.ts";
 import { checkSecretName } from "../secret/secret.ts";
 import { parseToml, type Table } from "./toml.ts";
 import { readTriggerEntry } from "../trigger/trigger.ts";
@@ -104,9 +105,10 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   return {
     triggers: filtered.triggers,
     places: read.places,
-    errors: [configDir, env, agents, { errors: executorErrors }, read, filtered].flatMap(
-      ({ errors }) => errors,
-    ),
+    errors: [
+      ...[configDir, env, agents, { errors: executorErrors }, read, filtered].flatMap(({ errors }) => errors),
+      ...mistypedNames(document.success, text),
+    ],
     env: { required: env.required, optional: env.optional },
     environment: environment.success,
     agents: agents.agents,

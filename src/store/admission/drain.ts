@@ -1,4 +1,7 @@
-/** Decides which waiting fires start, now that slots are free (api.md 4 "Queue"). Pure, and shared by both adapters. */
+/**
+ * The outcomes of waiting fires that a slot is free for (api.md 4 "Queue"). Pure, and shared by both adapters. They choose which fires
+ * these are and in which order: `queueInOrder` (postgres/triggers/fires.ts).
+ */
 import * as Result from "effect/Result";
 import { requireWaits } from "../../domain/trigger/fire.ts";
 import type { CronTemplate } from "../../domain/trigger/prompt.ts";
