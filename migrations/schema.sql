@@ -869,6 +869,7 @@ CREATE TABLE project_sessions (
   CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'made_room'::text, 'outdated'::text, 'deleted'::text, 'user_deactivated'::text])))
 );
 CREATE INDEX project_sessions_account_idx ON public.project_sessions USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX project_sessions_asked ON public.project_sessions USING btree (account_id, project_id) WHERE ((status = 'stopped'::project_session_status) AND ((state_context ->> 'asked'::text) IS NOT NULL));
 CREATE UNIQUE INDEX project_sessions_fire_key ON public.project_sessions USING btree (fire_id);
 CREATE INDEX project_sessions_list_idx ON public.project_sessions USING btree (project_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX project_sessions_live_idx ON public.project_sessions USING btree (account_id) WHERE (status = ANY (ARRAY['provisioning'::project_session_status, 'running'::project_session_status]));

@@ -15,6 +15,8 @@ import {
 } from "../conversation/reading/model.ts";
 import { SaveWait } from "../saved/wait.tsx";
 import { Prose } from "../ui/parts.tsx";
+import { sessionLink } from "../elements/parts.ts";
+import { hasEnded } from "../projects/project.ts";
 import { ActionButton } from "./actions.tsx";
 import { type Session, sessionPath } from "./sessions.ts";
 
@@ -105,9 +107,24 @@ const Unsaved = ({ session }: { readonly session: Session }) => {
   );
 };
 
+/** Its request is closed. */
+const InSleep = ({ session }: { readonly session: Session }) => (
+  <>
+    <p className="text">
+      The session went to sleep before an answer came. Answer with a message: it starts the session again.
+    </p>
+    <p className="actions">
+      <a className="button primary" href={sessionLink(session)}>
+        Open the session
+      </a>
+    </p>
+  </>
+);
+
 export const Wait = ({ session }: { readonly session: Session }) => {
   const { waits_for: wait } = session;
   if (wait?.kind === "work_unsaved") return <Unsaved session={session} />;
+  if (hasEnded(session.status) && wait?.kind !== "approval") return <InSleep session={session} />;
   // The next question is another card.
   return wait?.kind === "approval" ? (
     <Calls session={session} />

@@ -1,13 +1,20 @@
 /** What a session does, as people see it: a word, and a sign beside it. */
 import type { ReactNode } from "react";
+import { hasEnded } from "../projects/project.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 
 type Activity = Answer<"GET /v1/sessions">["sessions"][number]["activity"];
 
-/** What works or waits for a person cannot be put away. */
-export const isAtRest = ({ activity }: { readonly activity: Activity }): boolean =>
-  activity !== "needs_you" && ACTIVITY_WORDS[activity].group !== "working";
+interface Shown {
+  readonly activity: Activity;
+  readonly status: string;
+  readonly pending_approvals: number;
+}
+
+/** What works or waits for a person cannot be put away, but for what was asked before the session went to sleep. */
+export const isAtRest = ({ activity, status, pending_approvals: calls }: Shown): boolean =>
+  activity === "needs_you" ? hasEnded(status) && calls === 0 : ACTIVITY_WORDS[activity].group !== "working";
 
 const RING = <circle cx="8" cy="8" r="6" />;
 

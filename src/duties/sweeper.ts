@@ -8,6 +8,7 @@
  *  Z3 Activity that happens while the daemon is asked counts.
  *  Z4 An agent that waits for a person does not work, from its question on. It works again from the answer on, also before
  *     its daemon has reported that.
+ *     Its session keeps what it asked, so that a person who comes later still hears of it.
  *  Z5 Keys in a terminal are use, from the last one on. Its output and its connection are not.
  *  Z6 A sandbox that stayed because its work cannot be saved is tried again after a pause that grows. After a day, and if it
  *     holds a slot beyond half of its account's, it goes with what is saved.
@@ -23,6 +24,7 @@ import { Pause } from "../ground/pause.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Conversations } from "../store/ports/sessions/conversations.ts";
+import type { TurnRequest } from "../domain/conversation/row-texts.ts";
 import { UNSAVED_MAX_MS } from "../domain/save/order.ts";
 import { Sessions, type RunningSession } from "../store/ports/sessions/sessions.ts";
 import { Activity } from "../services/sessions/activity.ts";
@@ -75,6 +77,8 @@ interface Rest {
   readonly since: number;
   /** The agent is in a turn. It may wait for a person. */
   readonly isInTurn: boolean;
+  /** What the agent asks a person. Null: it waits for none. */
+  readonly asks: TurnRequest | null;
 }
 
 /** Reads since when sessions rest, apart from what `Activity` knows. */
@@ -108,6 +112,7 @@ const makeRests = Effect.fnUntraced(function* ({ maxTurnMs }: Pick<SweeperOption
     const rest: Rest = {
       since: Math.max(runningAt, workedAt, past(typed, now) ?? 0),
       isInTurn: turn.active === true,
+      asks: turn.active === true && waiting === null ? null : row.asks,
     };
     return rest;
   });
@@ -129,10 +134,10 @@ export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
     if (!(yield* restsFor(id, runningAt, idleTimeoutMs))) return;
     const isLast = yield* isLastTry(session);
     if (isLast === null) return;
-    const { since, isInTurn } = yield* restOf(session, isLast);
+    const { since, isInTurn, asks } = yield* restOf(session, isLast);
     if (!(yield* restsFor(id, since, idleTimeoutMs))) return;
     yield* Effect.logInfo("a session is idle", { session: id, turn: isInTurn });
-    yield* told(actors.session(id, { type: "idle.elapsed", isLast }));
+    yield* told(actors.session(id, { type: "idle.elapsed", isLast, ...(asks !== null && { asked: asks }) }));
   });
 
   /** Those of an account that can make room, the longest at rest first (Z7). */

@@ -1,4 +1,5 @@
 /** What a session's machine knows, hears and orders (machines/session.ts, S1 to S9). */
+import type { TurnRequest } from "../domain/conversation/row-texts.ts";
 import type { Failure } from "../domain/session/failure.ts";
 import type { SaveOrder, StopSave, Unsaved } from "../domain/save/order.ts";
 import type { Saved } from "../domain/save/saved.ts";
@@ -18,6 +19,8 @@ export interface SessionContext {
   readonly next: NextSandbox | null;
   /** How the sandbox of a running session that is to end saves its work (session.ts S9). Absent: `try`, or no end is requested. */
   readonly save?: SaveOrder | null;
+  /** The request for which its agent waited when it was last found idle. Absent or null: none. */
+  readonly asked?: TurnRequest | null;
 }
 export interface NextSandbox {
   readonly sandboxId: string;
@@ -48,9 +51,14 @@ export type SessionEvent =
   | { readonly type: "delete.requested" }
   /**
    * `isLast`: it could not be saved for too long, and its sandbox goes with what is saved. `makesRoom`: it is not idle for the
-   * whole time yet, and a person's request waits for its slot.
+   * whole time yet, and a person's request waits for its slot. `asked`: its agent waits for a person with this request.
    */
-  | { readonly type: "idle.elapsed"; readonly isLast?: boolean; readonly makesRoom?: true }
+  | {
+      readonly type: "idle.elapsed";
+      readonly isLast?: boolean;
+      readonly makesRoom?: true;
+      readonly asked?: TurnRequest;
+    }
   /** The person who started it was deactivated. */
   | { readonly type: "user.deactivated" }
   /** `restoreSaved`: the new sandbox brings saved work back. Absent: it does not. */

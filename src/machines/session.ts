@@ -157,6 +157,7 @@ export const sessionMachine = setup({
       branched: true,
       sandboxId: ({ event, context }) => ("sandboxId" in event ? event.sandboxId : context.sandboxId),
       next: null,
+      asked: null,
     }),
     wishNext: assign(({ context, event }) =>
       event.type === "restart.requested" && context.next == null
@@ -171,6 +172,7 @@ export const sessionMachine = setup({
       ending: ({ event }) =>
         event.type === "idle.elapsed" && event.makesRoom === true ? "made_room" : "idle",
       save: ({ event }) => orderBy(event),
+      asked: ({ event }) => (event.type === "idle.elapsed" && event.asked) || null,
     }),
     replaceSoon: assign({ ending: "outdated", save: ({ event }) => orderBy(event) }),
     dismissSoon: assign({ ending: "user_deactivated", save: ({ event }) => orderBy(event) }),
@@ -206,7 +208,15 @@ export const sessionMachine = setup({
       restartAfterStop: "restart the session after its stop",
     },
   },
-  context: { sandboxId: null, branched: false, deleted: false, ending: null, next: null, save: null },
+  context: {
+    sandboxId: null,
+    branched: false,
+    deleted: false,
+    ending: null,
+    next: null,
+    save: null,
+    asked: null,
+  },
   initial: "provisioning",
   // Creation starts with the branch. A restart of a session that has a branch enters by its own transition below.
   entry: "createBranch",

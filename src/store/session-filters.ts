@@ -3,11 +3,11 @@ import type { Activity } from "../domain/session/session-activity.ts";
 import { isLive, SESSION_STATUSES } from "../domain/session/session.ts";
 import type { SessionFilter } from "./ports/sessions/sessions.ts";
 
-/** Activities of live sessions, and of those with a call that waits for an approval. */
+/** Activities of live sessions, and of those for which a person is needed although they have ended. */
 const OPEN_ACTIVITIES: ReadonlySet<Activity> = new Set(["queued", "starting", "working", "needs_you"]);
 
 /**
- * `live`: live sessions alone. `open`: also those, live or not, with a call that waits. `all`: any session. The statuses
+ * `live`: live sessions alone. `open`: also those that have ended while a call waited, or an answer. `all`: any session. The statuses
  * `queued` and `branching` are never written.
  */
 export const filterReach = (filter: SessionFilter): "live" | "open" | "all" => {

@@ -7,11 +7,12 @@ import { Approvals } from "../../src/features/approvals/ports/approvals.ts";
 import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { type NewRemark, Remarks } from "../../src/features/change-requests/ports/remarks.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
-import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
+import { Sessions, type SessionFilter } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
 import { asked } from "../support/world/approvals.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
 import { converse, nativeItem, nativeTool, report } from "../support/world/conversations.ts";
+import { tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { addPerson, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const APPROVALS = { atOnce: 9, perConnector: 99, windowMs: 60_000, openMs: 90_000, open: 9 };
@@ -51,7 +52,7 @@ const scene = Effect.gen(function* () {
   const { shown } = yield* Sessions;
   const tell = (rev: number, fields: Parameters<typeof report>[2]) =>
     note(sessionId, report(sandboxId, rev, fields));
-  return { world, sessionId, tell, row: shown(sessionId) };
+  return { world, sessionId, sandboxId, tell, row: shown(sessionId) };
 });
 
 export const checkSessionRows = (check: Check): void => {
@@ -117,6 +118,44 @@ export const checkSessionRows = (check: Check): void => {
         expect(asks?.conversation?.turn.waitingFor).not.toBe(null);
         yield* tell(2, { turn: { state: "running", waiting_for: null } });
         expect((yield* row)?.conversation?.turnRequest).toBe(null);
+      }),
+    );
+
+    check(
+      "still has what the agent asked when it went to sleep, until it is restarted, and is found by it",
+      Effect.gen(function* () {
+        const { world, sessionId, sandboxId, tell, row } = yield* scene;
+        const { list, listOf, rename, runningOn } = yield* Sessions;
+        yield* tellSession(sessionId, { type: "branch.created", commit: "c", sandboxId });
+        yield* tellSandbox(sandboxId, { type: "daemon.ready" });
+        yield* tellSession(sessionId, { type: "sandbox.live", sandboxId });
+        const ask = { kind: "permission", text: "rm -r build" } as const;
+        const item = nativeItem("r", 1, { kind: "request", status: "pending", request: PERMISSION });
+        yield* tell(1, { items: [item], turn: { state: "requires_action", waiting_for: "r" } });
+        expect((yield* runningOn("node-1")).map(({ asks }) => asks)).toEqual([ask]);
+        yield* tellSession(sessionId, { type: "idle.elapsed", asked: ask }, NOON + 5);
+        yield* tell(2, {
+          items: [{ ...item, rev: 2, status: "interrupted" as const }],
+          turn: { state: "idle", waiting_for: null },
+        });
+        yield* tellSession(sessionId, { type: "sandbox.ended", sandboxId, saved: null }, NOON + 6);
+        const shown = yield* row;
+        expect(shown).toMatchObject({ status: "stopped", stopReason: "idle", asked: ask });
+        const found = (filter: Partial<SessionFilter>) =>
+          Effect.gen(function* () {
+            const request = { limit: 9, cursor: null, status: null, ...filter };
+            const lists = [
+              yield* list(world.projectId, request),
+              yield* listOf({ ...world, userId: null }, request),
+            ];
+            return lists.map(({ items }) => items.length);
+          });
+        expect(yield* found({ activities: ["needs_you"] })).toEqual([1, 1]);
+        expect(yield* found({ activities: ["asleep"] })).toEqual([0, 0]);
+        yield* rename(sessionId, { archivedAt: NOON + 7, now: NOON + 7 });
+        expect(yield* found({ archived: true })).toEqual([1, 1]);
+        yield* tellSession(sessionId, { type: "restart.requested", sandboxId: randomUUID() }, NOON + 8);
+        expect((yield* row)?.asked).toBe(null);
       }),
     );
 

@@ -332,6 +332,7 @@ export const checkSessions = (check: Check): void => {
             runningAt: NOON + 7,
             unsaved: null,
             isSaved: false,
+            asks: null,
             isSurplus: false,
           },
         ]);

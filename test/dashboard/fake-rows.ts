@@ -15,6 +15,7 @@ export const withRow = (session: Json, changes: readonly Json[]): Json => {
     oldestApproval: Number(calls) > 0 ? { id: "a", connector: "linear", tool: "create_issue", at: 0 } : null,
     unsaved: unsaved === null ? null : { since: Date.parse(Object(unsaved).since) },
     stopReason,
+    asked: null,
     initialPrompt: prompt,
     lastTurn: last,
     changeRequest: change === null ? null : { status: change["status"], head: change["head_commit"] },

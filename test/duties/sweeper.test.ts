@@ -64,9 +64,16 @@ const says = (
 const asksPerson = Effect.fnUntraced(function* (world: Effect.Success<typeof running>["world"], id: string) {
   const sandboxId = (yield* world.session(id))?.sandboxId ?? "";
   const now = yield* Clock.currentTimeMillis;
-  const turn = { state: "requires_action", waiting_for: null } as const;
+  const turn = { state: "requires_action", waiting_for: "ask" } as const;
+  const questions = [{ title: "", text: "Which colour?", options: [], multiple: false }];
+  const request = nativeItem("ask", 1, {
+    kind: "request",
+    status: "running",
+    completed_at: null,
+    request: { kind: "question", title: "", patterns: [], questions },
+  });
   const ask = Effect.flatMap(Conversations, ({ open, note }) =>
-    Effect.andThen(open(id, now), note(id, { sandboxId, items: [], turn, rev: 1, now })),
+    Effect.andThen(open(id, now), note(id, { sandboxId, items: [request], turn, rev: 1, now })),
   );
   expect((yield* world.inPorts(ask))?.conversation.turn.state).toBe("requires_action");
 });
@@ -156,6 +163,7 @@ describe("a running session", () => {
       expect(yield* swept).toBe("running");
       yield* TestClock.adjust(60_000);
       expect(yield* swept).toBe("stopped");
+      expect((yield* world.session(id))?.asked).toEqual({ kind: "question", text: "Which colour?" });
     }),
   );
 

@@ -118,7 +118,7 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         for (const { sandboxId } of commanded(commands, "provisionSandbox")) {
           expect([...past, event].map(({ type }) => type)).toContain("branch.created");
           const { deleted } = snapshot.context;
-          const ended = { ending: null, next: null, save: null };
+          const ended = { ending: null, next: null, save: null, asked: null };
           expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted, ...ended });
           expect(deleted).toBe(false);
         }

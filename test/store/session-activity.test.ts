@@ -25,16 +25,17 @@ const fill = Effect.fnUntraced(function* ({ accountId, projectId, userId }: Worl
         unnest(ARRAY[NULL, 'running', 'requires_action']) AS turn,
         unnest(ARRAY[true, false]) AS calls, unnest(ARRAY[NULL, '{"since": 1, "tries": 1, "nextAt": 2}']::jsonb[]) AS unsaved,
         unnest(ARRAY[NULL, 'Fix it.']) AS prompt,
-        unnest(ARRAY[NULL, 'completed', 'failed']) AS last_turn, unnest(ARRAY[NULL, 'requested']) AS stop_reason,
+        unnest(ARRAY[NULL, 'completed', 'failed']) AS last_turn, unnest(ARRAY[NULL, 'requested', 'idle']) AS stop_reason,
+        unnest(ARRAY['{}', '{"asked": {"kind": "question", "text": "Which?"}}']::jsonb[]) AS context,
         unnest(ARRAY[NULL, 'open', 'merged', 'closed']) AS request,
         unnest(ARRAY[NULL, '{"files": 0, "head": "h"}', '{"files": 2, "head": "h"}', '{"files": 2, "head": "later"}']::jsonb[]) AS changes
-      WHERE (stop_reason IS NULL OR status = 'stopped')
+      WHERE (stop_reason IS NULL OR status = 'stopped') AND (context = '{}' OR status IN ('running', 'stopped'))
         AND (NOT calls AND unsaved IS NULL OR num_nonnulls(prompt, last_turn, stop_reason, request) = 0)
     ), sessions AS (
       INSERT INTO project_sessions (id, project_id, account_id, status, state_context, base_ref, agent_name, metadata,
         created_by, origin, failure, failed_at, provisioned_at, boot_deadline_at, created_at, updated_at, unsaved, initial_prompt,
         last_turn, stop_reason, changes)
-      SELECT id, ${project}, ${account}, status::project_session_status, '{}', 'main', 'default', '{}', ${person}, 'session',
+      SELECT id, ${project}, ${account}, status::project_session_status, context, 'main', 'default', '{}', ${person}, 'session',
         CASE WHEN status = 'failed' THEN '{"code": "sandbox_lost", "message": "lost"}'::jsonb END,
         CASE WHEN status = 'failed' THEN ${noon} END, ${noon}, ${noon}, ${noon}, ${noon}, unsaved, prompt,
         CASE WHEN last_turn IS NOT NULL THEN jsonb_build_object('state', last_turn, 'error', NULL, 'at', '') END, stop_reason, changes
@@ -78,6 +79,13 @@ describe("a list that is narrowed by activity", () => {
       const { list } = yield* Sessions;
       const whole = { limit: LIMIT, cursor: null, status: null };
       const { items } = yield* list(world.projectId, whole);
+      console.log(
+        items.length,
+        items.filter((s) => s.asked !== null).length,
+        items.filter(
+          (s) => sessionActivity(s) === "needs_you" && s.oldestApproval === null && s.unsaved === null,
+        ).length,
+      );
       expect(new Set(items.map(sessionActivity))).toEqual(
         new Set(ACTIVITIES.filter((one) => one !== "queued")),
       );

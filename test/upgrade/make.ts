@@ -150,7 +150,6 @@ const record = async (sandbox: Sandbox): Promise<readonly Exchange[]> => {
     ["GET", "/platform/models", null],
     ["GET", "/platform/ports", null],
     ["POST", "/platform/abort", "{}"],
-    ["POST", "/platform/save", "{}"],
   ] as const)
     // oxlint-disable-next-line no-await-in-loop -- each may change what the next one answers
     recorded.push(await ask(sandbox, method, target, body));

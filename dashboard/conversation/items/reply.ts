@@ -78,3 +78,7 @@ export const DECLINED = {
   expired: "No answer came in time.",
   message: "A message was written instead.",
 };
+
+/** Of a request whose turn ended first. */
+export const UNANSWERED =
+  "The agent's turn ended before an answer came. You can still answer with a message.";

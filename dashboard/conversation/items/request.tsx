@@ -18,6 +18,7 @@ import {
   OTHER,
   outcomeWord,
   planReply,
+  UNANSWERED,
   type Question,
   type Request,
 } from "./reply.ts";
@@ -308,6 +309,11 @@ const AnsweredQuestion = ({
     <p className="text" dir="auto">
       {question.text}
     </p>
+    {answers.length === 0 && question.options.length > 0 && (
+      <p className="quiet" dir="auto">
+        Options: {question.options.map(({ label }) => label).join(", ")}
+      </p>
+    )}
     {answers.length > 0 && (
       <p className="given text" dir="auto">
         <strong>{answers.join(", ")}</strong>
@@ -318,9 +324,12 @@ const AnsweredQuestion = ({
 
 const Answered = ({
   request,
+  status,
   answer,
 }: {
   readonly request: Request;
+  /** Of its item. */
+  readonly status: string;
   readonly answer: Given | null;
 }): ReactNode => {
   const message = answer !== null && "message" in answer ? (answer.message ?? "") : "";
@@ -339,6 +348,7 @@ const Answered = ({
         </blockquote>
       )}
       {answer !== null && "declined" in answer && <p className="quiet">{DECLINED[answer.declined]}</p>}
+      {answer === null && status === "interrupted" && <p className="quiet">{UNANSWERED}</p>}
     </div>
   );
 };
@@ -385,7 +395,7 @@ export const RequestCard = memo((card: Card) => {
       {isAsking && forbidden === null ? (
         <AnswerForm {...card} request={request} />
       ) : (
-        <Answered request={request} answer={answer} />
+        <Answered request={request} status={item.status} answer={answer} />
       )}
     </div>
   );

@@ -8,6 +8,7 @@
  *     when a person stops the session.
  *  A4 Work counts as unmerged until its change request ends. Later pushes are new work.
  *  A5 A session with a prompt works from its first moment on, not only from the first report of its agent.
+ *  A6 An agent that waited for a person when its session went to sleep still needs her, until a restart or the archive.
  */
 import type { TurnNow } from "../conversation/conversation.ts";
 import type { LastTurn } from "./last-turn.ts";
@@ -58,6 +59,8 @@ export interface ActivityFacts {
   } | null;
   readonly unsaved: { readonly since: number } | null;
   readonly stopReason: StopReason | null;
+  /** The request for which the agent waited when the service stopped the session. Null: none. */
+  readonly asked: TurnRequest | null;
   readonly initialPrompt: string | null;
   readonly lastTurn: Pick<LastTurn, "state" | "error"> | null;
   /** The newest one of the session, with its branch's last known commit. */
@@ -71,7 +74,7 @@ export interface ActivityFacts {
 /** Something that waits for a person. */
 export interface Wait {
   readonly kind: TurnRequest["kind"] | "approval" | "work_unsaved";
-  /** Of the conversation's request, or of the approval. */
+  /** Of the conversation's request, or of the approval. Null: no answer is taken any more, as of a request whose session sleeps. */
   readonly id: string | null;
   readonly text: string;
 }
@@ -79,15 +82,28 @@ export interface Wait {
 const isTurn = ({ status, conversation }: ActivityFacts, state: TurnNow["state"]): boolean =>
   isLive(status) && conversation?.turn.state === state;
 
+/** Why the service stops a session by itself. A message starts it again. */
+export const SLEEPS = ["idle", "made_room", "outdated"] as const satisfies readonly StopReason[];
+
+/** Whether its agent waited for a person when it went to sleep (A6). The request is closed: the answer is a message. */
+export const asksAsleep = ({
+  status,
+  stopReason,
+  asked,
+}: Pick<ActivityFacts, "status" | "stopReason" | "asked">): boolean =>
+  status === "stopped" && SLEEPS.some((reason) => reason === stopReason) && asked !== null;
+
 /** What waits longest for a person. */
 export const oldestWait = (facts: ActivityFacts): Wait | null => {
-  const { conversation, oldestApproval: call, unsaved } = facts;
+  const { conversation, asked, oldestApproval: call, unsaved } = facts;
   const waits: (Wait & { readonly since: number })[] = [];
   if (conversation !== null && isTurn(facts, "requires_action")) {
     const { turn, turnRequest } = conversation;
     const request = turnRequest ?? { kind: "question", text: "The agent waits for an answer." };
     waits.push({ ...request, id: turn.waitingFor, since: turn.since });
   }
+  // It waits longer than all else: nothing else can begin in its sleep.
+  if (asked !== null && asksAsleep(facts)) waits.push({ ...asked, id: null, since: 0 });
   if (call !== null)
     waits.push({ kind: "approval", id: call.id, text: `${call.tool} of ${call.connector}`, since: call.at });
   if (unsaved !== null && isLive(facts.status))

@@ -5,7 +5,7 @@
  *  B2 An archived session comes back with its next turn: it is not archived while it works, or with news since.
  */
 import type { LastTurn } from "./last-turn.ts";
-import { type Activity, type ActivityFacts, sessionActivity } from "./session-activity.ts";
+import { type Activity, type ActivityFacts, asksAsleep, sessionActivity } from "./session-activity.ts";
 
 /** A session can be put away while it has one of these. */
 export const AT_REST = [
@@ -43,5 +43,5 @@ export const isArchived = (facts: Facts & { readonly archivedAt?: number | null 
   if (archivedAt === null || (failure?.at ?? 0) > archivedAt) return false;
   if (lastTurn !== null && lastTurn.at > new Date(archivedAt).toISOString()) return false;
   const activity = sessionActivity(facts);
-  return AT_REST.some((each) => each === activity);
+  return AT_REST.some((each) => each === activity) || (asksAsleep(facts) && facts.oldestApproval === null);
 };

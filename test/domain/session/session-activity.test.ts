@@ -14,6 +14,7 @@ const RESTING: ActivityFacts = {
   oldestApproval: null,
   unsaved: null,
   stopReason: null,
+  asked: null,
   initialPrompt: null,
   lastTurn: null,
   changeRequest: null,
@@ -32,6 +33,7 @@ const FAILED_TURN = {
 const COMPLETED_TURN = { lastTurn: { state: "completed", error: null } } as const;
 const PUSHED = { changes: { files: 2, head: "b" } };
 const CALL = { oldestApproval: { id: "c", connector: "docs", tool: "delete", at: 2 } };
+const ASKED = { asked: { kind: "question", text: "Which colour?" } } as const;
 const UNSAVED = { unsaved: { since: 3 } };
 const request = (status: "open" | "merged" | "closed", head: string | null = "b") => ({
   changeRequest: { status, head },
@@ -57,6 +59,10 @@ const TABLE: readonly (readonly [expected: string, Partial<ActivityFacts>])[] = 
   ["needs_you", { status: "provisioning", ...CALL }],
   ["needs_you", { ...UNSAVED, ...request("merged") }],
   ["asleep", { status: "stopped", ...UNSAVED }],
+  ["needs_you", { status: "stopped", stopReason: "idle", ...ASKED, ...request("open") }],
+  ["asleep", { status: "stopped", stopReason: "requested", ...ASKED }],
+  ["starting", { status: "provisioning", ...ASKED }],
+  ["resting", ASKED],
   ["failed", { status: "failed", ...request("open") }],
   ["failed", { status: "failed", ...request("merged") }],
   ["failed", FAILED_TURN],

@@ -17,12 +17,20 @@ const resting = {
   oldestApproval: null,
   unsaved: null,
   stopReason: null,
+  asked: null,
   initialPrompt: "Go.",
   lastTurn: ended(2),
   changeRequest: null,
   changes: null,
   failure: null,
 } as const;
+const askedInSleep = {
+  ...resting,
+  status: "stopped",
+  stopReason: "idle",
+  asked: { kind: "question", text: "Which colour?" },
+} as const;
+const approvalIn = { id: "c", connector: "docs", tool: "delete", at: at(1) };
 const working = {
   ...resting,
   conversation: { ...resting.conversation, turn: { state: "running", since: at(9), waitingFor: null } },
@@ -41,6 +49,8 @@ it.each([
 
 it.each([
   ["at rest", resting, at(3), true],
+  ["asleep, with a question", askedInSleep, at(3), true],
+  ["asleep, with a question and an approval", { ...askedInSleep, oldestApproval: approvalIn }, at(3), false],
   ["never put away", resting, null, false],
   ["with a turn since", { ...resting, lastTurn: ended(4) }, at(3), false],
   ["while it works", working, at(3), false],

@@ -48,6 +48,7 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
     changes: null,
     sandboxId: START.snapshot.context.sandboxId,
     ending: null,
+    asked: null,
     bootstrapAcceptedAt: null,
     createdAt: now,
     updatedAt: now,

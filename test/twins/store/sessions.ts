@@ -4,9 +4,10 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isSafe } from "../../../src/domain/save/saved.ts";
+import type { TurnRequest } from "../../../src/domain/conversation/row-texts.ts";
 import { hasWords, searchWords } from "../../../src/domain/conversation/search.ts";
 import { isArchived } from "../../../src/domain/session/session-news.ts";
-import { sessionActivity } from "../../../src/domain/session/session-activity.ts";
+import { asksAsleep, sessionActivity } from "../../../src/domain/session/session-activity.ts";
 import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
 import { isLive } from "../../../src/domain/session/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../src/machines/session.ts";
@@ -54,6 +55,7 @@ const stepped = (row: SessionRow, change: SessionChange): Session => ({
   ...sessionColumns(change),
   sandboxId: change.after.context.sandboxId,
   ending: change.after.context.ending,
+  asked: change.after.context.asked ?? null,
   updatedAt: change.now,
   ...(slotMove(change) === "reserve" && {
     bootDeadlineAt: restartDeadline({ ...row.record, provisionedAt: row.provisionedAt }, change.now),
@@ -182,6 +184,12 @@ export const liveChildrenOf = (tables: TableSet, id: string): number =>
   [...tables.sessions.values()].filter(({ record }) => record.parentSessionId === id && isLive(record.status))
     .length;
 
+/** What the agent of a session asks a person now. */
+const askedNow = (tables: TableSet, id: string): TurnRequest | null => {
+  const conversation = tables.conversations.get(id)?.conversation;
+  return conversation?.turn.state === "requires_action" ? conversation.turnRequest : null;
+};
+
 /** Whether enough of its account's sessions are unsaved for a shorter time. */
 const isSurplus = (tables: TableSet, { id, accountId, unsaved }: Session): boolean => {
   if (unsaved === null) return false;
@@ -288,7 +296,9 @@ const list = Effect.fnUntraced(function* (
       (record) =>
         isInScope(record) &&
         record.deletedAt === null &&
-        (reach === "all" || isLive(record.status) || (reach === "open" && pendingOf(tables, record.id) > 0)),
+        (reach === "all" ||
+          isLive(record.status) ||
+          (reach === "open" && (pendingOf(tables, record.id) > 0 || asksAsleep(record)))),
     );
   const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
   const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));
@@ -438,6 +448,7 @@ export const layer = Layer.effect(
                   runningAt,
                   unsaved,
                   isSaved,
+                  asks: askedNow(tables, id),
                   isSurplus: isSurplus(tables, record),
                 },
               ]

@@ -22,7 +22,8 @@ const failed = (code: string, message: string): Failure => new Failure(EXIT.agen
 
 /** What the agent asks. Null: nothing. */
 const asks = ({ turn, pending_approvals: calls, waits_for: wait }: Session): Failure | null => {
-  if (calls === 0 && turn.state !== "requires_action") return null;
+  const kind = wait?.kind ?? "work_unsaved";
+  if (calls === 0 && turn.state !== "requires_action" && kind === "work_unsaved") return null;
   const what = calls > 0 ? "an approval" : wait?.kind === "plan" ? "the approval of its plan" : "an answer";
   return new Failure(EXIT.agentAsks, "requires_action", { message: `The agent waits for ${what}.` });
 };

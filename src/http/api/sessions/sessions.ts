@@ -102,7 +102,10 @@ export const SessionWire = Schema.Struct({
   waits_for: nullable(
     Schema.Struct({
       kind: Schema.Literals(["question", "permission", "plan", "approval", "work_unsaved"]),
-      id: nullable(Uuid).annotate({ description: "Of the conversation's request, or of the approval." }),
+      id: nullable(Uuid).annotate({
+        description:
+          "Of the conversation's request, or of the approval. Null with a question, permission or plan: the session stopped meanwhile (`stop_reason`), and the answer is a message, which starts it again.",
+      }),
       text: Schema.String,
     }),
   ).annotate({ description: "What waits longest for a person." }),

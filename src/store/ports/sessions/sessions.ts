@@ -6,6 +6,7 @@ import type { Memory, Stored, Unsettled } from "../journal.ts";
 import type { ProjectReader } from "../projects/projects.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { ConversationRowState } from "./conversations.ts";
+import type { TurnRequest } from "../../../domain/conversation/row-texts.ts";
 import type { TurnNow } from "../../../domain/conversation/conversation.ts";
 import type { Failure } from "../../../domain/session/failure.ts";
 import type { ConversationTurn, LastTurn } from "../../../domain/session/last-turn.ts";
@@ -74,6 +75,8 @@ export interface Session {
   readonly sandboxId: string | null;
   /** Why a running session is about to stop (the machine's context). Null: no stop is under way. */
   readonly ending: StopReason | null;
+  /** The request for which its agent waited when it was last found idle. Null: none, or it was restarted since. */
+  readonly asked: TurnRequest | null;
   readonly bootDeadlineAt: number;
   readonly bootstrapAcceptedAt: number | null;
   readonly createdAt: number;
@@ -157,6 +160,8 @@ export interface RunningSession {
   readonly unsaved: Unsaved | null;
   /** Whether its last save had everything. */
   readonly isSaved: boolean;
+  /** What its agent asks a person. Null: it does not wait for one, as far as the conversation's row says. */
+  readonly asks: TurnRequest | null;
   /** Whether it is unsaved, and half of its account's slots or more hold sessions that are unsaved for a shorter time. */
   readonly isSurplus: boolean;
 }

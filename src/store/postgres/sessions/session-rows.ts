@@ -1,6 +1,6 @@
 /** Rows of project_sessions as records, alone and with the state of their conversation. */
 import type { Failure } from "../../../domain/session/failure.ts";
-import type { Activity } from "../../../domain/session/session-activity.ts";
+import { SLEEPS, type Activity } from "../../../domain/session/session-activity.ts";
 import { AT_REST } from "../../../domain/session/session-news.ts";
 import type { Conversation, ConversationRowState } from "../../ports/sessions/conversations.ts";
 import type { Session, ShownSession } from "../../ports/sessions/sessions.ts";
@@ -16,7 +16,7 @@ export const SESSION_COLUMNS = `
   initial_prompt AS "initialPrompt", first_message AS "firstMessage", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
   parent_session_id AS "parentSessionId", created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved, unsaved,
   restore_saved AS "restoreSaved", restored, last_turn AS "lastTurn", changes,
-  state_context ->> 'sandboxId' AS "sandboxId", state_context ->> 'ending' AS ending, boot_deadline_at AS "bootDeadlineAt",
+  state_context ->> 'sandboxId' AS "sandboxId", state_context ->> 'ending' AS ending, nullif(state_context -> 'asked', 'null') AS asked, boot_deadline_at AS "bootDeadlineAt",
   bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
   running_at AS "runningAt", stopped_at AS "stoppedAt", archived_at AS "archivedAt", deleted_at AS "deletedAt"`;
 
@@ -83,7 +83,7 @@ const activityRules = (session: string): readonly (readonly [Activity, string])[
   return [
     [
       "needs_you",
-      `${isLive} AND (${session}.unsaved IS NOT NULL OR ${isTurn("requires_action")})
+      `${asksInSleep(session)} OR ${isLive} AND (${session}.unsaved IS NOT NULL OR ${isTurn("requires_action")})
         OR EXISTS (SELECT FROM ${pendingCalls(`${session}.id`)})`,
     ],
     ["queued", `${session}.status = 'queued'`],
@@ -115,12 +115,18 @@ export const hasActivity = (session: string, activities: readonly Activity[]): s
   return cases.length === 0 ? "false" : `CASE ${cases.join(" ")} ELSE false END`;
 };
 
+/** The rule of `asksAsleep`. */
+export const asksInSleep = (session: string): string => `(${session}.status = 'stopped'
+  AND ${session}.stop_reason IN (${SLEEPS.map((reason) => `'${reason}'`).join(", ")})
+  AND ${session}.state_context ->> 'asked' IS NOT NULL)`;
+
 /** Whether a row of project_sessions is archived: the rule of `isArchived`. */
 export const archivedRow = (session: string): string => `(${session}.archived_at IS NOT NULL
   AND ${session}.archived_at >= coalesce(${session}.failed_at, '-infinity')
   AND coalesce(${session}.last_turn ->> 'at', '') COLLATE "C"
     <= to_char(${session}.archived_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C"
-  AND ${hasActivity(session, AT_REST)})`;
+  AND (${hasActivity(session, AT_REST)}
+    OR ${asksInSleep(session)} AND NOT EXISTS (SELECT FROM ${pendingCalls(`${session}.id`)})))`;
 
 /** The columns of a session that is shown. `sessions` names its row, which `withConversations` has joined. */
 export const shownColumns = (sessions: string): string => `${SESSION_COLUMNS},

@@ -41,6 +41,7 @@ import { EventLog } from "../events/event-log.ts";
 import { noteFailure } from "../triggers/fires.ts";
 import {
   archivedRow,
+  asksInSleep,
   firstSession,
   readSession,
   hasActivity,
@@ -245,9 +246,10 @@ const listIn = (sql: SqlClient.SqlClient) =>
     // Few sessions are live, and an index has them: an old one among them is found too.
     const reach = filterReach(request);
     const live = sql`status IN ('provisioning', 'running')`;
-    // A session may have ended while a call of it waits. Both parts of the union have an index with few rows.
+    // A session may have ended while a call of it waits, or an answer. Each part of the union has an index with few rows.
     const open = sql`id IN (
       SELECT id FROM project_sessions WHERE ${scope} AND ${live}
+      UNION SELECT id FROM project_sessions WHERE ${scope} AND ${sql.literal(asksInSleep("project_sessions"))}
       UNION SELECT session_id FROM executor_calls WHERE outcome = 'pending'
     )`;
     const looked = sql`
@@ -308,6 +310,7 @@ const ofSweeper = (sql: SqlClient.SqlClient): Pick<Sessions["Service"], "running
     sql<RunningSession>`
       SELECT session.id, session.account_id AS "accountId", sandbox.id AS "sandboxId",
         session.running_at AS "runningAt", session.unsaved, coalesce(session.saved ->> 'state' = 'complete', false) AS "isSaved",
+        (SELECT turn_request FROM conversations WHERE session_id = session.id AND turn_state = 'requires_action') AS asks,
         session.unsaved IS NOT NULL AND (
           SELECT count(*) FROM project_sessions AS other
           WHERE other.account_id = session.account_id AND other.status = 'running'
