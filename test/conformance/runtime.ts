@@ -363,6 +363,29 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     },
   },
   {
+    name: "runs no command while it plans, unless a person permits it",
+    ability: "plans",
+    run: async ({ start, subject }) => {
+      const talk = await start({ agent_name: `${subject.name}-plan` });
+      const id = await talk.say([{ run: "touch sneaked.txt" }, { say: PLAN }]);
+      const kinds = async () => (await talk.requests()).map(({ request }) => (request as Json)["kind"]);
+      const stands = async () => (await kinds()).length > 0 || (await talk.isIdle());
+      await expect.poll(async () => (await talk.of(id)).length > 0 && (await stands()), POLL).toBe(true);
+      if ((await kinds()).includes("permission")) {
+        await talk.answer("reject");
+        await expect
+          .poll(async () => (await kinds()).includes("plan") || (await talk.isIdle()), POLL)
+          .toBe(true);
+      }
+      const done = (await talk.of(id)).filter(
+        ({ kind, status }) => kind === "tool" && status === "completed",
+      );
+      expect(JSON.stringify(done)).not.toContain("touch");
+      const changes = await talk.session.call("GET", "workspace/changes");
+      expect(JSON.stringify(changes)).not.toContain("sneaked.txt");
+    },
+  },
+  {
     name: "has each call counted to the token",
     ability: null,
     run: async ({ place, start, subject: { name, provider } }) => {

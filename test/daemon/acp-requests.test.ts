@@ -178,6 +178,47 @@ describe("an agent's request", () => {
   });
 
   test.each([
+    ["plan", "requires_action"],
+    ["default", "idle"],
+  ])("where all is allowed, in the mode %s, leaves the turn %s", async (agentName, state) => {
+    const scripted = await started({
+      offers: { modes: { currentModeId: "default", availableModes: [{ id: "default" }, { id: "plan" }] } },
+      allowsAll: true,
+      planMode: "plan",
+      session: { agentName },
+      turn: async (stage) => {
+        outcomes.push(await ask(stage, ["allow_once", "reject_once"], { kind: "execute", title: "rm a" }));
+        return {};
+      },
+    });
+    await scripted.send("m1", "x");
+    await expect
+      .poll(() => scripted.ends.length + Number(scripted.feed.feed.turnNow.waiting_for !== null), POLL)
+      .toBe(1);
+    expect(scripted.feed.feed.turnNow.state).toBe(state);
+  });
+
+  test("needs no person any more once a plan is approved, where all is allowed", async () => {
+    const scripted = await started({
+      offers: { modes: { currentModeId: "default", availableModes: [{ id: "default" }, { id: "plan" }] } },
+      allowsAll: true,
+      planMode: "plan",
+      session: { agentName: "plan" },
+      turn: async (stage) => {
+        await ask(stage, ["allow_once", "reject_once"], PLANNED);
+        outcomes.push(await ask(stage, ["allow_once", "reject_once"], { kind: "execute", title: "rm a" }));
+        return {};
+      },
+    });
+    await scripted.send("m1", "x");
+    await expect.poll(() => scripted.feed.feed.turnNow.state, POLL).toBe("requires_action");
+    const request = scripted.feed.feed.turnNow.waiting_for ?? "";
+    await Effect.runPromise(scripted.steering.answer(request, { approve: true, mode: "id-allow_once" }));
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    expect(outcomes.at(-1)).toEqual(selected("allow_once"));
+  });
+
+  test.each([
     ["the file that it wrote last", "/plans/plan.md", "1. Write a."],
     ["a file that it did not tell", "/plans/other.md", "The plan is in the file /plans/other.md."],
   ])("to carry out a plan that is in %s is a plan, also where all else is allowed", async (_, path, text) => {

@@ -237,6 +237,21 @@ export const STATES_OF_HOME: readonly State[] = [
     },
   },
   {
+    name: "home-in-sleep",
+    hash: "#/",
+    shows: ".session",
+    change: (world) => {
+      withEach(world);
+      const waits_for = { kind: "question", id: null, text: "Which greeting shall the guests get?" };
+      const asleep = { status: "stopped", stop_reason: "idle", activity: "needs_you", waits_for };
+      world.sessions = world.sessions.map((one, index) => (index === 0 ? { ...one, ...asleep } : one));
+    },
+    act: async (page) => {
+      await pressed("Answer: Rename the greeting")(page);
+      await page.getByText("went to sleep before an answer came").waitFor();
+    },
+  },
+  {
     name: "home-approval",
     hash: "#/",
     shows: ".session",

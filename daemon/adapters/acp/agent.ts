@@ -99,8 +99,10 @@ export interface AcpAgentOptions {
   readonly gateway?: Pick<GatewayCalls, "begin" | "refused" | "isCalling" | "pieces" | "passed">;
   /** Null, as without it: the agent gets none. */
   readonly tools?: ToolServer | null;
-  /** Whether every permission is given without a question. Absent: people are asked. */
+  /** Whether every permission is given without a question, but while it plans. Absent: people are asked. */
   readonly allowsAll?: boolean;
+  /** Absent: no mode plans. */
+  readonly planMode?: string;
   /** The title of a request to carry out a plan that is in a file, up to the file. Absent: such requests say it themselves. */
   readonly planTitle?: string;
   /** Whether it is known where the agent keeps its record of a conversation. Absent: it is not. */
@@ -300,7 +302,10 @@ export class AcpAgent {
 
   /** False: the request is closed, or takes no such answer. */
   answer(requestId: string, answer: RequestAnswer): boolean {
-    return this.#requests.answer(requestId, answer);
+    const isAnswered = this.#requests.answer(requestId, answer);
+    // It leaves the mode that plans by itself, and need not say which one follows.
+    if (isAnswered && "approve" in answer) this.#session?.choices.left("mode");
+    return isAnswered;
   }
 
   /** The process of the present wire is gone, or another one has started. */
@@ -382,7 +387,9 @@ export class AcpAgent {
   #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
     // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
-    if (this.#options.allowsAll === true && this.conversation.proposed(request) === null) {
+    const { allowsAll = false, planMode } = this.#options;
+    const isPlanning = planMode !== undefined && this.#session?.choices.mode === planMode;
+    if (allowsAll && !isPlanning && this.conversation.proposed(request) === null) {
       // Some agents tell a call for the first time when they ask for it.
       this.conversation.asked(request.toolCall);
       return Promise.resolve(allowed(request.options));

@@ -52,7 +52,8 @@ const MODELS_NAMED = 20;
 
 /** One thing that can be chosen. */
 interface Choice {
-  readonly current: string;
+  /** Null: it is not known. */
+  readonly current: string | null;
   readonly entries: readonly { readonly id: string; readonly name: string; readonly about: string | null }[];
   /** The call that chooses. */
   readonly call: (sessionId: string, value: string) => { readonly method: string; readonly params: object };
@@ -140,11 +141,22 @@ export class AcpChoices {
     if (choice !== undefined) this.#choices.set(kind, { ...choice, current });
   }
 
+  /** The present one is not known any more. */
+  left(kind: Kind): void {
+    const choice = this.#choices.get(kind);
+    if (choice !== undefined) this.#choices.set(kind, { ...choice, current: null });
+  }
+
   /** The modes that it offers, the present one first. */
   get modes(): readonly string[] {
     const { current, entries = [] } = this.#choices.get("mode") ?? {};
     const ids = entries.map(({ id }) => id);
     return ids.toSorted((one, other) => Number(other === current) - Number(one === current));
+  }
+
+  /** The present mode. Null: the agent does not say. */
+  get mode(): string | null {
+    return this.#choices.get("mode")?.current ?? null;
   }
 
   /** `provider/model`. Null: the agent does not say. */

@@ -104,6 +104,12 @@ const accountProvider = ({ name, kind, models }: AccountProvider) => {
   };
 };
 
+/**
+ * opencode itself only asks its model to change nothing while it plans, and a permission for all overrides what it forbids. A command may
+ * change anything, so a person decides. The project can permit some in its own configuration.
+ */
+const PLANNING = { permission: { edit: "deny", bash: "ask" } };
+
 /** All permissions, because the sandbox is the boundary. The project can restrict them. */
 export const opencodeDefaults = ({
   model,
@@ -122,7 +128,7 @@ export const opencodeDefaults = ({
     ...(plugin !== null && { plugin: [pathToFileURL(plugin).href] }),
     ...(model !== null && { model }),
     // The agent's own file adds to it, or overrides it.
-    ...(defined !== null && { agent: { [defined]: { mode: "primary" } } }),
+    agent: { ...(defined !== null && { [defined]: { mode: "primary" } }), plan: PLANNING },
     ...(instructions !== null && { instructions: [instructions] }),
     provider: {
       ...Object.fromEntries(providers.map((provider) => [provider.name, accountProvider(provider)])),

@@ -249,6 +249,7 @@ export const startOf = (
       variables,
       permissions,
       ...(takesServers && { takesServers }),
+      ...(plan !== null && { planMode: plan.mode }),
       ...(plan?.asks !== undefined && { planTitle: plan.asks }),
       ...(history !== null && { history: { runtime: name, files: history } }),
       ...(packaged !== null && {

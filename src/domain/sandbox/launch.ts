@@ -138,7 +138,8 @@ export interface LaunchRuntime {
   readonly permissions: Permissions | null;
   /** Whether it is told by its protocol which servers have tools. Absent: it is not. */
   readonly takesServers?: boolean;
-  /** PlanMode.asks (runtimes/runtime.ts). Absent: it has none. */
+  /** PlanMode.mode and PlanMode.asks (runtimes/runtime.ts). Absent: it has none. */
+  readonly planMode?: string;
   readonly planTitle?: string;
   /** Absent: where it keeps its record of a conversation is not known. */
   readonly history?: LaunchHistory;
@@ -165,6 +166,8 @@ export const LaunchSettings = Schema.Struct({
   permissions: Schema.optionalKey(Schema.Literals(PERMISSIONS)),
   /** Whether the runtime is told by its protocol where the gateway to tools is. Absent: it is not. */
   takesServers: Schema.optionalKey(Schema.Boolean),
+  /** The mode in which the runtime plans: nothing is permitted there without a person. Absent: it has none. */
+  planMode: Schema.optionalKey(Schema.String),
   /** The title of a request to carry out a plan that is in a file, up to the file. Absent: the runtime has no such requests. */
   planTitle: Schema.optionalKey(Schema.String),
   /** Where the runtime keeps its own record of the conversation. Absent: not known. */
@@ -267,7 +270,7 @@ export type LaunchSettings = typeof LaunchSettings.Type;
 
 /** The launch settings of a runtime and its agent, for every provider. */
 export const launchedRuntime = (
-  { adapter, command, variables, permissions, takesServers, planTitle, history }: LaunchRuntime,
+  { adapter, command, variables, permissions, takesServers, planMode, planTitle, history }: LaunchRuntime,
   agent: LaunchAgent | null,
 ): Pick<
   LaunchSettings,
@@ -276,6 +279,7 @@ export const launchedRuntime = (
   | "runtimeVariables"
   | "permissions"
   | "takesServers"
+  | "planMode"
   | "planTitle"
   | "history"
   | "agent"
@@ -285,6 +289,7 @@ export const launchedRuntime = (
   ...(Object.keys(variables).length > 0 && { runtimeVariables: variables }),
   ...(permissions !== null && { permissions }),
   ...(takesServers !== undefined && { takesServers }),
+  ...(planMode !== undefined && { planMode }),
   ...(planTitle !== undefined && { planTitle }),
   ...(history !== undefined && { history }),
   ...(agent !== null && { agent }),

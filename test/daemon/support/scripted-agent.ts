@@ -40,6 +40,7 @@ export interface Script {
   /** Whether permissions are given without a question. */
   readonly allowsAll?: boolean;
   /** PlanMode.asks. */
+  readonly planMode?: string;
   readonly planTitle?: string;
   /** The server of tools that it gets. */
   readonly tools?: AcpAgentOptions["tools"];
@@ -72,6 +73,7 @@ export class ScriptedAgent {
       limits: { ...TURN_LIMITS, ...limits },
       ...(gateway !== undefined && { gateway }),
       ...(script.allowsAll !== undefined && { allowsAll: script.allowsAll }),
+      ...(script.planMode !== undefined && { planMode: script.planMode }),
       ...(script.planTitle !== undefined && { planTitle: script.planTitle }),
       ...(script.tools !== undefined && { tools: script.tools }),
       ...(script.keepsRecord !== undefined && { keepsRecord: script.keepsRecord }),
