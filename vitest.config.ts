@@ -32,6 +32,7 @@ export const WHOLE_IN_DEEP = [
   "test/daemon/control-refresh.real.test.ts",
   "test/daemon/conversation.real.test.ts",
   "test/daemon/nginx.real.test.ts",
+  "test/daemon/opencode-deaths.test.ts",
   "test/daemon/opencode.real.test.ts",
   "test/daemon/standby.real.test.ts",
   "test/daemon/steering-requests.real.test.ts",

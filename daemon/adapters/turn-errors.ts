@@ -168,6 +168,20 @@ export const silentModel = (silentMs: number): TurnError => ({
   message: `${ADVICE.model_unavailable} It sent nothing for ${Math.round(silentMs / 1000)} s.`,
 });
 
+/** The runtime works, and does not ask the model. */
+export const notAsked = (silentMs: number): TurnError => ({
+  code: "no_answer",
+  message:
+    `The turn was ended because the agent runtime did not call the model for ${Math.round(silentMs / 1000)} s. It may wait for a ` +
+    "server of tools. Read the agent runtime's lines in the session's log.",
+});
+
+/** The turn ended with its runtime's process. */
+export const RUNTIME_ENDED: TurnError = {
+  code: "runtime_ended",
+  message: "The agent runtime ended or restarted during the turn. Send the message again.",
+};
+
 /** A person stopped the turn, and only the end of the runtime's process ended it. */
 export const NOT_STOPPED: TurnError = {
   code: "agent_not_stopping",

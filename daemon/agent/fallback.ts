@@ -4,7 +4,7 @@
  *  F1 Only items of the present turn count as its words. Adapters report older ones again.
  *  F2 The item that tells only how the turn failed waits. It is left out if the turn goes on, even if it comes later, and else told before
  *     the turn's end.
- *  F3 The runtime may be seen at rest before it has told how the turn ended. That turn stays open for `TOLD_WITHIN_MS`.
+ *  F3 The runtime may be seen at rest before it has told how the turn ended. A turn without a word stays open for `TOLD_WITHIN_MS`.
  */
 import { fallbackNote, mayFallBack, nextFallback, saidNothing } from "../../src/domain/agents/fallback.ts";
 import { contentText } from "../../src/domain/conversation/conversation.ts";
@@ -118,10 +118,19 @@ export class Fallback {
 
   /** F3. Whether a turn that is seen at rest has ended. */
   isOver(nowMs: number): boolean {
-    const isPossible = this.#at < this.#options.agents.length && !this.#hasActed && this.#texts.size === 0;
-    if (!isPossible || this.#isTold) return true;
+    if (this.#isTold || this.#hasActed || this.#texts.size > 0) return true;
     this.#restMs ??= nowMs;
     return nowMs - this.#restMs >= TOLD_WITHIN_MS;
+  }
+
+  /** Whether the end of the present turn was told. */
+  get isTold(): boolean {
+    return this.#isTold;
+  }
+
+  /** The end of the present turn is told. */
+  told(): void {
+    this.#isTold = true;
   }
 
   /** F2. The turn does not go on. */

@@ -44,7 +44,7 @@ export interface RuntimeOptions {
   /** Gets the runtime's conversation. */
   readonly steering: Pick<
     Steering,
-    "observer" | "runtimeEnded" | "newestTurn" | "goesOn" | "turnEnded" | "takeCut"
+    "observer" | "runtimeEnded" | "newestTurn" | "goesOn" | "turnEnded" | "cutEnd" | "onUntold"
   >;
   readonly redactor: Redactor;
   readonly log: Log;
@@ -93,16 +93,6 @@ const RENEW_DEADLINE = "60 seconds";
 const RENEW_CRASHES = 3;
 /** If a runtime does not say within this time whether it is busy, its last report counts. */
 const BUSY_WITHIN = "1 second";
-/** The end of a turn that the runtime's own end interrupts. */
-const CUT: TurnEnd = {
-  state: "interrupted",
-  isOurs: true,
-  error: {
-    code: "runtime_ended",
-    message: "The agent runtime ended or restarted during the turn. Send the message again.",
-  },
-};
-
 /** Whether a turn is in progress. */
 export const isBusyNow = ({
   adapter,
@@ -123,6 +113,7 @@ export const superviseRuntime = Effect.fnUntraced(function* (
   options: RuntimeOptions,
 ): Effect.fn.Return<Runtime, never, Scope.Scope> {
   const interpreter = new Interpreter(options);
+  options.steering.onUntold = (end) => interpreter.turnEnded(end);
   const actor = yield* startActor<AgentRuntimeSnapshot, AgentRuntimeEvent, AgentRuntimeCommand>({
     id: "agent-runtime",
     machine: agentRuntime,
@@ -226,8 +217,7 @@ class Interpreter {
       report.reached("runtime_ready");
       report.setError("runtime", null);
     } else {
-      if (report.turn.active === true)
-        this.#turnEnded({ ...CUT, error: this.#options.steering.takeCut() ?? CUT.error });
+      if (report.turn.active === true) this.turnEnded(this.#options.steering.cutEnd());
       const active = report.turn.active === null ? null : false;
       report.turn = { ...report.turn, active, active_since: null };
     }
@@ -239,11 +229,11 @@ class Interpreter {
   /** The runtime tells the end of a turn, which may go on with another model. */
   #runtimeTurnEnded(end: TurnEnd): void {
     const { steering, log } = this.#options;
-    if (!steering.goesOn(end, (last) => this.#turnEnded(last))) return this.#turnEnded(end);
+    if (!steering.goesOn(end, (last) => this.turnEnded(last))) return this.turnEnded(end);
     log("turn goes on with another agent", { message: end.error?.message ?? "" });
   }
 
-  #turnEnded(end: TurnEnd): void {
+  turnEnded(end: TurnEnd): void {
     const { report, steering, log } = this.#options;
     steering.turnEnded(end);
     const { state, error } = report.endTurn(end, instantNow(), steering.newestTurn);

@@ -8,6 +8,7 @@
  *     no lost or late event keeps a turn open, or ends a wrong one.
  *  E4 A call that has begun is completed, even if its caller has left.
  *  E5 A stopped turn ends, whatever the runtime does: with its process, if need be.
+ *  E7 How the turn of a message ends is told, also if the runtime tells nothing: it has died, or rests without a word of an answer.
  *  E6 A turn that goes on with another agent (fallback.ts) stays the same turn. It counts as being handed over until the runtime has
  *     the message again, so nothing else ends it meanwhile.
  */
@@ -42,7 +43,7 @@ import {
   type Handover,
   type RuntimeAdapter,
 } from "../adapters/adapter.ts";
-import { NOT_STOPPED } from "../adapters/turn-errors.ts";
+import { NO_ANSWER, NOT_STOPPED, RUNTIME_ENDED } from "../adapters/turn-errors.ts";
 import type { LaunchFallback } from "../../src/domain/sandbox/launch.ts";
 import type { AttachedFile, Attachments } from "./attachments.ts";
 import {
@@ -61,11 +62,11 @@ import type { Report, TurnEnd } from "../report.ts";
 import type { SteeringName } from "../http/route.ts";
 import { Fallback, type Onward } from "./fallback.ts";
 import { Planning, type PlanMode } from "./planning.ts";
-import { TurnBook } from "./turn-book.ts";
+import { type OpenTurn, TurnBook } from "./turn-book.ts";
 
 export interface SteeringOptions {
   readonly adapter: Pick<RuntimeAdapter, "steering">;
-  readonly report: Pick<Report, "serving">;
+  readonly report: Pick<Report, "serving"> & { readonly turn: Pick<Report["turn"], "active"> };
   readonly feed: ConversationFeed;
   readonly log: Log;
   readonly session: AgentSession;
@@ -165,6 +166,8 @@ export class Steering {
   readonly #stopped = Latch.makeUnsafe(false);
   /** E5. The process is ended for this reason. */
   #cut: ItemError | null = null;
+  /** E7. Takes ends that the runtime does not tell. What supervises the runtime sets it. */
+  onUntold: (end: TurnEnd) => void = () => undefined;
 
   constructor(options: SteeringOptions) {
     const { feed, adapter, planning, session, fallback = [], chosenMode = null } = options;
@@ -209,8 +212,9 @@ export class Steering {
     return true;
   }
 
-  /** A turn ends. */
+  /** The end of a turn is told. */
   turnEnded(end: TurnEnd): void {
+    this.#fallback.told();
     if (end.isOurs === true && end.error !== null) this.#options.feed.turnEnded(end.error);
     this.#planning.turnEnds(end);
   }
@@ -260,18 +264,22 @@ export class Steering {
 
   /** The runtime's process is gone. */
   runtimeEnded(): void {
+    const { open } = this.#book;
     // The items first: the turn's end is told after them.
     this.#fallback.tellHeld();
     this.#options.feed.runtimeEnded();
     this.#planning.lose();
     this.#book.runtimeEnded();
+    // A turn whose beginning was told is cut by what supervises the runtime.
+    if (open?.isHanding !== false || this.#options.report.turn.active === true) return;
+    this.#tellUntold(open, this.cutEnd());
   }
 
-  /** Why the daemon itself ends the runtime's process during a turn. Null: it did not. Asked once a process. */
-  takeCut(): ItemError | null {
-    const cut = this.#cut;
+  /** How a turn ends that the end of the runtime's process cuts off. Asked once a process. */
+  cutEnd(): TurnEnd {
+    const error = this.#cut ?? RUNTIME_ENDED;
     this.#cut = null;
-    return cut;
+    return { state: "interrupted", isOurs: true, error };
   }
 
   /** E5. */
@@ -340,6 +348,11 @@ export class Steering {
     this.#due.openUnsafe();
   }
 
+  /** E7. @param turn the one that has ended */
+  #tellUntold(turn: OpenTurn | null, end: TurnEnd): void {
+    if (turn !== null && turn.messageId !== null && !this.#fallback.isTold) this.onUntold(end);
+  }
+
   /** Asks once whether the runtime rests. */
   get #check(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
@@ -354,8 +367,11 @@ export class Steering {
         const { hasBegun } = seen.value;
         const nowMs = yield* Clock.currentTimeMillis;
         if (number === null) return;
-        if (this.#fallback.isOver(nowMs)) this.#book.sawRest(number, { hasBegun, nowMs });
-        else this.#pauseMs = CHECK_SOON_MS;
+        // A stopped turn goes on with nothing, and nobody waits for its answer.
+        const { isStopping = false } = open ?? {};
+        if (!isStopping && !this.#fallback.isOver(nowMs)) this.#pauseMs = CHECK_SOON_MS;
+        else if (this.#book.sawRest(number, { hasBegun, nowMs }) && !isStopping && !hasBegun)
+          this.#tellUntold(open, { state: "failed", isOurs: true, error: NO_ANSWER });
         return;
       }
       this.#book.sawWork(number);

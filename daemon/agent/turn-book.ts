@@ -110,11 +110,16 @@ export class TurnBook {
       this.#open = { ...this.#open, hasBegun: true };
   }
 
-  /** The runtime was at rest. `hasBegun`: it shows that the turn has begun before. */
-  sawRest(number: number, { hasBegun, nowMs }: { readonly hasBegun: boolean; readonly nowMs: number }): void {
+  /** The runtime was at rest. `hasBegun`: it shows that the turn has begun before. @returns whether the turn ends */
+  sawRest(
+    number: number,
+    { hasBegun, nowMs }: { readonly hasBegun: boolean; readonly nowMs: number },
+  ): boolean {
     const open = this.#open;
-    if (open?.number !== number || open.isHanding) return;
-    if (hasBegun || open.hasBegun || nowMs - open.handedMs >= BEGIN_WITHIN_MS) this.#end();
+    if (open?.number !== number || open.isHanding) return false;
+    if (!hasBegun && !open.hasBegun && nowMs - open.handedMs < BEGIN_WITHIN_MS) return false;
+    this.#end();
+    return true;
   }
 
   /** The runtime's process is gone. */

@@ -19,7 +19,7 @@ const start = (seen: { isBusy: boolean; restarts: number }) => {
   } as unknown as AdapterSteering;
   const steering = new Steering({
     adapter: { steering: adapter },
-    report: { serving: true },
+    report: { serving: true, turn: { active: null } },
     attachments: new Attachments("/nonexistent"),
     feed,
     log: () => undefined,
@@ -54,12 +54,12 @@ it("ends the process of a runtime that goes on for six seconds, and says why", a
   const seen = { isBusy: true, restarts: 0 };
   const steering = await stopped(seen, false);
   expect(seen.restarts).toBe(1);
-  expect(steering.takeCut()).toMatchObject({ code: "agent_not_stopping" });
-  expect(steering.takeCut()).toBeNull();
+  expect(steering.cutEnd()).toMatchObject({ error: { code: "agent_not_stopping" } });
+  expect(steering.cutEnd()).toMatchObject({ error: { code: "runtime_ended" } });
 });
 
 it("leaves a runtime alone that stops", async () => {
   const seen = { isBusy: true, restarts: 0 };
   const steering = await stopped(seen, true);
-  expect([seen.restarts, steering.takeCut()]).toEqual([0, null]);
+  expect([seen.restarts, steering.cutEnd().error?.code]).toEqual([0, "runtime_ended"]);
 });

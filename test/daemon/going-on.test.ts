@@ -36,7 +36,7 @@ const start = async () => {
   };
   const steering = new Steering({
     adapter: { steering: runtime },
-    report: { serving: true },
+    report: { serving: true, turn: { active: null } },
     attachments: new Attachments("/nonexistent"),
     feed,
     log: () => undefined,

@@ -1,8 +1,11 @@
 /** Following opencode's conversation by recorded events and listings: what was missed, and in which order it comes. */
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import { PassedCalls } from "../../daemon/agent/passed-calls.ts";
+import { OpencodeApi, openSession } from "../../daemon/adapters/opencode/api.ts";
 import { OpencodeConversation } from "../../daemon/adapters/opencode/conversation.ts";
 import { messageItems, TOP } from "../../daemon/adapters/opencode/items.ts";
 import { readMessage, type Recorded } from "../../daemon/adapters/opencode/records.ts";
@@ -335,4 +338,17 @@ test("a subagent that is called again belongs to the later call from then on", (
   conversation.listedMessages([{ info: root.info, parts: calls }, ...answers]);
   const parents = items().flatMap(({ parent_id: id }) => id ?? []);
   expect(new Set(parents)).toEqual(new Set([TASK?.native_id, again]));
+});
+
+test("of two agent sessions with one title, the older one is followed, and gets the messages", async () => {
+  const sessions = [
+    { id: "ses_new", title: "one", time: { created: 2, updated: 4 } },
+    { id: "ses_old", title: "one", time: { created: 1, updated: 3 } },
+  ];
+  const { conversation } = start("one");
+  conversation.listedSessions(sessions);
+  const api = new OpencodeApi("http://127.0.0.1:9");
+  api.get = (_, schema) => Effect.orDie(Schema.decodeUnknownEffect(schema)(sessions));
+  const opened = await Effect.runPromise(openSession(api, "one"));
+  expect([conversation.root, opened.id]).toEqual(["ses_old", "ses_old"]);
 });

@@ -185,6 +185,7 @@ const turnAt = (atMs = 0) => {
     one.take("message.part.updated", { part: { id, messageID, type: "text", ...rest } }, at);
   one.busy();
   one.take("message.updated", { info: { id: "m1", role: "assistant" } }, atMs);
+  one.busy(atMs);
   return { ...one, part };
 };
 
@@ -198,6 +199,35 @@ test("a model that is silent for two minutes ends the turn, although its connect
   idle();
   expect(seen.ended).toMatchObject([failed("model_unavailable")]);
   expect(seen.ended[0]?.error?.message).toContain("nothing for 120 s");
+});
+
+test("a runtime that does not call the model for two minutes has its turn ended, before its first message and after it", () => {
+  for (const begins of [false, true]) {
+    const { seen, turns, busy, idle, call } = start();
+    busy();
+    if (begins) call("m1");
+    turns.check(2 * MINUTE);
+    expect(seen.aborted).toEqual([]);
+    turns.check(2 * MINUTE + 1);
+    expect(seen.aborted).toEqual(["one"]);
+    idle();
+    expect(seen.ended).toMatchObject([failed("no_answer")]);
+    expect(seen.ended[0]?.error?.message).toContain("did not call the model for 120 s");
+  }
+});
+
+/** The sessions whose turns end, two minutes after one was found at work with this part. */
+const endedWith = (part: object) => {
+  const { seen, turns } = start();
+  const parts = [{ id: "p1", messageID: "m1", type: "text", ...part }];
+  turns.already([{ id: "one", newest: { info: { id: "m1", role: "assistant" }, parts } }], 0);
+  turns.check(2 * MINUTE + 1);
+  return seen.aborted;
+};
+
+test("a model is silent, too, in a turn whose beginning was not seen, but not while its tool runs", () => {
+  expect(endedWith({ text: "It be" })).toEqual(["one"]);
+  expect(endedWith({ type: "tool", state: { status: "running" } })).toEqual([]);
 });
 
 test.each(["text", "reasoning", "tool", "step-finish"])("a %s of the model keeps a turn", (type) => {
@@ -261,7 +291,7 @@ test("a turn that takes longer than four hours is ended, and says so", () => {
 
 test("a turn whose beginning was not seen is ended, too, and says so although a call failed before", () => {
   const { seen, turns, take, idle } = start();
-  turns.already(["one"], 0);
+  turns.already([{ id: "one", newest: null }], 0);
   take("session.error", { error: error("no") });
   turns.check(240 * MINUTE + 1);
   expect(seen.aborted).toEqual(["one"]);
@@ -331,7 +361,7 @@ test("a turn without a single model call has failed, unless a person ended it or
   stopped.idle();
   expect(stopped.seen.ended).toEqual([{ state: "interrupted", error: null }]);
   const joined = start();
-  joined.turns.already(["one"], 0);
+  joined.turns.already([{ id: "one", newest: null }], 0);
   joined.idle();
   expect(joined.seen.ended).toEqual([{ state: "completed", error: null }]);
 });

@@ -23,7 +23,7 @@ describe("a runtime that does not answer", () => {
     const log: unknown[] = [];
     const steering = new Steering({
       adapter: opencodeAdapter(await freePort()),
-      report: { serving },
+      report: { serving, turn: { active: null } },
       attachments: noFiles,
       feed,
       log: (event, fields) => void log.push({ event, ...fields }),
@@ -142,7 +142,7 @@ describe.skipIf(!hasOpencode)("the daemon over opencode", () => {
     const log: unknown[] = [];
     const steering = new Steering({
       adapter,
-      report: { serving: true },
+      report: { serving: true, turn: { active: null } },
       attachments: noFiles,
       feed,
       log: (event, fields) => void log.push([event, fields]),

@@ -1,9 +1,11 @@
 /** Calls to opencode's HTTP API. */
 import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import { callForAnswer, callHttp, callJson, type HttpAnswer, type HttpFailure } from "../../http/client.ts";
 import { CALL_TIMEOUT_MS } from "../adapter.ts";
+import { oldestFirst } from "./records.ts";
 
 /** The longest answer. A listing has the files of its messages, in base64. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
@@ -16,7 +18,8 @@ const READ_TIMEOUT_MS = 5000;
 const READ_AGAIN = { schedule: Schedule.spaced("200 millis"), times: 4 };
 
 const AgentSession = Schema.Struct({ id: Schema.String, title: Schema.String });
-const AgentSessions = Schema.Array(AgentSession);
+const decodeAgentSession = Schema.decodeUnknownOption(AgentSession);
+const Records = Schema.Array(Schema.Unknown);
 const Statuses = Schema.Record(Schema.String, Schema.Struct({ type: Schema.String }));
 
 export class OpencodeApi {
@@ -63,15 +66,23 @@ export class OpencodeApi {
   }
 }
 
-/** The agent session with that title. opencode makes it if it has no such session. */
+/**
+ * The agent session with that title. opencode makes it if it has no such session. A call without an answer may have made one, and
+ * the next call a second one: all messages go to the first, because it is followed (conversation.ts, V5).
+ */
 export const openSession = Effect.fnUntraced(function* (api: OpencodeApi, title: string) {
-  const sessions = yield* api.get("/session", AgentSessions);
-  const found = sessions.find((session) => session.title === title);
+  const first = Effect.map(api.get("/session", Records), (sessions) =>
+    oldestFirst(sessions)
+      .flatMap((session) => Option.toArray(decodeAgentSession(session)))
+      .find((session) => session.title === title),
+  );
+  const found = yield* first;
   if (found !== undefined) return found;
-  return yield* callJson(
+  const made = yield* callJson(
     { url: api.url("/session"), method: "POST", body: { title }, timeoutMs: CALL_TIMEOUT_MS },
     AgentSession,
   );
+  return (yield* first) ?? made;
 });
 
 /** In place of a model that is not known, because opencode requires one. No message may be sent to it. */

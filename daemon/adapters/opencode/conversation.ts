@@ -10,6 +10,7 @@
  *  V3 An event about a message may show its end before the parts come, because opencode writes an event out late. So an
  *     item for the end alone is reported when the message's session rests or goes on.
  *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
+ *  V5 The agent session is the oldest one with its title.
  */
 import { isRecord } from "../../../src/ground/record.ts";
 import { noteItem } from "../../conversation/note.ts";
@@ -37,6 +38,7 @@ import {
   isOlder,
   isOpen,
   longer,
+  oldestFirst,
   readInfo,
   readPart,
   type Asked,
@@ -173,7 +175,7 @@ export class OpencodeConversation {
 
   /** The sessions without a parent, as the runtime lists them. */
   listedSessions(sessions: readonly unknown[]): void {
-    for (const session of sessions) this.#session(session);
+    for (const session of oldestFirst(sessions)) this.#session(session);
   }
 
   /** A part of a session's messages, in their order. */

@@ -9,7 +9,7 @@ import type { OpencodeApi } from "./api.ts";
 
 /** The gateway's name in opencode's configuration. Agents see it at the beginning of each tool's name. */
 export const GATEWAY = "platform-executor";
-/** How long opencode waits for the gateway: a call waits two minutes for a person, and lasts up to a minute. */
+/** How long opencode waits for a tool of the gateway: a call waits two minutes for a person, and lasts up to a minute. */
 export const GATEWAY_MS = 200_000;
 /** The first look comes later than what opencode does at its start. Each one without a connection doubles the pause. */
 const FIRST_PAUSE_MS = 2000;

@@ -34,7 +34,7 @@ import { GATEWAY, GATEWAY_MS, keepConnected } from "./gateway.ts";
 import { isAbort, LENGTH_REACHED, retryNote, RuntimeError, turnError } from "../turn-errors.ts";
 import { readConversation, settleConversation } from "./listing.ts";
 import { OpencodeSteering } from "./steering.ts";
-import { decodeEvent, OpencodeTurns, type Retry, type RuntimeEvent } from "./turns.ts";
+import { type AtWork, decodeEvent, OpencodeTurns, type Retry, type RuntimeEvent } from "./turns.ts";
 
 /** A longer event is ignored. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
@@ -48,7 +48,7 @@ const CONNECTORS = {
   url: "{env:PLATFORM_API_URL}/projects/{env:PLATFORM_PROJECT_ID}/executor/mcp",
   headers: { Authorization: "Bearer {env:PLATFORM_EXECUTOR_TOKEN}" },
   oauth: false,
-  timeout: GATEWAY_MS,
+  // It has no timeout of its own: that would count for the connection, too, for which a turn waits before it calls the model.
   enabled: true,
 };
 
@@ -130,6 +130,8 @@ export const opencodeDefaults = ({
     // The agent's own file adds to it, or overrides it.
     agent: { ...(defined !== null && { [defined]: { mode: "primary" } }), plan: PLANNING },
     ...(instructions !== null && { instructions: [instructions] }),
+    // For calls of tools only. opencode gives up a connection after 30 s.
+    experimental: { mcp_timeout: GATEWAY_MS },
     provider: {
       ...Object.fromEntries(providers.map((provider) => [provider.name, accountProvider(provider)])),
       ...(gateway.length > 0 && { [GATEWAY_PROVIDER]: gatewayProvider(gateway) }),
@@ -254,6 +256,32 @@ const lastEnd = Effect.fnUntraced(function* (api: OpencodeApi) {
   ) satisfies TurnEnd;
 });
 
+const Newest = Schema.Array(
+  Schema.Struct({
+    info: Schema.Struct({
+      id: Schema.String,
+      role: Schema.String,
+      time: Schema.Struct({ completed: Schema.optionalKey(Schema.Finite) }),
+    }),
+    parts: Schema.Array(
+      Schema.Struct({
+        id: Schema.String,
+        messageID: Schema.String,
+        type: Schema.String,
+        text: Schema.optionalKey(Schema.String),
+        state: Schema.optionalKey(Schema.Struct({ status: Schema.String })),
+      }),
+    ),
+  }),
+);
+
+/** What a session that is at work does now. */
+const atWork = (api: OpencodeApi, id: string): Effect.Effect<AtWork, HttpFailure> =>
+  Effect.map(api.get(`/session/${id}/message?limit=1`, Newest), (messages) => ({
+    id,
+    newest: messages.at(-1) ?? null,
+  }));
+
 /** One note for each call, with its newest attempt: the reader sees why the answer takes so long. */
 const noteOf = (retry: Retry): ItemDraft =>
   noteItem(`retry_${retry.sessionId}`, retryNote(retry), retry.callSince);
@@ -310,7 +338,7 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
       // An earlier stream broke off during a turn, which has ended meanwhile.
       const missed = observers.turns.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
       if (missed !== null && observers.turns.isActive()) observers.turns.ended(missed);
-      turns.already(busy, now());
+      turns.already(yield* Effect.forEach(busy, (id) => atWork(api, id)), now());
       yield* readConversation(api, conversation);
       return yield* Effect.never;
     });

@@ -3,6 +3,7 @@
  *
  *  P1 The model is heard by text, thought, a tool call and the end of a call. A connection that is only kept open is no event.
  *  P2 It is silent only while it is called: not while a tool runs. opencode does not report the arguments of a tool while they come.
+ *     A turn begins with a call: what opencode does before it, such as waiting for a server of tools, counts as silence too.
  *  P3 A call brings something if it has a text that no earlier call of the turn had, or a tool that has completed.
  */
 import { createHash } from "node:crypto";
@@ -36,8 +37,15 @@ export class ModelProgress {
   /** States of the tool calls that have not ended. */
   readonly #tools = new Map<string, string>();
   /** When the model was heard last, ms since the epoch. Null: it is not called. */
-  #heardMs: number | null = null;
+  #heardMs: number | null;
   #idle = 0;
+  /** Whether the call has reached the model, as far as opencode tells it. */
+  #isAsked = false;
+
+  /** @param atMs when the turn began, or was seen first */
+  constructor(atMs: number) {
+    this.#heardMs = atMs;
+  }
 
   /** How many calls there were. */
   get calls(): number {
@@ -49,14 +57,23 @@ export class ModelProgress {
     return this.#idle;
   }
 
+  /** Whether opencode has asked the model in this call. */
+  get isAsked(): boolean {
+    return this.#isAsked;
+  }
+
   /** The runtime begins an attempt. */
   beginAttempt(atMs: number): void {
-    if (this.#heardMs !== null) this.#heardMs = atMs;
+    if (this.#heardMs === null) return;
+    this.#heardMs = atMs;
+    this.#isAsked = this.#calls.size > 0;
   }
 
   message({ id, time }: CallInfo, atMs: number): void {
     if (id === undefined) return;
-    const call = this.#calls.get(id) ?? { texts: new Map<string, string>(), hasTool: false, isOver: false };
+    const known = this.#calls.get(id);
+    if (known === undefined) this.#isAsked = false;
+    const call = known ?? { texts: new Map<string, string>(), hasTool: false, isOver: false };
     this.#calls.set(id, call);
     if (call.isOver) return;
     this.#heardMs = atMs;
@@ -75,7 +92,9 @@ export class ModelProgress {
 
   /** A piece of a text or thought. */
   delta(messageId: string, atMs: number): void {
-    if (this.#heardMs !== null && this.#calls.has(messageId)) this.#heardMs = atMs;
+    if (this.#heardMs === null || !this.#calls.has(messageId)) return;
+    this.#heardMs = atMs;
+    this.#isAsked = true;
   }
 
   /**

@@ -178,8 +178,18 @@ const Session = Schema.Struct({
   id: Schema.String,
   title: optional(Schema.String),
   parentID: optional(Schema.String),
+  time: optional(Schema.Struct({ created: Schema.Finite })),
 });
 export const decodeSession = Schema.decodeUnknownOption(Session);
+
+const madeAt = (session: unknown): number => {
+  const decoded = decodeSession(session);
+  return decoded._tag === "Some" ? (decoded.value.time?.created ?? 0) : 0;
+};
+
+/** @param sessions as opencode lists them: those first that have changed last */
+export const oldestFirst = (sessions: readonly unknown[]): readonly unknown[] =>
+  sessions.toSorted((a, b) => madeAt(a) - madeAt(b));
 
 const ConversationEvent = Schema.Struct({
   type: Schema.String,

@@ -11,7 +11,7 @@ import type {
   RuntimeOffers,
 } from "../../../src/domain/conversation/steering.ts";
 import { OWN_EFFORT } from "../../../src/domain/sandbox/agent.ts";
-import type { HttpFailure } from "../../http/client.ts";
+import { HttpFailure } from "../../http/client.ts";
 import {
   CALL_TIMEOUT_MS,
   unknownEffort,
@@ -92,6 +92,8 @@ const NO_LAST: ItemError = {
   message: "The message is not known any more. Send it again.",
 };
 
+const WORKS = new HttpFailure({ status: null, message: "the agent runtime works on something else" });
+
 type Body = readonly [path: string, body: object];
 
 /** The answer to a request that no person answers. `count`: how many questions a question has. Null: a permission. */
@@ -150,8 +152,8 @@ export class OpencodeSteering implements AdapterSteering {
   }
 
   /**
-   * Sends the prompt once. If the agent session already has a message, it got the prompt in a former life of the daemon
-   * (api.md 7).
+   * Hands the prompt over as a message. If the agent session already has a message that was not sent from here, it got the
+   * prompt in a former life of the daemon (api.md 7).
    */
   readonly deliver: RuntimeAdapter["deliverPrompt"] = (prompt) =>
     Effect.gen({ self: this }, function* () {
@@ -159,7 +161,7 @@ export class OpencodeSteering implements AdapterSteering {
       if (agent === null && prompt.agentName !== DEFAULT_AGENT)
         return { refused: `the agent runtime has no agent "${prompt.agentName}"` };
       const session = yield* this.#open(prompt);
-      if (yield* this.#isTouched(session)) return "accepted" as const;
+      if (this.#promptMs === null && (yield* this.#isTouched(session))) return "accepted" as const;
       // A turn may fail within a millisecond, so listening for its events starts first.
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       this.#promptMs ??= yield* Clock.currentTimeMillis;
@@ -168,12 +170,11 @@ export class OpencodeSteering implements AdapterSteering {
       const command = yield* this.#commandOf(text);
       const sent = { id, sentMs: this.#promptMs, text, more: [], agent, model, effort, ...command };
       this.#handing(session, sent);
-      if (sent.command === undefined) {
-        yield* this.#api.post(`/session/${session}/prompt_async`, promptBody(sent));
-        return "accepted" as const;
-      }
       const handed = yield* handOver(this.#handingTo(session), sent);
-      return handed.outcome === "refused" ? { refused: handed.error.message } : ("accepted" as const);
+      if (handed.outcome === "busy") return yield* WORKS;
+      // A turn that the runtime could not begin has told its error.
+      const isRefused = handed.outcome === "refused" && !this.#faults.has(session);
+      return isRefused ? { refused: handed.error.message } : ("accepted" as const);
     });
 
   readonly restore: NonNullable<RuntimeAdapter["restore"]> = (wanted, history) => {

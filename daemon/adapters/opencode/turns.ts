@@ -7,8 +7,8 @@
  *     turn. The limits apply to both.
  *  T3 A turn ends as its last call of the model ended. opencode repairs some errors: a conversation that is too long for the
  *     model becomes a summary, and the model is asked again.
- *  T4 A turn also ends by time, which a clock beside the events tells: the model is silent, or the turn takes too long. While a
- *     tool runs, the model need not say anything. opencode does not report the arguments of a tool while they come.
+ *  T4 A turn also ends by time, which a clock beside the events tells: the model is silent or is not called, or the turn takes too
+ *     long. While a tool runs, the model need not say anything. opencode does not report the arguments of a tool while they come.
  */
 import type { TurnEnd } from "../../report.ts";
 import * as Schema from "effect/Schema";
@@ -20,6 +20,7 @@ import {
   isAbort,
   LENGTH_REACHED,
   NO_ANSWER,
+  notAsked,
   type RuntimeError,
   silentModel,
   tooLong,
@@ -28,7 +29,7 @@ import {
   turnError,
   providerWords,
 } from "../turn-errors.ts";
-import { ModelProgress } from "./progress.ts";
+import { type CallInfo, type CallPart, ModelProgress } from "./progress.ts";
 
 const optional = Schema.optionalKey;
 
@@ -119,6 +120,16 @@ const INTERRUPTED: TurnEnd = { state: "interrupted", error: null };
 /** Within this time after a turn, the same message is the same error, reported again (T1), ms. */
 const ECHO_MS = 1000;
 
+/** A session that was at work before the stream began. */
+export interface AtWork {
+  readonly id: string;
+  /** Its newest message. Null: it has none. */
+  readonly newest: {
+    readonly info: CallInfo & { readonly role: string };
+    readonly parts: readonly CallPart[];
+  } | null;
+}
+
 export class OpencodeTurns {
   readonly #turns = new Map<string, Turn>();
   /** Sessions whose state the stream has already reported. It is newer than the answer to the query. */
@@ -136,8 +147,14 @@ export class OpencodeTurns {
   }
 
   /** Records the runtime's turns from before the stream began. */
-  already(sessions: readonly string[], atMs: number): void {
-    for (const id of sessions) if (!this.#told.has(id)) this.#begin(id, atMs, false);
+  already(sessions: readonly AtWork[], atMs: number): void {
+    for (const { id, newest } of sessions) {
+      if (this.#told.has(id)) continue;
+      const { progress } = this.#begin(id, atMs, false);
+      if (newest?.info.role !== "assistant") continue;
+      progress.message(newest.info, atMs);
+      for (const part of newest.parts) progress.part(part, atMs);
+    }
     this.#observer.turn(this.#turns.size > 0);
     if (sessions.length > 0) this.#observer.activity();
   }
@@ -146,9 +163,10 @@ export class OpencodeTurns {
   check(atMs: number): void {
     for (const [id, turn] of this.#turns) {
       const { turnMs } = this.#limits;
-      const silence = turn.whole && !turn.retrying ? turn.progress.passedSilence(atMs, this.#limits) : null;
+      const silence = turn.retrying ? null : turn.progress.passedSilence(atMs, this.#limits);
       if (atMs - turn.sinceMs > turnMs) this.#stop(id, turn, tooLong(turnMs));
-      else if (silence !== null) this.#stop(id, turn, silentModel(silence));
+      else if (silence !== null)
+        this.#stop(id, turn, turn.whole && !turn.progress.isAsked ? notAsked(silence) : silentModel(silence));
     }
   }
 
@@ -184,7 +202,7 @@ export class OpencodeTurns {
     if (known !== undefined) return known;
     const turn: Turn = {
       sinceMs: atMs,
-      progress: new ModelProgress(),
+      progress: new ModelProgress(atMs),
       callSince: atMs,
       retrying: false,
       error: null,

@@ -52,8 +52,8 @@ export interface RunOptions {
   readonly launchFile?: string;
   /** A file that takes the daemon's output; else the test reads it. */
   readonly outputFile?: number;
-  /** Something to change before the daemon starts. */
-  readonly prepare?: (service: Service) => void;
+  /** Something to change before the daemon starts. @param directory has the agent's `home` */
+  readonly prepare?: (service: Service, directory: string) => void;
 }
 
 export interface Answer {
@@ -117,7 +117,7 @@ export class Running {
     mkdirSync(join(directory, "tmp"));
     makeRepository(running, options.files ?? { "README.md": "hello\n" });
     await running.service.start();
-    options.prepare?.(running.service);
+    options.prepare?.(running.service, directory);
     running.#launch(await daemonPrograms(), options);
     return running;
   }
