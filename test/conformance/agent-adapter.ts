@@ -198,13 +198,13 @@ const describeBriefing = (agent: RealAgent): void => {
       const heard = `${call?.before}\n${call?.text}`;
       expect(call).toMatchObject({ model: "two", text: expect.stringContaining("What did I ask first?") });
       expect(heard).toContain(recap.text);
-      expect(heard).toContain(`refs/wip/${steered.daemon.sessionId}`);
+      expect(heard).toContain("is saved, but not in this workspace");
       const last = steered.model.calls.at(-1);
       expect(`${last?.before}\n${last?.text}`.split(recap.text)).toHaveLength(2);
       const [note, ...others] = steered.items;
       expect(note).toMatchObject({ kind: "note", role: null, status: "completed", message_id: null });
       expect(JSON.stringify(note?.content)).toMatch(
-        /has a summary of the conversation.*is saved on refs\/wip\//,
+        /has a summary of the conversation.*restarted without its saved work/,
       );
       expect(others.map(({ kind, role, message_id: id }) => [kind, role, id])).toEqual([
         ["message", "user", "m1"],

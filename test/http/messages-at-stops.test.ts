@@ -94,10 +94,9 @@ describe("an approval of a plan", () => {
   it("restarts a session that began to stop while it was written", async () => {
     const sid = await runSession(service, pid);
     const answer = await plan(sid);
-    // A request may be shown a moment before its actor knows it.
-    const approve = async () =>
-      expectStatus(await service.request("POST", answer, { body: { approve: true } }), 200);
-    await stopMeanwhile(sid, () => eventually(approve));
+    await stopMeanwhile(sid, async () =>
+      expectStatus(await service.request("POST", answer, { body: { approve: true } }), 200),
+    );
     await reached(service, pid, sid, "running");
   });
 });

@@ -55,6 +55,11 @@ const statusOf = async (sid: string, id: unknown) => {
 };
 const queueOf = async (sid: string) =>
   ((await conversationOf(sid))["queue"] as readonly Fields[]).map(({ id }) => id);
+/** Lets a request get under way: it comes before three others. */
+const underWay = async (sid: string) => {
+  // oxlint-disable-next-line no-await-in-loop -- one after the other
+  for (let call = 0; call < 3; call += 1) await conversationOf(sid);
+};
 const handedTexts = () => service.daemon.steering.handed.map(({ text }) => text);
 
 let rev = 100;
@@ -96,16 +101,20 @@ const ask = (sid: string, request: Fields) => {
     }),
   });
 };
-const asking = async (request: Fields) => {
-  const sid = await runSession(service, pid);
-  ask(sid, request);
-  report(sid, "requires_action", 0);
+/** The session's request, once it is shown. */
+const shown = async (sid: string) => {
   const id = await eventually(async () => {
     const [open] = (await conversationOf(sid))["requests"] as readonly Fields[];
     expect(open).toBeDefined();
     return String(open?.["id"]);
   });
   return { sid, id, answer: target(sid, `requests/${id}/answer`) };
+};
+const asking = async (request: Fields) => {
+  const sid = await runSession(service, pid);
+  ask(sid, request);
+  report(sid, "requires_action", 0);
+  return shown(sid);
 };
 const question = {
   kind: "question",
@@ -317,6 +326,22 @@ describe("an interrupt", () => {
     expect(await conversationOf(sid)).toMatchObject({ queue_held: false });
   });
 
+  it("ends a turn of which the actor hears later than the reader", async () => {
+    const sid = await runSession(service, pid);
+    await conversationOf(sid);
+    await service.inside(
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE conversations SET turn_state = 'running' WHERE session_id = ${sid}::uuid`,
+      ),
+    );
+    const interrupt = service.request("POST", target(sid, "interrupt"), { body: {} });
+    await underWay(sid);
+    report(sid, "running", 0);
+    expect(fields(expectStatus(await interrupt, 200))).toEqual({ interrupted: true });
+    await eventually(() => expect(service.daemon.steering.interrupted).toEqual([1]));
+  });
+
   it("of an agent that rests changes nothing", async () => {
     const sid = await resting();
     const interrupt = await service.request("POST", target(sid, "interrupt"), { body: {} });
@@ -351,6 +376,18 @@ describe("a request", () => {
     await eventually(() => expect(service.daemon.steering.answered).toHaveLength(1));
     expect(service.daemon.steering.answered).toMatchObject([{ request_id: "ask" }]);
     expect(await conversationOf(sid)).toMatchObject({ state: { state: "requires_action" } });
+  });
+
+  it("takes its answer also where its actor hears of it later", async () => {
+    const sid = await runSession(service, pid);
+    ask(sid, {});
+    // The actor hears of it with the turn.
+    const { answer } = await shown(sid);
+    const given = service.request("POST", answer, { body: { choice: "once" } });
+    await underWay(sid);
+    report(sid, "requires_action", 0);
+    expectStatus(await given, 200);
+    await eventually(() => expect(service.daemon.steering.answered).toMatchObject([{ request_id: "ask" }]));
   });
 
   it("needs an answer of its own kind, and another person's suspends own credentials [K20]", async () => {

@@ -1,6 +1,7 @@
 /** Handlers of api/sessions/messages.ts: what people say to the agent, by the session's conversation actor. */
 import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../services/actors.ts";
@@ -22,7 +23,7 @@ import { knownAgent, takesMessages } from "../../services/projects/agents.ts";
 import { linked } from "../../services/answered.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
-import { Conversations, type Item } from "../../store/ports/sessions/conversations.ts";
+import { Conversations, type Item, type Turn } from "../../store/ports/sessions/conversations.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
 import { Sessions, type Session } from "../../store/ports/sessions/sessions.ts";
@@ -204,9 +205,25 @@ export const cancel = Effect.fnUntraced(function* (params: ItemPath) {
   });
 });
 
+/**
+ * A request or a turn of the agent is shown a moment before the conversation's actor hears of it. What a person says about it is told
+ * again until then.
+ */
+const UNTIL_HEARD = { schedule: Schedule.spaced("100 millis"), times: 50 };
+
 export const interrupt = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* conversing(params);
-  const { accepted } = yield* tell(session.id, { type: "interrupt.requested" });
+  const { get } = yield* Conversations;
+  let shown: Turn | undefined;
+  const told = Effect.gen(function* () {
+    const { accepted } = yield* tell(session.id, { type: "interrupt.requested" });
+    if (accepted) return { accepted, isShown: false };
+    const turn = (yield* get(session.id))?.turn;
+    shown ??= turn;
+    // A later turn is not meant.
+    return { accepted, isShown: turn?.state === "running" && turn.since === shown?.since };
+  });
+  const { accepted } = yield* Effect.repeat(told, { ...UNTIL_HEARD, while: ({ isShown }) => isShown });
   return { interrupted: accepted };
 });
 
@@ -263,6 +280,24 @@ const settled = (item: Item) =>
     details: { status: item.status, answer: answerWire(item.answer) },
   });
 
+const isWaiting = ({ status, answer: given }: Item): boolean => !isClosed(status) && given === null;
+
+/** Gives the actor an answer until it takes it, or until the request has an answer or is closed. */
+const give = (sessionId: string, event: Extract<ConversationEvent, { type: "answer.given" }>) =>
+  Effect.repeat(
+    Effect.gen(function* () {
+      const { accepted } = yield* tell(sessionId, event);
+      return { accepted, request: yield* itemOf(sessionId, event.requestId, "request") };
+    }),
+    { ...UNTIL_HEARD, while: ({ accepted, request }) => !accepted && isWaiting(request) },
+  );
+
+const notYet = () =>
+  new Unavailable({
+    error: "The session cannot pass the answer on now. Answer again in a moment.",
+    code: "runtime_not_ready",
+  });
+
 /** The message with which an approved plan goes back to an agent whose turn has ended, in the mode in which it works. */
 const approvedPlan = Effect.fnUntraced(function* (author: Author, agent: string) {
   const messageId = yield* newUuid;
@@ -273,7 +308,7 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
   const session = yield* conversing(params);
   const asked = yield* itemOf(session.id, params.id, "request");
   if (asked.kind !== "request") return yield* notFound("request");
-  if (isClosed(asked.status) || asked.answer !== null) return yield* settled(asked);
+  if (!isWaiting(asked)) return yield* settled(asked);
   yield* refuseSecretsIn(session.projectId, wordsIn(given));
   const fits = yield* fitting(asked, given);
   const caller = yield* Caller;
@@ -284,7 +319,7 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
       : null;
   // An approval that begins a turn is a message.
   if (begins !== null) yield* awakened(session, params, {});
-  const { accepted } = yield* tell(session.id, {
+  const { accepted, request } = yield* give(session.id, {
     type: "answer.given",
     requestId: asked.id,
     answer: fits,
@@ -295,7 +330,7 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
   const now = yield* (yield* Sessions).get(session.id);
   if (accepted && begins !== null && isAwake(session) && now !== null)
     yield* Effect.ignore(awakened(now, params, {}));
-  const request = yield* itemOf(session.id, params.id, "request");
+  if (isWaiting(request)) return yield* notYet();
   // The request may be closed before the actor knows it. Then no answer is kept.
   return accepted && request.answer !== null ? { request: itemWire(request) } : yield* settled(request);
 });

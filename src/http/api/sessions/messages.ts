@@ -94,7 +94,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       params: itemParams,
       payload: AnswerRequest,
       success: Schema.Struct({ request: ItemWire }),
-      error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
+      error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany, Unavailable],
     }).annotate(Access, "settle_request"),
     HttpApiEndpoint.get("models", "/models", {
       params: sessionParams,
