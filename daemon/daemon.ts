@@ -439,7 +439,7 @@ const handOver = Effect.fnUntraced(function* (
   } else {
     report.setError("bootstrap", outcome.refused);
     report.bootstrap = { state: "failed", at };
-    steering.promptRefused();
+    steering.promptRefused(outcome.refused);
     log("initial prompt refused", { reason: outcome.refused });
   }
 });

@@ -241,10 +241,13 @@ export class Steering {
     });
   }
 
-  /** The runtime will never accept the initial prompt. */
-  promptRefused(): void {
+  /** The runtime will never accept the initial prompt. E7: nobody waits for an answer to it. */
+  promptRefused(reason: string): void {
     const { open } = this.#book;
-    if (open !== null) this.#book.refused(open.number);
+    if (open === null) return;
+    this.#book.refused(open.number);
+    const error = { code: "message_not_taken", message: reason };
+    this.#tellUntold(open, { state: "failed", isOurs: true, error });
   }
 
   /** The agent session has what it gets before any message. */

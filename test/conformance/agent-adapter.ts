@@ -228,6 +228,7 @@ const describeFirstTurns = (agent: RealAgent): void => {
     test("has ended when the prompt's agent does not exist", async () => {
       steered = await Steered.start({ environment: { ...PROMPT, PLATFORM_AGENT_NAME: "nonesuch" } }, agent);
       await steered.daemon.logged("initial prompt refused");
+      await steered.endedAs({ state: "failed", error: { code: "message_not_taken" } });
       expect(await steered.deliver("m2", "the second")).toBe(2);
       await steered.ended(2);
       expect(steered.answersTo("m2")).toMatchObject([{ status: "completed" }]);

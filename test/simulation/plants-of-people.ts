@@ -91,7 +91,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversations/runtime-reports.ts",
     find: "        if (isClosed(change.item.status)) requests.delete(change.item.id);\n        else if",
     put: "        if",
-    seed: 1_000_003,
+    seed: 1_000_005,
   },
   {
     name: "later-turns-not-told",
@@ -105,7 +105,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversations/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "          continue;\n",
-    seed: 1_000_006,
+    seed: 1_000_003,
   },
   {
     name: "conversation-fence-forgotten",

@@ -129,8 +129,8 @@ const LOOK_EVERY = Schedule.spaced("50 millis");
 const TAKEN_WITHIN = "5 seconds";
 /** A fault may belong to the turn before, because opencode tells some twice. It counts after that many looks. */
 const LOOKS_AFTER_FAULT = 20;
-/** How often a message is handed over that opencode does not begin to answer. */
-const TRIES = 6;
+/** How often a message is handed over that opencode does not begin to answer: for a minute, because a busy machine is slow. */
+const TRIES = 12;
 
 const NOT_TAKEN: ItemError = {
   code: "message_not_taken",
