@@ -8,9 +8,9 @@
  *     no lost or late event keeps a turn open, or ends a wrong one.
  *  E4 A call that has begun is completed, even if its caller has left.
  *  E5 A stopped turn ends, whatever the runtime does: with its process, if need be.
- *  E7 How the turn of a message ends is told, also if the runtime tells nothing: it has died, or rests without a word of an answer.
  *  E6 A turn that goes on with another agent (fallback.ts) stays the same turn. It counts as being handed over until the runtime has
  *     the message again, so nothing else ends it meanwhile.
+ *  E7 How the turn of a message ends is told, also if the runtime tells nothing: it has died, or rests without a word of an answer.
  */
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";
