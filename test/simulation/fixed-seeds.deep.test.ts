@@ -8,17 +8,21 @@ const FIXED_SEED = 712;
 /** Enough for every call of every port, and for every fault that is looked for below. */
 const FIXED_RUNS = 22;
 
-/** Calls of conversations and environments. The seeds of planted bugs hold for a list of marked calls without these. */
+/** The seeds of planted bugs hold for a list of marked calls without these. */
 const BY_CHANCE = [
+  "git.hasChanges",
   "git.objectIds",
+  "provider.installed",
   "saves.remove",
   "site.collect",
   "site.held",
+  "store.ChangeRequests.mergedOf",
   "store.EnvironmentBuilds.inUse",
   "store.EnvironmentBuilds.newestReady",
   "store.EnvironmentBuilds.prune",
   "store.EnvironmentBuilds.unheld",
   "store.EnvironmentBuilds.unsettled",
+  "store.Projects.lastFired",
   "store.Secrets.list",
   "store.Secrets.sealed",
   "store.Sessions.noteSaved",
