@@ -11,7 +11,7 @@ export interface Picked {
   readonly hour: number;
   readonly minute: number;
   /** 0 is Sunday. Of a week. */
-  readonly weekday: number;
+  readonly weekdays: readonly number[];
   /** From 1. Of a month. */
   readonly day: number;
 }
@@ -23,15 +23,7 @@ type Schedule =
   | { readonly kind: "week"; readonly days: readonly number[]; readonly minute: number }
   | { readonly kind: "month"; readonly day: number; readonly month: number | null; readonly minute: number };
 
-export const WEEKDAYS = [
-  "Sunday",
-  "Monday",
-  "Tuesday",
-  "Wednesday",
-  "Thursday",
-  "Friday",
-  "Saturday",
-] as const;
+const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
 const MONTHS = "January February March April May June July August September October November December".split(
   " ",
 );
@@ -87,16 +79,15 @@ export const pickedOf = (cron: string): Picked | null => {
   if (schedule === null || schedule.kind === "minutes" || schedule.kind === "hour") return null;
   const time = { hour: Math.floor(schedule.minute / 60), minute: schedule.minute % 60 };
   if (schedule.kind === "month")
-    return schedule.month === null ? { ...time, every: "month", weekday: 1, day: schedule.day } : null;
+    return schedule.month === null ? { ...time, every: "month", weekdays: [1], day: schedule.day } : null;
   const { days } = schedule;
-  if (isSame(days, ALL_DAYS)) return { ...time, every: "day", weekday: 1, day: 1 };
-  if (isSame(days, WORK_DAYS)) return { ...time, every: "weekday", weekday: 1, day: 1 };
-  return days.length === 1 ? { ...time, every: "week", weekday: days[0] ?? 1, day: 1 } : null;
+  if (isSame(days, ALL_DAYS)) return { ...time, every: "day", weekdays: [1], day: 1 };
+  return { ...time, every: isSame(days, WORK_DAYS) ? "weekday" : "week", weekdays: days, day: 1 };
 };
 
-/** The schedule's line in the manifest. */
-export const cronOf = ({ every, hour, minute, weekday, day }: Picked): string => {
-  const rest = { day: "* * *", weekday: "* * 1-5", week: `* * ${weekday}`, month: `${day} * *` };
+/** The schedule's line in the manifest. A week without days has a field too few. */
+export const cronOf = ({ every, hour, minute, weekdays, day }: Picked): string => {
+  const rest = { day: "* * *", weekday: "* * 1-5", week: `* * ${weekdays.join()}`, month: `${day} * *` };
   return `0 ${minute} ${hour} ${rest[every]}`;
 };
 
@@ -106,13 +97,19 @@ const clock = (minute: number): string => `${two(Math.floor(minute / 60))}:${two
 const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
+/** Weekdays with their names, as people order them: a week begins with Monday. */
+const named = (days: readonly number[]): readonly (readonly [day: number, name: string])[] =>
+  days
+    .toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
+    .map((day) => [day, WEEKDAYS[day] ?? ""] as const);
+
+/** All weekdays, for a person to choose from. */
+export const NAMED_WEEKDAYS = named(ALL_DAYS);
+
 const daysText = (days: readonly number[]): string => {
   if (isSame(days, ALL_DAYS)) return "day";
   if (isSame(days, WORK_DAYS)) return "weekday";
-  // A week of words begins with Monday.
-  return listed(
-    days.toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7)).map((day) => WEEKDAYS[day] ?? ""),
-  );
+  return listed(named(days).map(([, name]) => name));
 };
 
 const text = (schedule: Schedule): string => {

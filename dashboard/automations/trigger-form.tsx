@@ -6,13 +6,12 @@ import { request } from "../api/client.ts";
 import { keep, readKept } from "../frame/kept.ts";
 import { AGENT_HINT } from "../projects/start.ts";
 import { lackedRole } from "../frame/roles.ts";
-import { FieldGroup, Form, SelectField, TextField } from "../ui/form.tsx";
+import { FieldGroup, Form, TextField } from "../ui/form.tsx";
 import { CopyBlock, Tag } from "../ui/parts.tsx";
 import { mayMerge, save, type Wish } from "./changes.ts";
-import { Instants } from "./instants.tsx";
-import { WEEKDAYS } from "./schedule.ts";
+import { CronFields, type Write } from "./schedule-fields.tsx";
 import { type Known, MakeSecret, Senders } from "./senders.tsx";
-import { type Typed, typedCron, typedOf, wishOf, withSlug } from "./typed.ts";
+import { type Typed, typedOf, wishOf, withSlug } from "./typed.ts";
 
 type Draft = Answer<"POST /v1/projects/:pid/triggers/drafts">;
 
@@ -46,102 +45,6 @@ const useTriggerDraft = (pid: string, wish: Wish, replaces: string | null): Draf
   });
   return data;
 };
-
-interface Write {
-  readonly typed: Typed;
-  readonly write: (part: Partial<Typed>) => void;
-}
-
-const EVERY = [
-  ["day", "Every day"],
-  ["weekday", "Every weekday (Monday to Friday)"],
-  ["week", "Every week"],
-  ["month", "Every month"],
-  ["cron", "As a cron line"],
-] as const;
-
-const ScheduleFields = ({ typed, write }: Write) => (
-  <>
-    <SelectField
-      name="every"
-      label="Repeat"
-      options={EVERY}
-      value={typed.every}
-      onWrite={(every) =>
-        write({
-          every: EVERY.find(([value]) => value === every)?.[0] ?? "cron",
-          // The line begins with what was picked.
-          ...(every === "cron" && { cron: typedCron(typed) }),
-        })
-      }
-    />
-    {typed.every === "week" && (
-      <SelectField
-        name="weekday"
-        label="On"
-        options={[1, 2, 3, 4, 5, 6, 0].map((day) => [String(day), WEEKDAYS[day] ?? ""] as const)}
-        value={typed.weekday}
-        onWrite={(weekday) => write({ weekday })}
-      />
-    )}
-    {typed.every === "month" && (
-      <SelectField
-        name="day"
-        label="On day"
-        hint="A month that lacks the day is left out."
-        options={Array.from({ length: 31 }, (_, at) => [String(at + 1), String(at + 1)] as const)}
-        value={typed.day}
-        onWrite={(day) => write({ day })}
-      />
-    )}
-    {typed.every === "cron" ? (
-      <TextField
-        name="cron"
-        label="Schedule"
-        hint="Six fields: second, minute, hour, day, month, weekday. `0 30 2 * * *` is 02:30 each day, `0 0 9 * * 1-5` is 09:00 from Monday to Friday."
-        placeholder="0 30 2 * * *"
-        required
-        mono
-        value={typed.cron}
-        onWrite={(cron) => write({ cron })}
-      />
-    ) : (
-      <TextField
-        name="time"
-        label="At"
-        type="time"
-        required
-        value={typed.time}
-        onWrite={(time) => write({ time })}
-      />
-    )}
-  </>
-);
-
-const ZONES = Intl.supportedValuesOf("timeZone");
-
-const CronFields = ({ typed, write, draft }: Write & { readonly draft: Draft | null }) => (
-  <>
-    <ScheduleFields typed={typed} write={write} />
-    <TextField
-      name="timezone"
-      label="Time zone"
-      hint="An IANA name. The schedule is read in this zone."
-      suggestions={ZONES}
-      mono
-      value={typed.timezone}
-      onWrite={(timezone) => write({ timezone })}
-    />
-    <div className="field" aria-live="polite">
-      <span className="field-name">Next runs</span>
-      {draft === null || draft.upcoming.length === 0 ? (
-        <p className="quiet">They appear here when the schedule can be read.</p>
-      ) : (
-        <Instants instants={draft.upcoming} zone={typed.timezone === "" ? "UTC" : typed.timezone} />
-      )}
-    </div>
-  </>
-);
 
 const SecretField = ({ typed, write, project, secrets }: Write & Known) => {
   const name = typed.secret_env.trim();
@@ -345,7 +248,7 @@ export const TriggerForm = (form: TriggerForm) => {
           />
         )}
         {type === "cron" ? (
-          <CronFields typed={typed} write={write} draft={draft} />
+          <CronFields typed={typed} write={write} upcoming={draft?.upcoming ?? []} />
         ) : (
           <WebhookFields typed={typed} write={write} project={project} secrets={secrets} />
         )}

@@ -16,7 +16,8 @@ export interface Typed {
   readonly every: Every | "cron";
   /** `09:00` */
   readonly time: string;
-  readonly weekday: string;
+  /** With commas, 0 is Sunday: `1,3,5`. */
+  readonly weekdays: string;
   readonly day: string;
   readonly cron: string;
   readonly timezone: string;
@@ -32,12 +33,12 @@ const two = (count: number): string => String(count).padStart(2, "0");
 
 const scheduleFields = (
   cron: string | undefined,
-): Pick<Typed, "every" | "time" | "weekday" | "day" | "cron"> => {
+): Pick<Typed, "every" | "time" | "weekdays" | "day" | "cron"> => {
   const picked = pickedOf(cron ?? "0 0 9 * * *");
   return {
     every: picked?.every ?? "cron",
     time: `${two(picked?.hour ?? 9)}:${two(picked?.minute ?? 0)}`,
-    weekday: String(picked?.weekday ?? 1),
+    weekdays: (picked?.weekdays ?? [1]).join(),
     day: String(picked?.day ?? 1),
     cron: cron ?? "",
   };
@@ -66,18 +67,25 @@ export const withSlug = ({ slug: before, secret_env: secret }: Typed, slug: stri
     ? { slug, secret_env: slug === "" ? "" : secretNameOf(slug) }
     : { slug };
 
-/** The schedule's line. */
-export const typedCron = ({ every, time, weekday, day, cron }: Typed): string => {
-  if (every === "cron") return cron.trim();
-  const [hour = 0, minute = 0] = time.split(":").map(Number);
-  return cronOf({ every, hour, minute, weekday: Number(weekday), day: Number(day) });
-};
-
 const listOf = (text: string): readonly string[] =>
   text
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
+
+/** The weekdays that are ticked, in order. */
+export const typedWeekdays = ({ weekdays }: Pick<Typed, "weekdays">): readonly number[] =>
+  listOf(weekdays)
+    .map(Number)
+    .toSorted((one, other) => one - other);
+
+/** The schedule's line. */
+export const typedCron = (typed: Typed): string => {
+  const { every, time, day, cron } = typed;
+  if (every === "cron") return cron.trim();
+  const [hour = 0, minute = 0] = time.split(":").map(Number);
+  return cronOf({ every, hour, minute, weekdays: typedWeekdays(typed), day: Number(day) });
+};
 
 /** A value in JSON, or a text without quotes. */
 const valueOf = (text: string): string | number | boolean => {

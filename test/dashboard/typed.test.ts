@@ -66,6 +66,8 @@ describe("the form of a trigger", () => {
     expect(wishOf("cron", typedOf({ type: "cron" })).cron).toBe("0 0 9 * * *");
     const odd = typedOf({ type: "cron", cron: "0 0 9,17 * * *" });
     expect([odd.every, wishOf("cron", odd).cron]).toEqual(["cron", "0 0 9,17 * * *"]);
-    expect(wishOf("cron", { ...odd, every: "week", weekday: "2", time: "07:05" }).cron).toBe("0 5 7 * * 2");
+    expect(wishOf("cron", { ...odd, every: "week", weekdays: "5,1,3", time: "07:05" }).cron).toBe(
+      "0 5 7 * * 1,3,5",
+    );
   });
 });
