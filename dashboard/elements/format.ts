@@ -7,6 +7,13 @@ export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const LOG_CLOCK = new Intl.DateTimeFormat(undefined, {
+  hourCycle: "h23",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+});
 const NUMBER = new Intl.NumberFormat(undefined);
 
 /** @returns ms since the epoch */
@@ -21,6 +28,9 @@ export const inZone = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+
 
 /** @returns the time of the day in the reader's zone */
 export const clock = (at: string): string => CLOCK.format(new Date(at));
+
+/** @returns the time of the day in the reader's zone, to the millisecond: of a line in a log */
+export const logClock = (at: string): string => LOG_CLOCK.format(new Date(at));
 
 /** @returns "12,345" */
 export const grouped = (count: number): string => NUMBER.format(count);

@@ -1,5 +1,6 @@
 /** The tab of the log. */
 import { memo } from "react";
+import { logClock } from "../elements/format.ts";
 import type { Log, LogLine } from "./log.ts";
 
 const Line = memo(
@@ -9,7 +10,7 @@ const Line = memo(
     return (
       <>
         {isNewSandbox && <span className="quiet">{"── new sandbox ──\n"}</span>}
-        <span className="quiet">{line.at === null ? "-" : line.at.slice(11, 23)}</span>
+        <span className="quiet">{line.at === null ? "-" : logClock(line.at)}</span>
         {` ${said}\n`}
       </>
     );

@@ -22,3 +22,14 @@ it("a sentence of the service has its instants as the page shows them", () => {
     `Saved at ${moment(at)}: 3 files. Before, ${moment(at)}.`,
   );
 });
+
+it("a line of a log has its time in the reader's zone", async () => {
+  const before = process.env["TZ"];
+  process.env["TZ"] = "Asia/Kolkata";
+  // A module of its own: formats keep the zone in which they were made.
+  const module = "../../dashboard/elements/format.ts?zone=Asia/Kolkata";
+  const { logClock }: { readonly logClock: (at: string) => string } = await import(module);
+  if (before === undefined) delete process.env["TZ"];
+  else process.env["TZ"] = before;
+  expect(logClock("2026-11-30T20:09:52.857Z")).toBe("01:39:52.857");
+});
