@@ -146,14 +146,19 @@ export const checkChangeRequests = (check: Check): void => {
         expect([(yield* get(projectId, 3))?.pull, (yield* byPull(projectId, 7))?.number]).toEqual([pull, 3]);
         yield* mergeAt(third, null, NOON + 5);
         expect(yield* get(projectId, 3)).toMatchObject({ merged: { by: null }, pull });
-        const merged = (project: string, headRef: string, baseRef = "main") =>
-          Effect.map(mergedOf(project, { headRef, baseRef }), (found) => found?.number ?? null);
+        const merged = (project: string, headRef: string, rest: { baseRef?: string; before?: number } = {}) =>
+          Effect.map(
+            mergedOf(project, { headRef, baseRef: "main", ...rest }),
+            (found) => found?.number ?? null,
+          );
         expect([
           yield* merged(projectId, "three"),
           yield* merged(projectId, "two"),
           yield* merged(other.projectId, "three"),
-          yield* merged(projectId, "three", "next"),
-        ]).toEqual([3, null, null, null]);
+          yield* merged(projectId, "three", { baseRef: "next" }),
+          yield* merged(projectId, "three", { before: 3 }),
+          yield* merged(projectId, "three", { before: 4 }),
+        ]).toEqual([3, null, null, null, null, 3]);
         yield* closeAt(second, NOON + 5);
         yield* closeAt(first, NOON + 5);
         expect([yield* numbers(), yield* numbers(2)]).toEqual([

@@ -84,6 +84,30 @@ it("a squash merges as one commit that tells the title and the description, and 
   expect(await rev("main^@")).toBe(before);
   expect((await messageOf("main")).trim()).toBe(`A change (#${number})\n\nWhy.`);
   expect(await get(number)).toMatchObject({ commits_total: 2, files_changed: [{ path: "a.txt" }] });
+  // Nothing leads to its commits any more.
+  await gitOk(bare(), "update-ref", "-d", "refs/heads/work");
+  await gitOk(bare(), "gc", "--quiet", "--prune=now");
+  expect(await get(number)).toMatchObject({ commits_total: 1, files_changed: [{ path: "a.txt" }] });
+  expect((await service.request("GET", at(`/${number}/diff`))).text).toContain("+2");
+});
+
+it("a second request of a branch that was squashed shows its own work alone, also once it is merged", async () => {
+  const again = { title: "A change", head_ref: "work" };
+  const numbers: number[] = [];
+  const work = { commits_total: 1, files_changed: [{ path: "b.txt" }] };
+  for (const file of ["a.txt", "b.txt"]) {
+    const from = numbers.length === 0 ? {} : { from: "work" };
+    await commitTo(service, pid, { branch: "work", files: { [file]: "1\n" }, ...from });
+    const answer = expectStatus(await service.request("POST", at(), { body: again }), 201);
+    const number = Number(fields(answer)["number"]);
+    numbers.push(number);
+    if (file === "b.txt") expect(await get(number)).toMatchObject({ ...work, mergeable: true });
+    expectStatus(await merge(number, { squash: true }), 200);
+  }
+  const [first = 0, second = 0] = numbers;
+  expect(await get(second)).toMatchObject(work);
+  expect((await service.request("GET", at(`/${second}/diff`))).text).not.toContain("a.txt");
+  expect(await get(first)).toMatchObject({ commits_total: 1, files_changed: [{ path: "a.txt" }] });
 });
 
 it("work that a squash merged is not proposed again, and newer work counts from there", async () => {
@@ -104,7 +128,14 @@ it("work that a squash merged is not proposed again, and newer work counts from 
     `There is nothing to propose: main has every change of the branch ${id}, merged as ${merged.slice(0, 7)} (#${String(number)}).`,
   ]);
   await commitTo(service, pid, { branch: id, files: { "b.txt": "1\n" }, from: id });
-  expect(await changes()).toMatchObject({ commits_total: 1, files_changed: [{ path: "b.txt" }] });
+  const work = { commits_total: 1, files_changed: [{ path: "b.txt" }] };
+  expect(await changes()).toMatchObject(work);
+  const second = Number(fields(expectStatus(await open(), 201))["number"]);
+  // What the first request merged was changed since. Git alone would merge it again.
+  expect(await get(second)).toMatchObject({ ...work, mergeable: false, conflicts: ["a.txt"] });
+  const diff = async (of: number) => (await service.request("GET", at(`/${of}/diff`))).text;
+  expect(await diff(second)).not.toContain("a.txt");
+  expectStatus(await close(second), 200);
   // The default branch has it by another way.
   await commitTo(service, pid, { branch: "beside", files: { "b.txt": "2\n" } });
   await commitTo(service, pid, { branch: "again", files: { "b.txt": "2\n" } });

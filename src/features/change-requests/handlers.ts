@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { parseBranchName } from "../../domain/repository/git-ref.ts";
-import { GitBackend } from "../../git/port.ts";
 import { leakMessage, leaksIn } from "../../domain/secret/leaked-secrets.ts";
 import { namedSecrets } from "../../services/projects/project-secrets.ts";
 import { MISTAKES_MAX, proposedMistakes } from "./proposed-files.ts";
@@ -38,6 +37,7 @@ import {
 } from "./review.ts";
 import { askReviewer, reviewerWire, withdrawReviewer } from "./reviewers.ts";
 import { ReviewsGroup } from "./review-api.ts";
+import { compareRequest, diffRequest } from "./sides.ts";
 import { changeRequestWire, listedWire } from "./wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -85,20 +85,12 @@ const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
   return request ?? (yield* notFound("change request"));
 });
 
-/**
- * The compared sides: the branches. After a merge they have the same content, so the merged commits are compared
- * instead.
- */
-const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
-  status === "merged" && mergeSides !== null ? mergeSides : { base: baseRef, head: headRef };
-
 /** Warnings of secrets in the request's diff. */
 const leaks = Effect.fnUntraced(function* (request: ChangeRequest) {
   const { projectId } = request;
   const secrets = yield* namedSecrets(projectId);
   if (secrets.length === 0) return [];
-  const part = { ...sides(request), maxBytes: DIFF_LIMIT_BYTES };
-  const diff = yield* (yield* GitBackend).diff({ projectId }, part);
+  const diff = yield* diffRequest(request, { maxBytes: DIFF_LIMIT_BYTES });
   return leaksIn(diff, secrets).map(({ file, secret }) => ({
     file,
     line: null,
@@ -110,12 +102,10 @@ const placeOf = ({ projectId, sessionId }: ChangeRequest) => ({ projectId, sessi
 
 const detail = Effect.fnUntraced(function* (path: NumberPath) {
   const request = yield* found(path);
-  const git = yield* GitBackend;
-  const repository = { projectId: path.pid };
-  const comparison = yield* git.compare(repository, sides(request));
+  const comparison = yield* compareRequest(request);
   const warnings =
     request.status === "open"
-      ? [...(yield* leaks(request)), ...(yield* proposedMistakes(repository, comparison))]
+      ? [...(yield* leaks(request)), ...(yield* proposedMistakes({ projectId: path.pid }, comparison))]
       : [];
   const verdicts = yield* (yield* Remarks).verdicts(request.id);
   const reviewers = yield* (yield* Reviewers).list(request.id);
@@ -233,9 +223,7 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
         answering(
           Effect.gen(function* () {
             const request = yield* found(params);
-            const git = yield* GitBackend;
-            const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
-            const diff = yield* git.diff({ projectId: params.pid }, { ...sides(request), ...part });
+            const diff = yield* diffRequest(request, { ...query, maxBytes: DIFF_LIMIT_BYTES });
             return yield* shownWork(placeOf(request), diff);
           }),
         ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),

@@ -15,25 +15,43 @@ interface Work {
 }
 
 /**
+ * After a squash the base branch has the changes and not the commits, so a branch that goes on has new work from the merged head on, until
+ * it gets the merged commit.
+ *
+ * @param merged what a change request of the branch merged @returns the merged head. Null: git's merge base says where work begins
+ */
+export const newWorkFrom = Effect.fnUntraced(function* ({
+  projectId,
+  merged,
+  head,
+}: {
+  readonly projectId: string;
+  readonly merged: { readonly head: string; readonly commit: string };
+  readonly head: string;
+}) {
+  const git = yield* GitBackend;
+  const has = (commit: string) =>
+    Effect.map(git.compare({ projectId }, { base: commit, head }), ({ mergeBase }) => mergeBase === commit);
+  return (yield* has(merged.head)) && !(yield* has(merged.commit)) ? merged.head : null;
+});
+
+/**
  * The sides of the comparison. Null if there is nothing to compare: the session has not begun, or all of its work is merged.
  *
  * Work is new against the default branch. So the list leaves out what was merged into that branch, and what the agent
  * merged from it. A session that began from another branch is compared with the commit at which it began: the other
- * branch's commits are not its work. After a squash the default branch has the changes and not the commits, so the
- * merged head is where new work begins, until the agent merges the default branch.
+ * branch's commits are not its work.
  */
 export const workSides = Effect.fnUntraced(function* ({ session, defaultBranch, head }: Work) {
   const { id, projectId, baseRef, baseCommit } = session;
   if (baseCommit === null) return null;
   const git = yield* GitBackend;
-  const compare = (base: string) => git.compare({ projectId }, { base, head });
   const merged = yield* (yield* ProposedWork).merged(projectId, { headRef: id, baseRef: defaultBranch });
   if (merged?.head === head) return null;
-  const isContinued = merged !== null && (yield* compare(merged.head)).mergeBase === merged.head;
-  if (isContinued && (yield* compare(merged.commit)).mergeBase !== merged.commit)
-    return { base: merged.head, head };
+  const from = merged === null ? null : yield* newWorkFrom({ projectId, merged, head });
+  if (from !== null) return { base: from, head };
   if (baseRef === defaultBranch) return { base: defaultBranch, head };
-  const { commitsTotal } = yield* compare(defaultBranch);
+  const { commitsTotal } = yield* git.compare({ projectId }, { base: defaultBranch, head });
   return commitsTotal === 0 ? null : { base: baseCommit, head };
 });
 

@@ -147,11 +147,15 @@ export const layer = Layer.effect(
             ofProject(projectId).find((found) => found.headRef === headRef && found.status === "open") ??
             null,
         ),
-      mergedOf: (projectId, { headRef, baseRef }) =>
+      mergedOf: (projectId, { headRef, baseRef, before = Infinity }) =>
         Effect.sync(
           () =>
             ofProject(projectId).findLast(
-              (found) => found.headRef === headRef && found.baseRef === baseRef && found.status === "merged",
+              (found) =>
+                found.headRef === headRef &&
+                found.baseRef === baseRef &&
+                found.status === "merged" &&
+                found.number < before,
             ) ?? null,
         ),
       allOpen: ({ projectId, after, limit }) =>

@@ -98,10 +98,10 @@ export class ChangeRequests extends Context.Service<
     readonly byPull: (projectId: string, pullNumber: number) => Stored<ChangeRequest | null>;
     /** The open request of a branch. */
     readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
-    /** The newest request of a branch that was merged into that other branch. */
+    /** The newest request of a branch that was merged into that other branch. With `before`, of those with a lower number. */
     readonly mergedOf: (
       projectId: string,
-      branches: { readonly headRef: string; readonly baseRef: string },
+      branches: { readonly headRef: string; readonly baseRef: string; readonly before?: number },
     ) => Stored<ChangeRequest | null>;
     /** Open requests by project and head branch, after `after`: of one project, or of all. */
     readonly allOpen: (request: {

@@ -185,10 +185,11 @@ const makeLooks = Effect.gen(function* () {
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
       stored("changeRequests.openOf"),
     );
-  const mergedOf: Service["mergedOf"] = (projectId, { headRef, baseRef }) =>
+  const mergedOf: Service["mergedOf"] = (projectId, { headRef, baseRef, before = null }) =>
     sql<Row>`
       SELECT ${columns} FROM change_requests
       WHERE project_id = ${projectId} AND head_ref = ${headRef} AND base_ref = ${baseRef} AND status = 'merged'
+        AND (${before}::integer IS NULL OR number < ${before})
       ORDER BY number DESC LIMIT 1`.pipe(
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
       stored("changeRequests.mergedOf"),
