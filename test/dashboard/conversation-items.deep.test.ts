@@ -117,7 +117,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const last_turn = { state: "failed", error, at: AT };
     const { page } = await openWith(conversationOf([sampleItem("a", text("I begin."))]), { last_turn });
     await page.getByRole("button", { name: "Choose another model" }).click();
-    await page.locator("#message-choices").getByLabel("Model").waitFor();
+    await page.locator("#message-choices select[name=model]").waitFor();
     expect(await page.locator(":focus").getAttribute("name")).toBe("model");
   });
 

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Tidy the docs").waitFor();
     await page.getByRole("link", { name: "Runs and deliveries" }).click();
     await page
-      .getByRole("link", { name: /^on-push/ })
+      .getByRole("link", { name: /^Note each push/ })
       .first()
       .waitFor();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();

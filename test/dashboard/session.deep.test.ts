@@ -130,13 +130,15 @@ describe.skipIf(!hasChromium)(title, () => {
     const turn = (state: string) => ({
       state: { state, since: all.sessions[0]?.["created_at"], waiting_for: null },
     });
+    for (const one of fake.world.sessions) Object.assign(one, { turn: turn("running").state });
     fake.say("state", turn("running"));
+    fake.emit("session.status");
     await box.waitFor({ state: "detached" });
+    await page.locator(".state-word", { hasText: "Working" }).waitFor();
     // Until the page has read how the next turn ended, it does not show the old failure again.
     fake.say("state", turn("idle"));
     await page.locator(".turn-word", { hasText: "Resting" }).waitFor();
     expect(await box.count()).toBe(0);
-    for (const one of fake.world.sessions) Object.assign(one, { turn: turn("running").state });
     await visit(PROJECT);
     await page.locator(".row").first().waitFor();
     await expect.poll(() => row.count()).toBe(0);
