@@ -174,10 +174,42 @@ const Reader = ({ me: { account, user } }: { readonly me: Me }) => (
   />
 );
 
+/** An installation begins with an account and a person whose names it chose itself. */
+const Names = ({ me: { account, user } }: { readonly me: Me }) => {
+  const save = async ({ person = "", account: named = "" }: Readonly<Record<string, string>>) => {
+    if (person !== user.name)
+      await request("PATCH /v1/people/:id", { params: { id: user.id }, payload: { name: person } });
+    if (named !== account.name) await request("PATCH /v1/account", { payload: { name: named } });
+    notice("The names are saved.");
+  };
+  return (
+    <section>
+      <h2>Names</h2>
+      <Form key={`${user.name} ${account.name}`} submit="Save the names" sending="Saving…" onSend={save}>
+        <TextField
+          name="person"
+          label="Your name"
+          hint="Everyone in the account sees it beside what you do."
+          initial={user.name}
+          required
+        />
+        <TextField
+          name="account"
+          label="Name of the account"
+          hint="People whom you invite see it."
+          initial={account.name}
+          required
+        />
+      </Form>
+    </section>
+  );
+};
+
 const Account = ({ me }: { readonly me: Me | null }) => (
   <>
     <h1>Account</h1>
     {me !== null && <Reader me={me} />}
+    {me?.user.role === "owner" && me.token.project_id === null && <Names me={me} />}
     <p className="actions">
       <FrameAct name="sign-out" input={{}}>
         Sign out of this browser

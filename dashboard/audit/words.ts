@@ -71,6 +71,7 @@ export const ACTION_WORDS: Readonly<Record<AuditEvent["action"], string>> = {
   request: "sent a request",
   "account.created": "made an account",
   "account.tier_set": "changed an account's tier",
+  "account.updated": "renamed the account",
   "branches.pruned": "removed merged branches",
   "installation.resumed": "let the restored copy go",
   "master_key.rotated": "replaced the master key",

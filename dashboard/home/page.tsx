@@ -200,7 +200,7 @@ const Home = ({ me }: { readonly me: Me | null }) => {
       <h1 className="unseen">Home</h1>
       {startable.length > 0 && me !== null && <Composer person={me.user.id} projects={startable} />}
       {projects.length === 0 ? (
-        <NoProjects />
+        <NoProjects me={me} />
       ) : (
         <Sessions projects={projects} me={me} canStart={startable.length > 0} />
       )}

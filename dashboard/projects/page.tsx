@@ -56,7 +56,7 @@ const Card = ({ project }: { readonly project: Project }) => (
   </li>
 );
 
-const Projects = () => {
+const Projects = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
   const list = useInfiniteQuery(listQuery);
   const projects = list.data?.pages.flatMap((page) => page.projects) ?? [];
   return (
@@ -70,7 +70,7 @@ const Projects = () => {
         )}
       </header>
       {projects.length === 0 ? (
-        <NoProjects />
+        <NoProjects me={me} />
       ) : (
         <ul className="cards">
           {projects.map((project) => (

@@ -34,7 +34,11 @@ export const checkAccounts = (check: Check): void => {
         const rest = yield* list({ limit: 2, cursor: page.nextCursor });
         expect(rest.items.map(({ id }) => id)).toEqual([world.accountId]);
         expect(rest.nextCursor).toBeNull();
-        expect(yield* (yield* Identity).account(second)).toEqual(account);
+        const { account: read, rename } = yield* Identity;
+        expect(yield* read(second)).toEqual(account);
+        yield* rename(second, "renamed");
+        expect(yield* read(second)).toEqual({ ...account, name: "renamed" });
+        expect(yield* read(third)).toMatchObject({ name: "third" });
         expect(yield* Effect.exit(list({ limit: 2, cursor: "forged" }))).toMatchObject({ _tag: "Failure" });
       }),
     );

@@ -95,6 +95,28 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     gone: "Open invitations",
   },
   {
+    name: "names the account",
+    hash: "#/account",
+    shows: "form",
+    does: async ({ write, press }) => {
+      await write("Name of the account", "Greeters");
+      await press("Save the names");
+    },
+    writes: `PATCH /v1/account {"name":"Greeters"}`,
+    tells: "The names are saved.",
+  },
+  {
+    name: "names herself",
+    hash: "#/account",
+    shows: "form",
+    does: async ({ write, press }) => {
+      await write("Your name", "Ada");
+      await press("Save the names");
+    },
+    writes: `{"name":"Ada"}`,
+    tells: "The names are saved.",
+  },
+  {
     name: "makes a member an owner",
     hash: "#/people",
     shows: "form",

@@ -144,6 +144,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
   if (collection === "model-providers") return providersAnswer(world, { method, id, body });
   if (collection === "device-logins") return deviceAnswer(id, body);
   if (collection === "audit" || part === "audit") return { events: world.audit, next_cursor: null };
+  if (route === "PATCH /v1/account") return null;
   if (collection === "people") {
     if (method === "GET") return { people: world.people, next_cursor: null };
     if (method === "PATCH") return change(world, id, body);

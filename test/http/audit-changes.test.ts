@@ -47,6 +47,15 @@ describe("a change of values", () => {
     expect(await changesOf("project.updated")).toEqual({ default_role: { from: "member", to: null } });
   });
 
+  it("of the account's name says both names, which everyone in it sees [T14]", async () => {
+    const { name } = fields(await ask("GET", "/v1/me"))["account"] as { readonly name: string };
+    expectStatus(await ask("PATCH", "/v1/account", { name: "Greeters" }), 204);
+    expect(fields(await ask("GET", "/v1/me"))["account"]).toMatchObject({ name: "Greeters" });
+    expect(await changesOf("account.updated")).toEqual({ name: { from: name, to: "Greeters" } });
+    for (const bad of [" ", "x".repeat(101)])
+      expectStatus(await ask("PATCH", "/v1/account", { name: bad }), 400);
+  });
+
   it("of a person, or of her role in a project, says both roles [T14]", async () => {
     const ben = await invitePerson(service, "Ben");
     expectStatus(await ask("PATCH", `/v1/people/${ben.id}`, { role: "owner", name: "Ben B." }), 200);

@@ -45,6 +45,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "PUT /v1/projects/:pid/triggers/:slug/spend-limit": on("spend_limit.set"),
   "DELETE /v1/projects/:pid/triggers/:slug/spend-limit": on("spend_limit.removed"),
   "PATCH /v1/people/:id": on("person.updated"),
+  "PATCH /v1/account": on("account.updated"),
   "POST /v1/people/:id/deactivate": on("person.deactivated"),
   "POST /v1/people/:id/reactivate": on("person.reactivated"),
   "POST /v1/invitations": on("invitation.created"),

@@ -65,6 +65,7 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [200],
       fates: { foreign: 404 },
     },
+    "PATCH /v1/account": { ...at("/v1/account", 204), body: () => ({ name: "Greeters" }) },
     "POST /v1/people/:id/deactivate": {
       target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/deactivate`,
       answers: [200],

@@ -17,6 +17,7 @@ export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 export const AUDIT_ACTIONS = [
   "account.created",
   "account.tier_set",
+  "account.updated",
   "approval.approved",
   "approval.denied",
   "branches.pruned",

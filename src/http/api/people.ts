@@ -64,6 +64,10 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       success: PersonWire,
       error: [NotFound, Conflict],
     }).annotate(Access, "govern_account"),
+    HttpApiEndpoint.patch("updateAccount", "/account", {
+      payload: Schema.Struct({ name: text(NAME_MAX) }),
+      success: HttpApiSchema.NoContent,
+    }).annotate(Access, "govern_account"),
     HttpApiEndpoint.post("deactivate", "/people/:id/deactivate", {
       params: id,
       success: PersonWire,

@@ -10,6 +10,7 @@ import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { forgetLeft } from "../../services/connectors/left-credentials.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import { Accounts } from "../../store/ports/people/accounts.ts";
+import { Identity } from "../../store/ports/people/identity.ts";
 import { People, type Invitation, type Member, type Person } from "../../store/ports/people/people.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
@@ -147,6 +148,18 @@ const grant = Effect.fnUntraced(function* (
   if (person === null) return yield* notFound("person");
 });
 
+const renameAccount = Effect.fnUntraced(function* (name: string) {
+  const { accountId: id } = yield* Caller;
+  const { account, rename } = yield* Identity;
+  yield* rename(id, name).pipe(
+    auditedChange({
+      target: id,
+      read: Effect.map(account(id), (one) => one && { name: one.name }),
+      say: (changes) => unlessSame({ action: "account.updated", target: id, changes }),
+    }),
+  );
+});
+
 export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "people", (handlers) =>
   handlers
     .handle("list", ({ query }) =>
@@ -174,6 +187,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
         }),
       ),
     )
+    .handle("updateAccount", ({ payload }) => answering(renameAccount(payload.name)))
     .handle("deactivate", ({ params }) => answering(deactivate(params.id)))
     .handle("reactivate", ({ params }) =>
       answering(

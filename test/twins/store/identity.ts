@@ -233,6 +233,11 @@ export const layer = Layer.effect(
         const { name, tier, cap, activeSessions, queuedFires } = account;
         return { id, name, tier, sessionCap: cap, activeSessions, queuedFires };
       }),
+    rename: (accountId, name) =>
+      Effect.sync(() => {
+        const account = tables.accounts.get(accountId);
+        if (account !== undefined) tables.accounts.set(accountId, { ...account, name });
+      }),
     setTier: (accountId, tier, cap) =>
       Effect.sync(() => {
         setCap(tables, accountId, { tier, cap });

@@ -23,6 +23,10 @@ export const PEOPLE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     request: { role: "owner" },
     response: { ...person, role: "owner" },
   },
+  "people.updateAccount": {
+    summary: "Name the account. People see the name in invitations and on the account's page.",
+    request: { name: "Greeters" },
+  },
   "people.deactivate": {
     summary: "Deactivate a person: her tokens and sessions end, her work stays.",
     response: { ...person, deactivated_at: ENDS },

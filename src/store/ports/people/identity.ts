@@ -149,6 +149,8 @@ export class Identity extends Context.Service<
     /** Reports tokens and sessions that end on any node, while the scope is open. */
     readonly endings: (hear: HearEnding) => Effect.Effect<void, never, Scope.Scope>;
     readonly account: (id: string) => Stored<Account | null>;
+    /** Names the account. */
+    readonly rename: (accountId: string, name: string) => Stored<void>;
     readonly setTier: (accountId: string, tier: string, cap: number) => Stored<void>;
     /** Applies the configured cap of each tier to all accounts. A lower cap ends no session (R07). */
     readonly applyCaps: (caps: Readonly<Record<string, number>>) => Stored<void>;

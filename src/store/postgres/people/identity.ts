@@ -171,6 +171,11 @@ export const layer = Layer.effect(
           Effect.map(([row]) => row ?? null),
           stored("identity.account"),
         ),
+      rename: (accountId, name) =>
+        sql`UPDATE accounts SET name = ${name} WHERE id = ${accountId}`.pipe(
+          Effect.asVoid,
+          stored("identity.rename"),
+        ),
       setTier: (accountId, tier, cap) =>
         sql`UPDATE accounts SET tier = ${tier}, session_cap = ${cap} WHERE id = ${accountId}`.pipe(
           // The tier decides whether fires of the account's projects have a model.
