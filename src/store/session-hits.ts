@@ -1,15 +1,15 @@
-/** What a search of sessions shows of the message that it found. Both adapters use it. */
-import { contentText, type ContentPart } from "../domain/conversation/conversation.ts";
+/** What a search of sessions shows of the message, or the answer, that it found. Both adapters use it. */
 import { sentenceAround } from "../domain/conversation/search.ts";
 import type { ShownSession } from "./ports/sessions/sessions.ts";
 
-export interface FoundMessage {
+export interface FoundItem {
   readonly itemId: string;
   readonly at: number;
-  readonly content: readonly ContentPart[];
+  /** What was searched of it. */
+  readonly text: string;
 }
 
 export const hitIn = (
-  { itemId, at, content }: FoundMessage,
+  { itemId, at, text }: FoundItem,
   words: readonly string[],
-): NonNullable<ShownSession["hit"]> => ({ itemId, at, text: sentenceAround(contentText(content), words) });
+): NonNullable<ShownSession["hit"]> => ({ itemId, at, text: sentenceAround(text, words) });

@@ -4,6 +4,7 @@ import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { isClosed } from "../../src/domain/conversation/conversation.ts";
 import { Conversations, type Item } from "../../src/store/ports/sessions/conversations.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
 import { ADA, posted, reported, step } from "../support/world/conversation-steps.ts";
 import { converse, nativeItem, report } from "../support/world/conversations.ts";
@@ -19,9 +20,10 @@ const itemOf = (sessionId: string, id: string) =>
 
 /** A conversation whose runtime rests, with the ids of two messages. */
 const atRest = Effect.gen(function* () {
-  const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+  const world = yield* makeWorld(5);
+  const { sessionId, sandboxId } = yield* converse(world);
   yield* step(sessionId, reported(sandboxId, 0));
-  return { sessionId, sandboxId, one: randomUUID(), two: randomUUID() };
+  return { world, sessionId, sandboxId, one: randomUUID(), two: randomUUID() };
 });
 
 const checkMessages = (check: Check): void => {
@@ -180,6 +182,40 @@ const checkMessages = (check: Check): void => {
       const item = yield* itemOf(sessionId, id);
       expect(item.answer).toEqual({ by: ADA, at: NOON + 7, answer });
       expect(isClosed(item.status)).toBe(false);
+    }),
+  );
+
+  check(
+    "finds a session by what a person answered, in her words or by choosing",
+    Effect.gen(function* () {
+      const { world, sessionId, sandboxId } = yield* atRest;
+      const { note, page } = yield* Conversations;
+      const { list } = yield* Sessions;
+      const found = (search: string) =>
+        Effect.map(list(world.projectId, { limit: 9, cursor: null, status: null, search }), ({ items }) =>
+          items.map(({ hit }) => hit?.text ?? null),
+        );
+      const answers = [
+        { answers: [["Both of them"], ["In a porcupine"]] },
+        { choice: "reject", message: "Leave the aardvark alone." },
+        { choice: "once", message: null },
+      ] as const;
+      for (const [at, answer] of answers.entries()) {
+        const request = { kind: "question", title: "unicorn", patterns: [], questions: [] } as const;
+        const asks = nativeItem(`ask ${at}`, 1, {
+          kind: "request",
+          status: "running",
+          request,
+          completed_at: null,
+        });
+        yield* note(sessionId, report(sandboxId, at + 1, { items: [asks] }));
+        const id = (yield* page(sessionId, { before: null, limit: 10 }))?.requests.at(-1)?.id ?? "";
+        yield* step(sessionId, { type: "runtime.reported", sandboxId, seq: at, ended: 0, isWorking: true, plans: [], requests: [id], isAttended: true }); // prettier-ignore
+        yield* step(sessionId, { type: "answer.given", requestId: id, answer, by: ADA }, { now: NOON + at });
+      }
+      expect(yield* found("porcu both")).toEqual(["Both of them In a porcupine"]);
+      expect(yield* found("aardvark")).toEqual(["Leave the aardvark alone."]);
+      expect([yield* found("unicorn"), yield* found("once")]).toEqual([[], []]);
     }),
   );
 };

@@ -1,5 +1,6 @@
 /** Words that a person looks for in messages, and the sentence around them. Both stores use it. */
 import { cutText } from "../text.ts";
+import type { RequestAnswer } from "./steering.ts";
 import { contentText, isClosed, type ContentPart, type ItemStatus } from "./conversation.ts";
 
 /** How many words of a search count. */
@@ -16,17 +17,33 @@ const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[
 /** @returns in lower case, at most WORDS_MAX */
 export const searchWords = (search: string): readonly string[] => wordsOf(search).slice(0, WORDS_MAX);
 
-interface Message {
+interface Searched {
   readonly kind: string;
   readonly status: ItemStatus;
   readonly parentId: string | null;
   readonly content: readonly ContentPart[];
+  readonly answer: { readonly answer: RequestAnswer } | null;
 }
 
-/** Whether a message that is whole, of a person or the agent itself, has a word that begins with each of `words`. */
-export const hasWords = ({ kind, status, parentId, content }: Message, words: readonly string[]): boolean => {
-  if (kind !== "message" || parentId !== null || !isClosed(status) || status === "cancelled") return false;
-  const own = new Set(wordsOf(contentText(content).slice(0, MESSAGE_SEARCHED)));
+/** What a person answered to a request of the agent, in her words or by choosing. Each is a line. */
+const answerLines = (answer: RequestAnswer): readonly string[] => {
+  if ("answers" in answer) return answer.answers.flat();
+  return "message" in answer && answer.message !== null ? [answer.message] : [];
+};
+
+/**
+ * What people find an item by: the text of a message that is whole, of a person or the agent itself, and what a person answered to a
+ * request. Null: it is not searched.
+ */
+export const searchedText = ({ kind, status, parentId, content, answer }: Searched): string | null => {
+  if (kind === "request") return answer === null ? null : answerLines(answer.answer).join("\n");
+  const isWhole = kind === "message" && parentId === null && isClosed(status) && status !== "cancelled";
+  return isWhole ? contentText(content) : null;
+};
+
+/** Whether what is searched of an item has a word that begins with each of `words`. */
+export const hasWords = (item: Searched, words: readonly string[]): boolean => {
+  const own = new Set(wordsOf((searchedText(item) ?? "").slice(0, MESSAGE_SEARCHED)));
   return words.length > 0 && words.every((word) => [...own].some((one) => one.startsWith(word)));
 };
 

@@ -1,4 +1,5 @@
 /** Words that a person looks for in messages, and the sentence that a list shows of the message. */
+import type { RequestAnswer } from "../../../src/domain/conversation/steering.ts";
 import { describe, expect, it } from "vitest";
 import { hasWords, searchWords, sentenceAround } from "../../../src/domain/conversation/search.ts";
 
@@ -7,6 +8,7 @@ const message = (text: string) => ({
   status: "completed" as const,
   parentId: null,
   content: [{ type: "text" as const, text }],
+  answer: null,
 });
 
 describe("the words of a search", () => {
@@ -29,6 +31,19 @@ describe("the words of a search", () => {
       { status: "cancelled" as const },
     ])
       expect(hasWords({ ...said, ...other }, ["greet"]), JSON.stringify(other)).toBe(false);
+  });
+
+  it("may be what a person answered to a request, in her words or by choosing", () => {
+    const asked = { ...message(""), kind: "request", status: "running" as const };
+    const answered = (answer: RequestAnswer) => ({ ...asked, answer: { answer } });
+    expect(hasWords(answered({ answers: [["Both"], ["In a porcupine"]] }), ["both", "porcu"])).toBe(true);
+    expect(hasWords(answered({ choice: "reject", message: "No porcupines." }), ["porcu"])).toBe(true);
+    for (const none of [
+      asked,
+      answered({ choice: "once", message: null }),
+      answered({ declined: "expired" }),
+    ])
+      expect(hasWords(none, ["once"])).toBe(false);
   });
 });
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isSafe } from "../../../src/domain/save/saved.ts";
 import type { TurnRequest } from "../../../src/domain/conversation/row-texts.ts";
-import { hasWords, searchWords } from "../../../src/domain/conversation/search.ts";
+import { hasWords, searchedText, searchWords } from "../../../src/domain/conversation/search.ts";
 import { isArchived } from "../../../src/domain/session/session-news.ts";
 import { asksAsleep, sessionActivity } from "../../../src/domain/session/session-activity.ts";
 import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
@@ -154,7 +154,7 @@ const hitOf = (tables: TableSet, sessionId: string, search: string): ShownSessio
     .findLast((item) => hasWords(item, words));
   return newest === undefined
     ? null
-    : hitIn({ itemId: newest.id, at: newest.createdAt, content: newest.content }, words);
+    : hitIn({ itemId: newest.id, at: newest.createdAt, text: searchedText(newest) ?? "" }, words);
 };
 
 /** Whether the filter wants the session. */

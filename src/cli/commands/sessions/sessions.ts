@@ -94,7 +94,10 @@ const list = command({
   about: "List sessions, newest first",
   inProject: true,
   options: {
-    search: { value: "WORDS", about: "Only those whose name has this, or one message all of these words" },
+    search: {
+      value: "WORDS",
+      about: "Only those whose name has this, or one message or answer all of these words",
+    },
     activity: {
       value: "ACTIVITIES",
       about: `Only those with one of these, between commas: ${ACTIVITIES.join(", ")}`,

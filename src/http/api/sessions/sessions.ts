@@ -145,7 +145,7 @@ export const SessionWire = Schema.Struct({
   }),
   found: Schema.optionalKey(Schema.Struct({ item_id: Uuid, at: Instant, text: Schema.String })).annotate({
     description:
-      "In a list with `search`: the newest message that has the words, with the sentence around them. Absent: its name has them.",
+      "In a list with `search`: the newest message or answer that has the words, with the sentence around them. Absent: its name has them.",
   }),
   created_at: Instant,
   updated_at: Instant,
@@ -340,7 +340,7 @@ const listQuery = {
   search: Schema.optionalKey(
     text(200).annotate({
       description:
-        "A part of its name. Without a name: of its trigger's slug, or else of the first 200 characters of its prompt. Or words whose beginnings are all in one message of a person or the agent (`found`).",
+        "A part of its name. Without a name: of its trigger's slug, or else of the first 200 characters of its prompt. Or words whose beginnings are all in one message of a person or the agent, or in one answer of a person to a request (`found`).",
     }),
   ),
 };

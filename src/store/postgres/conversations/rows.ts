@@ -132,12 +132,21 @@ export const itemColumns = (item: Item) => ({
 export const isWholeMessage = (row: string): string =>
   `${row}.kind = 'message' AND ${row}.status IN ('accepted', 'completed', 'failed', 'interrupted', 'lost')`;
 
+/** The answers of people in the record of a row of conversation_items, a line each: see searchedText of the domain. Null: it has none. */
+export const answeredText = (
+  row: string,
+): string => `(SELECT string_agg(line, chr(10)) FROM jsonb_array_elements_text(
+    jsonb_path_query_array(${row}.record, '$.answer.answer.answers[*][*]')
+      || jsonb_path_query_array(${row}.record, '$.answer.answer.message ? (@ != null)')) AS line)`;
+
 /** The parts of a statement that writes items, given as a list of `itemColumns`. */
 export const INSERTED_ITEMS = {
   into: `INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, native_order,
         kind, status, record, bytes, words)`,
   columns: `r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.native_order, r.kind, r.status, r.record, r.bytes,
-        CASE WHEN ${isWholeMessage("r")} THEN coalesce(message_words(r.record), '') END`,
+        CASE WHEN ${isWholeMessage("r")} THEN coalesce(message_words(r.record), '')
+          WHEN r.kind = 'request' THEN message_words(jsonb_build_object('content', jsonb_build_array(
+            jsonb_build_object('text', ${answeredText("r")})))) END`,
   row: `r(id uuid, seq integer, place integer,
         native_id text, sandbox_id uuid, rev bigint, native_order bigint, kind text, status text, record jsonb, bytes integer)`,
   replacing: `ON CONFLICT (session_id, id) DO UPDATE SET seq = excluded.seq, place = excluded.place,

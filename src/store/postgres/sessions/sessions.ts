@@ -33,10 +33,11 @@ import {
   type SessionColumns,
 } from "../../session-columns.ts";
 import { filterReach } from "../../session-filters.ts";
-import { hitIn, type FoundMessage } from "../../session-hits.ts";
+import { hitIn, type FoundItem } from "../../session-hits.ts";
 import { insertAudit } from "../audit.ts";
 import { makeActorMemory } from "../actor-memory.ts";
 import { Endings } from "../connection/endings.ts";
+import { answeredText } from "../conversations/rows.ts";
 import { EventLog } from "../events/event-log.ts";
 import { noteFailure } from "../triggers/fires.ts";
 import {
@@ -201,7 +202,7 @@ const spellings = (word: string): readonly string[] => {
   return [...all].map((spelling) => `'${spelling}':*`);
 };
 
-/** The newest message of each session in which all words of a search are: see hasWords of the domain. */
+/** The newest message or answer of each session in which all words of a search are: see hasWords of the domain. */
 const foundIn = (sql: SqlClient.SqlClient, words: readonly string[]): Fragment => {
   const query = words.map((word) => `(${spellings(word).join(" | ")})`).join(" & ");
   const wanted = words.length === 0 ? sql`false` : sql`words @@ to_tsquery('simple', ${query})`;
@@ -212,17 +213,18 @@ const foundIn = (sql: SqlClient.SqlClient, words: readonly string[]): Fragment =
   )`;
 };
 
-/** The message of a row of `page` that a search found. */
-const HIT = `(SELECT jsonb_build_object('itemId', item.id, 'at', item.record -> 'createdAt',
-    'content', item.record -> 'content')
+/** What of a row of `page` a search found. */
+const HIT = `(SELECT jsonb_build_object('itemId', item.id, 'at', item.record -> 'createdAt', 'text',
+    CASE item.kind WHEN 'request' THEN ${answeredText("item")} ELSE (
+      SELECT string_agg(part ->> 'text', '') FROM jsonb_array_elements(item.record -> 'content') AS part) END)
   FROM found JOIN conversation_items AS item ON item.session_id = found.session_id AND item.id = found.item_id
-  WHERE found.session_id = page.id) AS message`;
+  WHERE found.session_id = page.id) AS found`;
 
-/** What a search shows of the message that it found. */
+/** What a search shows of what it found. */
 const withHit = (
-  { message, ...row }: ShownRow & { readonly message: FoundMessage | null },
+  { found, ...row }: ShownRow & { readonly found: FoundItem | null },
   words: readonly string[],
-): ShownSession => ({ ...readShownSession(row), hit: message && hitIn(message, words) });
+): ShownSession => ({ ...readShownSession(row), hit: found && hitIn(found, words) });
 
 /** The sessions of a list. `approver`: whether its reader may approve calls of a session that is looked at. */
 interface Scope {
