@@ -265,10 +265,10 @@ const listIn = (sql: SqlClient.SqlClient) =>
     // conversations are joined: else the planner may join all sessions that are looked at.
     const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
     const words = request.search === undefined ? null : searchWords(request.search);
-    const rows = yield* sql<ShownRow & { readonly message: FoundMessage | null }>`
+    const rows = yield* sql<ShownRow & { readonly found: FoundItem | null }>`
       ${words === null ? sql.literal("") : sql`WITH ${foundIn(sql, words)}`}
       SELECT ${sql.literal(shownColumns("page"))}, ${seenBy(sql, reader)} AS "seenAt",
-        ${sql.literal(words === null ? "NULL AS message" : HIT)} FROM (
+        ${sql.literal(words === null ? "NULL AS found" : HIT)} FROM (
         SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
         ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
