@@ -64,6 +64,17 @@ describe.skipIf(!hasChromium)(title, () => {
     );
   });
 
+  it("opens a session by a click anywhere on its row, beside the row's own links and buttons", async () => {
+    const { page, group } = await open(stateOf("home"));
+    const row = group("Ready for review").locator(".session > .row", { hasText: "Greet in two languages" });
+    const about = row.locator(".about");
+    await about.click({ position: { x: 3, y: 3 }, force: true });
+    await page.waitForURL(/\/sessions\//);
+    await page.goBack();
+    await row.getByRole("link", { name: "#12 open" }).click();
+    await page.waitForURL(/\/change-requests\/12$/);
+  });
+
   it("shows a change request that waits for the reader's review, counts it above, and leads to it", async () => {
     const { page, group, fake } = await open(stateOf("home-review"));
     const asked = group("Needs you").getByRole("listitem").filter({ hasText: "asks for your review" });
