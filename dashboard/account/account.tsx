@@ -209,12 +209,12 @@ const Account = ({ me }: { readonly me: Me | null }) => (
   <>
     <h1>Account</h1>
     {me !== null && <Reader me={me} />}
-    {me?.user.role === "owner" && me.token.project_id === null && <Names me={me} />}
     <p className="actions">
       <FrameAct name="sign-out" input={{}}>
         Sign out of this browser
       </FrameAct>
     </p>
+    {me?.user.role === "owner" && me.token.project_id === null && <Names me={me} />}
     <Tokens me={me} />
   </>
 );
