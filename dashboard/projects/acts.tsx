@@ -1,8 +1,28 @@
 /** Buttons for what a person does to a project, on several of its pages. */
+import { showToken } from "../account/token.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
+import { now } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
-import { RoleAct } from "../ui/act.tsx";
+import { Act, RoleAct } from "../ui/act.tsx";
+
+/** A token for git lives as long as setting up a computer takes, and a working day. */
+const GIT_TOKEN_MS = 24 * 3_600_000;
+
+/** The default branch of a new repository takes only a token of the whole account. */
+const makeGitToken = async (): Promise<void> => {
+  const expires = new Date(now() + GIT_TOKEN_MS).toISOString();
+  const { token } = await request("POST /v1/tokens", { payload: { name: "git", expires_at: expires } });
+  showToken("git, valid for 24 hours", token);
+};
+
+/** What git asks for at the project's address. */
+export const GitSignIn = () => (
+  <p className="quiet">
+    When git asks, enter any user name, and an access token as the password.{" "}
+    <Act label="Make an access token" does={makeGitToken} />
+  </p>
+);
 
 /** Pauses all triggers of a project, or lets them run again. */
 export const TriggersSwitch = ({ pid, isPaused }: { readonly pid: string; readonly isPaused: boolean }) => (

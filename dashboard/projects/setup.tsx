@@ -3,14 +3,11 @@ import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
-import { now } from "../elements/format.ts";
 import { projectLink, sessionWord } from "../elements/parts.ts";
-import { showToken } from "../account/token.ts";
-import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, CopyLine } from "../ui/parts.tsx";
-import { TryKey } from "./acts.tsx";
+import { GitSignIn, TryKey } from "./acts.tsx";
 import { headOf } from "./head.tsx";
 import { isArchived, sessionName } from "./project.ts";
 import { type Checking, CheckView, useConnection } from "./repository-check.tsx";
@@ -29,16 +26,6 @@ interface Shown {
   /** The newest. */
   readonly change: Change | null;
 }
-
-/** A token for git lives as long as setting up a computer takes, and a working day. */
-const GIT_TOKEN_MS = 24 * 3_600_000;
-
-/** The default branch of a new repository takes only a token of the whole account. */
-const makeGitToken = async (): Promise<void> => {
-  const expires = new Date(now() + GIT_TOKEN_MS).toISOString();
-  const { token } = await request("POST /v1/tokens", { payload: { name: "git", expires_at: expires } });
-  showToken("git, valid for 24 hours", token);
-};
 
 interface StepParts {
   readonly title: string;
@@ -80,10 +67,7 @@ const Push = ({ url, branch }: Found["repository"]) => (
   <>
     <p>The repository is empty. Push your code from a clone that you have:</p>
     <CopyLine text={`git push --force ${url} HEAD:${branch}`} />
-    <p className="quiet">
-      When git asks, enter any user name, and an access token as the password.{" "}
-      <Act label="Make an access token" does={makeGitToken} />
-    </p>
+    <GitSignIn />
     <p className="quiet">
       You can also leave the repository empty and let the first session write the code. This page notices a
       push by itself.

@@ -2,6 +2,7 @@
 import type { Request } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
+import { GitSignIn } from "../projects/acts.tsx";
 import { AppFields, credentialOf } from "../projects/credential.tsx";
 import { counted } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -76,6 +77,13 @@ const readManifest = async (pid: string): Promise<void> => {
   );
 };
 
+/** A directory for the clone: the address has the project's id. */
+const directoryOf = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^a-z\d]+/g, "-")
+    .replaceAll(/^-|-$/g, "") || "project";
+
 export const RepositoryPart = ({ project, gitUrl, checking }: Shown) => {
   const { id, repository, manifest } = project;
   return (
@@ -83,7 +91,6 @@ export const RepositoryPart = ({ project, gitUrl, checking }: Shown) => {
       <Facts
         rows={[
           ["Repository", repositoryName(project)],
-          ["Git address here", gitUrl !== null && <CopyLine text={gitUrl} />],
           ["Project id", <CopyLine key="id" text={id} />],
           ["Created", <Time key="created" at={project.created_at} />],
           [
@@ -96,6 +103,15 @@ export const RepositoryPart = ({ project, gitUrl, checking }: Shown) => {
           ],
         ]}
       />
+      {gitUrl !== null && (
+        <>
+          <h3>Clone it</h3>
+          <p>
+            <CopyLine text={`git clone ${gitUrl} ${directoryOf(project.name)}`} />
+          </p>
+          <GitSignIn />
+        </>
+      )}
       <p className="actions">
         <RoleAct
           entry="sync-project"

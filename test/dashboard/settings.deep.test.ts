@@ -33,6 +33,16 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "People", level: 1 }).waitFor();
   });
 
+  it("have the command that clones the repository, and make the token for which git asks", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, visit, fake } = await start(makeWorld(Date.now()));
+    await visit(`${SETTINGS}?section=repository`);
+    await page.getByText(`/v1/git/${PROJECT_ID}.git greeter`).waitFor();
+    await page.getByRole("button", { name: "Make an access token" }).click();
+    await page.getByRole("dialog").getByText("git, valid for 24 hours").waitFor();
+    expect(fake.writes.at(-1)).toMatch(/^POST \/v1\/tokens \{"name":"git","expires_at":/);
+  });
+
   it("keep what is typed while the project changes elsewhere", async () => {
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
     const { page, visit, fake } = await start(makeWorld(Date.now()));
