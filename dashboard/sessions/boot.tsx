@@ -1,7 +1,7 @@
 /** How a session's sandbox boots: its steps, from the sandbox's record and from the daemon's log. */
 import { useEffect, useState } from "react";
 import { duration, elapsed, now } from "../elements/format.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "./tabs/log.ts";
 import type { Sandbox, Session } from "./session.ts";
 
 interface Span {

@@ -3,7 +3,7 @@ import { showConversation } from "../conversation/show.ts";
 import { finishedTools } from "../conversation/reading/model.ts";
 import { followSaves } from "../saved/saves.ts";
 import type { Frame } from "../ui/framed-page.tsx";
-import { followLog } from "./log.ts";
+import { followLog } from "./tabs/log.ts";
 import { followPorts } from "./ports.ts";
 import type { SessionData } from "./session.ts";
 import { followWork } from "./work.ts";

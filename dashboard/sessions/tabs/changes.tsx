@@ -1,15 +1,15 @@
 /** The tab of the changes: those of the workspace while the session runs, otherwise the pushed ones. */
-import { useAsking, WaitingAsks } from "../diff/asking.tsx";
-import { Diff } from "../diff/diff.tsx";
-import { draftNotes, useDrafts } from "../diff/drafts.tsx";
-import { pathsIn, type Source, sourceOf } from "../diff/files.ts";
-import { counted } from "../elements/format.ts";
-import { lackedRole } from "../frame/roles.ts";
-import { Commits, Prose } from "../ui/parts.tsx";
-import { begunFrom } from "./begun.ts";
-import { BegunFrom } from "./begun-from.tsx";
-import type { Session } from "./session.ts";
-import { filesIn, type PushedChanges, type Work, type WorkspaceChanges } from "./work.ts";
+import { useAsking, WaitingAsks } from "../../diff/asking.tsx";
+import { Diff } from "../../diff/diff.tsx";
+import { draftNotes, useDrafts } from "../../diff/drafts.tsx";
+import { pathsIn, type Source, sourceOf } from "../../diff/files.ts";
+import { counted } from "../../elements/format.ts";
+import { lackedRole } from "../../frame/roles.ts";
+import { Commits, Prose } from "../../ui/parts.tsx";
+import { begunFrom } from "../begun.ts";
+import { BegunFrom } from "../begun-from.tsx";
+import type { Session } from "../session.ts";
+import { filesIn, type PushedChanges, type Work, type WorkspaceChanges } from "../work.ts";
 
 /** More files than these are a list that is opened one by one. */
 const OPEN_FILES = 5;

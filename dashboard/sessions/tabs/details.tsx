@@ -1,22 +1,22 @@
 /** The tab of the details: what is saved, the session's facts, its life, and its change requests. */
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { Answer } from "../../src/cli/contract.ts";
-import { request } from "../api/client.ts";
-import { ChangeRows } from "../change-requests/list.tsx";
-import { sandboxEnvironment } from "../environments/parts.tsx";
-import { dollars, duration, grouped, moment } from "../elements/format.ts";
-import { projectLink } from "../elements/parts.ts";
-import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
-import { agentWords } from "../projects/project.ts";
-import { SavedPanel } from "../saved/panel.tsx";
-import { Badge, Facts, IdEnd, Time } from "../ui/parts.tsx";
-import { begunFrom } from "./begun.ts";
-import { BegunFrom } from "./begun-from.tsx";
-import { BootSteps } from "./boot.tsx";
-import type { Following } from "./following.ts";
+import type { Answer } from "../../../src/cli/contract.ts";
+import { request } from "../../api/client.ts";
+import { ChangeRows } from "../../change-requests/list.tsx";
+import { sandboxEnvironment } from "../../environments/parts.tsx";
+import { dollars, duration, grouped, moment } from "../../elements/format.ts";
+import { projectLink } from "../../elements/parts.ts";
+import { ACTIVITY_WORDS } from "../../../src/domain/session/activity-words.ts";
+import { agentWords } from "../../projects/project.ts";
+import { SavedPanel } from "../../saved/panel.tsx";
+import { Badge, Facts, IdEnd, Time } from "../../ui/parts.tsx";
+import { begunFrom } from "../begun.ts";
+import { BegunFrom } from "../begun-from.tsx";
+import { BootSteps } from "../boot.tsx";
+import type { Following } from "../following.ts";
 import { Spending } from "./spending.tsx";
-import type { Sandbox, Session, SessionData } from "./session.ts";
+import type { Sandbox, Session, SessionData } from "../session.ts";
 
 /** Why it was stopped. The service's other reasons are words. */
 const STOP_WORDS: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
 /** The tab of the files: a tree of the workspace that is read directory by directory, and the text of one file. */
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import type { Answer } from "../../src/cli/contract.ts";
-import { getJson } from "../api/api.ts";
-import { FILE_LINES } from "../diff/files.ts";
-import { TextLines } from "../diff/lines.tsx";
-import { grouped, size } from "../elements/format.ts";
+import type { Answer } from "../../../src/cli/contract.ts";
+import { getJson } from "../../api/api.ts";
+import { FILE_LINES } from "../../diff/files.ts";
+import { TextLines } from "../../diff/lines.tsx";
+import { grouped, size } from "../../elements/format.ts";
 
 type Found = Answer<"GET /v1/projects/:pid/sessions/:sid/workspace/files">;
 type Directory = Extract<Found, { readonly kind: "directory" }>;

@@ -1,6 +1,6 @@
 /** The tab of the log. */
 import { memo } from "react";
-import { logClock } from "../elements/format.ts";
+import { logClock } from "../../elements/format.ts";
 import type { Log, LogLine } from "./log.ts";
 
 const Line = memo(

@@ -1,5 +1,5 @@
 /** A session's live log: the service's stream of it, and the newest lines for the page to show. */
-import { keepStream, type Stream } from "../live/stream.ts";
+import { keepStream, type Stream } from "../../live/stream.ts";
 
 /** The page stays fast with this many lines. The API has the rest. */
 const SHOWN_LINES = 3000;

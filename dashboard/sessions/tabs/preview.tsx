@@ -1,7 +1,7 @@
 /** The tab of previews: what listens in the sandbox, each opened in a tab of its own. */
-import { FrameAct } from "../ui/act.tsx";
-import { Row } from "../ui/parts.tsx";
-import type { Session } from "./session.ts";
+import { FrameAct } from "../../ui/act.tsx";
+import { Row } from "../../ui/parts.tsx";
+import type { Session } from "../session.ts";
 
 export const Preview = ({
   session,

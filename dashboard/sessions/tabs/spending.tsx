@@ -1,14 +1,14 @@
 /** What a session spent on models, the limits that apply to it, and its own limit, which members set. */
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
-import type { Answer } from "../../src/cli/contract.ts";
-import { request } from "../api/client.ts";
-import { dollars, grouped } from "../elements/format.ts";
-import { lackedRole } from "../frame/roles.ts";
-import { notice } from "../frame/notices.ts";
-import { AmountFields, amountIn, amountWords } from "../providers/amount.tsx";
-import { Form } from "../ui/form.tsx";
-import { Detail, Row } from "../ui/parts.tsx";
-import type { Session } from "./session.ts";
+import type { Answer } from "../../../src/cli/contract.ts";
+import { request } from "../../api/client.ts";
+import { dollars, grouped } from "../../elements/format.ts";
+import { lackedRole } from "../../frame/roles.ts";
+import { notice } from "../../frame/notices.ts";
+import { AmountFields, amountIn, amountWords } from "../../providers/amount.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Detail, Row } from "../../ui/parts.tsx";
+import type { Session } from "../session.ts";
 
 type Applied = Answer<"GET /v1/projects/:pid/sessions/:sid/spend">["limits"][number];
 
