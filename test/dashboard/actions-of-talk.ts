@@ -76,7 +76,7 @@ export const TALK_ACTIONS: readonly Action[] = [
       await write("What should the agent do?", "Try it in French.");
       await press("Start session");
     },
-    writes: `POST /v1/projects/${PROJECT_ID}/sessions {"from":{"session_id":"${SESSION_ID}","turn_id":"first"},"initial_prompt":"Try it in French.","metadata":{"begun_from":{"session_id":"${SESSION_ID}","turn_id":"first","at":"2026-11-20T10:00:00.000Z","title":"on-push"}},"agent_name":"release-notes"}`,
+    writes: `POST /v1/projects/${PROJECT_ID}/sessions {"from":{"session_id":"${SESSION_ID}","turn_id":"first"},"initial_prompt":"Try it in French.","agent_name":"release-notes"}`,
     leads: `#/projects/${PROJECT_ID}/sessions/0199aaaa-0000-7000-8000-000000000001`,
   },
   {

@@ -136,6 +136,10 @@ describe("a session that begins from another one", () => {
       expectStatus(await begin({ from: { session_id: sid }, initial_prompt: "Go on" }), 201),
     );
     expect(made).toMatchObject({ base_ref: base, base_commit: base, saved: { files: 1 } });
+    const { name } = fields(await service.request("GET", path(sid)));
+    expect(made["metadata"]).toEqual({
+      begun_from: { session_id: sid, title: name ?? "Session", at: "1970-01-01T00:00:00.001Z" },
+    });
     expectStatus(await service.request("DELETE", path(String(made["id"]))), 204);
     // The first one keeps its own.
     expect(service.saves.of(sid).last?.files.size).toBe(1);
@@ -155,7 +159,10 @@ describe("a session that begins from another one", () => {
     service.saves.of(sid).turns.set(turn, { sandboxId: randomUUID(), at: 1, files });
     const { turns } = fields(await service.request("GET", `${path(sid)}/saves`));
     expect(turns).toEqual([{ id: turn, at: "1970-01-01T00:00:00.001Z" }]);
-    expect(fields(expectStatus(await begin({ from }), 201))).toMatchObject({ saved: { files: 2 } });
+    expect(fields(expectStatus(await begin({ from }), 201))).toMatchObject({
+      saved: { files: 2 },
+      metadata: { begun_from: from },
+    });
   });
 
   it("needs a save, a session of the project, and no other base", async () => {

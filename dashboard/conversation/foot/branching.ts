@@ -9,21 +9,17 @@ export interface ChosenTurn {
 }
 
 export type Beginning =
-  | {
-      readonly from: { readonly session_id: string; readonly turn_id?: string };
-      /** When the save was made. Null: not known. */
-      readonly at: string | null;
-    }
+  | { readonly from: { readonly session_id: string; readonly turn_id?: string } }
   | { readonly fault: string };
 
 /** @param kept the turns whose saves the service has */
 export const beginningAt = (
   { id: session_id, saved }: Pick<Session, "id" | "saved">,
   { id, isNewest }: ChosenTurn,
-  kept: readonly { readonly id: string; readonly at: string }[],
+  kept: readonly { readonly id: string }[],
 ): Beginning => {
   const save = kept.find((one) => one.id === id);
-  if (save !== undefined) return { from: { session_id, turn_id: save.id }, at: save.at };
+  if (save !== undefined) return { from: { session_id, turn_id: save.id } };
   if (!isNewest)
     return {
       fault: "No save of this turn is kept. The last 50 turns have one, as far as the limits allow.",
@@ -31,5 +27,5 @@ export const beginningAt = (
   if (saved === null) return { fault: "The work of this turn is not saved yet." };
   return saved.state === "failed"
     ? { fault: "The last save failed. The details of the session say why." }
-    : { from: { session_id }, at: saved.at };
+    : { from: { session_id } };
 };

@@ -4,16 +4,11 @@ import { request } from "../../api/client.ts";
 import { perform } from "../../frame/app.ts";
 import { ask } from "../../frame/dialog.ts";
 import { projectLink } from "../../elements/parts.ts";
-import { sessionName } from "../../projects/project.ts";
-import { begunMetadata } from "../../sessions/begun.ts";
 import type { Session } from "../../wire.d.ts";
 import { type Beginning, beginningAt, type ChosenTurn } from "./branching.ts";
 
 /** Asks for the first prompt, starts the session and goes there. */
-const startFrom = async (
-  session: Session,
-  { from, at }: Extract<Beginning, { from: object }>,
-): Promise<void> => {
+const startFrom = async (session: Session, { from }: Extract<Beginning, { from: object }>): Promise<void> => {
   const prompt = await ask({
     title: "New session from here",
     text: "It begins with the saved work of this turn, on a branch of its own. The agent does not know this conversation.",
@@ -28,7 +23,6 @@ const startFrom = async (
     payload: {
       from,
       initial_prompt: prompt,
-      metadata: begunMetadata({ ...from, title: sessionName(session), at }),
       agent_name,
       ...(agent_model !== null && { agent_model }),
     },

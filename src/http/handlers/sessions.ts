@@ -56,7 +56,7 @@ import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, projectSaves, turnSaves } from "../steps/sessions/saves.ts";
 import { claimUploads, firstMessage, nameOfPrompt } from "../steps/sessions/first-message.ts";
-import { forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
+import { type BegunFrom, forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
 import { stopped } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
 import { sessionPorts } from "../steps/sessions/session-ports.ts";
@@ -85,7 +85,11 @@ interface Typed {
 interface Beginning {
   readonly id: string;
   /** The saved work of another session. Null: none. */
-  readonly work: { readonly base: string | null; readonly saved: Saved } | null;
+  readonly work: {
+    readonly base: string | null;
+    readonly saved: Saved;
+    readonly begunFrom: BegunFrom;
+  } | null;
 }
 
 /**
@@ -124,7 +128,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
     agentModel,
     initialPrompt: first === null ? text : null,
     firstMessage: first,
-    metadata: wish.metadata ?? {},
+    metadata: { ...wish.metadata, ...(work !== null && { begun_from: work.begunFrom }) },
     triggerSlug: null,
     createdBy: caller.user.id,
     // A child acts as its parent does. Today only a session that acts for a person may start one (access.ts).

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { beginningAt } from "../../../dashboard/conversation/foot/branching.ts";
-import { begunFrom, begunMetadata } from "../../../dashboard/sessions/begun.ts";
+import { begunFrom } from "../../../dashboard/sessions/begun.ts";
 import type { Session } from "../../../dashboard/wire.d.ts";
 
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the fields that it reads
 const session = (saved: object | null) => ({ id: "s", saved }) as Pick<Session, "id" | "saved">;
 const AT = "2026-11-30T11:02:00.000Z";
-const kept = (...ids: readonly string[]) => ids.map((id) => ({ id, at: AT }));
+const kept = (...ids: readonly string[]) => ids.map((id) => ({ id }));
 const [older, newest] = [
   { id: "a", isNewest: false },
   { id: "b", isNewest: true },
@@ -16,7 +16,6 @@ it("lets a session begin from each turn whose save is kept", () => {
   const saved = session({ state: "complete" });
   expect(beginningAt(saved, older, kept("a", "b"))).toEqual({
     from: { session_id: "s", turn_id: "a" },
-    at: AT,
   });
   expect(beginningAt(saved, older, kept("b"))).toEqual({
     fault: expect.stringMatching(/^No save of this turn/),
@@ -26,10 +25,7 @@ it("lets a session begin from each turn whose save is kept", () => {
 
 it("lets a session begin from the newest save where the newest turn has no own one", () => {
   for (const state of ["complete", "partial"])
-    expect(beginningAt(session({ state, at: AT }), newest, [])).toEqual({
-      from: { session_id: "s" },
-      at: AT,
-    });
+    expect(beginningAt(session({ state }), newest, [])).toEqual({ from: { session_id: "s" } });
   expect(beginningAt(session(null), newest, kept("a"))).toEqual({
     fault: "The work of this turn is not saved yet.",
   });
@@ -40,7 +36,7 @@ it("lets a session begin from the newest save where the newest turn has no own o
 
 it("names the session and the time with which a new one began, and nothing that a program wrote in another form", () => {
   const begun = { session_id: "019a7c40-11aa-7c08-b1f7-93d5e2a4f603", title: "Rename it", at: AT };
-  expect(begunFrom({ metadata: begunMetadata(begun) })).toEqual(begun);
+  expect(begunFrom({ metadata: { begun_from: { ...begun, turn_id: "a" } } })).toEqual(begun);
   expect(begunFrom({ metadata: {} })).toBeNull();
   expect(begunFrom({ metadata: { begun_from: { ...begun, session_id: "javascript:alert(1)" } } })).toBeNull();
 });

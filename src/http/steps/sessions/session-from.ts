@@ -6,11 +6,24 @@ import { Conflict } from "../../api/errors.ts";
 import { requirePrivilege } from "../../callers/authorize.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { sessionFor } from "../answers.ts";
+import { cutText } from "../../../domain/text.ts";
+import { nameOfPrompt } from "./first-message.ts";
+
+/** The longest title that is kept, in UTF-16 units. */
+const TITLE_MAX = 200;
 
 /** Where a session begins: at the newest save of another one, or at the save of a turn. */
 export interface From {
   readonly session_id: string;
   readonly turn_id?: string;
+}
+
+/** What a session that began so says of it, in its metadata as `begun_from`. */
+export interface BegunFrom extends From {
+  /** As the other session was called then. */
+  readonly title: string;
+  /** When the work was saved. Null: not known. */
+  readonly at: string | null;
 }
 
 /** The same who may fetch saved work with git: it may have what the API masks. */
@@ -20,7 +33,7 @@ const PRIVILEGE = "fetch_saved_work";
  * Copies a save of a session.
  *
  * @param to the id of the session that is about to begin
- * @returns where its branch begins, and what it says of its saved work
+ * @returns where its branch begins, and what it says of its saved work and where that is from
  */
 export const workFrom = Effect.fnUntraced(function* (projectId: string, from: From, to: string) {
   const { session_id: sid, turn_id } = from;
@@ -38,7 +51,10 @@ export const workFrom = Effect.fnUntraced(function* (projectId: string, from: Fr
           : "No save of this turn is kept. The saves of the last 50 turns are kept, as far as the limits allow.",
       code: "nothing_saved",
     });
-  return { base: copied.base ?? source.baseCommit, saved: copied.saved };
+  const { name, triggerSlug, initialPrompt } = source;
+  const title = name ?? triggerSlug ?? nameOfPrompt(initialPrompt ?? "") ?? "Session";
+  const begunFrom: BegunFrom = { ...from, title: cutText(title, TITLE_MAX), at: copied.saved.at };
+  return { base: copied.base ?? source.baseCommit, saved: copied.saved, begunFrom };
 });
 
 /** The session did not begin. */
