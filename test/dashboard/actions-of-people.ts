@@ -113,7 +113,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
       await write("Your name", "Ada");
       await press("Save the names");
     },
-    writes: `{"name":"Ada"}`,
+    writes: `PATCH /v1/people/u {"name":"Ada"}`,
     tells: "The names are saved.",
   },
   {
