@@ -18,7 +18,7 @@ export type CheckWish = NonNullable<Request<"POST /v1/repository-checks">["paylo
 /** A slow server answers late, and a check asks it several times. */
 const CHECK_TIMEOUT_MS = 90_000;
 
-/** Runs one check at a time, and the newest wish after it. */
+/** Shows the check of the newest wish. */
 export class Checking extends Store {
   /** The last one. */
   check: RepositoryCheck | null = null;
@@ -27,9 +27,12 @@ export class Checking extends Store {
   isRunning = false;
   #turn = 0;
   #last: (() => Promise<RepositoryCheck>) | null = null;
+  /** Whether the same wish is checked once more after the present check. */
+  #isAwaited = false;
 
   readonly ask = async (wish: () => Promise<RepositoryCheck>): Promise<void> => {
     this.#last = wish;
+    this.#isAwaited = false;
     this.#turn += 1;
     const turn = this.#turn;
     this.isRunning = true;
@@ -39,12 +42,16 @@ export class Checking extends Store {
       (error: unknown) => ({ check: null, problem: error instanceof Error ? error.message : String(error) }),
     );
     if (turn !== this.#turn) return;
+    const isAwaited = this.#isAwaited;
     Object.assign(this, found, { isRunning: false });
     this.changed();
+    if (isAwaited) this.again();
   };
 
+  /** A check that is under way ends first: else one whose reader asks often would never be shown. */
   readonly again = (): void => {
-    if (this.#last !== null) void this.ask(this.#last);
+    if (this.isRunning) this.#isAwaited = true;
+    else if (this.#last !== null) void this.ask(this.#last);
   };
 }
 
