@@ -241,7 +241,7 @@ export class Steering {
     });
   }
 
-  /** The runtime will never accept the initial prompt. E7: nobody waits for an answer to it. */
+  /** The runtime will never accept the initial prompt. E7: its turn needs no answer. */
   promptRefused(reason: string): void {
     const { open } = this.#book;
     if (open === null) return;
@@ -370,7 +370,7 @@ export class Steering {
         const { hasBegun } = seen.value;
         const nowMs = yield* Clock.currentTimeMillis;
         if (number === null) return;
-        // A stopped turn goes on with nothing, and nobody waits for its answer.
+        // A stopped turn goes on with nothing and needs no answer.
         const { isStopping = false } = open ?? {};
         if (!isStopping && !this.#fallback.isOver(nowMs)) this.#pauseMs = CHECK_SOON_MS;
         else if (this.#book.sawRest(number, { hasBegun, nowMs }) && !isStopping && !hasBegun)

@@ -5,7 +5,7 @@ import type { ShownSession } from "./ports/sessions/sessions.ts";
 export interface FoundItem {
   readonly itemId: string;
   readonly at: number;
-  /** What was searched of it. */
+  /** The text in which the words were looked for. */
   readonly text: string;
 }
 

@@ -131,7 +131,7 @@ it("work that a squash merged is not proposed again, and newer work counts from 
   const work = { commits_total: 1, files_changed: [{ path: "b.txt" }] };
   expect(await changes()).toMatchObject(work);
   const second = Number(fields(expectStatus(await open(), 201))["number"]);
-  // What the first request merged was changed since. Git alone would merge it again.
+  // The work of the first request was changed since. Git alone would merge it again.
   expect(await get(second)).toMatchObject({ ...work, mergeable: false, conflicts: ["a.txt"] });
   const diff = async (of: number) => (await service.request("GET", at(`/${of}/diff`))).text;
   expect(await diff(second)).not.toContain("a.txt");

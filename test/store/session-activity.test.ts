@@ -79,13 +79,6 @@ describe("a list that is narrowed by activity", () => {
       const { list } = yield* Sessions;
       const whole = { limit: LIMIT, cursor: null, status: null };
       const { items } = yield* list(world.projectId, whole);
-      console.log(
-        items.length,
-        items.filter((s) => s.asked !== null).length,
-        items.filter(
-          (s) => sessionActivity(s) === "needs_you" && s.oldestApproval === null && s.unsaved === null,
-        ).length,
-      );
       expect(new Set(items.map(sessionActivity))).toEqual(
         new Set(ACTIVITIES.filter((one) => one !== "queued")),
       );

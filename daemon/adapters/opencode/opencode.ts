@@ -275,7 +275,7 @@ const Newest = Schema.Array(
   }),
 );
 
-/** What a session that is at work does now. */
+/** The present step of a session at work. */
 const atWork = (api: OpencodeApi, id: string): Effect.Effect<AtWork, HttpFailure> =>
   Effect.map(api.get(`/session/${id}/message?limit=1`, Newest), (messages) => ({
     id,

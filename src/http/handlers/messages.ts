@@ -206,8 +206,8 @@ export const cancel = Effect.fnUntraced(function* (params: ItemPath) {
 });
 
 /**
- * A request or a turn of the agent is shown a moment before the conversation's actor hears of it. What a person says about it is told
- * again until then.
+ * A request or a turn of the agent is shown a moment before the conversation's actor hears of it. An answer or a stop of that
+ * moment is told again until then.
  */
 const UNTIL_HEARD = { schedule: Schedule.spaced("100 millis"), times: 50 };
 

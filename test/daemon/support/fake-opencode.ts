@@ -1,6 +1,6 @@
 /**
- * Plays opencode, and dies at a moment that a test names: `fake-opencode.ts <port>`. What opencode keeps on its disk is in the file
- * `opencode.json` of its home, so the next process has it. `moment` there names the moment, once.
+ * Plays opencode, and dies at a moment that a test names: `fake-opencode.ts <port>`. The file `opencode.json` of its home stands for
+ * its disk, so the next process has it. `moment` there names the moment, once.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
