@@ -15,6 +15,7 @@ import * as Fiber from "effect/Fiber";
 import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import type * as Scope from "effect/Scope";
+import { DEFAULT_AGENT } from "../src/domain/sandbox/agent.ts";
 import { FORWARDER_PORT } from "../src/domain/sandbox/launch.ts";
 import { missingSecrets, missingSecretsMessage } from "../src/domain/manifest/required-secrets.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
@@ -122,7 +123,7 @@ export const runDaemon = ({
   const feed = new ConversationFeed({ redactor, now: () => Date.now(), after });
   const attachments = new Attachments(settings.layout.attachmentsDir);
   const instructions: Parts["instructions"] = { text: null };
-  const { plan, fallback } = settings.launch.agent ?? {};
+  const { plan, agent: { fallback } = {}, recap } = settings.launch;
   const steering = new Steering({
     adapter,
     report,
@@ -130,9 +131,9 @@ export const runDaemon = ({
     log,
     attachments,
     session: agentSession({ settings, instructions }),
-    ...(plan !== undefined && { planning: { plan } }),
+    ...(plan !== undefined && { planning: { plan, own: ownMode(settings) } }),
     ...(fallback !== undefined && { fallback }),
-    chosenMode: settings.launch.recap?.agent ?? null,
+    chosenMode: recap?.agent ?? null,
     restart: Effect.flatMap(Deferred.await(controlled), ({ runtime }) => runtime.restart),
   });
   const parts: Parts = {
@@ -389,6 +390,12 @@ const agentSession = ({ settings, instructions }: Pick<Parts, "settings" | "inst
       instructions: () => instructions.text,
     },
   };
+};
+
+/** The mode in which the agent begins. opencode's modes are its agents. Null: the runtime's own. */
+const ownMode = ({ agentName, launch: { adapter, agent } }: Parts["settings"]): string | null => {
+  const mode = agent?.mode ?? null;
+  return mode === null && adapter === "opencode" && agentName !== DEFAULT_AGENT ? agentName : mode;
 };
 
 /**

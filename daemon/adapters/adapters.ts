@@ -30,7 +30,7 @@ const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
       limits,
       gateway: watchGateway(),
       allowsAll: settings.launch.permissions === "allow",
-      ...(settings.launch.planMode !== undefined && { planMode: settings.launch.planMode }),
+      ...(settings.launch.plan !== undefined && { planMode: settings.launch.plan.mode }),
       ...(settings.launch.planTitle !== undefined && { planTitle: settings.launch.planTitle }),
       keepsRecord: settings.launch.history !== undefined,
     }),

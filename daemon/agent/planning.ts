@@ -12,18 +12,17 @@ import {
   type TurnNow,
 } from "../../src/domain/conversation/conversation.ts";
 import type { RequestAnswer } from "../../src/domain/conversation/steering.ts";
-import type { LaunchAgent } from "../../src/domain/sandbox/launch.ts";
+import type { LaunchPlan } from "../../src/domain/sandbox/launch.ts";
 import type { ItemDraft } from "../adapters/adapter.ts";
 import type { ConversationFeed } from "../conversation/feed.ts";
 import type { TurnEnd } from "../report.ts";
 
-/** The mode that plans, and those in which a plan may be carried out. */
-export type PlanMode = NonNullable<LaunchAgent["plan"]>;
-
 export interface PlanningOptions {
   readonly feed: Pick<ConversationFeed, "item" | "turn">;
-  /** Null: the agent's mode does not plan, so no turn ends with a plan. */
-  readonly plan: PlanMode | null;
+  /** Null: the runtime has no mode that plans, so no turn ends with a plan. */
+  readonly plan: LaunchPlan | null;
+  /** The mode in which the agent begins by itself. It carries an approved plan out, unless it plans. Null: the runtime's. */
+  readonly own: string | null;
   /** The mode that a person chose in a former sandbox. Null: none. */
   readonly chosen: string | null;
   /** The modes that the runtime offers, its own first. */
@@ -47,7 +46,7 @@ export class Planning {
 
   constructor(options: PlanningOptions) {
     this.#options = options;
-    this.#mode = options.chosen ?? options.plan?.mode ?? null;
+    this.#mode = options.chosen ?? options.own;
   }
 
   /** P3. Null: the mode stays. */
@@ -100,11 +99,10 @@ export class Planning {
     const said = this.#said;
     const isDone = this.#isComplete;
     this.#isComplete = false;
-    const plan = this.#options.plan;
+    const { plan, own } = this.#options;
     if (said === null || !isDone || plan === null || this.#mode !== plan.mode) return;
-    const modes = (plan.next.length > 0 ? plan.next : this.#options.modes()).filter(
-      (mode) => mode !== plan.mode,
-    );
+    const next = plan.next.length > 0 ? plan.next : this.#options.modes();
+    const modes = [...new Set(own === null ? next : [own, ...next])].filter((mode) => mode !== plan.mode);
     if (modes.length === 0) return;
     this.#open = {
       ...EMPTY_ITEM,

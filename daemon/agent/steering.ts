@@ -61,7 +61,7 @@ import type { Log } from "../logs/log.ts";
 import type { Report, TurnEnd } from "../report.ts";
 import type { SteeringName } from "../http/route.ts";
 import { Fallback, type Onward } from "./fallback.ts";
-import { Planning, type PlanMode } from "./planning.ts";
+import { Planning, type PlanningOptions } from "./planning.ts";
 import { type OpenTurn, TurnBook } from "./turn-book.ts";
 
 export interface SteeringOptions {
@@ -70,10 +70,8 @@ export interface SteeringOptions {
   readonly feed: ConversationFeed;
   readonly log: Log;
   readonly session: AgentSession;
-  /** Absent: the agent's mode does not plan. */
-  readonly planning?: {
-    readonly plan: PlanMode;
-  };
+  /** Absent: the runtime has no mode that plans. */
+  readonly planning?: Pick<PlanningOptions, "plan" | "own">;
   /** The agents with which a turn goes on if its model refuses. Absent: none. */
   readonly fallback?: readonly LaunchFallback[];
   /** The mode that a person chose in a former sandbox. Absent, as null: none. */
@@ -174,7 +172,7 @@ export class Steering {
     this.#options = options;
     this.#planning = new Planning({
       feed,
-      plan: planning?.plan ?? null,
+      ...(planning ?? { plan: null, own: null }),
       chosen: chosenMode,
       modes: () => adapter.steering?.modes() ?? [],
       now: () => feed.now(),

@@ -7,6 +7,7 @@ import {
   modelOffers,
   NO_OPTIONS,
   type Offer,
+  planOffers,
   runtimeOf,
   withAgent,
 } from "./fitting.ts";
@@ -54,7 +55,7 @@ interface Chips {
   readonly draft: Draft;
 }
 
-/** Where the next session works, as which agent, with which model, and how hard that thinks. */
+/** Where the next session works, as which agent, with which model, whether it plans first, and how hard the model thinks. */
 export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: Chips) => {
   const { data } = useQuery(optionsQuery(project.id));
   const options = data ?? NO_OPTIONS;
@@ -86,6 +87,12 @@ export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: 
         value={choice.agent_model}
         options={modelOffers(options, choice.agent_name)}
         onChange={(agent_model) => choose({ ...choice, agent_model })}
+      />
+      <ChipPick
+        label="Plan"
+        value={choice.mode}
+        options={planOffers(options, choice.agent_name)}
+        onChange={(mode) => choose({ ...choice, mode })}
       />
       {efforts.length > 0 && (
         <ChipPick

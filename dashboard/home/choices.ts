@@ -3,7 +3,7 @@ import { browserChoice, keep, objectOr, readKept } from "../frame/kept.ts";
 import { draftName } from "../projects/start.ts";
 import type { Choice } from "./fitting.ts";
 
-const NO_CHOICE: Choice = { base_ref: "", agent_name: "", agent_model: "", effort: "" };
+const NO_CHOICE: Choice = { base_ref: "", agent_name: "", agent_model: "", effort: "", mode: "" };
 
 interface Remembered {
   /** The last used first. */

@@ -1,4 +1,4 @@
-/** Which agents, models and efforts the next session can have, and why not the others. It uses no document. */
+/** Which agents, models, efforts and modes the next session can have, and why not the others. It uses no document. */
 import type { Answer } from "../../src/cli/contract.ts";
 
 export type SessionOptions = Answer<"GET /v1/projects/:pid/session-options">;
@@ -13,6 +13,7 @@ export interface Choice {
   readonly agent_name: string;
   readonly agent_model: string;
   readonly effort: string;
+  readonly mode: string;
 }
 
 /** Before the answer, and while the repository cannot be read. */
@@ -118,9 +119,32 @@ export const whyNoEffort = (options: Options, name: string): string | null => {
   return lack?.reason ?? `${runtime.name} takes no effort`;
 };
 
-/** The choice with another agent, without an effort that its runtime does not take. */
+/** Why the agent's runtime cannot plan before it works. Null: it can, or is not known. */
+const whyNoPlan = (runtime: Runtime | undefined): string | null => {
+  if (runtime === undefined || runtime.plan_mode !== null) return null;
+  const lack = runtime.lacks.find(({ ability }) => ability === "plans");
+  return lack?.reason ?? `${runtime.name} cannot plan`;
+};
+
+/** Whether the agent plans before it works. @param name of the agent */
+export const planOffers = (options: Options, name: string): readonly Offer[] => {
+  const runtime = runtimeOf(options, name);
+  const plan = runtime?.plan_mode ?? "plan";
+  // The agent's table says it.
+  if (agentOf(options, name)?.mode === plan) return [{ value: "", words: "Plan first", reason: null }];
+  return [
+    { value: "", words: "Without a plan", reason: null },
+    { value: plan, words: "Plan first", reason: whyNoPlan(runtime) },
+  ];
+};
+
+const fitting = (offers: readonly Offer[], chosen: string): string =>
+  offers.some(({ value, reason }) => value === chosen && reason === null) ? chosen : "";
+
+/** The choice with another agent, without an effort or a mode that its runtime does not take. */
 export const withAgent = (options: Options, choice: Choice, name: string): Choice => ({
   ...choice,
   agent_name: name,
-  effort: effortOffers(options, name).some(({ value }) => value === choice.effort) ? choice.effort : "",
+  effort: fitting(effortOffers(options, name), choice.effort),
+  mode: fitting(planOffers(options, name), choice.mode),
 });

@@ -11,6 +11,7 @@ import {
   modelOffers,
   NO_OPTIONS,
   type Offer,
+  planOffers,
   type SessionOptions,
   whyNoEffort,
   withAgent,
@@ -103,6 +104,15 @@ const AgentFields = ({ options, choice, choose }: ChoiceParts) => {
         value={choice.agent_model}
         onChoose={(agent_model) => choose({ ...choice, agent_model })}
       />
+      <SelectField
+        name="mode"
+        label="Plan"
+        hint="“Plan first”: the agent reads and plans, and waits for your approval before it changes anything. It needs a text above."
+        value={choice.mode}
+        onWrite={(mode) => choose({ ...choice, mode })}
+      >
+        <Offers offers={planOffers(options, choice.agent_name)} chosen={choice.mode} />
+      </SelectField>
       {(efforts.length > 0 || noEffort !== null) && (
         <SelectField
           name="effort"

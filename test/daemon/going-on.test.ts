@@ -41,7 +41,7 @@ const start = async () => {
     feed,
     log: () => undefined,
     session: { sessionId: "s", agentName: "plan", model: "x/first" },
-    planning: { plan: { mode: "plan", next: ["build"] } },
+    planning: { plan: { mode: "plan", next: ["build"] }, own: "plan" },
     fallback: [{ name: "second", model: "x/second", mode: "build" }],
     restart: Effect.void,
   });

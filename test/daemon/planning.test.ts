@@ -1,19 +1,28 @@
 /** Turns that end with a plan (daemon/agent/planning.ts). */
 import { describe, expect, test } from "vitest";
-import { Planning, type PlanMode } from "../../daemon/agent/planning.ts";
+import { Planning } from "../../daemon/agent/planning.ts";
 import { TurnBook } from "../../daemon/agent/turn-book.ts";
+import type { LaunchPlan } from "../../src/domain/sandbox/launch.ts";
 import { item, startFeed } from "./support/feed.ts";
 
-const PLAN: PlanMode = { mode: "plan", next: ["build", "careful"] };
+const PLAN: LaunchPlan = { mode: "plan", next: ["build", "careful"] };
 const done = { hasBegun: true, nowMs: 0 };
 
 /** An agent that says something in each of its turns. */
 const start = (
-  plan: PlanMode | null = PLAN,
-  { chosen = null, modes = [] }: { readonly chosen?: string | null; readonly modes?: readonly string[] } = {},
+  plan: LaunchPlan | null = PLAN,
+  {
+    own = "plan",
+    chosen = null,
+    modes = [],
+  }: {
+    readonly own?: string | null;
+    readonly chosen?: string | null;
+    readonly modes?: readonly string[];
+  } = {},
 ) => {
   const { feed, versions } = startFeed();
-  const planning = new Planning({ feed, plan, chosen, modes: () => modes, now: () => 5 });
+  const planning = new Planning({ feed, plan, own, chosen, modes: () => modes, now: () => 5 });
   const book = new TurnBook(planning.turn);
   const begin = (id: string) => {
     const number = book.begin(id);
@@ -74,8 +83,17 @@ describe("a turn in the mode that plans", () => {
     before.turn("a");
     const never = start(null);
     never.turn("a");
-    for (const { plans, now } of [interrupted, silent, other, before, never])
+    const asUsual = start(PLAN, { own: null });
+    asUsual.turn("a");
+    for (const { plans, now } of [interrupted, silent, other, before, never, asUsual])
       expect([plans(), now()]).toEqual([[], idle]);
+  });
+
+  test("has a plan if a message chose it, which is carried out in the agent's own mode", () => {
+    const { turn, plans, planning } = start(PLAN, { own: "careful" });
+    planning.chose("plan");
+    turn("a");
+    expect(plans()[0]?.request?.plan?.modes.map(({ id }) => id)).toEqual(["careful", "build"]);
   });
 
   test("is carried out in the runtime's own mode, if its record names none", () => {

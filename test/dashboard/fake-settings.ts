@@ -124,6 +124,7 @@ const OPTIONS = {
       models: "own",
       provider_models: [],
       modes: [],
+      plan_mode: null,
       efforts: true,
       permissions: ["ask", "allow"],
       instructions: true,

@@ -52,20 +52,22 @@ const specOf = async (body: Fields) => {
   return [...all.values()].find(({ spec }) => spec.sessionId === sid)?.spec;
 };
 
-describe("an effort", () => {
+describe("an effort or a mode", () => {
   it("of a session goes out with its prompt, which is the first message", async () => {
-    const sid = await runSession(service, pid, { initial_prompt: "Think.", effort: "high" });
+    const sid = await runSession(service, pid, { initial_prompt: "Think.", effort: "high", mode: "plan" });
     const session = fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`));
     expect(session).toMatchObject({ initial_prompt: null, name: "Think." });
     const { items } = fields(
       await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/conversation`),
     );
-    expect(items).toMatchObject([{ role: "user", effort: "high" }]);
+    expect(items).toMatchObject([{ role: "user", effort: "high", agent: "plan" }]);
     await stopSession(service, pid, sid);
   });
 
   it.each([
     [{ effort: "high" }, "needs a prompt"],
+    [{ mode: "plan" }, "needs a prompt"],
+    [{ initial_prompt: "x", mode: "yolo" }, "one that the runtime opencode has: build, plan"],
     [{ initial_prompt: "x", effort: "Very high" }, "must have 1 to 32"],
   ])("%j is refused", async (body, words) => {
     const { status, text } = await create(body);
@@ -81,11 +83,11 @@ describe("a session of an agent with a table", () => {
       command: OPENCODE.command,
       variables: {},
       permissions: "ask",
+      plan: { mode: "plan", next: ["build"] },
       history: { runtime: "opencode", files: OPENCODE.history },
     });
     expect(spec?.agent).toEqual({
       mode: "plan",
-      plan: { mode: "plan", next: ["build"] },
       instructions: "docs/review.md",
       variables: {},
     });

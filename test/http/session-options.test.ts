@@ -48,7 +48,7 @@ describe("the options of a session", () => {
       choice("reviewer", { model: "openai/gpt-5.5", mode: "plan", permissions: "ask" }),
     ]);
     expect(runtimes).toMatchObject([
-      { name: "opencode", models: "platform", modes: ["build", "plan"] },
+      { name: "opencode", models: "platform", modes: ["build", "plan"], plan_mode: "plan" },
       { name: "acp", takes_command: true, models: "own", modes: null },
       { name: "plain", conversation: false, models: null, permissions: [] },
     ]);

@@ -1,4 +1,4 @@
-/** Puts the first message of a session, which has files or an effort, into its conversation. The message waits there until the sandbox runs. */
+/** Puts the first message of a session, which has files, an effort or a mode, into its conversation. The message waits there until the sandbox runs. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { derivedUuid } from "../../domain/ids.ts";
@@ -15,7 +15,7 @@ export const firstMessagePoster = Effect.gen(function* () {
   const actors = yield* Actors;
   return Effect.fnUntraced(function* ({ id, createdBy, firstMessage }: Session) {
     if (firstMessage === undefined || firstMessage === null) return;
-    const { text, attachments, author, effort } = firstMessage;
+    const { text, attachments, author, effort, mode = null } = firstMessage;
     const now = yield* Clock.currentTimeMillis;
     if ((yield* conversations.get(id)) === null) yield* conversations.open(id, now);
     for (const one of attachments) {
@@ -38,7 +38,7 @@ export const firstMessagePoster = Effect.gen(function* () {
             attachment_id,
           })),
           model: null,
-          agent: null,
+          agent: mode,
           ...(effort !== undefined && { effort }),
         },
       }),

@@ -239,7 +239,6 @@ export const startOf = (
   const { name, adapter, command, variables, modelVariable, packaged, files, takesServers, history, plan } =
     runtime;
   const used = model ?? own;
-  const usedMode = mode ?? runtime.mode;
   const reached = fallback.filter(({ model: next }) => used === null || reaches(runtime, used, next));
   const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
   return {
@@ -249,7 +248,7 @@ export const startOf = (
       variables,
       permissions,
       ...(takesServers && { takesServers }),
-      ...(plan !== null && { planMode: plan.mode }),
+      ...(plan !== null && { plan: { mode: plan.mode, next: plan.next } }),
       ...(plan?.asks !== undefined && { planTitle: plan.asks }),
       ...(history !== null && { history: { runtime: name, files: history } }),
       ...(packaged !== null && {
@@ -258,8 +257,7 @@ export const startOf = (
     },
     agent: hasTable
       ? {
-          mode: usedMode,
-          ...(plan !== null && plan.mode === usedMode && { plan: { mode: plan.mode, next: plan.next } }),
+          mode: mode ?? runtime.mode,
           instructions,
           variables: inVariable,
           ...(Object.keys(files).length > 0 && { files }),

@@ -91,18 +91,18 @@ const LaunchSubscription = Schema.Struct({
 });
 export type LaunchSubscription = typeof LaunchSubscription.Type;
 
+/** The mode in which a runtime plans: a turn in it ends with a plan, which a person approves. */
+const LaunchPlan = Schema.Struct({
+  mode: Schema.String,
+  /** The modes in which an approved plan may be carried out, the usual one first. Empty: the runtime's own. */
+  next: Schema.Array(Schema.String),
+});
+export type LaunchPlan = typeof LaunchPlan.Type;
+
 /** What the manifest says of a session's agent, for its runtime. */
 export const LaunchAgent = Schema.Struct({
   /** The runtime's way of working. Null: its own. */
   mode: Schema.NullOr(Schema.String),
-  /** Its mode plans: a turn in it ends with a plan, which a person approves. Absent: it does not. */
-  plan: Schema.optionalKey(
-    Schema.Struct({
-      mode: Schema.String,
-      /** The modes in which an approved plan may be carried out, the usual one first. Empty: the runtime's own. */
-      next: Schema.Array(Schema.String),
-    }),
-  ),
   /** A file of the checkout. Null: the agent's own in the config directory, if there is one. */
   instructions: Schema.NullOr(Schema.String),
   /** Variables of the runtime that depend on the session. */
@@ -138,9 +138,10 @@ export interface LaunchRuntime {
   readonly permissions: Permissions | null;
   /** Whether it is told by its protocol which servers have tools. Absent: it is not. */
   readonly takesServers?: boolean;
-  /** PlanMode.mode and PlanMode.asks (runtimes/runtime.ts). Absent: it has none. */
-  readonly planMode?: string;
+  /** PlanMode.asks (runtimes/runtime.ts). Absent: it has none. */
   readonly planTitle?: string;
+  /** Absent: it has no mode that plans. */
+  readonly plan?: LaunchPlan;
   /** Absent: where it keeps its record of a conversation is not known. */
   readonly history?: LaunchHistory;
   /** Its start on a node to which an operator has added it. Absent: its program is on the PATH. */
@@ -166,10 +167,10 @@ export const LaunchSettings = Schema.Struct({
   permissions: Schema.optionalKey(Schema.Literals(PERMISSIONS)),
   /** Whether the runtime is told by its protocol where the gateway to tools is. Absent: it is not. */
   takesServers: Schema.optionalKey(Schema.Boolean),
-  /** The mode in which the runtime plans: nothing is permitted there without a person. Absent: it has none. */
-  planMode: Schema.optionalKey(Schema.String),
   /** The title of a request to carry out a plan that is in a file, up to the file. Absent: the runtime has no such requests. */
   planTitle: Schema.optionalKey(Schema.String),
+  /** Nothing is permitted in its mode without a person. Absent: the runtime has no mode that plans. */
+  plan: Schema.optionalKey(LaunchPlan),
   /** Where the runtime keeps its own record of the conversation. Absent: not known. */
   history: Schema.optionalKey(LaunchHistory),
   /** Absent: no table of the manifest defines the agent, or a claim brings it. */
@@ -270,7 +271,7 @@ export type LaunchSettings = typeof LaunchSettings.Type;
 
 /** The launch settings of a runtime and its agent, for every provider. */
 export const launchedRuntime = (
-  { adapter, command, variables, permissions, takesServers, planMode, planTitle, history }: LaunchRuntime,
+  { adapter, command, variables, permissions, takesServers, planTitle, plan, history }: LaunchRuntime,
   agent: LaunchAgent | null,
 ): Pick<
   LaunchSettings,
@@ -279,8 +280,8 @@ export const launchedRuntime = (
   | "runtimeVariables"
   | "permissions"
   | "takesServers"
-  | "planMode"
   | "planTitle"
+  | "plan"
   | "history"
   | "agent"
 > => ({
@@ -289,8 +290,8 @@ export const launchedRuntime = (
   ...(Object.keys(variables).length > 0 && { runtimeVariables: variables }),
   ...(permissions !== null && { permissions }),
   ...(takesServers !== undefined && { takesServers }),
-  ...(planMode !== undefined && { planMode }),
   ...(planTitle !== undefined && { planTitle }),
+  ...(plan !== undefined && { plan }),
   ...(history !== undefined && { history }),
   ...(agent !== null && { agent }),
 });

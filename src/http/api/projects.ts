@@ -158,6 +158,9 @@ const RuntimeWire = Schema.Struct({
   modes: Schema.NullOr(Schema.Array(Schema.String)).annotate({
     description: "Null: they are known when it runs.",
   }),
+  plan_mode: Schema.NullOr(Schema.String).annotate({
+    description: "The mode in which it plans, and waits for a person's approval. Null: it has none.",
+  }),
   efforts: Schema.Boolean.annotate({
     description:
       "Whether people can choose how hard its models think. A running session's models name their `efforts`.",

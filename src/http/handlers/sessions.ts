@@ -76,6 +76,7 @@ interface Typed {
   readonly agent_name?: string;
   readonly agent_model?: string;
   readonly effort?: string;
+  readonly mode?: string;
   readonly initial_prompt?: string;
   readonly attachments?: readonly string[];
   readonly name?: string;
@@ -108,11 +109,11 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
   if (agentModel !== null) yield* checkModelName(agent, "agent_model", agentModel);
   const personId = yield* callingPerson;
   yield* requireModel(project, { commit, agent, agentModel, personId });
-  const { attachments = [], initial_prompt: text = null, effort } = wish;
+  const { attachments = [], initial_prompt: text = null, effort, mode } = wish;
   const first =
-    attachments.length === 0 && effort === undefined
+    attachments.length === 0 && effort === undefined && mode === undefined
       ? null
-      : yield* firstMessage(project, { text: text ?? "", attachments, agent, effort });
+      : yield* firstMessage(project, { text: text ?? "", attachments, agent, effort, mode });
   const caller = yield* Caller;
   const parent = yield* parentSession(caller);
   const { bootTimeoutMs } = yield* Limits;

@@ -4,6 +4,7 @@ import {
   agentOffers,
   effortOffers,
   modelOffers,
+  planOffers,
   type SessionOptions,
   whyNoEffort,
   withAgent,
@@ -15,6 +16,7 @@ const runtime = (name: string, more: object = {}) => ({
   models: "own" as const,
   provider_models: [],
   modes: [],
+  plan_mode: "plan",
   efforts: true,
   permissions: [],
   instructions: true,
@@ -42,6 +44,7 @@ const OPTIONS: SessionOptions = {
     agent("fast", "codex", { model: "acme/small", effort: "high" }),
     agent("any", "acp"),
     agent("web", "plain"),
+    agent("planner", "opencode", { mode: "plan" }),
     agent("broken", null, { problem: "There is no runtime x." }),
   ],
   runtimes: [
@@ -51,7 +54,11 @@ const OPTIONS: SessionOptions = {
     runtime("plain", {
       models: null,
       efforts: false,
-      lacks: [{ ability: "effort_changes", reason: "It has none." }],
+      plan_mode: null,
+      lacks: [
+        { ability: "effort_changes", reason: "It has none." },
+        { ability: "plans", reason: "It has no plans." },
+      ],
     }),
   ],
   providers: [],
@@ -65,6 +72,7 @@ it("names each agent with its runtime, and the one without a name by its runtime
     { value: "fast", words: "fast (codex)", reason: null },
     { value: "any", words: "any (acp)", reason: null },
     { value: "web", words: "web (plain)", reason: null },
+    { value: "planner", words: "planner (opencode)", reason: null },
     { value: "broken", words: "broken (cannot start)", reason: "There is no runtime x." },
   ]);
 });
@@ -126,8 +134,21 @@ it("offers an effort where the agent's runtime takes one, and says why another t
   expect(["", "web", "gone"].map((name) => whyNoEffort(OPTIONS, name))).toEqual([null, "It has none.", null]);
 });
 
-it("drops an effort with an agent that does not take it", () => {
-  const choice = { base_ref: "main", agent_name: "", agent_model: "opus", effort: "high" };
+it("offers to plan first, and says why a runtime cannot", () => {
+  const offers = (name: string) => planOffers(OPTIONS, name).map(({ value, reason }) => [value, reason]);
+  expect(offers("")).toEqual([
+    ["", null],
+    ["plan", null],
+  ]);
+  expect(offers("web")).toEqual([
+    ["", null],
+    ["plan", "It has no plans."],
+  ]);
+  expect(planOffers(OPTIONS, "planner")).toEqual([{ value: "", words: "Plan first", reason: null }]);
+});
+
+it("drops an effort and a mode with an agent that does not take them", () => {
+  const choice = { base_ref: "main", agent_name: "", agent_model: "opus", effort: "high", mode: "plan" };
   expect(withAgent(OPTIONS, choice, "any")).toEqual({ ...choice, agent_name: "any" });
-  expect(withAgent(OPTIONS, choice, "web")).toEqual({ ...choice, agent_name: "web", effort: "" });
+  expect(withAgent(OPTIONS, choice, "web")).toEqual({ ...choice, agent_name: "web", effort: "", mode: "" });
 });

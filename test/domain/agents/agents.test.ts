@@ -204,7 +204,6 @@ it("gives a runtime its model in the variable that it reads, and the mode that i
   expect(started("a", "sonnet")).toMatchObject({ variables: { ANTHROPIC_MODEL: "sonnet" } });
   expect(started("b", null)).toEqual({
     mode: "plan",
-    plan: { mode: "plan", next: ["default", "acceptEdits", "auto"] },
     instructions: null,
     variables: {},
   });

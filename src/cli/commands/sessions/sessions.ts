@@ -183,6 +183,8 @@ const create = command({
       about: "provider/model, or the name that the agent's runtime has for it (the agent's own)",
     },
     effort: { value: "EFFORT", about: "How hard the model thinks, such as low or high (the agent's own)" },
+    plan: { about: "Plan first: the agent begins to work when you approve its plan. As --mode plan" },
+    mode: { value: "MODE", about: "How the agent begins, in the words of its runtime (the agent's own)" },
     name: { value: "TEXT", about: "Display name" },
     watch: {
       about: "Follow the conversation until interrupted, even if the session first waits for a slot",
@@ -194,6 +196,8 @@ const create = command({
   run: async (call) => {
     const { options, input, note, json, write, api, project } = call;
     const { prompt, "prompt-file": file, attach, agent, model, effort, name } = options;
+    if (options.plan && options.mode !== undefined) throw usage("Give --plan or --mode, not both.");
+    const mode = options.plan ? "plan" : options.mode;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
     const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
     const begins = [options.base, options["from-here"] || undefined, options.from];
@@ -221,6 +225,7 @@ const create = command({
         ...(agent !== undefined && { agent_name: agent }),
         ...(model !== undefined && { agent_model: model }),
         ...(effort !== undefined && { effort }),
+        ...(mode !== undefined && { mode }),
         ...(name !== undefined && { name }),
       },
     });

@@ -139,6 +139,7 @@ export const OPERATION_EXAMPLES: Examples = {
           provider_models: [],
           models: "platform",
           modes: ["build", "plan"],
+          plan_mode: "plan",
           efforts: true,
           permissions: ["ask", "allow"],
           instructions: true,

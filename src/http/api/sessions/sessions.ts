@@ -248,6 +248,12 @@ const CreateSession = Schema.Struct({
         "How hard the model thinks, in the words of the agent's runtime, such as `low` or `high`. Without it, the agent's. It needs a prompt, which is then the conversation's first message: `initial_prompt` of the session is null.",
     }),
   ),
+  mode: Schema.optionalKey(
+    text(64).annotate({
+      description:
+        "How the agent begins, one of the `modes` of its runtime. In `plan_mode` of the runtime it plans first, and a person approves the plan. Without it, as the agent does. It needs a prompt, as `effort` does.",
+    }),
+  ),
   initial_prompt: Schema.optionalKey(textOfBytes(PROMPT_LIMIT_BYTES)),
   attachments: Schema.optionalKey(
     Schema.Array(Uuid).annotate({

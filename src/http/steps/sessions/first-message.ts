@@ -1,4 +1,4 @@
-/** The first message of a session that is about to begin, with files that a person has uploaded for it, or with an effort. */
+/** The first message of a session that is about to begin, with files that a person has uploaded for it, or with an effort or a mode. */
 import * as Effect from "effect/Effect";
 import type { Agent } from "../../../domain/agents/agents.ts";
 import { ATTACHMENTS_MAX } from "../../../domain/conversation/attachment.ts";
@@ -13,7 +13,7 @@ import { badRequest } from "../../api/errors.ts";
 import { requirePrivilege } from "../../callers/authorize.ts";
 import { requireFewBytes, requireKnown } from "./attached-files.ts";
 import { refuseSecrets } from "./message-secrets.ts";
-import { checkEffort } from "./model-names.ts";
+import { checkEffort, checkMode } from "./model-names.ts";
 
 const NAME_MAX = 60;
 
@@ -32,26 +32,32 @@ export const firstMessage = Effect.fnUntraced(function* (
     attachments,
     agent,
     effort,
+    mode,
   }: {
     readonly text: string;
     readonly attachments: readonly string[];
     readonly agent: Agent;
     readonly effort: string | undefined;
+    readonly mode: string | undefined;
   },
 ) {
   const caller = yield* Caller;
   yield* requirePrivilege(caller, "manage_messages");
   if (!(yield* takesMessages(projectId, agent.name))) return yield* takesNoMessages();
   if (effort !== undefined) yield* checkEffort(agent, effort);
+  if (mode !== undefined) yield* checkMode(agent, mode);
   if (attachments.length > ATTACHMENTS_MAX || new Set(attachments).size < attachments.length)
     return yield* badRequest("attachments", `must name at most ${ATTACHMENTS_MAX}, each once`);
   if (Buffer.byteLength(text) > MESSAGE_TEXT_MAX)
     return yield* badRequest(
       "initial_prompt",
-      `must have at most ${MESSAGE_TEXT_MAX} bytes with files or an effort`,
+      `must have at most ${MESSAGE_TEXT_MAX} bytes with files, an effort or a mode`,
     );
   if (text === "" && attachments.length === 0)
-    return yield* badRequest("effort", "needs a prompt: it belongs to the first message");
+    return yield* badRequest(
+      effort === undefined ? "mode" : "effort",
+      "needs a prompt: it belongs to the first message",
+    );
   yield* refuseSecrets(projectId, "The text", (value) => text.includes(value));
   const heads = yield* (yield* Uploads).heads({ projectId, createdBy: caller.user.id }, attachments);
   yield* requireKnown(
@@ -60,7 +66,13 @@ export const firstMessage = Effect.fnUntraced(function* (
     "must be a file that you uploaded to this project; one that no session has is removed after 6 hours",
   );
   yield* requireFewBytes(heads);
-  return { text, attachments, author: caller.user.name, ...(effort !== undefined && { effort }) };
+  return {
+    text,
+    attachments,
+    author: caller.user.name,
+    ...(effort !== undefined && { effort }),
+    ...(mode !== undefined && { mode }),
+  };
 });
 
 /** How much longer than a request may wait its files are kept, ms: until its session has them. */

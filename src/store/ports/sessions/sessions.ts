@@ -24,7 +24,7 @@ export interface NotedTurn extends LastTurn {
   readonly conversation?: ConversationTurn | null;
 }
 
-/** A first message with files, or with an effort. Its text is no `initialPrompt`. */
+/** A first message with files, an effort or a mode. Its text is no `initialPrompt`. */
 export interface FirstMessage {
   readonly text: string;
   /** Ids of uploads. */
@@ -33,6 +33,8 @@ export interface FirstMessage {
   readonly author: string;
   /** How hard the model thinks. Absent: the agent's. */
   readonly effort?: string;
+  /** A mode of the agent's runtime. Absent: the agent's. */
+  readonly mode?: string;
 }
 
 export interface Session {
