@@ -133,7 +133,7 @@ export const planOffers = (options: Options, name: string): readonly Offer[] => 
   // The agent's table says it.
   if (agentOf(options, name)?.mode === plan) return [{ value: "", words: "Plan first", reason: null }];
   return [
-    { value: "", words: "Without a plan", reason: null },
+    { value: "", words: "No plan", reason: null },
     { value: plan, words: "Plan first", reason: whyNoPlan(runtime) },
   ];
 };

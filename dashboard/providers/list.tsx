@@ -161,7 +161,7 @@ const ProviderRow = ({ governs, ...shown }: Shown & { readonly governs: boolean 
   return (
     <>
       {row}
-      {isOpen && (
+      {governs && isOpen && (
         <li>
           <ChangeForm {...shown} onDone={() => setOpen(false)} />
         </li>
@@ -204,7 +204,7 @@ export const AddForm = ({ place, title, isFirst = false }: Adding) => {
           <TextField
             name="base_url"
             label="Base URL"
-            hint="As the provider's documents have it, such as https://example.openai.azure.com/openai/v1. Empty: the maker's own."
+            hint="As the provider's documents have it, such as https://example.openai.azure.com/openai/v1. Empty: the maker's own. A server with plain http or on a private network needs the operator's setting PLATFORM_CONNECTOR_ALLOW_HOSTS, with its host, and a restart."
             mono
           />
           <TextField name="key" label="Key" type="password" hint="Empty: the server needs none." />

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { projectLink } from "../elements/parts.ts";
-import { lackedRole } from "../frame/roles.ts";
+import { knownRole, lackedRole } from "../frame/roles.ts";
 import { optionsQuery, setupQuery } from "../home/options.ts";
 import { AddForm, ProviderRows } from "../providers/list.tsx";
 import { ofProject, providersQuery } from "../providers/place.ts";
@@ -32,7 +32,7 @@ const UsableRow = ({ provider: { name, kind, owner, models, unused } }: { readon
       </>
     }
     actions={
-      owner !== "project" && (
+      (owner === "person" || (owner === "account" && knownRole() === null)) && (
         <a href={`#/models?change=${name}`} aria-label={`Change ${name}, ${OWNERS[owner]}`}>
           Change
         </a>

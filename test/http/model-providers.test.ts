@@ -90,7 +90,9 @@ describe("a provider of models", () => {
 
   it("may have a private address only where the operator allows it, and the refusal names the setting", async () => {
     const answer = expectStatus(await post(acme("third", { base_url: "http://10.0.0.1/v1" })), 422);
-    expect(String(fields(answer)["error"])).toContain("PLATFORM_CONNECTOR_ALLOW_HOSTS");
+    expect(fields(answer)["error"]).toContain(
+      "add 10.0.0.1 to the hosts of PLATFORM_CONNECTOR_ALLOW_HOSTS, and restart the service. The service calls the provider",
+    );
   });
 
   it("keeps its key when its models change, and asks for it again before it is sent to another host", async () => {

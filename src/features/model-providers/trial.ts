@@ -25,6 +25,9 @@ const refusedBy = ({
   readonly advice: string | null;
 }): TrialResult => ({ refusal: message, advice });
 
+/** A provider of an account is called by the service only, unlike that of a project's own key. */
+const WHO_CALLS = "The service calls the provider, sandboxes do not: the URL counts as the service's machine reaches it.";
+
 export const tryProvider = Effect.fnUntraced(function* ({
   kind,
   ...trial
@@ -33,7 +36,7 @@ export const tryProvider = Effect.fnUntraced(function* ({
   const { host } = new URL(url);
   return yield* (yield* ModelServers).read(new URL(url), headers).pipe(
     Effect.match({
-      onFailure: ({ why }) => refusedBy(noVerdict({ host }, why)),
+      onFailure: ({ why }) => refusedBy({ ...noVerdict({ host }, why), advice: WHO_CALLS }),
       onSuccess: (answer): TrialResult => {
         const judged = keyVerdict({ host }, trial.key, answer);
         if (judged.outcome !== "accepted") return refusedBy(judged);

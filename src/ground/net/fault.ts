@@ -49,18 +49,20 @@ const shownAddress = ({ address, port }: DialAttempt): string =>
 const shownAttempts = (attempts: readonly DialAttempt[]): string =>
   attempts.map((attempt) => `${shownAddress(attempt)} ${attempt.why}`).join(", ");
 
-const remedy = (setting: string | undefined): string =>
-  setting === undefined ? "" : `. The operator can allow it in ${setting}`;
+const remedy = (setting: string | undefined, host: string): string =>
+  setting === undefined
+    ? ""
+    : `. The operator can allow it: add ${host} to the hosts of ${setting}, and restart the service`;
 
 /** A cause as part of a sentence about the host, without a full stop. */
-const sentence = (cause: NetCause): string => {
+const sentence = (cause: NetCause, host: string): string => {
   switch (cause._tag) {
     case "ForbiddenAddress":
       return cause.kind === "private"
-        ? `has a private address (${cause.address})${remedy(cause.setting)}`
-        : `has an address of this machine (${cause.address})${remedy(cause.setting)}`;
+        ? `has a private address (${cause.address})${remedy(cause.setting, host)}`
+        : `has an address of this machine (${cause.address})${remedy(cause.setting, host)}`;
     case "PlainHttp":
-      return `is not reached, because its URL is not https${remedy(cause.setting)}`;
+      return `is not reached, because its URL is not https${remedy(cause.setting, host)}`;
     case "NoSuchName":
       return "cannot be resolved";
     case "NotConnected":
@@ -93,7 +95,7 @@ export class NetFault extends Error {
   readonly why: string;
 
   constructor(host: string, reason: NetCause) {
-    const why = sentence(reason);
+    const why = sentence(reason, host);
     super(`${host} ${why}`);
     this.host = host;
     this.reason = reason;

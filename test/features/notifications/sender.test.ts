@@ -140,7 +140,7 @@ describe("the address of a receiver", () => {
       own: () => ["93.184.216.34"],
     });
     expect(answer.error).toBe(
-      "The receiver has an address of this machine (93.184.216.34). The operator can allow it in PLATFORM_WEBHOOK_ALLOW_HOSTS.",
+      "The receiver has an address of this machine (93.184.216.34). The operator can allow it: add me.example.org to the hosts of PLATFORM_WEBHOOK_ALLOW_HOSTS, and restart the service.",
     );
     expect(network.dialled).toEqual([]);
   });
