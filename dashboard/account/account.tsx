@@ -41,6 +41,7 @@ const revoke = async ({ id, name }: Token, isOwn: boolean): Promise<void> => {
       ? "This browser uses it: you will be signed out."
       : "It stops working within a second, and what it opened ends.",
     confirm: "Revoke",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/tokens/:id", { params: { id } });

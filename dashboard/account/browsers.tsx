@@ -59,6 +59,7 @@ const remove = async (id: string, title: string): Promise<void> => {
     title: `Remove ${title}?`,
     text: "It signs you in no more, and browsers that it signed in are signed out. You can add it again.",
     confirm: "Remove",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/me/identities/:id", { params: { id } });

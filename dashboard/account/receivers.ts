@@ -92,6 +92,7 @@ export const remove = async (pid: string, receiver: Receiver): Promise<void> => 
     title: `Remove ${receiver.url}?`,
     text: "It hears of no more events, and the list of its deliveries is deleted.",
     confirm: "Remove",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/projects/:pid/webhooks/:id", paramsOf(pid, receiver));

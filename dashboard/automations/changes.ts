@@ -48,9 +48,10 @@ export const actOn = async ({ pid, slug, name }: Target, action: Action): Promis
   const merge = mayMerge();
   if (action === "delete") {
     const sure = await ask({
-      title: `Delete "${name}"?`,
+      title: `Delete “${name}”?`,
       text: `Its lines in platform.toml are removed${merge ? "" : " by a change request"}. Its runs stay in the list.`,
       confirm: "Delete",
+      danger: true,
     });
     if (sure === null) return;
   }

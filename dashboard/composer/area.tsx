@@ -3,6 +3,7 @@ import {
   type ClipboardEvent,
   type ComponentProps,
   type DragEvent,
+  type KeyboardEvent,
   type ReactNode,
   type RefObject,
   useLayoutEffect,
@@ -82,6 +83,32 @@ export const GrowingArea = ({ area, value, onAdd, ...attributes }: GrowingArea) 
     add(pasted, onAdd);
   };
   return <textarea ref={area} className="growing" rows={1} value={value} onPaste={paste} {...attributes} />;
+};
+
+/** On a phone, the key for a new line is Enter. */
+const isPhone = (): boolean => matchMedia("(max-width: 40rem) and (pointer: coarse)").matches;
+
+export const enterKeyHint = (): "enter" | "send" => (isPhone() ? "enter" : "send");
+
+/** Whether a key sends what is written. While an input method composes a character, the keys are its own. */
+export const isSendKey = ({ key, shiftKey, ctrlKey, metaKey, nativeEvent }: KeyboardEvent): boolean =>
+  key === "Enter" && !shiftKey && !nativeEvent.isComposing && (ctrlKey || metaKey || !isPhone());
+
+/** Stands before the button that sends. @param id the text area is described by it */
+export const SendKeys = ({ id }: { readonly id: string }) => {
+  const words = isPhone() ? "The button sends." : "Enter sends. Shift and Enter begin a new line.";
+  return (
+    <>
+      <span id={id} className="unseen">
+        {words}
+      </span>
+      {!isPhone() && (
+        <span className="send-keys quiet" aria-hidden="true" title={words}>
+          <kbd>Enter</kbd> sends
+        </span>
+      )}
+    </>
+  );
 };
 
 interface AttachButton extends Pick<ComponentProps<"button">, "ref" | "className"> {

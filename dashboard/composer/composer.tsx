@@ -4,16 +4,13 @@ import { useFocusKept } from "../conversation/focus.ts";
 import { size } from "../elements/format.ts";
 import { Prose } from "../ui/parts.tsx";
 import { useStore } from "../ui/store.ts";
-import { AttachButton, ComposerForm, FileChips } from "./area.tsx";
+import { AttachButton, ComposerForm, enterKeyHint, FileChips, isSendKey, SendKeys } from "./area.tsx";
 import { Choices, ChoicesButton, useModels } from "./choices.tsx";
 import { type Offer, offeredCommands, offeredFiles } from "./completion.ts";
 import { CompletingArea, useTyping } from "./menu.tsx";
 import { placeOfSession, usePaths } from "./paths.ts";
 import { type Button, buttonsAt, type Moment, placeholderOf } from "./rules.ts";
 import type { Writing } from "./writing.ts";
-
-/** On a phone, the key for a new line is Enter. */
-const isPhone = (): boolean => matchMedia("(max-width: 40rem) and (pointer: coarse)").matches;
 
 interface ComposerParts {
   /** Of the session in the API. */
@@ -106,7 +103,7 @@ const Area = ({ writing, moment, lastOwn, typing, offer }: AreaParts) => {
       event.preventDefault();
       writing.putBack({ text: last });
     }
-    if (event.key !== "Enter" || event.shiftKey || isPhone()) return;
+    if (!isSendKey(event)) return;
     event.preventDefault();
     void writing.submit();
   };
@@ -122,7 +119,7 @@ const Area = ({ writing, moment, lastOwn, typing, offer }: AreaParts) => {
         id="message"
         value={writing.text}
         placeholder={placeholderOf(moment)}
-        enterKeyHint={isPhone() ? "enter" : "send"}
+        enterKeyHint={enterKeyHint()}
         aria-describedby="message-keys"
         onAdd={writing.files.add}
         write={writing.write}
@@ -150,14 +147,12 @@ export const Composer = ({ path, writing, moment, onStop, lastOwn, meter }: Comp
         <ChoicesButton models={models} writing={writing} moment={moment} />
         {meter}
         <div className="composer-buttons">
+          <SendKeys id="message-keys" />
           {buttonsAt(moment, writing.files.ready.length > 0).map((one) => (
             <DoButton key={one.does} button={one} writing={writing} moment={moment} onStop={onStop} />
           ))}
         </div>
       </div>
-      <p id="message-keys" className="unseen">
-        {isPhone() ? "The button sends." : "Enter sends. Shift and Enter begin a new line."}
-      </p>
     </ComposerForm>
   );
 };

@@ -132,6 +132,7 @@ export const forget = async (params: Named): Promise<void> => {
     title: `Delete the credential of ${params.slug}?`,
     text: "Agents can no longer use it. A sign-in ends, too. The accepted tools stay accepted.",
     confirm: "Delete",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/projects/:pid/connectors/:slug/credential", { params });

@@ -22,6 +22,8 @@ interface Question {
   text: string;
   /** Label of the button that agrees. */
   confirm: string;
+  /** Whether that deletes or ends something. The button shows it. */
+  danger?: boolean;
   /** Label of the other one, where "Cancel" would be unclear. */
   decline?: string;
 }
@@ -101,7 +103,11 @@ export const askFor = (
         { class: "actions" },
         // Not a submit button, because Enter in the field would press it.
         h("button", { type: "button", class: "decline" }, question.decline ?? "Cancel"),
-        h("button", { type: "submit", value: "confirm", class: "primary" }, question.confirm),
+        h(
+          "button",
+          { type: "submit", value: "confirm", class: question.danger === true ? "danger" : "primary" },
+          question.confirm,
+        ),
       ),
     ),
   );

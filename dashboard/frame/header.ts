@@ -34,8 +34,18 @@ export const accountView = ({ user, account }: Me, live: boolean | null, asking:
       ),
     ),
   ),
+  user.role === "owner" && h("a", { class: "folds", href: "#/people", "data-key": "people" }, "People"),
   account.operator === true &&
-    h("a", { class: "folds", href: "#/operator", "data-key": "operator" }, "Operator"),
+    h(
+      "a",
+      {
+        class: "folds",
+        href: "#/operator",
+        "data-key": "operator",
+        title: "For who runs this service: its nodes, settings and checks",
+      },
+      "Operator",
+    ),
   h("a", { class: "who folds", href: "#/account" }, user.name),
   h("button", { type: "button", class: "plain folds", "data-action": "sign-out" }, "Sign out"),
 ];

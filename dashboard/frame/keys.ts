@@ -124,7 +124,7 @@ const pressed = (event: KeyboardEvent) => {
 const sendByKey = (event: KeyboardEvent) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
-  if (form?.matches(".form, .start, [method=dialog]") !== true) return;
+  if (form?.matches(".form, [method=dialog]") !== true) return;
   const submit = form.querySelector("[type=submit]");
   form.requestSubmit(submit instanceof HTMLElement ? submit : null);
 };

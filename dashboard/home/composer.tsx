@@ -3,7 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { ApiError } from "../api/api.ts";
 import { perform } from "../frame/app.ts";
-import { AttachButton, ComposerForm, FileChips } from "../composer/area.tsx";
+import {
+  AttachButton,
+  ComposerForm,
+  enterKeyHint,
+  FileChips,
+  isSendKey,
+  SendKeys,
+} from "../composer/area.tsx";
 import { offeredFiles } from "../composer/completion.ts";
 import { faultOfFiles } from "../composer/files.ts";
 import { CompletingArea, useTyping } from "../composer/menu.tsx";
@@ -87,9 +94,11 @@ const useStart = (
 const Prompt = ({
   draft: { text, write, projectId, choice },
   onAdd,
+  onSend,
 }: {
   readonly draft: Draft;
   readonly onAdd: (files: Iterable<File>) => void;
+  readonly onSend: () => void;
 }) => {
   const area = useRef<HTMLTextAreaElement>(null);
   const typing = useTyping(text);
@@ -108,16 +117,19 @@ const Prompt = ({
         id="prompt"
         value={text}
         placeholder="What should the agent do?"
+        enterKeyHint={enterKeyHint()}
         aria-describedby="prompt-keys"
         onAdd={onAdd}
+        onKeyDown={(event) => {
+          if (!isSendKey(event)) return;
+          event.preventDefault();
+          onSend();
+        }}
         write={(next) => {
           write(next);
           warmSandbox(projectId);
         }}
       />
-      <p id="prompt-keys" className="unseen">
-        Ctrl and Enter start the session.
-      </p>
     </>
   );
 };
@@ -130,7 +142,7 @@ export const Composer = ({ person, projects }: Composer) => {
   if (project === undefined) return null;
   return (
     <ComposerForm label="New session" className="start" isFilled={!isEmpty} onAdd={add} onSubmit={start}>
-      <Prompt draft={draft} onAdd={add} />
+      <Prompt draft={draft} onAdd={add} onSend={start} />
       <FileChips
         files={files.map(({ name, size: bytes }, at) => ({
           key: at,
@@ -155,6 +167,7 @@ export const Composer = ({ person, projects }: Composer) => {
           More options
         </a>
         <span className="composer-buttons">
+          <SendKeys id="prompt-keys" />
           {/* It is not disabled while the answer is awaited, because it would lose the focus. */}
           <button
             type="submit"

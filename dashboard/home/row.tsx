@@ -82,6 +82,10 @@ const saidOf = ({ changes_asked_by: asking, comments }: NonNullable<Session["cha
     .filter(Boolean)
     .join(", ");
 
+/** When the agent worked last. That a session falls asleep is no news. */
+const lastActive = ({ failure, last_turn: last, turn }: Session): string =>
+  failure?.at ?? (turn.state === "idle" ? last?.at : undefined) ?? turn.since;
+
 const Facts = ({ session }: { readonly session: Session }) => {
   const { changes, change_request: change, usage, project_id: project } = session;
   return (
@@ -99,7 +103,7 @@ const Facts = ({ session }: { readonly session: Session }) => {
       )}
       {change !== null && saidOf(change) !== "" && <span className="said">{saidOf(change)}</span>}
       {usage.cost_usd > 0 && <span className="quiet">{dollars(usage.cost_usd)}</span>}
-      <Time at={session.stopped_at ?? session.failure?.at ?? session.turn.since} />
+      <Time at={lastActive(session)} />
     </span>
   );
 };

@@ -4,19 +4,13 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { projectPath } from "../projects/project.ts";
 import { type Filter, listParameters } from "./filter.ts";
-import { type ActivityGroup, ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
+import { activitiesIn, type ActivityGroup } from "../../src/domain/session/activity-words.ts";
 
 export type Session = Answer<"GET /v1/sessions">["sessions"][number];
 type Activity = Session["activity"];
 
 /** In the order of the page. */
 const GROUPS = ["needs_you", "working", "ready_for_review", "done"] as const satisfies ActivityGroup[];
-
-const activitiesIn = (group: ActivityGroup): string =>
-  Object.entries(ACTIVITY_WORDS)
-    .filter(([, activity]) => activity.group === group)
-    .map(([name]) => name)
-    .join(",");
 
 /** The last group is folded to its newest sessions. */
 const FIRST_SHOWN: Readonly<Record<ActivityGroup, number>> = {

@@ -5,6 +5,7 @@
 import { getJson } from "../api/api.ts";
 import { browserWish } from "../frame/kept.ts";
 import { projectLink } from "../elements/parts.ts";
+import { activitiesIn } from "../../src/domain/session/activity-words.ts";
 import { sessionName } from "../projects/project.ts";
 import { visible } from "../elements/text.ts";
 import type { ListedChangeRequest, Session } from "../wire.d.ts";
@@ -21,7 +22,7 @@ let known: Set<string> | null = null;
 
 export const readWaiting = async (): Promise<Waits> => {
   const [{ sessions }, { change_requests: reviews }] = await Promise.all([
-    getJson(`/v1/sessions?activity=needs_you&limit=${SHOWN}`),
+    getJson(`/v1/sessions?activity=${activitiesIn("needs_you")}&limit=${SHOWN}`),
     getJson(`/v1/change-requests?reviewer=me&limit=${SHOWN}`),
   ]);
   return { sessions, reviews };
@@ -38,9 +39,11 @@ export const forgetWaiting = () => {
 export const seeWaiting = ({ sessions, reviews }: Waits) => {
   mark(countWaiting({ sessions, reviews }));
   const before = known;
-  known = new Set([...sessions.map(({ id }) => id), ...reviews.map(askedKey)]);
+  // finished.ts tells of those that failed.
+  const asking = sessions.filter(({ waits_for: wait }) => wait !== null);
+  known = new Set([...asking.map(({ id }) => id), ...reviews.map(askedKey)]);
   if (before === null || document.visibilityState !== "hidden") return;
-  for (const session of sessions) if (!before.has(session.id)) tellOf(session);
+  for (const session of asking) if (!before.has(session.id)) tellOf(session);
   for (const review of reviews) if (!before.has(askedKey(review))) tellOfReview(review);
 };
 

@@ -62,6 +62,7 @@ const deactivate = async ({ id, name }: Person, isReader: boolean): Promise<void
       `${isReader ? "This is you: you will be signed out. " : ""}The person's tokens end at once, with everything that they opened. ` +
       "Running sessions of the person save their work, for at most 10 minutes, and stop. The owners of their projects are told what could not be saved. Branches, conversations and triggers stay.",
     confirm: "Deactivate",
+    danger: true,
   });
   if (sure === null) return;
   await request("POST /v1/people/:id/deactivate", { params: { id } });
@@ -78,6 +79,7 @@ const revoke = async ({ id, name }: Invitation): Promise<void> => {
     title: `Revoke the invitation of ${name}?`,
     text: "Its link stops working.",
     confirm: "Revoke",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/invitations/:id", { params: { id } });

@@ -18,9 +18,10 @@ type Secret = Listing["secrets"][number];
 
 const remove = async (pid: string, { name }: Secret): Promise<void> => {
   const sure = await ask({
-    title: `Delete ${name}?`,
+    title: `Delete “${name}”?`,
     text: "Its value cannot be restored. Running sessions lose it after their current turn.",
     confirm: "Delete",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/projects/:pid/secrets/:name", { params: { pid, name } });

@@ -48,6 +48,9 @@ const TITLES: Readonly<Record<Limit["scope"], (name: string) => string>> = {
   session: (name) => `Session ${name}`,
 };
 
+/** A price counts for the calls after it. */
+const UNPRICED = ": calls before a model had a price count nothing";
+
 const titleOf = ({ scope, name, subject }: Limit): string =>
   TITLES[scope](name === "" ? subject.slice(-8) : name).trim();
 
@@ -91,6 +94,7 @@ const remove = async (limit: Limit): Promise<void> => {
     title: "Remove this limit?",
     text: `${titleOf(limit)}: ${amountWords(limit)}. Agents then spend without it.`,
     confirm: "Remove",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/spend-limits/:id", { params: { id: limit.id } });
@@ -118,6 +122,7 @@ const LimitRow = ({ limit }: { readonly limit: Limit }) => {
           <Detail>
             <progress max={amount} value={Math.min(used, amount)} aria-label={`Spent of ${title}`} />{" "}
             {`${amountWords({ unit, amount: used })} spent`}
+            {unit === "usd" && spent?.usd === 0 && spent.tokens > 0 && UNPRICED}
           </Detail>
         )}
       </Row>

@@ -62,9 +62,10 @@ const change = async (
 
 const remove = async ({ place, provider: { id, name } }: Shown): Promise<void> => {
   const sure = await ask({
-    title: `Delete ${name}?`,
+    title: `Delete “${name}”?`,
     text: "Its key is deleted. Running sessions lose it with their next call of a model. What was counted stays.",
     confirm: "Delete",
+    danger: true,
   });
   if (sure === null) return;
   await place.remove(id);

@@ -16,12 +16,24 @@ const Models = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
   const { data: providers = [] } = useQuery(providersQuery(ACCOUNT));
   const { data: own = [] } = useQuery(providersQuery(OWN));
   const governs = me?.user.role === "owner";
-  const project = useAddressQuery().get("for");
+  const query = useAddressQuery();
+  const project = query.get("for");
   return (
     <>
+      {query.has("change") && (
+        // A session whose turn the key has failed, or a project's settings.
+        <p className="actions page-actions">
+          <button type="button" onClick={() => history.back()}>
+            Back to where you were
+          </button>
+        </p>
+      )}
       {project !== null && (
         <p className="actions page-actions">
-          <a className={providers.length > 0 ? "button primary" : "button"} href={projectLink(project)}>
+          <a
+            className={providers.length > 0 ? "button primary" : "button"}
+            href={projectLink(project, "/setup")}
+          >
             {providers.length > 0 ? "Continue with the project" : "Back to the project"}
           </a>
         </p>

@@ -38,6 +38,7 @@ const removePrice = async (priced: PricedModel): Promise<void> => {
     title: "Remove this price?",
     text: `${nameOf(priced)} then has the service's own price, if it knows one.`,
     confirm: "Remove",
+    danger: true,
   });
   if (sure === null) return;
   const { [model]: _former, ...prices } = provider.prices;

@@ -32,6 +32,7 @@ const remove = async ({ runtime, title }: Subscription): Promise<void> => {
     title: `Remove your ${title}?`,
     text: "It is deleted here, and taken out of your running sessions. Their agents start again without it. At its maker, nothing changes.",
     confirm: "Remove",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/me/subscriptions/:runtime", { params: { runtime } });

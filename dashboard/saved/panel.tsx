@@ -56,6 +56,7 @@ const removeSave = async ({ project_id: pid, id: sid }: Session, id: string): Pr
     title: "Delete this save?",
     text: "Work that only this save has cannot be restored. The newest save and the session's branch stay.",
     confirm: "Delete",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/projects/:pid/sessions/:sid/saves/:id", { params: { pid, sid, id } });

@@ -143,6 +143,7 @@ const QUESTIONS = {
     title: "Stop without what cannot be saved?",
     text: "The service tries once more to save all unpushed work, and then removes the sandbox. Work that cannot be saved then is lost. Pushed commits stay on the session's branch.",
     confirm: "Stop without it",
+    danger: true,
   },
 };
 

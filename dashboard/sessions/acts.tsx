@@ -18,7 +18,7 @@ const rename = async (session: Session): Promise<void> => {
   const name = await ask({
     title: "Rename the session",
     text: "The name is shown in lists. The branch keeps its own.",
-    field: { label: "Name", value: session.name ?? "", lines: 1, required: true },
+    field: { label: "Name", value: sessionName(session), lines: 1, required: true },
     confirm: "Rename",
   });
   if (name !== null)
@@ -39,9 +39,10 @@ const archive = async (session: Session, archived: boolean): Promise<void> => {
 
 const remove = async (session: Session, isList: boolean): Promise<void> => {
   const sure = await ask({
-    title: `Delete ${sessionName(session)}?`,
+    title: `Delete “${sessionName(session)}”?`,
     text: "The session stops without a save. Its conversation, its log and its saved work are removed. What it pushed stays on its branch.",
     confirm: "Delete",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/projects/:pid/sessions/:sid", { params: paramsOf(session) });

@@ -83,7 +83,7 @@ export const DeletePart = ({ project, saves }: Shown) => {
       </p>
       <WhatGoes project={project} saves={saves} />
       {project.repository.kind !== "hosted" && <p>The repository on the other server stays as it is.</p>}
-      <Form key={name} submit="Delete the project" sending="Deleting…" onSend={remove}>
+      <Form key={name} submit="Delete the project" sending="Deleting…" danger onSend={remove}>
         <TextField name="typed" label={`Type ${name} to confirm`} required />
       </Form>
     </>

@@ -49,6 +49,7 @@ const remove = async (pid: string, { id, name }: Person): Promise<void> => {
     title: `Remove the own role of ${name}?`,
     text: "The project's default role stays. It counts for this person, too.",
     confirm: "Remove",
+    danger: true,
   });
   if (sure === null) return;
   await request("DELETE /v1/projects/:pid/members/:id", { params: { pid, id } });

@@ -107,6 +107,8 @@ interface Form {
   /** The button's label, and its label until the answer arrives. */
   readonly submit: string;
   readonly sending: string;
+  /** Whether that deletes something. The button shows it. */
+  readonly danger?: boolean;
   /** The label of a second button, which sends the form in another way. */
   readonly other?: string | undefined;
   /** What is wrong so far, by field, before the form is sent. */
@@ -199,7 +201,15 @@ const useSending = ({ onSend, keeps }: Pick<Form, "onSend" | "keeps">) => {
   };
 };
 
-const OpenForm = ({ submit, sending, other, noted = NO_ISSUES, children, ...own }: Omit<Form, "entry">) => {
+const OpenForm = ({
+  submit,
+  sending,
+  danger = false,
+  other,
+  noted = NO_ISSUES,
+  children,
+  ...own
+}: Omit<Form, "entry">) => {
   const { onEdit, onWrite, keeps } = own;
   const form = useRef<HTMLFormElement>(null);
   const { refusal, isSending, send, correct } = useSending(own);
@@ -226,7 +236,7 @@ const OpenForm = ({ submit, sending, other, noted = NO_ISSUES, children, ...own 
         {refusal !== null && <Problem refusal={refusal} names={namesIn(form)} />}
         <p className="actions">
           {/* It is not disabled while the answer is awaited, because it would lose the focus. */}
-          <button type="submit" className="primary" aria-disabled={isSending}>
+          <button type="submit" className={danger ? "danger" : "primary"} aria-disabled={isSending}>
             {isSending ? sending : submit}
           </button>
           {other !== undefined && (

@@ -64,16 +64,17 @@ export const HOME_ACTIONS: readonly Action[] = [
       await write("What should the agent do?", "Fix the tests.");
       await press("Start");
     },
-    writes: `POST ${API}/sessions {"initial_prompt":"Fix the tests."}`,
+    writes: `POST ${API}/sessions {"mode":"plan","initial_prompt":"Fix the tests."}`,
     leads: `#/projects/${PROJECT_ID}/sessions/0199aaaa-0000-7000-8000-000000000001`,
   },
   {
     ...at,
-    name: "starts a session with Ctrl and Enter, on a branch",
+    name: "starts a session with Enter, on a branch, with a plan first",
     does: async ({ write, choose }, page) => {
       await choose("Branch", "release");
+      await choose("Plan", "plan");
       await write("What should the agent do?", "Fix the tests.");
-      await page.keyboard.press("Control+Enter");
+      await page.keyboard.press("Enter");
     },
     writes: `POST ${API}/sessions {"base_ref":"release","initial_prompt":"Fix the tests."}`,
   },

@@ -1,5 +1,8 @@
 /** Below a conversation: a bar for requests out of view, the queue, what the agent does, the composer, and the cost. */
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useReducer } from "react";
+import { countedQuery } from "../../api/counted.ts";
+import { queries } from "../../api/queries.ts";
 import { Composer, Trouble } from "../../composer/composer.tsx";
 import { type Conversation, requestTitle, turnUsage } from "../reading/model.ts";
 import { elapsed, now, usageText } from "../../elements/format.ts";
@@ -41,13 +44,26 @@ const TurnLine = ({
   );
 };
 
-/** A turn that has ended has its cost at its end. */
-const Costs = ({ conversation }: { readonly conversation: Conversation }) => {
+/** A turn that has ended has its cost at its end. Where the runtime knows no price, the session's cost is the one that the service counted. */
+const Costs = ({
+  conversation,
+  session,
+}: {
+  readonly conversation: Conversation;
+  readonly session: Session;
+}) => {
+  const { usage } = conversation;
+  const isPriced = usage.cost_usd > 0;
+  const { data: counted = [] } = useQuery(
+    { ...countedQuery({ ...session, usage }), enabled: !isPriced },
+    queries,
+  );
+  const cost = isPriced ? usage.cost_usd : counted.reduce((sum, { cost_usd: one }) => sum + one, 0);
   const present = conversation.turn.state === "idle" ? null : turnUsage(conversation);
   return (
     <p className="costs quiet">
       {present !== null && <span>{`This turn: ${usageText(present)}`}</span>}
-      <span>{`Session: ${usageText(conversation.usage)}`}</span>
+      <span>{`Session: ${usageText({ ...usage, cost_usd: cost })}`}</span>
     </p>
   );
 };
@@ -101,7 +117,7 @@ export const FootView = ({ context: { path, reading, foot }, hidden, onShow }: F
       ) : (
         <p className="quiet">{readOnlyWords("send-message")}</p>
       )}
-      {heard && <Costs conversation={conversation} />}
+      {heard && <Costs conversation={conversation} session={foot.around.session} />}
     </div>
   );
 };

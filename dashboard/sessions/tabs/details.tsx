@@ -1,8 +1,8 @@
 /** The tab of the details: what is saved, the session's facts, its life, and its change requests. */
-import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../src/cli/contract.ts";
-import { request } from "../../api/client.ts";
+import { countedQuery } from "../../api/counted.ts";
 import { ChangeRows } from "../../change-requests/list.tsx";
 import { sandboxEnvironment } from "../../environments/parts.tsx";
 import { dollars, duration, grouped, moment } from "../../elements/format.ts";
@@ -78,15 +78,6 @@ const countedWords = ({
   ...tokens
 }: Counted): string =>
   `${model}: ${grouped(tokens.input_tokens)} tokens in, ${grouped(tokens.output_tokens)} out, ${calls} ${calls === 1 ? "call" : "calls"}${estimated > 0 ? `, about ${grouped(estimated)} tokens more of calls that broke off` : ""}${cost > 0 ? `, ${dollars(cost)}` : ""}`;
-
-/** It is read again with each change of the session. */
-const countedQuery = ({ project_id: pid, id: sid, updated_at: at, usage }: Session) =>
-  queryOptions({
-    queryKey: ["counted", sid, at, usage.output_tokens],
-    queryFn: async () =>
-      (await request("GET /v1/projects/:pid/sessions/:sid/model-usage", { params: { pid, sid } })).models,
-    placeholderData: keepPreviousData,
-  });
 
 const usageWords = ({
   input_tokens: input,

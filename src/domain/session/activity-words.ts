@@ -15,3 +15,10 @@ export const ACTIVITY_WORDS = {
 
 /** A group of a list of sessions. Its word is that of the activity with its name. */
 export type ActivityGroup = (typeof ACTIVITY_WORDS)[keyof typeof ACTIVITY_WORDS]["group"];
+
+/** The activities of a group, as the parameter `activity` of a list has them. */
+export const activitiesIn = (group: ActivityGroup): string =>
+  Object.entries(ACTIVITY_WORDS)
+    .filter(([, activity]) => activity.group === group)
+    .map(([name]) => name)
+    .join(",");

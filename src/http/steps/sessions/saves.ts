@@ -2,12 +2,13 @@
 import * as Effect from "effect/Effect";
 import { audited } from "../../../services/audit.ts";
 import { Saves } from "../../../saves/port.ts";
-import { Sessions } from "../../../store/ports/sessions/sessions.ts";
+import { type Session, Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { notFound } from "../../api/errors.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { requireProject, sessionFor } from "../answers.ts";
 import { instant } from "../wire.ts";
+import { nameOfPrompt } from "./first-message.ts";
 
 type SessionPath = { readonly pid: string; readonly sid: string };
 
@@ -31,6 +32,10 @@ export const turnSaves = Effect.fnUntraced(function* (params: SessionPath) {
   return { turns: turns.map(({ id, at }) => ({ id, at: instant(at) })) };
 });
 
+/** As lists show it: without a name of its own, that of its trigger, or the first line of its prompt. */
+const nameOf = ({ name, triggerSlug, initialPrompt }: Session): string | null =>
+  name ?? triggerSlug ?? nameOfPrompt(initialPrompt ?? "");
+
 /** The sessions of a project with the sizes of their saves, largest first. */
 export const projectSaves = Effect.fnUntraced(function* (projectId: string) {
   yield* requireProject(yield* Caller, projectId);
@@ -40,7 +45,7 @@ export const projectSaves = Effect.fnUntraced(function* (projectId: string) {
     Effect.map(sessions.get(sessionId), (session) =>
       session === null || session.deletedAt !== null
         ? []
-        : [{ id: session.id, name: session.name, status: session.status, bytes }],
+        : [{ id: session.id, name: nameOf(session), status: session.status, bytes }],
     ),
   );
   return { bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0), sessions: rows.flat(), away };
