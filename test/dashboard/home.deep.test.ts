@@ -80,13 +80,13 @@ describe.skipIf(!hasChromium)(title, () => {
     const asked = group("Needs you").getByRole("listitem").filter({ hasText: "asks for your review" });
     expect(await asked.locator(".cover").innerText()).toBe("Note the first push");
     expect(await asked.innerText()).toContain("Karl asks for your review");
-    // Three sessions, and the review.
-    await page.getByRole("link", { name: "4 need you" }).waitFor();
+    // Three sessions that ask, one that failed, and the review.
+    await page.getByRole("link", { name: "5 need you" }).waitFor();
     await asked.getByRole("link", { name: "Review: Note the first push" }).click();
     await page.getByRole("heading", { name: "Note the first push" }).waitFor();
     fake.world.changes = [{ ...fake.world.changes[0], review_asked: null }];
     fake.emit("change_request.updated");
-    await page.getByRole("link", { name: "3 need you" }).waitFor();
+    await page.getByRole("link", { name: "4 need you" }).waitFor();
   });
 
   it("moves a session to its new group without a reload", async () => {
@@ -123,7 +123,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await project.selectOption({ label: "docs" });
     await page.getByLabel("Branch").selectOption({ label: "release" });
     await prompt.fill("Write a page.");
-    await page.keyboard.press("Control+Enter");
+    await page.keyboard.press("Enter");
     await expect
       .poll(() => written("/sessions"))
       .toEqual([
