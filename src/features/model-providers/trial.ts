@@ -26,7 +26,8 @@ const refusedBy = ({
 }): TrialResult => ({ refusal: message, advice });
 
 /** A provider of an account is called by the service only, unlike that of a project's own key. */
-const WHO_CALLS = "The service calls the provider, sandboxes do not: the URL counts as the service's machine reaches it.";
+const WHO_CALLS =
+  "The service calls the provider, sandboxes do not: the URL counts as the service's machine reaches it.";
 
 export const tryProvider = Effect.fnUntraced(function* ({
   kind,
