@@ -93,7 +93,7 @@ const cleanTool = (tool: ToolCall, { redactor, label }: { redactor: Redactor; la
 });
 
 const cleanRequest = (
-  { kind, title, patterns, command, always, questions, plan }: AgentRequest,
+  { kind, title, patterns, command, always, changes, questions, plan }: AgentRequest,
   { redactor, label }: { redactor: Redactor; label: Clean },
 ): AgentRequest => ({
   kind,
@@ -103,6 +103,7 @@ const cleanRequest = (
     command: cleanWhole(command, redactor, { what: "command", max: COMMAND_MAX }),
   }),
   ...(always !== undefined && { always: always.slice(0, ENTRIES_MAX).map(label) }),
+  ...(changes !== undefined && { changes: cleanChanges(changes, { redactor, label }) }),
   questions: questions.slice(0, ENTRIES_MAX).map((question) => ({
     title: label(question.title),
     text: label(question.text),

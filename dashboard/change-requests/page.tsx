@@ -154,7 +154,7 @@ const Files = ({ data, threads, reader, paths }: ReviewParts) => {
     <section aria-labelledby="files">
       <h2 id="files">{`Changes in ${counted(change.files_changed_total, "file")}`}</h2>
       {author !== null && <WaitingAsks asking={asking} session={author} paths={paths} />}
-      {canSay && <p className="quiet">{HOW}</p>}
+      {canSay && isOpen && <p className="quiet">{HOW}</p>}
       <Diff
         diff={diff}
         source={sourceFor(data)}

@@ -2,7 +2,7 @@
 import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useSyncExternalStore } from "react";
 import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
-import { isOpen, type Item, textOf } from "./reading/model.ts";
+import { callsThatWait, isOpen, type Item, textOf } from "./reading/model.ts";
 import { counted, duration, grouped, usageText } from "../elements/format.ts";
 import { agentWords, isLive } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
@@ -74,13 +74,16 @@ interface OfEntry {
   readonly isNewest: boolean | undefined;
   /** Whether the reader looked for it. */
   readonly isMarked: boolean;
+  /** Whether its tool call waits for a permission. */
+  readonly waits: boolean;
 }
 
 const Content = ({
   item,
   log,
   asked,
-}: { readonly item: Item } & Pick<OfEntry, "log" | "asked">): ReactNode => {
+  waits,
+}: { readonly item: Item } & Pick<OfEntry, "log" | "asked" | "waits">): ReactNode => {
   const { opened, drafts, context } = log;
   switch (item.kind) {
     case "message":
@@ -88,11 +91,19 @@ const Content = ({
     case "thought":
       return <Thought item={item} opened={opened} />;
     case "tool":
-      return item.tool !== null && <Tool item={item} tool={item.tool} opened={opened} />;
+      return item.tool !== null && <Tool item={item} tool={item.tool} opened={opened} waits={waits} />;
     case "plan":
       return <Plan item={item} />;
     case "request":
-      return <RequestCard item={item} asked={asked} steering={context.foot.steering} drafts={drafts} />;
+      return (
+        <RequestCard
+          item={item}
+          asked={asked}
+          steering={context.foot.steering}
+          drafts={drafts}
+          opened={opened}
+        />
+      );
     case "note":
       return <p className="note">{textOf(item)}</p>;
     default:
@@ -101,7 +112,7 @@ const Content = ({
 };
 
 const EntryView = memo(
-  ({ entry: { items, head, foot }, log, name, asked, said, isNewest, isMarked }: OfEntry) => {
+  ({ entry: { items, head, foot }, log, name, asked, said, isNewest, isMarked, waits }: OfEntry) => {
     const element = useRef<HTMLLIElement>(null);
     useFocusKept(element);
     const [item, ...others] = items;
@@ -125,7 +136,7 @@ const EntryView = memo(
           <Explored items={items} opened={log.opened} />
         ) : (
           <>
-            <Content item={item} log={log} asked={asked} />
+            <Content item={item} log={log} asked={asked} waits={waits} />
             <Remarks item={item} said={said} />
           </>
         )}
@@ -149,6 +160,7 @@ const EntryView = memo(
     a.said === b.said &&
     a.isNewest === b.isNewest &&
     a.isMarked === b.isMarked &&
+    a.waits === b.waits &&
     a.log === b.log &&
     isSameEntry(a.entry, b.entry),
 );
@@ -200,7 +212,7 @@ const Ends = ({ log, failure }: OfEnds) => {
           last={failure}
           session={session}
           model={modelSaid(reading.conversation)}
-          does={{ again: foot.tryAgain, resend: foot.sendAgain, model: () => chooseModel(foot) }}
+          does={{ again: foot.sendAgain, model: () => chooseModel(foot) }}
         />
       )}
     </div>
@@ -256,6 +268,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
   const { path, reading, foot } = log.context;
   const failure = useFailure(foot.around, reading.conversation);
   const isNewestAt = newestOf(log, view);
+  const waiting = callsThatWait(reading.conversation);
   return (
     <>
       <div className="turn">
@@ -285,6 +298,7 @@ const Conversation = ({ log }: { readonly log: Log }) => {
                 asked={foot.steering.askedOf(entry.id)}
                 isNewest={isNewestAt(at)}
                 isMarked={entry.items.some(({ id }) => id === marked)}
+                waits={entry.items.some(({ id }) => waiting.has(id))}
                 said={at === entries.length - 1 ? (failure?.error?.code ?? null) : null}
               />
             ))}

@@ -52,9 +52,13 @@ export const markSent = (session: string): void =>
       .map((ask) => ({ place: ask.place, quote: ask.quote, text: ask.text, isSent: true })),
   );
 
-/** Without an empty line, Markdown takes the comment as a part of the quote. */
-const quoted = (quote: string): readonly string[] =>
-  quote === "" ? [] : [...quote.split("\n").map((line) => `> ${line}`), ""];
+/** As code: a line of a diff begins like a list. Its fence is longer than any in it. */
+const quoted = (quote: string): readonly string[] => {
+  if (quote === "") return [];
+  const longest = Math.max(2, ...(quote.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = "`".repeat(longest + 1);
+  return [fence, quote, fence, ""];
+};
 
 /** The message to the agent. */
 export const askMessage = (asks: readonly Ask[]): string =>

@@ -17,14 +17,26 @@ export const closeMenus = () => {
   for (const menu of openMenus(null)) close(menu);
 };
 
+/** What is seen of an element: the window, within the elements around it that scroll or cut off. */
+const seenAround = (element: Element) => {
+  let [top, bottom] = [0, innerHeight];
+  for (let one = element.parentElement; one !== null && one !== document.body; one = one.parentElement) {
+    if (getComputedStyle(one).overflowY === "visible") continue;
+    const edges = one.getBoundingClientRect();
+    [top, bottom] = [Math.max(top, edges.top), Math.min(bottom, edges.bottom)];
+  }
+  return { top, bottom };
+};
+
 /** A menu is no higher than half of the window (style.css), so that one side has room for it. */
 const place = ({ target }: Event) => {
   if (!(target instanceof HTMLDetailsElement) || !target.matches(".menu[open]")) return;
   delete target.dataset["side"];
   const items = target.querySelector(".menu-items")?.getBoundingClientRect();
-  const { top = 0 } = target.getBoundingClientRect();
-  const isOut = items !== undefined && items.bottom > innerHeight;
-  if (isOut && top > innerHeight - top) target.dataset["side"] = "above";
+  const own = target.getBoundingClientRect();
+  const seen = seenAround(target);
+  const isOut = items !== undefined && items.bottom > seen.bottom;
+  if (isOut && own.top - seen.top > seen.bottom - own.bottom) target.dataset["side"] = "above";
 };
 
 /** Listens for the whole life of the page. */

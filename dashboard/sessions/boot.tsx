@@ -49,12 +49,12 @@ const bootSpans = ({ session, sandbox, log }: Boot): readonly Span[] => {
   const at = (step: string): number | null => steps.get(step) ?? null;
   const all: (readonly [label: string, from: number | null, to: number | null])[] = [
     ["Branch created", isFirst ? accepted : null, asked],
-    ["Waited for a place", asked, started],
-    [sandbox.waited ? "Taken from those that wait" : "Sandbox created", started, at("listening")],
-    ["Clone credential", at("listening"), at("credential")],
+    ["Waited until the machine had room", asked, started],
+    [sandbox.waited ? "Took a sandbox that was ready" : "Sandbox created", started, at("listening")],
+    ["Got access to the repository", at("listening"), at("credential")],
     ["Repository cloned", at("credential"), at("cloned")],
     ["Agent runtime started", at("runtime_started"), at("runtime_ready")],
-    ["Ready noticed", at("ready"), active],
+    ["Reported ready", at("ready"), active],
     ["Setup command", at("cloned"), at("setup_ended")],
     ["Prompt accepted", at("setup_ended") ?? at("ready"), at("prompt_accepted")],
   ];
@@ -122,16 +122,23 @@ const NEXT: readonly (readonly [reached: string, words: string])[] = [
   ["listening", "Cloning the repository"],
 ];
 
-const underWay = ({ session: { status }, sandbox, log }: Boot): string => {
-  if (status === "queued") return "Waiting for a free session";
-  if (status === "branching") return "Creating the branch";
-  if (sandbox === null || sandbox.ended_at !== null || sandbox.boot_started_at === null)
-    return "Waiting for a place";
+/** The step that is under way, and since when, in ms since the epoch. */
+const underWay = ({ session, sandbox, log }: Boot): readonly [words: string, since: number] => {
+  const changed = Date.parse(session.updated_at);
+  if (session.status === "queued") return ["Waiting for a free session", changed];
+  if (session.status === "branching") return ["Creating the branch", changed];
+  if (sandbox === null || sandbox.ended_at !== null) return ["Waiting until the machine has room", changed];
+  const begun = instant(sandbox.boot_started_at);
+  if (begun === null) return ["Waiting until the machine has room", Date.parse(sandbox.created_at)];
   const steps = stepsIn(log, sandbox.id);
-  return NEXT.find(([reached]) => steps.has(reached))?.[1] ?? "Creating the sandbox";
+  for (const [reached, words] of NEXT) {
+    const since = steps.get(reached);
+    if (since !== undefined) return [words, since];
+  }
+  return ["Creating the sandbox", begun];
 };
 
-/** A session that starts: what it has done, what it does, and a clock. */
+/** A session that starts: what it has done, what it does, and for how long. */
 export const BootWait = (boot: Boot) => {
   const [, tick] = useState(0);
   useEffect(() => {
@@ -141,7 +148,7 @@ export const BootWait = (boot: Boot) => {
   }, []);
   const isNew = boot.sandbox?.ended_at === null;
   const spans = isNew ? bootSpans(boot) : [];
-  const begin = spans[0]?.from ?? Date.parse(isNew ? boot.sandbox.created_at : boot.session.updated_at);
+  const [words, since] = underWay(boot);
   return (
     // The clock is no news, and not read aloud.
     <div className="boot-wait" aria-live="off">
@@ -152,7 +159,7 @@ export const BootWait = (boot: Boot) => {
           </li>
         ))}
         <li>
-          {underWay(boot)}… <span className="quiet">{elapsed(now() - begin)}</span>
+          {words}… <span className="quiet">{elapsed(now() - since)}</span>
         </li>
       </ol>
     </div>

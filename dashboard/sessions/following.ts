@@ -5,6 +5,7 @@ import { followSaves } from "../saved/saves.ts";
 import type { Frame } from "../ui/framed-page.tsx";
 import { followLog } from "./tabs/log.ts";
 import { followPorts } from "./ports.ts";
+import type { Tab } from "./place.ts";
 import type { SessionData } from "./session.ts";
 import { followWork } from "./work.ts";
 
@@ -24,10 +25,11 @@ export const followSession = (path: string, { redraw, project }: Frame) => {
     ports,
     log,
     saves,
-    /** After each drawing. @param root has the conversation's place @param me the reader's name */
-    drawn: (root: HTMLElement, { session, changes }: SessionData, me: string): void => {
+    /** After each drawing. @param root has the conversation's place @param me the reader's name @param tab that is shown */
+    drawn: (root: HTMLElement, data: SessionData, { me, tab }: { me: string; tab: Tab | null }): void => {
+      const { session } = data;
       conversation.show(root, { session, me });
-      work.see(session, changes, finishedTools(conversation.reading.conversation));
+      work.see(data, finishedTools(conversation.reading.conversation), tab === "changes");
       saves.see(session);
       ports.see(session);
     },

@@ -11,13 +11,15 @@ import { begunFrom } from "./begun.ts";
 import { BegunFrom } from "./begun-from.tsx";
 import type { Place } from "./place.ts";
 import { SessionAct } from "./acts.tsx";
-import type { Session, SessionData } from "./session.ts";
+import type { ChangeRequest, Session, SessionData } from "./session.ts";
 import { hasNewWork, type Work } from "./work.ts";
 
 interface Head {
   readonly data: SessionData;
   readonly work: Work;
   readonly place: Place;
+  /** Whether the agent has said something in this turn. */
+  readonly hasSpoken: boolean;
 }
 
 /** Who or what began it. Null: nobody knows any more. */
@@ -41,7 +43,7 @@ const workCounts = ({ session: { changes }, work }: Pick<Head, "work"> & { reado
   return { files: files.length, additions: sum("additions"), deletions: sum("deletions") };
 };
 
-const Facts = ({ data: { session, changes }, work, place }: Head) => {
+const Facts = ({ data: { session, changes }, work, place, hasSpoken }: Head) => {
   const { project_id: project, id, branch_name: branch } = session;
   const counts = workCounts({ session, work });
   const merged = changes.find(({ status }) => status === "merged");
@@ -79,7 +81,7 @@ const Facts = ({ data: { session, changes }, work, place }: Head) => {
   return (
     <p className="facts-of-session quiet">
       {facts.map((fact, at) => fact !== false && fact !== null && <span key={at}>{fact}</span>)}
-      {session.activity === "working" && session.last_sentence !== null && (
+      {session.activity === "working" && hasSpoken && session.last_sentence !== null && (
         <span className="last-sentence" title={session.last_sentence}>
           <Prose text={session.last_sentence} />
         </span>
@@ -104,7 +106,7 @@ const DELETE: Action = { name: "delete-session", label: "Delete" };
 /** What can be done now, what one does most likely first. */
 const actionsFor = ({ session, changes }: SessionData, work: Work): readonly Action[] => {
   const isProposed = changes.some(({ status }) => status === "open");
-  const propose = hasNewWork(work) && !isProposed ? [PROPOSE] : [];
+  const propose = hasNewWork(work, session) && !isProposed ? [PROPOSE] : [];
   const restart = hasEnded(session.status) ? [RESTART] : [];
   const first = session.status === "failed" ? [...restart, ...propose] : [...propose, ...restart];
   const putAway = session.archived ? [BRING_BACK] : isAtRest(session) ? [ARCHIVE] : [];
@@ -113,64 +115,68 @@ const actionsFor = ({ session, changes }: SessionData, work: Work): readonly Act
   );
 };
 
-const isFirst = ({ name }: Action): boolean => name === RESTART.name || name === PROPOSE.name;
+/** A description begins with what the agent said last. */
+const inputFor = ({ last_sentence: said }: Session): Readonly<Record<string, string>> =>
+  said === null ? {} : { said };
 
-const Actions = ({ data, work, place: { isNarrow } }: Head) => {
-  const { session, changes } = data;
-  const title = sessionName(session);
-  // A description begins with what the agent said last.
-  const input: Readonly<Record<string, string>> =
-    session.last_sentence === null ? {} : { said: session.last_sentence };
-  const open = changes.find(({ status }) => status === "open");
-  const all = actionsFor(data, work);
-  const link = open && (
+/** What one does most likely: an action, or to look at the open change request. On a phone, a message restarts. */
+const nextStep = ({ data, work, place: { isNarrow } }: Head): Action | ChangeRequest | undefined =>
+  data.changes.find(({ status }) => status === "open") ??
+  actionsFor(data, work).find((action) => action === PROPOSE || (action === RESTART && !isNarrow));
+
+const NextStep = (head: Head) => {
+  const { session } = head.data;
+  const next = nextStep(head);
+  if (next === undefined) return null;
+  return "number" in next ? (
     <a
-      className={isNarrow ? undefined : "button primary"}
-      href={projectLink(session.project_id, `/change-requests/${String(open.number)}`)}
+      className="button primary"
+      href={projectLink(session.project_id, `/change-requests/${String(next.number)}`)}
     >
-      {`Change request #${String(open.number)}`}
+      {`Change request #${String(next.number)}`}
     </a>
-  );
-  const first = isNarrow || open !== undefined ? undefined : all.find(isFirst);
-  const others = all.filter((action) => action !== first);
-  return (
-    <>
-      {!isNarrow && link}
-      {first !== undefined && (
-        <SessionAct
-          key={first.name}
-          session={session}
-          entry={first.name}
-          label={first.label}
-          input={input}
-          className="primary"
-        />
-      )}
-      {(others.length > 0 || (isNarrow && open !== undefined)) && (
-        <details className="menu">
-          <summary aria-label={`Actions for ${title}`} title="Actions">
-            ⋯
-          </summary>
-          <div className="menu-items">
-            {isNarrow && link}
-            {others.map(({ name, label }) => (
-              <SessionAct
-                key={name}
-                session={session}
-                entry={name}
-                label={label}
-                input={input}
-                className={name === DELETE.name ? "danger" : undefined}
-              />
-            ))}
-          </div>
-        </details>
-      )}
-    </>
+  ) : (
+    <SessionAct
+      key={next.name}
+      session={session}
+      entry={next.name}
+      label={next.label}
+      input={inputFor(session)}
+      className="primary"
+    />
   );
 };
 
-/** In a narrow window it is one line, in a wide one two, whatever the session does. The details have the rest. */
+/** All but the next step. */
+const Menu = (head: Head) => {
+  const { session } = head.data;
+  const title = sessionName(session);
+  const next = nextStep(head);
+  const others = actionsFor(head.data, head.work).filter((action) => action !== next);
+  return (
+    others.length > 0 && (
+      <details className="menu">
+        <summary aria-label={`Actions for ${title}`} title="Actions">
+          ⋯
+        </summary>
+        <div className="menu-items">
+          {others.map(({ name, label }) => (
+            <SessionAct
+              key={name}
+              session={session}
+              entry={name}
+              label={label}
+              input={inputFor(session)}
+              className={name === DELETE.name ? "danger" : undefined}
+            />
+          ))}
+        </div>
+      </details>
+    )
+  );
+};
+
+/** In a wide window it is two lines. In a narrow one it is one, and the next step has another. The details have the rest. */
 export const SessionHead = (head: Head) => {
   const { project, session } = head.data;
   const { isNarrow, tab, open, close } = head.place;
@@ -190,7 +196,8 @@ export const SessionHead = (head: Head) => {
           {word}
         </span>
         <div className="actions">
-          <Actions {...head} />
+          {!isNarrow && <NextStep {...head} />}
+          <Menu {...head} />
           {!isNarrow && (
             <button
               type="button"
@@ -203,7 +210,13 @@ export const SessionHead = (head: Head) => {
           )}
         </div>
       </div>
-      {!isNarrow && <Facts {...head} />}
+      {isNarrow ? (
+        <div className="next-step">
+          <NextStep {...head} />
+        </div>
+      ) : (
+        <Facts {...head} />
+      )}
     </header>
   );
 };

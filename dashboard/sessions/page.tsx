@@ -2,6 +2,8 @@
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { request } from "../api/client.ts";
+import { activityNow } from "../conversation/foot/turn-state.ts";
+import { hasSpoken } from "../conversation/reading/model.ts";
 import { projectPath, sessionName } from "../projects/project.ts";
 import { lackedRole, mayOpenTerminal } from "../frame/roles.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
@@ -101,6 +103,12 @@ const useSeen = ({ project_id: pid, id: sid, last_turn: last, failure, waits_for
   }, [pid, sid, news]);
 };
 
+/** As its conversation knows it, which hears of a turn first. */
+const sessionNow = (session: Session, following: Following | null): Session => {
+  if (following?.reading.heard !== true) return session;
+  return { ...session, activity: activityNow(following.reading.conversation, session) };
+};
+
 interface Shown {
   readonly data: SessionData;
   readonly me: { readonly user: { readonly id: string; readonly name: string } } | null;
@@ -115,7 +123,7 @@ const SessionPage = ({ data, me, following }: Shown) => {
   const place = usePlace(tabsFor(), first);
   useLayoutEffect(() => {
     if (root.current === null || following === null) return;
-    following.drawn(root.current, data, me?.user.name ?? "You");
+    following.drawn(root.current, data, { me: me?.user.name ?? "You", tab: place.tab });
     // The boot is shown as it happens, and its steps are in the log.
     following.log.want(place.tab === "log" || place.tab === "details" || isStarting(session));
   });
@@ -130,7 +138,13 @@ const SessionPage = ({ data, me, following }: Shown) => {
         }));
   return (
     <div ref={root} className="session-page">
-      <SessionHead data={data} work={following?.work.now() ?? NO_WORK} place={place} />
+      <SessionHead
+        data={{ ...data, session: sessionNow(session, following) }}
+        work={following?.work.now() ?? NO_WORK}
+        place={place}
+        // What it said in a former turn is not what it does.
+        hasSpoken={following !== null && hasSpoken(following.reading.conversation)}
+      />
       {place.isNarrow && <NarrowChoice parts={parts} place={place} />}
       <Split
         place={place}
@@ -152,7 +166,8 @@ export const pages = {
   session: framedPage<SessionData, Following>({
     load: readSession,
     follow: ([project = "", id = ""], frame) => followSession(pathOf({ project_id: project, id }), frame),
-    title: ({ session }) => {
+    title: (data, following) => {
+      const session = sessionNow(data.session, following);
       const name = sessionName(session);
       const { word } = ACTIVITY_WORDS[session.activity];
       return session.activity === "needs_you" ? `${word} · ${name}` : `${name} · ${word}`;

@@ -2,7 +2,7 @@
 import type { Answer } from "../../src/cli/contract.ts";
 import { ApiError, getJson, getText } from "../api/api.ts";
 import { forgetLoaded } from "../diff/files.ts";
-import type { ChangeRequest, Session } from "./session.ts";
+import type { Session, SessionData } from "./session.ts";
 
 export type PushedChanges = Answer<"GET /v1/projects/:pid/sessions/:sid/changes">;
 export type WorkspaceChanges = Answer<"GET /v1/projects/:pid/sessions/:sid/workspace/changes">;
@@ -19,14 +19,16 @@ export interface Work {
   readonly diff: string;
   /** Why the branch or the workspace could not be read. */
   readonly problem: string | null;
+  /** The branch's commit that the session named when this was read. */
+  readonly named: string | null;
 }
 
-export const NO_WORK: Work = { changes: null, live: null, diff: "", problem: null };
+export const NO_WORK: Work = { changes: null, live: null, diff: "", problem: null, named: null };
 
 const saidBy = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** @param url of the session in the API */
-const readWork = async (url: string, before: Work, isRunning: boolean): Promise<Work> => {
+const readWork = async (url: string, before: Work, isRunning: boolean): Promise<Omit<Work, "named">> => {
   const [changes, workspace]: [PushedChanges, WorkspaceChanges | string | null] = await Promise.all([
     getJson(`${url}/changes`),
     isRunning ? getJson(`${url}/workspace/changes`).catch(saidBy) : null,
@@ -48,26 +50,28 @@ const readWork = async (url: string, before: Work, isRunning: boolean): Promise<
 };
 
 /**
- * Reads the work again whenever the session's state changes, and when its agent has finished a tool. Never while the page is
- * hidden.
+ * Reads the work again whenever the session's state changes, when somebody has pushed, when its agent has finished a tool, and
+ * when a reader comes back to it. Never while the page is hidden.
  *
  * @param url of the session in the API
  */
 export const followWork = (url: string, changed: () => void) => {
   let work = NO_WORK;
   let [isRunning, hasEnded, isReading, isOutdated] = [false, false, false, false];
-  let seen = "";
+  let [seen, wasShown] = ["", true];
+  let named: string | null = null;
 
   const read = async (): Promise<void> => {
     isOutdated = true;
     if (isReading || hasEnded || document.visibilityState !== "visible") return;
     isOutdated = false;
     isReading = true;
+    const known = named;
     try {
-      work = await readWork(url, work, isRunning);
+      work = { ...(await readWork(url, work, isRunning)), named: known };
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return;
-      work = { ...work, problem: saidBy(error) };
+      work = { ...work, problem: saidBy(error), named: known };
     } finally {
       // oxlint-disable-next-line no-restricted-globals -- the browser's timer
       setTimeout(() => {
@@ -84,12 +88,19 @@ export const followWork = (url: string, changed: () => void) => {
 
   return {
     now: () => work,
-    /** @param tools how many tools the agent has finished */
-    see: (session: Session, requests: readonly ChangeRequest[], tools: number): void => {
+    /** @param tools how many tools the agent has finished @param isShown whether the reader has the changes before her */
+    see: (
+      { session, changes }: Pick<SessionData, "session" | "changes">,
+      tools: number,
+      isShown: boolean,
+    ): void => {
       isRunning = session.status === "running";
-      const merged = requests.filter(({ status }) => status === "merged").length;
-      const state = `${session.status} ${session.turn.state} ${session.last_turn?.at ?? ""} ${String(merged)} ${isRunning ? String(tools) : ""}`;
-      if (state === seen) return;
+      const merged = changes.filter(({ status }) => status === "merged").length;
+      named = session.changes?.head_commit ?? null;
+      const state = `${session.status} ${session.turn.state} ${session.last_turn?.at ?? ""} ${named ?? ""} ${String(merged)} ${isRunning ? String(tools) : ""}`;
+      const isBack = isShown && !wasShown && seen !== "";
+      wasShown = isShown;
+      if (state === seen && !isBack) return;
       seen = state;
       void read();
     },
@@ -100,8 +111,13 @@ export const followWork = (url: string, changed: () => void) => {
   };
 };
 
-/** Whether a change request could propose something. */
-export const hasNewWork = ({ changes }: Work): boolean => (changes?.commits_total ?? 0) > 0;
+/** Whether a change request could propose something. The session knows of a push before its work is read. */
+export const hasNewWork = ({ changes }: Work, { activity }: Pick<Session, "activity">): boolean =>
+  (changes?.commits_total ?? 0) > 0 || activity === "ready_for_review";
+
+/** Whether somebody has pushed since this was read. */
+export const isBehind = ({ changes: pushed, named }: Work, { changes }: Pick<Session, "changes">): boolean =>
+  pushed !== null && changes !== null && changes.head_commit !== named;
 
 /** How many files the session has changed. */
 export const filesIn = ({ changes, live }: Work): number => (live ?? changes)?.files_changed_total ?? 0;

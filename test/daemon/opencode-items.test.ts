@@ -254,9 +254,17 @@ describe("a message in mid-turn", () => {
   });
 });
 
-describe("a request", () => {
-  const place = { parentId: null, turnId: "msg_1" };
+const place = { parentId: null, turnId: "msg_1" };
 
+/** What a permission to edit with this metadata shows. */
+const ask = (metadata: Record<string, unknown>) =>
+  requestItem({ ...asked("permission"), permission: "edit", metadata }, place, {
+    askedMs: 5,
+    settled: null,
+    root: "/workspace",
+  }).request?.changes;
+
+describe("a request", () => {
   test("shows its questions with their options", () => {
     expect(requestItem(asked("question"), place, { askedMs: 5, settled: null })).toMatchObject({
       kind: "request",
@@ -304,6 +312,18 @@ describe("a request", () => {
       always: ["rm *"],
       questions: [],
     });
+  });
+
+  test("for a change of files shows it, with paths below the repository's root", () => {
+    const header = "Index: /workspace/a.txt\n=====\n";
+    const diff = `${header}--- /workspace/a.txt\n+++ /workspace/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n`;
+    const patch = "--- a.txt\n+++ a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n";
+    expect(ask({ filepath: "/workspace/a.txt", diff })).toEqual([
+      { path: "a.txt", operation: "update", patch },
+    ]);
+    const files = [{ filePath: "/workspace/b.txt", relativePath: "b.txt", type: "add", patch: diff }];
+    expect(ask({ filepath: "b.txt", diff, files })).toEqual([{ path: "b.txt", operation: "add", patch }]);
+    expect(ask({})).toBeUndefined();
   });
 });
 

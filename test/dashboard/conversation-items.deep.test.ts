@@ -105,11 +105,15 @@ describe.skipIf(!hasChromium)(title, () => {
     const error = { code: "model_unavailable", message: "The provider answered 529: Overloaded." };
     const last_turn = { state: "failed", error, at: AT };
     const broken = sampleItem("a", { ...text("I begin."), status: "failed", error });
-    const { page, fake } = await openWith(conversationOf([broken]), { last_turn });
+    const file = { type: "file", name: "log.txt", media_type: "text/plain", attachment_id: "0199-file" };
+    const sent = sampleItem("own", { role: "user", content: [{ type: "text", text: "Fix it." }, file] });
+    const { page, fake } = await openWith(conversationOf([sent, broken]), { last_turn });
     await page.getByText("The model's provider did not respond.").waitFor();
     expect(await page.getByText(error.message).count()).toBe(1);
     await page.getByRole("button", { name: "Try again" }).click();
-    await expect.poll(() => fake.writes.at(-1)).toContain('"text":"Try again.","delivery":"queue"');
+    await expect
+      .poll(() => fake.writes.at(-1))
+      .toContain('"text":"Fix it.","delivery":"queue","attachments":["0199-file"]');
   });
 
   it("lead to another model if the provider does not have the chosen one", async () => {

@@ -80,9 +80,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator(".waterfall tr", { hasText: "Repository cloned" }).waitFor();
     const rows = (await page.locator(".waterfall tr").allInnerTexts()).map((row) => row.trim());
     expect(rows.map((row) => row.replaceAll(/\s*\t\s*/g, " "))).toEqual([
-      "Waited for a place 1.0 s",
+      "Waited until the machine had room 1.0 s",
       "Sandbox created 2.0 s",
-      "Clone credential 1.0 s",
+      "Got access to the repository 1.0 s",
       "Repository cloned 3.0 s",
     ]);
   });

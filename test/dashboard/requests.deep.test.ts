@@ -90,6 +90,24 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await card.locator(".plain code").allInnerTexts()).toEqual(["rm *", "sh *"]);
   });
 
+  it("for a change shows it, its call waits, and the answer folds it to a line", async () => {
+    const patch = "--- a.sh\n+++ a.sh\n@@ -1,1 +1,1 @@\n-echo one\n+echo two\n";
+    const changes = [{ path: "a.sh", operation: "update", patch }];
+    const request = { kind: "permission", title: "edit", patterns: ["a.sh"], changes, questions: [] };
+    const { page, card, press } = await openWith([
+      sampleItem("t", { ...sampleTool(), ...open, status: "running" }),
+      sampleItem("r", { ...permission(), request }),
+    ]);
+    expect(await page.locator("[data-item=t] .badge").innerText()).toBe("waiting");
+    expect(await card.locator(".diff").innerText()).toContain("echo two");
+    await press("Allow once");
+    await card.getByText("Permission: edit a.sh").waitFor();
+    expect(await card.locator(".diff").count()).toBe(0);
+    await card.locator("summary").first().click();
+    expect(await card.locator(".diff").innerText()).toContain("echo two");
+    expect(await card.getByText("once", { exact: true }).count()).toBe(0);
+  });
+
   it("is denied with words by Enter, which never allows", async () => {
     const { page, card, asked } = await openWith([sampleItem("r", permission())]);
     await card.getByRole("textbox").fill("Use the copy in docs/.");

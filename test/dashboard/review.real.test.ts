@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes).toHaveLength(2);
     const { text } = JSON.parse(fake.writes[1]?.replace(/^POST \S+ /, "") ?? "") as { text: string };
     expect(text).toMatch(
-      /^Here are review comments .*\n\n1\. greet\.sh, line 2 before the change\n> .*printf .*\n\nWhy <b>this<\/b>\?\nAnd test it\.\n\n2\. notes\/6113728\.md\nName the file by its date\.$/,
+      /^Here are review comments .*\n\n1\. greet\.sh, line 2 before the change\n```\n.*printf .*\n```\n\nWhy <b>this<\/b>\?\nAnd test it\.\n\n2\. notes\/6113728\.md\nName the file by its date\.$/,
     );
   });
 

@@ -201,7 +201,12 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     shows: ".what-goes",
     change: (world) => {
       world.saves = sampleSizes(world.sessions);
-      const changes = { files: 2, additions: 12, deletions: 3 };
+      const changes = {
+        files: 2,
+        additions: 12,
+        deletions: 3,
+        head_commit: "6113728f27ae82c7b1a177c8d03f9e96e0adf246",
+      };
       world.sessions = world.sessions.map((one) => ({ ...one, changes }));
     },
   },

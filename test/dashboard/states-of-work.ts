@@ -1,6 +1,6 @@
 /** States of sessions with work beside them, of empty lists, of forms and questions about work, and of the views of a state. */
 import type { World } from "./fake-service.ts";
-import { conversationOf, planItems, sampleItem, text } from "./sample-conversation.ts";
+import { conversationOf, planItems, sampleItem, sampleTool, text } from "./sample-conversation.ts";
 import { toolsConversation } from "./sample-tools.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { DELETED } from "./fake-settings.ts";
@@ -26,19 +26,33 @@ const withWorkspace = (world: World): void => {
 };
 
 const withPermission = (world: World): void => {
-  const request = {
-    kind: "permission",
-    title: "git push origin HEAD --follow-tags",
-    patterns: ["git push *"],
-    questions: [],
-  };
-  const item = sampleItem("i-permission", {
-    kind: "request",
-    status: "pending",
-    completed_at: null,
-    request,
+  const pushes = { title: "bash", patterns: ["git push *"], command: "git push origin HEAD --follow-tags" };
+  const patch = "--- greet.sh\n+++ greet.sh\n@@ -1,2 +1,2 @@\n #!/bin/sh\n-echo Hello\n+echo Good day\n";
+  const changes = [{ path: "greet.sh", operation: "update", patch }];
+  const edits = { title: "edit", patterns: ["greet.sh"], always: ["*"], changes };
+  const asking = (id: string, place: number, request: object, rest: object) => ({
+    ...sampleItem(id, {
+      kind: "request",
+      request: { kind: "permission", questions: [], ...request },
+      ...rest,
+    }),
+    place,
+    seq: place,
   });
-  world.conversation.items = [...world.conversation.items, { ...item, place: 90, seq: 90 }];
+  const by = { kind: "user", name: "Mona", trigger_slug: null, fire_id: null };
+  const allowed = {
+    content: [{ type: "text", text: "once" }],
+    answer: { by, choice: "once", message: null },
+  };
+  const open = { status: "pending", completed_at: null };
+  const edit = { name: "edit", kind: "edit", title: "greet.sh", input: { filePath: "greet.sh" }, output: "" };
+  const call = { ...sampleTool(edit), ...open, status: "running" };
+  world.conversation.items = [
+    ...world.conversation.items,
+    asking("i-pushes", 88, pushes, allowed),
+    { ...sampleItem("i-call", call), place: 89, seq: 89 },
+    asking("i-permission", 90, edits, open),
+  ];
   world.conversation.turn = { state: "requires_action", since: null, waiting_for: "i-permission" };
 };
 

@@ -6,6 +6,8 @@ import { sampleWorkspace } from "./sample-workspace.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => ({ ...makeWorld(Date.now()), workspace: sampleWorkspace });
+const IDLE = { state: "idle", since: null, waiting_for: null };
+const ENDED = { state: "completed", error: null, at: "2026-11-20T06:53:00.000Z" };
 const ADDRESS = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
 
 const title = hasChromium ? "the workspace of a session" : "the workspace (/usr/bin/chromium is missing)";
@@ -49,6 +51,26 @@ describe.skipIf(!hasChromium)(title, () => {
     );
     await page.getByText("uncommitted changes in 7 files").waitFor();
     expect(asked).toBe(2);
+  });
+
+  it("is read again after a push from its terminal, which offers a change request, and when a reader comes back to it", async () => {
+    const { page, fake, visit } = await start(world());
+    const [first, ...others] = fake.world.sessions;
+    await visit(ADDRESS);
+    await page.getByText("Not pushed yet").waitFor();
+    const { changes } = sampleWorkspace;
+    const pushed = { ...changes, uncommitted_total: 0, unpushed_total: 0, unpushed_commits: 0 };
+    fake.world.workspace = { ...sampleWorkspace, changes: pushed };
+    const row = { files: 1, additions: 1, deletions: 0, head_commit: "f".repeat(40) };
+    fake.world.sessions = [{ ...first, turn: IDLE, last_turn: ENDED, changes: row }, ...others];
+    fake.say("state", { state: IDLE });
+    fake.emit("session.updated");
+    await page.getByRole("button", { name: "Open a change request" }).waitFor();
+    await page.getByText("All of it is pushed.").waitFor();
+    fake.world.workspace = { ...sampleWorkspace, changes: { ...pushed, unpushed_commits: 1 } };
+    await page.getByRole("tab", { name: "Files" }).click();
+    await page.getByRole("tab", { name: "Changes" }).click();
+    await page.getByText("Not pushed yet: 1 commit.").waitFor();
   });
 
   it("opens its files directory by directory, with the keyboard, and shows a text with line numbers", async () => {

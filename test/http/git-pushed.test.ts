@@ -108,7 +108,12 @@ describe("a push", () => {
     expect(await shown()).toMatchObject({ activity: "resting", changes: null, change_request: null });
     const directory = await work(await mintPassword(service, pid, sid), sid);
     await push(directory, "HEAD");
-    const changes = { files: 1, additions: 1, deletions: 0 };
+    const changes = {
+      files: 1,
+      additions: 1,
+      deletions: 0,
+      head_commit: (await gitOk(directory, "rev-parse", "HEAD")).trim(),
+    };
     expect(await shown()).toMatchObject({ activity: "ready_for_review", changes });
     const number = await propose(sid);
     expectStatus(await service.request("POST", at(`/${number}/merge`), { body: {} }), 200);

@@ -231,6 +231,7 @@ export const readRequest = (
       patterns: [...new Set([...(title && title !== what ? [title] : []), ...paths])],
       ...(command !== null && { command }),
       always,
+      ...(call.content.some(({ type }) => type === "diff") && { changes: changesOf(call, workspace) }),
       questions: [],
     },
     rule: JSON.stringify([call.kind, ...always]),

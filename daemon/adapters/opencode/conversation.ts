@@ -427,6 +427,7 @@ export class OpencodeConversation {
     const message = this.#messages.get(asked.tool?.messageID ?? "")?.info;
     const place = this.#placeOf({ sessionID: asked.sessionID, id: message?.id ?? asked.id });
     const turnId = place.turnId ?? message?.parentID ?? null;
-    this.#stream.observer.item(requestItem(asked, { ...place, turnId }, { askedMs, settled, command }));
+    const root = message?.path?.root ?? "";
+    this.#stream.observer.item(requestItem(asked, { ...place, turnId }, { askedMs, settled, command, root }));
   }
 }

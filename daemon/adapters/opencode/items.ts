@@ -352,25 +352,44 @@ const changesOf = (
   root: string,
 ): readonly FileChange[] => {
   if (status !== "completed" || metadata === undefined) return [];
-  const below = (path: string): string => (path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
+  const below = belowRoot(root);
   const { files, filediff, exists } = metadata;
-  if (Array.isArray(files)) {
-    return files.map((file: unknown) => ({
-      path: textIn(file, "relativePath") ?? below(textIn(file, "filePath") ?? ""),
-      operation: OPERATIONS[textIn(file, "type") ?? ""] ?? "update",
-      patch: patchOf(file, below),
-    }));
-  }
+  if (Array.isArray(files)) return changedFiles(files, below);
   const path = textIn(filediff, "file") ?? (name === "write" ? textIn(input, "filePath") : null);
   if (path === null) return [];
   return [
-    { path: below(path), operation: exists === false ? "add" : "update", patch: patchOf(filediff, below) },
+    {
+      path: below(path),
+      operation: exists === false ? "add" : "update",
+      patch: patchOf(textIn(filediff, "patch"), below),
+    },
   ];
 };
 
+/** @param root of the repository. "": unknown */
+const belowRoot =
+  (root: string) =>
+  (path: string): string =>
+    path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path;
+
+const changedFiles = (files: readonly unknown[], below: (path: string) => string): readonly FileChange[] =>
+  files.map((file) => ({
+    path: textIn(file, "relativePath") ?? below(textIn(file, "filePath") ?? ""),
+    operation: OPERATIONS[textIn(file, "type") ?? ""] ?? "update",
+    patch: patchOf(textIn(file, "patch"), below),
+  }));
+
+/** What a tool asks to change. Null: the runtime does not tell it, or the tool changes no file. */
+export const askedChanges = (metadata: unknown, root: string): readonly FileChange[] | null => {
+  if (!isRecord(metadata)) return null;
+  const below = belowRoot(root);
+  if (Array.isArray(metadata["files"])) return changedFiles(metadata["files"], below);
+  const [path, patch] = [textIn(metadata, "filepath"), patchOf(textIn(metadata, "diff"), below)];
+  return path === null || patch === null ? null : [{ path: below(path), operation: "update", patch }];
+};
+
 /** The unified diff, without opencode's header above it. */
-const patchOf = (diff: unknown, below: (path: string) => string): string | null => {
-  const patch = textIn(diff, "patch");
+const patchOf = (patch: string | null, below: (path: string) => string): string | null => {
   const start = patch === null ? -1 : patch.search(/^--- /m);
   if (patch === null || start === -1) return patch;
   const [from = "", to = "", ...hunks] = patch.slice(start).split("\n");

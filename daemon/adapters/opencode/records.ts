@@ -169,6 +169,14 @@ export const Asked = Schema.Struct({
   permission: optional(Schema.String),
   patterns: optional(Schema.Array(Schema.String)),
   always: optional(Schema.Array(Schema.String)),
+  /** Of a permission to change files: what would change. */
+  metadata: optional(
+    Schema.Struct({
+      filepath: optional(Schema.Unknown),
+      diff: optional(Schema.Unknown),
+      files: optional(Schema.Unknown),
+    }),
+  ),
   tool: optional(Schema.Struct({ messageID: Schema.String, callID: Schema.String })),
 });
 export type Asked = typeof Asked.Type;

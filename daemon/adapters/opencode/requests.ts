@@ -2,7 +2,7 @@
 import { EMPTY_ITEM } from "../../../src/domain/conversation/conversation.ts";
 import type { ItemDraft } from "../adapter.ts";
 import { placed } from "./ids.ts";
-import { textIn, type Place } from "./items.ts";
+import { askedChanges, textIn, type Place } from "./items.ts";
 import type { Asked, Part } from "./records.ts";
 
 /** How a request was settled. Null while it is open. */
@@ -16,9 +16,14 @@ export interface Settled {
 /** The command that a tool call runs. Null if it runs none, or its arguments are not known yet. */
 export const toolCommand = ({ state }: Part): string | null => textIn(state?.input, "command");
 
+const changesIn = ({ permission, metadata }: Asked, root: string) => {
+  const changes = permission === "edit" ? askedChanges(metadata, root) : null;
+  return changes === null ? {} : { changes };
+};
+
 /**
  * A question or permission as an item. `turnId` is the turn in which the agent asks. `command`: the one that waits for
- * the permission, or null.
+ * the permission, or null. `root`: of the repository.
  */
 export const requestItem = (
   asked: Asked,
@@ -27,7 +32,13 @@ export const requestItem = (
     askedMs,
     settled,
     command = null,
-  }: { readonly askedMs: number; readonly settled: Settled | null; readonly command?: string | null },
+    root = "",
+  }: {
+    readonly askedMs: number;
+    readonly settled: Settled | null;
+    readonly command?: string | null;
+    readonly root?: string;
+  },
 ): ItemDraft => ({
   ...EMPTY_ITEM,
   native_id: asked.id,
@@ -44,6 +55,7 @@ export const requestItem = (
     patterns: asked.patterns ?? [],
     ...(command !== null && { command }),
     ...(asked.always !== undefined && { always: asked.always }),
+    ...changesIn(asked, root),
     questions: (asked.questions ?? []).map(({ question, header = "", options = [], multiple = false }) => ({
       title: header,
       text: question,

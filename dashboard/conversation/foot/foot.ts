@@ -2,6 +2,7 @@
 import {
   applyEarly,
   type Conversation,
+  isWaiting,
   plainQuestion,
   textOf,
   waitingMessages,
@@ -121,24 +122,28 @@ export class Foot {
     this.writing.focus();
   };
 
-  /** Makes the agent go on after a turn that failed. */
-  readonly tryAgain = (): void => this.#send("Try again.");
-
-  /** Sends the last message again, which the agent did not finish. Without its text, as if it has only files, the agent is asked to go on. */
+  /** Sends the last message again, which the agent did not finish. It restarts a session that has ended. */
   readonly sendAgain = (): void => {
     const { order } = this.#reading.conversation;
-    const last = order.findLast(({ kind, role }) => kind === "message" && role === "user");
-    const text = last === undefined ? "" : textOf(last).trim();
-    if (text === "") this.tryAgain();
-    else this.#send(text);
-  };
-
-  /** A message that no composer wrote. It restarts a session that has ended, as one that the reader writes. */
-  #send(text: string): void {
+    const last = order.findLast(
+      (item) => item.kind === "message" && item.role === "user" && !isWaiting(item),
+    );
+    const text = last === undefined ? "" : textOf(last);
+    // The service has the files.
+    const attachments = (last?.content ?? []).flatMap((part) =>
+      part.type === "file" && part.attachment_id !== null
+        ? [{ id: part.attachment_id, name: part.name, media_type: part.media_type, bytes: 0 }]
+        : [],
+    );
     const isEnded = !isLive(this.around.session.status);
-    this.outbox.send({ text, delivery: "queue", ...(isEnded && { restore: isRestoreWanted() }) });
+    this.outbox.send({
+      text: text.trim() === "" && attachments.length === 0 ? "Try again." : text,
+      ...(attachments.length > 0 && { attachments }),
+      delivery: "queue",
+      ...(isEnded && { restore: isRestoreWanted() }),
+    });
     this.#listener.sent();
-  }
+  };
 
   /** Answers the agent's question with the reader's words. The reader may be late. */
   async #answer(conversation: Conversation, text: string): Promise<boolean> {

@@ -1,8 +1,7 @@
 /** The agent's state at a moment, in a reader's words. It uses no document. */
 import { ACTIVITY_WORDS } from "../../../src/domain/session/activity-words.ts";
 import { type Conversation, silentSince } from "../reading/model.ts";
-import { isLive } from "../../projects/project.ts";
-import type { Session, Turn } from "../../wire.d.ts";
+import type { Session } from "../../wire.d.ts";
 
 /** A model that thinks says nothing for as long as this, ms. */
 const SILENT_MS = 30_000;
@@ -10,6 +9,7 @@ const SILENT_MS = 30_000;
 const STATES: Readonly<Partial<Record<Session["activity"], string>>> = {
   needs_you: "requires_action",
   failed: "failed",
+  working: "running",
 };
 
 export interface TurnState {
@@ -22,29 +22,37 @@ export interface TurnState {
   readonly silentMs: number | null;
 }
 
-/** The word at the page's head. It may be older than the conversation, which knows that the agent is done. */
-const restState = (activity: Session["activity"]): Pick<TurnState, "word" | "state"> => {
-  const known = ACTIVITY_WORDS[activity].group === "working" ? "resting" : activity;
-  return { word: ACTIVITY_WORDS[known].word, state: STATES[known] ?? "idle" };
+/** What is said of it at the head of the page, too. */
+type Known = Pick<Session, "status" | "activity" | "pending_approvals" | "last_turn">;
+
+/**
+ * What the session does. The conversation hears of a turn before the session's record does. Before its first turn, it
+ * knows less.
+ */
+export const activityNow = (
+  { turn }: Pick<Conversation, "turn">,
+  { status, activity, pending_approvals: calls, last_turn: last }: Known,
+): Session["activity"] => {
+  if (status !== "running") return activity;
+  // The runtime counts a call that waits as work.
+  if (turn.state !== "idle") return turn.state === "requires_action" || calls > 0 ? "needs_you" : "working";
+  return activity === "working" && last !== null ? "resting" : activity;
 };
 
 /** @param nowMs since the epoch */
-export const turnState = (
-  conversation: Conversation,
-  { status, activity, pending_approvals: calls }: Pick<Session, "status" | "activity" | "pending_approvals">,
-  nowMs: number,
-): TurnState => {
-  const { since } = conversation.turn;
-  const resting = { workedMs: null, silentMs: null };
-  if (status === "provisioning") return { word: ACTIVITY_WORDS.starting.word, state: status, ...resting };
-  if (!isLive(status) || conversation.turn.state === "idle") return { ...restState(activity), ...resting };
-  // The runtime counts a call that waits as work.
-  const state: Turn["state"] = calls > 0 ? "requires_action" : conversation.turn.state;
-  const silence = calls > 0 ? null : silentSince(conversation);
+export const turnState = (conversation: Conversation, session: Known, nowMs: number): TurnState => {
+  const { status } = session;
+  const { since, state: turn } = conversation.turn;
+  const activity = activityNow(conversation, session);
+  const { word } = ACTIVITY_WORDS[activity];
+  const resting = { word, workedMs: null, silentMs: null };
+  if (status === "provisioning") return { ...resting, state: status };
+  if (status !== "running" || turn === "idle") return { ...resting, state: STATES[activity] ?? "idle" };
+  const silence = activity === "working" ? silentSince(conversation) : null;
   const silentMs = silence === null ? 0 : nowMs - silence;
   return {
-    word: ACTIVITY_WORDS[state === "running" ? "working" : "needs_you"].word,
-    state,
+    word,
+    state: activity === "working" ? "running" : "requires_action",
     workedMs: since === null ? null : nowMs - Date.parse(since),
     silentMs: silentMs >= SILENT_MS ? silentMs : null,
   };

@@ -13,7 +13,7 @@ export type Keeper = { readonly account: string } | "operator" | "project";
 /** The ways out for a person: go to an address, send a message, choose another model, or raise a limit. */
 export type Remedy =
   | { readonly label: string; readonly link: string }
-  | { readonly label: string; readonly does: "again" | "resend" | "model" | "limit" };
+  | { readonly label: string; readonly does: "again" | "model" | "limit" };
 
 export interface Cause {
   /** Who or what failed. */
@@ -40,7 +40,7 @@ const CAUSES: Readonly<Record<string, readonly [actor: string, remedies: readonl
   model_refused: ["The model's provider refused the request", [AGAIN]],
   sandbox_lost: [
     "The sandbox ended in the middle of the agent's turn",
-    [{ label: "Send the message again", does: "resend" }],
+    [{ label: "Send the message again", does: "again" }],
   ],
 };
 

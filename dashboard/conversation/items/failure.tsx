@@ -13,8 +13,8 @@ import { causeOf, isAboutKey, keeperOf } from "./causes.ts";
 
 type LastTurn = NonNullable<Around["session"]["last_turn"]>;
 
-/** What the buttons do. `again` sends a message that makes the agent go on, `resend` the message that it did not finish. */
-export type Does = Readonly<Record<"again" | "resend" | "model", () => void>>;
+/** What the buttons do. `again` sends the message once more that the agent did not finish. */
+export type Does = Readonly<Record<"again" | "model", () => void>>;
 
 /** These only show something. The others send a message. */
 const SHOWS: ReadonlySet<string> = new Set(["model", "limit"]);

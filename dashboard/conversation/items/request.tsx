@@ -6,7 +6,8 @@ import { Badge, Facts, Prose } from "../../ui/parts.tsx";
 import { Denial } from "./denial.tsx";
 import { useFocusKept } from "../focus.ts";
 import { Markdown } from "../text/markdown.tsx";
-import { Clock } from "../parts.tsx";
+import { Clock, Folded, type Opened } from "../parts.tsx";
+import { Changes } from "./tool.tsx";
 import {
   answersReply,
   type Choice,
@@ -32,6 +33,8 @@ export interface Answering {
 
 interface Card extends Answering {
   readonly item: Item;
+  /** Absent: nothing is remembered. */
+  readonly opened?: Opened;
   readonly asked: Asked;
 }
 
@@ -47,22 +50,30 @@ const Codes = ({ texts }: { readonly texts: readonly string[] }) => (
 );
 
 /** What is asked, by name. The whole command, because its parts do not say where its output goes. */
-const Arguments = ({ request: { patterns, command, always = [] } }: { readonly request: Request }) => (
-  <Facts
-    rows={[
-      [
-        "Command",
-        command !== undefined && (
-          <pre className="text command" dir="ltr" tabIndex={0} aria-label="The command">
-            {command}
-          </pre>
-        ),
-      ],
-      ["For", command === undefined && patterns.length > 0 && <Codes texts={patterns} />],
-      ["“Always” allows", always.length > 0 && <Codes texts={always} />],
-    ]}
-  />
-);
+const Arguments = ({ request }: { readonly request: Request }) => {
+  const { patterns, command, always = [], changes = [] } = request;
+  // A change of a file names it.
+  const isNamed = command !== undefined || changes.length > 0;
+  return (
+    <>
+      <Changes changes={changes} />
+      <Facts
+        rows={[
+          [
+            "Command",
+            command !== undefined && (
+              <pre className="text command" dir="ltr" tabIndex={0} aria-label="The command">
+                {command}
+              </pre>
+            ),
+          ],
+          ["For", !isNamed && patterns.length > 0 && <Codes texts={patterns} />],
+          ["“Always” allows", always.length > 0 && <Codes texts={always} />],
+        ]}
+      />
+    </>
+  );
+};
 
 const PermissionForm = ({ draft, asked }: { readonly draft: Draft; readonly asked: Asked }) => (
   <>
@@ -364,6 +375,59 @@ const LEADS: Readonly<Record<Request["kind"], string>> = {
   plan: "The agent proposes a plan",
 };
 
+const FORGETS: Opened = { has: () => false, set: () => undefined };
+
+/** The runtime's own words for an answer, which the outcome says. */
+const RAW: ReadonlySet<string> = new Set(["once", "always", "reject"]);
+
+/** What a permission is about, in a line. */
+const subjectOf = ({ title, command, patterns, changes = [] }: Request): string => {
+  const [first, ...others] =
+    command !== undefined ? [command] : changes.length > 0 ? changes.map(({ path }) => path) : patterns;
+  return [title, first, others.length > 0 && `and ${others.length} more`].filter(Boolean).join(" ");
+};
+
+/** A permission that was answered: one line, and the rest for a reader who opens it. */
+const SettledPermission = ({
+  item,
+  request,
+  answer,
+  opened,
+}: Pick<Card, "item"> & {
+  readonly opened: Opened;
+  readonly request: Request;
+  readonly answer: Given | null;
+}) => {
+  const text = textOf(item);
+  const by = answer?.by?.name;
+  return (
+    <div className="ask-card settled">
+      <Folded
+        name={item.id}
+        opened={opened}
+        summary={
+          <span className="tool-line">
+            <span className="tool-title prose" dir="auto">{`Permission: ${subjectOf(request)}`}</span>{" "}
+            <Badge status={outcomeWord(item.status, answer)} />
+            {by !== undefined && <span className="quiet"> by {by}</span>}
+          </span>
+        }
+      >
+        {() => (
+          <>
+            <p className="quiet">
+              Asked at <Clock at={item.created_at} />
+            </p>
+            <Arguments request={request} />
+            {text !== "" && !RAW.has(text) && answer === null && <Markdown text={text} />}
+          </>
+        )}
+      </Folded>
+      <Answered request={request} status={item.status} answer={answer} />
+    </div>
+  );
+};
+
 export const RequestCard = memo((card: Card) => {
   const { item, asked } = card;
   const { request } = item;
@@ -372,6 +436,10 @@ export const RequestCard = memo((card: Card) => {
   const isAsking = isOpen(item) && answer === null;
   const by = answer?.by?.name;
   const forbidden = isAsking ? answerRole() : null;
+  if (!isAsking && request.kind === "permission")
+    return (
+      <SettledPermission item={item} request={request} answer={answer} opened={card.opened ?? FORGETS} />
+    );
   return (
     <div className="ask-card">
       <p className="said-by">

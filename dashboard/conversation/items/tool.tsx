@@ -17,7 +17,15 @@ import {
   toolTitle,
 } from "./tool-words.ts";
 
-const Summary = ({ item, tool }: { readonly item: Item; readonly tool: ToolCall }) => {
+interface Shown {
+  readonly item: Item;
+  readonly tool: ToolCall;
+  readonly opened: Opened;
+  /** Whether it waits for a permission. */
+  readonly waits?: boolean;
+}
+
+const Summary = ({ item, tool, waits }: Omit<Shown, "opened">) => {
   const { text, isProse } = toolTitle(tool);
   const failure = failureWord(item);
   return (
@@ -27,14 +35,14 @@ const Summary = ({ item, tool }: { readonly item: Item; readonly tool: ToolCall 
         {text}
       </span>{" "}
       {failure !== null && <Badge status={failure.startsWith("exit") ? "failed" : failure} word={failure} />}
-      {isOpen(item) && <Badge status="running" />}
+      {isOpen(item) && <Badge status={waits ? "waiting" : "running"} />}
       {failure === null && !isOpen(item) && <Took item={item} />}
     </span>
   );
 };
 
-const Changes = ({ tool }: { readonly tool: ToolCall }) =>
-  tool.changes.map(({ path, operation, patch }) => (
+export const Changes = ({ changes }: Pick<ToolCall, "changes">) =>
+  changes.map(({ path, operation, patch }) => (
     <div key={path} className="file">
       <h3>
         <code>{path}</code> <span className="quiet">{operation}</span>
@@ -77,7 +85,7 @@ const Unknown = ({ tool }: { readonly tool: ToolCall }) => (
       Input <span className="quiet">{tool.name}</span>
     </h3>
     <Lines text={inputText(tool.input)} label="Input" />
-    <Changes tool={tool} />
+    <Changes changes={tool.changes} />
     {tool.output.trim() !== "" && <h3>Output</h3>}
     <Output text={tool.output} />
   </>
@@ -90,10 +98,10 @@ const Content = ({ tool }: { readonly tool: ToolCall }) => {
     return (
       <>
         <Terminal command={commandOf(tool)} output={output} />
-        <Changes tool={tool} />
+        <Changes changes={tool.changes} />
       </>
     );
-  if (tool.changes.length > 0) return <Changes tool={tool} />;
+  if (tool.changes.length > 0) return <Changes changes={tool.changes} />;
   if (hits !== null) return <Hits files={hits} />;
   if ((kind === "read" || kind === "fetch" || kind === "search") && output !== "")
     return (
@@ -114,17 +122,9 @@ const Failure = ({ item }: { readonly item: Item }) =>
     </p>
   );
 
-export const Tool = ({
-  item,
-  tool,
-  opened,
-}: {
-  readonly item: Item;
-  readonly tool: ToolCall;
-  readonly opened: Opened;
-}) => (
+export const Tool = ({ item, tool, opened, waits = false }: Shown) => (
   <>
-    <Folded name={item.id} opened={opened} summary={<Summary item={item} tool={tool} />}>
+    <Folded name={item.id} opened={opened} summary={<Summary item={item} tool={tool} waits={waits} />}>
       {() => (
         <>
           <Content tool={tool} />

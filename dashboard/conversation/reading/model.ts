@@ -78,6 +78,27 @@ export const shownItems = ({ order, floor }: Conversation) => {
 /** @returns the requests that wait for an answer, oldest first */
 export const openRequests = ({ order }: Conversation): Item[] => order.filter(isAsking);
 
+/**
+ * The tool calls that wait for a permission, by id. A request does not name its call: it is that of its command, otherwise
+ * the newest one before it.
+ */
+export const callsThatWait = ({ order }: Conversation): ReadonlySet<string> =>
+  new Set(
+    order.filter(isAsking).flatMap(({ request, turn_id: turn, parent_id: parent, place }) => {
+      if (request?.kind !== "permission") return [];
+      const calls = order.filter(
+        (item) =>
+          item.tool !== null &&
+          isOpen(item) &&
+          item.turn_id === turn &&
+          item.parent_id === parent &&
+          item.place < place,
+      );
+      const own = calls.findLast(({ tool }) => Object(tool?.input).command === request.command);
+      return (own ?? calls.at(-1))?.id ?? [];
+    }),
+  );
+
 /** The question that a reader can answer in the composer: the only open request, and its only question. @returns the request's id */
 export const plainQuestion = (conversation: Conversation): string | null => {
   const [item, ...others] = openRequests(conversation);
@@ -102,6 +123,11 @@ export const requestTitle = ({ kind, title, questions }: NonNullable<Item["reque
 /** How many tools of the known conversation have ended. */
 export const finishedTools = ({ order }: Conversation) =>
   order.filter((item) => item.kind === "tool" && !isOpen(item)).length;
+
+/** Whether the agent has said something since somebody wrote to it. */
+export const hasSpoken = ({ order }: Conversation): boolean =>
+  order.findLast((item) => item.kind === "message" && !isWaiting(item) && textOf(item) !== "")?.role ===
+  "agent";
 
 /**
  * The messages that the agent does not have yet.

@@ -9,11 +9,12 @@ import { Commits, Prose } from "../../ui/parts.tsx";
 import { begunFrom } from "../begun.ts";
 import { BegunFrom } from "../begun-from.tsx";
 import type { Session } from "../session.ts";
-import { filesIn, type PushedChanges, type Work, type WorkspaceChanges } from "../work.ts";
+import { filesIn, isBehind, type PushedChanges, type Work, type WorkspaceChanges } from "../work.ts";
 
 /** More files than these are a list that is opened one by one. */
 const OPEN_FILES = 5;
 
+const READING = "Reading what was pushed…";
 const NOTHING_NEW = "Nothing is new: all pushed commits are merged.";
 
 /** Whether the branch is as it began. */
@@ -129,7 +130,11 @@ export const Changes = (shown: Shown) => {
           It began with the work of <BegunFrom session={shown.session} />.
         </p>
       )}
-      {live !== null && <p className="quiet">{unpushedWords(live, changes)}</p>}
+      {live !== null && (
+        <p className="quiet">
+          {isBehind(shown.work, shown.session) ? READING : unpushedWords(live, changes)}
+        </p>
+      )}
       {live === null && changes?.commits_total === 0 && <p className="quiet">{nothingNew(changes)}</p>}
       <ChangedFiles {...shown} />
       {changes !== null && changes.commits_total > 0 && <PushedCommits changes={changes} live={live} />}

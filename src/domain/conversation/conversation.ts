@@ -171,6 +171,8 @@ export const AgentRequest = Schema.Struct({
   command: Schema.optionalKey(Schema.String),
   /** For a permission: the patterns that the answer `always` allows from then on. Absent if the runtime does not tell them. */
   always: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** For a permission to change files: the changes, as they will be made. Absent if the runtime does not tell them. */
+  changes: Schema.optionalKey(Schema.Array(FileChange)),
   questions: Schema.Array(Question),
   /** For a plan. Absent for all others. */
   plan: Schema.optionalKey(ProposedPlan),

@@ -221,7 +221,12 @@ const shownWire = (session: ShownSession) => ({
 });
 
 const changesWire = ({ changes }: ShownSession) =>
-  changes && { files: changes.files, additions: changes.additions, deletions: changes.deletions };
+  changes && {
+    files: changes.files,
+    additions: changes.additions,
+    deletions: changes.deletions,
+    head_commit: changes.head,
+  };
 
 const changeRequestWire = ({ changeRequest: request }: ShownSession) =>
   request && {

@@ -112,5 +112,5 @@ it("offers to try again what it does not know", () => {
 });
 
 it("offers to send again what a lost sandbox did not finish", () => {
-  expect(remediesOf("sandbox_lost")).toEqual([{ label: "Send the message again", does: "resend" }]);
+  expect(remediesOf("sandbox_lost")).toEqual([{ label: "Send the message again", does: "again" }]);
 });

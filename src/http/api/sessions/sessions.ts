@@ -113,7 +113,12 @@ export const SessionWire = Schema.Struct({
     description: "The first sentence of the agent's last message, as plain text of at most 200 characters.",
   }),
   changes: nullable(
-    Schema.Struct({ files: Schema.Finite, additions: Schema.Finite, deletions: Schema.Finite }),
+    Schema.Struct({
+      files: Schema.Finite,
+      additions: Schema.Finite,
+      deletions: Schema.Finite,
+      head_commit: Schema.String.annotate({ description: "The branch's commit." }),
+    }),
   ).annotate({
     description: "What its branch adds to its base, as of the last push. Null: nothing was pushed.",
   }),
