@@ -20,6 +20,8 @@ interface Page {
   dismiss: () => void;
   /** Reads the page's data again, soon. */
   refresh: () => void;
+  /** Reads the page again, so that what is said afterwards does not contradict it. */
+  reread: () => Promise<void>;
   draw: () => void;
   go: (hash: string) => void;
   more: () => void;
@@ -294,7 +296,7 @@ export const ACTIONS: Record<string, Action> = {
       await post(`${projectPath(project)}/change-requests/${number}/merge`, wish);
     } finally {
       // Also after a refusal, because the branches have changed since they were shown.
-      page.refresh();
+      await page.reread();
     }
     page.notice(`#${number} was merged into ${base}.`);
   },
@@ -307,6 +309,7 @@ export const ACTIONS: Record<string, Action> = {
     });
     if (sure === null) return;
     await post(`${projectPath(project)}/change-requests/${number}/close`);
+    await page.reread();
     page.notice(`#${number} was closed.`);
   },
 };

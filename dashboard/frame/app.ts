@@ -292,6 +292,7 @@ const pageActions = {
   notice,
   dismiss: dismissNotice,
   refresh: refreshSoon,
+  reread: () => refresh(),
   draw: () => draw(),
   go: (hash: string) => {
     location.hash = hash;

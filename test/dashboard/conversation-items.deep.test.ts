@@ -116,6 +116,17 @@ describe.skipIf(!hasChromium)(title, () => {
       .toContain('"text":"Fix it.","delivery":"queue","attachments":["0199-file"]');
   });
 
+  it("have a menu at the end of a turn that opens upwards at the lower edge of what is seen", async () => {
+    const long = text(Array.from({ length: 80 }, (_, n) => `Line ${n}.`).join("\n\n"));
+    const turn = { state: "idle", since: null, waiting_for: null };
+    const { page } = await openWith(conversationOf([sampleItem("a", long)], { turn }));
+    await page.getByLabel("Actions for this turn").click();
+    await page.locator(".turn-menu[data-side=above]").waitFor();
+    const bottomOf = (at: string) =>
+      page.locator(at).evaluate((element) => element.getBoundingClientRect().bottom);
+    expect(await bottomOf(".turn-menu .menu-items")).toBeLessThanOrEqual(await bottomOf(".talk"));
+  });
+
   it("lead to another model if the provider does not have the chosen one", async () => {
     const error = { code: "unknown_model", message: "No such model." };
     const last_turn = { state: "failed", error, at: AT };

@@ -7,8 +7,10 @@ import {
   applyOlder,
   applySnapshot,
   applyState,
+  callsThatWait,
   type Conversation,
   emptyConversation,
+  hasSpoken,
   type Item,
   openRequests,
   shownItems,
@@ -332,4 +334,28 @@ describe("a conversation as the page reads it", () => {
       cost_usd: 2.5,
     });
   });
+});
+
+const conversationWith = (...items: readonly Item[]): Conversation => {
+  const conversation = emptyConversation();
+  for (const one of items) applyItem(conversation, one);
+  return conversation;
+};
+
+it("knows whether the agent has said something since somebody wrote to it", () => {
+  const own = { ...said("Do it."), role: "user" };
+  expect(hasSpoken(conversationWith(item("a", 1, said("Done.")), item("b", 2, own)))).toBe(false);
+  expect(hasSpoken(conversationWith(item("b", 2, own), item("c", 3, said("I look."))))).toBe(true);
+});
+
+const call = (id: string, seq: number, command: string) =>
+  item(id, seq, { kind: "tool", status: "running", tool: { input: { command } } });
+const asks = (request: object) =>
+  item("r", 3, { kind: "request", status: "pending", request: { kind: "permission", ...request } });
+
+it("knows which call waits for a permission: that of its command, otherwise the newest before it", () => {
+  const calls = [call("a", 1, "rm a"), call("b", 2, "rm b")];
+  expect([...callsThatWait(conversationWith(...calls, asks({ command: "rm a" })))]).toEqual(["a"]);
+  expect([...callsThatWait(conversationWith(...calls, asks({})))]).toEqual(["b"]);
+  expect([...callsThatWait(conversationWith(...calls))]).toEqual([]);
 });

@@ -25,20 +25,22 @@ const withWorkspace = (world: World): void => {
   world.workspace = sampleWorkspace;
 };
 
+/** A request for a permission. */
+const asking = (id: string, place: number, request: object, rest: object) => ({
+  ...sampleItem(id, {
+    kind: "request",
+    request: { kind: "permission", questions: [], ...request },
+    ...rest,
+  }),
+  place,
+  seq: place,
+});
+
 const withPermission = (world: World): void => {
   const pushes = { title: "bash", patterns: ["git push *"], command: "git push origin HEAD --follow-tags" };
   const patch = "--- greet.sh\n+++ greet.sh\n@@ -1,2 +1,2 @@\n #!/bin/sh\n-echo Hello\n+echo Good day\n";
   const changes = [{ path: "greet.sh", operation: "update", patch }];
   const edits = { title: "edit", patterns: ["greet.sh"], always: ["*"], changes };
-  const asking = (id: string, place: number, request: object, rest: object) => ({
-    ...sampleItem(id, {
-      kind: "request",
-      request: { kind: "permission", questions: [], ...request },
-      ...rest,
-    }),
-    place,
-    seq: place,
-  });
   const by = { kind: "user", name: "Mona", trigger_slug: null, fire_id: null };
   const allowed = {
     content: [{ type: "text", text: "once" }],
