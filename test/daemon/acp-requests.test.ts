@@ -115,6 +115,13 @@ describe("an agent's request", () => {
     expect(items[1]?.request?.always).toEqual(items[0]?.request?.always);
   });
 
+  test("for a change of a file shows the change", async () => {
+    const content = [{ type: "diff", path: "/workspace/a", oldText: "1\n", newText: "2\n" }];
+    const { items } = await askedAfterAlways([{ kind: "edit", title: "Write a", content }]);
+    const patch = expect.stringContaining("-1\n+2") as string;
+    expect(items[0]?.request?.changes).toEqual([{ path: "a", operation: "update", patch }]);
+  });
+
   const PLANNED = { kind: "switch_mode", title: "Ready to code?", rawInput: { plan: "1. Write a." } };
   const planned = async (
     answer: object,
