@@ -56,7 +56,6 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(heads).toEqual([
       "on-push trigger 06:52",
       "release-notes openai/gpt-5 06:52",
-      "The agent asks for permission 06:52 allowed once by Mona",
       "Mona 06:52",
       "release-notes 06:52",
       "The agent asks 06:52 waiting",
@@ -69,6 +68,7 @@ describe.skipIf(!hasChromium)(title, () => {
       "Run npm test exit 127",
       // The actions of the turn that has ended.
       "⋯",
+      "Permission: Fetch a page https://example.com/guide allowed once by Mona",
     ]);
     expect(shown).toContain("The command ended with code 127.");
     expect(await log.locator(".plan li").allInnerTexts()).toEqual([

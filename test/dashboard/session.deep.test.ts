@@ -67,6 +67,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("says what it does in the words of the list, and names what waits for a person first", async () => {
     const all = world();
     for (const one of all.sessions) Object.assign(one, { initial_prompt: null });
+    all.conversation.turn = { state: "idle", since: null, waiting_for: null };
     const { page, fake, visit } = await start(all);
     const state = page.locator(".state-word");
     await visit(SESSION);
@@ -77,6 +78,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ]) {
       for (const one of fake.world.sessions)
         Object.assign(one, { turn: { state: turn, since: null, waiting_for: null } });
+      fake.say("state", { state: { state: turn, since: null, waiting_for: null } });
       fake.emit("session.turn");
       await state.getByText(String(word)).waitFor();
     }

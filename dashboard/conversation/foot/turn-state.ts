@@ -23,20 +23,20 @@ export interface TurnState {
 }
 
 /** What is said of it at the head of the page, too. */
-type Known = Pick<Session, "status" | "activity" | "pending_approvals" | "last_turn">;
+type Known = Pick<Session, "status" | "activity" | "pending_approvals">;
 
 /**
  * What the session does. The conversation hears of a turn before the session's record does. Before its first turn, it
  * knows less.
  */
 export const activityNow = (
-  { turn }: Pick<Conversation, "turn">,
-  { status, activity, pending_approvals: calls, last_turn: last }: Known,
+  { turn, order }: Pick<Conversation, "turn" | "order">,
+  { status, activity, pending_approvals: calls }: Known,
 ): Session["activity"] => {
   if (status !== "running") return activity;
   // The runtime counts a call that waits as work.
   if (turn.state !== "idle") return turn.state === "requires_action" || calls > 0 ? "needs_you" : "working";
-  return activity === "working" && last !== null ? "resting" : activity;
+  return activity === "working" && order.some(({ role }) => role === "agent") ? "resting" : activity;
 };
 
 /** @param nowMs since the epoch */

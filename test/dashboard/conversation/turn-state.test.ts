@@ -1,8 +1,11 @@
 import { expect, it } from "vitest";
-import { emptyConversation } from "../../../dashboard/conversation/reading/model.ts";
+import { applyItem, emptyConversation, type Item } from "../../../dashboard/conversation/reading/model.ts";
+import { sampleItem, text } from "../sample-conversation.ts";
 import { turnState } from "../../../dashboard/conversation/foot/turn-state.ts";
 
 const NOW = 100_000;
+// eslint-disable-next-line typescript/no-unsafe-type-assertion -- it has all fields of one
+const ANSWER = sampleItem("a", { ...text("Done."), place: 1, seq: 1 }) as unknown as Item;
 
 const at = (
   state: "idle" | "running" | "requires_action",
@@ -10,13 +13,11 @@ const at = (
 ) => {
   const conversation = emptyConversation();
   conversation.turn = { state, since: new Date(NOW - agoMs).toISOString(), waiting_for: null };
+  if (!isFirst) applyItem(conversation, ANSWER);
+  // It came long ago.
+  conversation.heardMs = -Infinity;
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- a status of the API
-  const session = {
-    status,
-    activity,
-    pending_approvals: calls,
-    last_turn: isFirst ? null : {},
-  } as Parameters<typeof turnState>[1];
+  const session = { status, activity, pending_approvals: calls } as Parameters<typeof turnState>[1];
   const { word, workedMs, silentMs } = turnState(conversation, session, NOW);
   return [word, workedMs, silentMs];
 };
