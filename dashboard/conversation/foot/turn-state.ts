@@ -23,7 +23,7 @@ export interface TurnState {
 }
 
 /** What is said of it at the head of the page, too. */
-type Known = Pick<Session, "status" | "activity" | "pending_approvals">;
+type Known = Pick<Session, "status" | "activity" | "pending_approvals" | "last_turn">;
 
 /**
  * What the session does. The conversation hears of a turn before the session's record does. Before its first turn, it
@@ -31,12 +31,13 @@ type Known = Pick<Session, "status" | "activity" | "pending_approvals">;
  */
 export const activityNow = (
   { turn, order }: Pick<Conversation, "turn" | "order">,
-  { status, activity, pending_approvals: calls }: Known,
+  { status, activity, pending_approvals: calls, last_turn: last }: Known,
 ): Session["activity"] => {
   if (status !== "running") return activity;
   // The runtime counts a call that waits as work.
   if (turn.state !== "idle") return turn.state === "requires_action" || calls > 0 ? "needs_you" : "working";
-  return activity === "working" && order.some(({ role }) => role === "agent") ? "resting" : activity;
+  const hasBegun = last !== null || order.some(({ role }) => role === "agent");
+  return activity === "working" && hasBegun ? "resting" : activity;
 };
 
 /** @param nowMs since the epoch */

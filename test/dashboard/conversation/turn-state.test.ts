@@ -17,7 +17,9 @@ const at = (
   // It came long ago.
   conversation.heardMs = -Infinity;
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- a status of the API
-  const session = { status, activity, pending_approvals: calls } as Parameters<typeof turnState>[1];
+  const session = { status, activity, pending_approvals: calls, last_turn: null } as Parameters<
+    typeof turnState
+  >[1];
   const { word, workedMs, silentMs } = turnState(conversation, session, NOW);
   return [word, workedMs, silentMs];
 };
