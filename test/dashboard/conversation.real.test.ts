@@ -66,9 +66,9 @@ describe.skipIf(!hasChromium)(title, () => {
       "Run git log --oneline 2.4 s",
       "Edit notes/6113728.md 2.4 s",
       "Run npm test exit 127",
+      "Permission: Fetch a page https://example.com/guide allowed once by Mona",
       // The actions of the turn that has ended.
       "⋯",
-      "Permission: Fetch a page https://example.com/guide allowed once by Mona",
     ]);
     expect(shown).toContain("The command ended with code 127.");
     expect(await log.locator(".plan li").allInnerTexts()).toEqual([
