@@ -17,7 +17,7 @@ export const closeMenus = () => {
   for (const menu of openMenus(null)) close(menu);
 };
 
-/** What is seen of an element: the window, within the elements around it that scroll or cut off. */
+/** The visible part of the place around an element: the window, within the elements around it that scroll or cut off. */
 const seenAround = (element: Element) => {
   let [top, bottom] = [0, innerHeight];
   for (let one = element.parentElement; one !== null && one !== document.body; one = one.parentElement) {

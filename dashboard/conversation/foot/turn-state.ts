@@ -22,11 +22,11 @@ export interface TurnState {
   readonly silentMs: number | null;
 }
 
-/** What is said of it at the head of the page, too. */
+/** The facts that the head of the page has, too. */
 type Known = Pick<Session, "status" | "activity" | "pending_approvals" | "last_turn">;
 
 /**
- * What the session does. The conversation hears of a turn before the session's record does. Before its first turn, it
+ * The present activity of a session. The conversation hears of a turn before the session's record does. Before its first turn, it
  * knows less.
  */
 export const activityNow = (
