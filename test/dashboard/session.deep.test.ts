@@ -39,7 +39,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const text = await page.locator("main").innerText();
     expect(text).toContain(SESSION_ID);
     expect(text).toContain("node-1");
-    await expect.poll(() => page.title()).toBe("on-push · Working · Platform");
+    await expect.poll(() => page.title()).toBe("(1) Needs you · on-push · Platform");
     const link = page.getByRole("link", { name: /^run …/ });
     expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
   });

@@ -163,7 +163,15 @@ export class ExecutorWorld {
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
     const url = new URL(`${this.service.url}/v1/projects/${project}/executor/mcp`);
     const requestInit = { headers: { authorization: `Bearer ${by}` } };
-    await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
+    const opened = Promise.withResolvers<void>();
+    const watched: typeof fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      if (init?.method === "GET") opened.resolve();
+      return answer;
+    };
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit, fetch: watched }));
+    // It asks for the stream of changes without waiting for it.
+    if (mode === "legacy") await opened.promise;
     try {
       return await use(client);
     } finally {
