@@ -113,6 +113,9 @@ const keepingPlace = (change: () => void) => {
   if (wasInside && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
 };
 
+/** A part of the page has left that shared this reading, and it was given up with it (TanStack Query's CancelledError). */
+const isGivenUp = (error: unknown): boolean => error instanceof Error && error.message === "CancelledError";
+
 /** Reads everything that the page shows. A call during a reading causes one more afterwards. */
 const refresh = async () => {
   clearTimeout(settling);
@@ -138,6 +141,7 @@ const refresh = async () => {
     me = account;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) leave();
+    else if (isGivenUp(error)) outdated = true;
     else
       reading.error =
         error instanceof ApiError ? error : new ApiError(0, { code: "unknown", error: String(error) });

@@ -82,7 +82,7 @@ const UNTESTED = [
   "spend-limits.md: platform limits list                       # all limits, with what is spent",
   "spend-limits.md: platform models price acme/large-2 --input 2 --cached 0.2 --output 8",
   'agents.md: platform sessions create --agent reviewer --prompt "Review the last commit."',
-  "agents.md: platform sessions approve-plan 0193b3c4-0000-7000-8000-000000000001",
+  "agents.md: platform sessions approve-plan 0193b3c4-0000-7000-8000-000000000001 --mode acceptEdits",
   'notifications.md: platform webhooks replay "$WEBHOOK" "$DELIVERY"',
   'people.md: platform people deactivate "$PERSON"',
   "terminal.md: platform sessions shell $SESSION",

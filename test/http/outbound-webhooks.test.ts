@@ -19,6 +19,7 @@ import {
   stopSession,
   type Fields,
 } from "../support/service/requests.ts";
+import { readEvents } from "../support/service/event-stream.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { answering, ReceiverServer, type Received } from "../support/servers/receiver.ts";
 import { auditOf } from "./audit-rows.ts";
@@ -270,7 +271,13 @@ describe("an outbound webhook", () => {
       status: "disabled",
       disabled_reason: "requested",
     });
-    await happen();
+    // Events count as past once readers see them: a statement that runs elsewhere holds new ones back.
+    const events = await readEvents(`${service.url}/v1/projects/${pid}/events`, { token: service.token });
+    const missed = await happen();
+    await events.until(({ data }) =>
+      [missed, '"stopped"'].every((text) => JSON.stringify(data).includes(text)),
+    );
+    events.close();
     expect(await patch({ status: "enabled" })).toMatchObject({ status: "enabled", disabled_reason: null });
     const sid = await happen();
     const [request] = await receivedAt(`${path}?token=x`, 1);

@@ -400,6 +400,7 @@ const SettledPermission = ({
 }) => {
   const text = textOf(item);
   const by = answer?.by?.name;
+  const subject = `Permission: ${subjectOf(request)}`;
   return (
     <div className="ask-card settled">
       <Folded
@@ -407,7 +408,9 @@ const SettledPermission = ({
         opened={opened}
         summary={
           <span className="tool-line">
-            <span className="tool-title prose" dir="auto">{`Permission: ${subjectOf(request)}`}</span>{" "}
+            <span className="tool-title prose" dir="auto" title={subject}>
+              {subject}
+            </span>{" "}
             <Badge status={outcomeWord(item.status, answer)} />
             {by !== undefined && <span className="quiet"> by {by}</span>}
           </span>
