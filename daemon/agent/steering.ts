@@ -10,7 +10,7 @@
  *  E5 A stopped turn ends, whatever the runtime does: with its process, if need be.
  *  E6 A turn that goes on with another agent (fallback.ts) stays the same turn. It counts as being handed over until the runtime has
  *     the message again, so nothing else ends it meanwhile.
- *  E7 How the turn of a message ends is told, also if the runtime tells nothing: it has died, or rests without a word of an answer.
+ *  E7 The end of each message's turn is told, even if the runtime does not: because it has died, or rests without a word of an answer.
  */
 import * as Cause from "effect/Cause";
 import * as Clock from "effect/Clock";

@@ -450,6 +450,16 @@ describe("a request", () => {
     expect(request).toMatchObject({ answer: { by: null, declined: "unattended" } });
   });
 
+  it("whose session has ended says that a message answers it", async () => {
+    const { sid, answer } = await planned();
+    await stopSession(service, pid, sid);
+    const late = await service.request("POST", answer, { body: { approve: true } });
+    expect([late.status, fields(late)["error"]]).toEqual([
+      409,
+      "The agent's turn ended before an answer came. Answer with a message.",
+    ]);
+  });
+
   it("that is a plan begins a turn in the mode that its approval chose", async () => {
     const { sid, id, answer } = await planned();
     expect(fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`))).toMatchObject({

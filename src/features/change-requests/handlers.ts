@@ -6,7 +6,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { parseBranchName } from "../../domain/repository/git-ref.ts";
 import { leakMessage, leaksIn } from "../../domain/secret/leaked-secrets.ts";
 import { namedSecrets } from "../../services/projects/project-secrets.ts";
-import { MISTAKES_MAX, proposedMistakes } from "./proposed-files.ts";
+import { MISTAKES_MAX, proposedMistakes } from "./work/proposed-files.ts";
 import { listReader } from "../../http/callers/access.ts";
 import type { Page } from "../../store/ports/page.ts";
 import {
@@ -37,7 +37,7 @@ import {
 } from "./review.ts";
 import { askReviewer, reviewerWire, withdrawReviewer } from "./reviewers.ts";
 import { ReviewsGroup } from "./review-api.ts";
-import { compareRequest, diffRequest } from "./sides.ts";
+import { compareRequest, diffRequest } from "./work/sides.ts";
 import { changeRequestWire, listedWire } from "./wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 

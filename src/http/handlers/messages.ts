@@ -272,10 +272,16 @@ const fitting = Effect.fnUntraced(function* ({ request }: Item, given: GivenAnsw
   return answer;
 });
 
+/** Its turn ended first, as when its session went to sleep. */
+const UNANSWERED = "The agent's turn ended before an answer came. Answer with a message.";
+
 /** Of several answers the first one wins. The others learn who gave it. */
 const settled = (item: Item) =>
   new Conflict({
-    error: `The request is settled already${item.answer?.by == null ? "" : ` by ${item.answer.by.name}`}.`,
+    error:
+      item.status === "interrupted" && item.answer === null
+        ? UNANSWERED
+        : `The request is settled already${item.answer?.by == null ? "" : ` by ${item.answer.by.name}`}.`,
     code: "request_settled",
     details: { status: item.status, answer: answerWire(item.answer) },
   });

@@ -4,12 +4,12 @@
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { DOCKERFILE_BYTES_MAX, parseDockerfile } from "../../domain/environment/dockerfile.ts";
-import type { ManifestEnvironment } from "../../domain/environment/environment-source.ts";
-import { MANIFEST_FILE, parseManifest, type Manifest } from "../../domain/manifest/manifest.ts";
-import { type Comparison, GitBackend, type GitError, type Repository } from "../../git/port.ts";
-import { sourceAt } from "../../services/environments/build-sources.ts";
-import { manifestText } from "../../services/projects/repository.ts";
+import { DOCKERFILE_BYTES_MAX, parseDockerfile } from "../../../domain/environment/dockerfile.ts";
+import type { ManifestEnvironment } from "../../../domain/environment/environment-source.ts";
+import { MANIFEST_FILE, parseManifest, type Manifest } from "../../../domain/manifest/manifest.ts";
+import { type Comparison, GitBackend, type GitError, type Repository } from "../../../git/port.ts";
+import { sourceAt } from "../../../services/environments/build-sources.ts";
+import { manifestText } from "../../../services/projects/repository.ts";
 
 /** One mistake. `line` counts from 1; null: it concerns the whole file, or its line is not known. */
 export interface FileMistake {

@@ -1,8 +1,8 @@
 /** Between which commits the work of a change request lies. */
 import * as Effect from "effect/Effect";
-import { GitBackend, type Comparison, type GitError } from "../../git/port.ts";
-import { newWorkFrom } from "../../services/sessions/session-work.ts";
-import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
+import { GitBackend, type Comparison, type GitError } from "../../../git/port.ts";
+import { newWorkFrom } from "../../../services/sessions/session-work.ts";
+import { ChangeRequests, type ChangeRequest } from "../ports/change-requests.ts";
 
 /** Each is a branch or a full commit id. */
 interface Sides {
