@@ -59,7 +59,7 @@ module.exports = {
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|ssh-host))\\.ts$",
+          "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|begun|ssh-host))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },

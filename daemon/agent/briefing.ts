@@ -9,7 +9,6 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import type { History } from "../../src/domain/conversation/history.ts";
 import { makeSince } from "../../src/domain/conversation/since.ts";
 import type { Recap } from "../../src/domain/sandbox/launch.ts";
 import { leftOutText } from "../../src/domain/save/reasons.ts";
@@ -38,14 +37,23 @@ const REFUSALS_MAX = 10;
 
 const CONTINUES = "The session continues in a new sandbox.";
 
-const NOTES = {
-  native: "The agent has the whole conversation so far, with its tool calls and their results.",
-  until:
-    "The agent has the conversation so far, and a summary of what came after its runtime's own record of it was saved.",
+/** @param soFar where the conversation ends that the agent is told */
+const notes = (soFar: string) => ({
+  native: `The agent has the whole conversation ${soFar}, with its tool calls and their results.`,
+  until: `The agent has the conversation ${soFar}, and a summary of what came after its runtime's own record of it was saved.`,
   shortened: "The agent has the newest part of the conversation itself, and a summary of what came before.",
-  summary: "The agent has a summary of the conversation so far, not the conversation itself",
-  none: "The agent does not have the conversation so far, because its runtime did not take it.",
-} as const;
+  summary: `The agent has a summary of the conversation ${soFar}, not the conversation itself`,
+  none: `The agent does not have the conversation ${soFar}, because its runtime did not take it.`,
+});
+
+/** Of a session that has had a sandbox, and of one that begins from another one. */
+const CONTINUING = { opening: CONTINUES, notes: notes("so far") };
+const beginning = (title: string): typeof CONTINUING => ({
+  opening: `The session began from the session "${title}".`,
+  notes: notes("up to there"),
+});
+const wordsFor = ({ begun }: Recap): typeof CONTINUING =>
+  begun === undefined ? CONTINUING : beginning(begun);
 
 const WHY: Readonly<Record<Extract<Restoring, { outcome: "failed" }>["why"], string>> = {
   refused: "because its runtime did not take the conversation.",
@@ -55,9 +63,12 @@ const WHY: Readonly<Record<Extract<Restoring, { outcome: "failed" }>["why"], str
 };
 
 /** For the agent, below the conversation that it has again. */
-const CONTINUED =
-  `${CONTINUES} You have the conversation so far. Programs that you started are not running any more, and files that were neither ` +
-  "pushed nor saved are gone. Do not answer this message. Use it to understand what people ask next.";
+const continued = ({ begun }: Recap): string =>
+  (begun === undefined
+    ? `${CONTINUES} You have the conversation so far.`
+    : `This session began from another one, "${begun}". You have the conversation of that one up to there.`) +
+  " Programs that you started are not running any more, and files that were neither pushed nor saved are gone. " +
+  "Do not answer this message. Use it to understand what people ask next.";
 
 interface Told {
   readonly text: string;
@@ -85,7 +96,7 @@ export const recallFormer = Effect.fnUntraced(function* (
   const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
   const told = [
     ...(recalled === null ? [] : [recalled]),
-    ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : savedWork(restored)),
+    ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : savedWork(restored, recap?.begun)),
     ...(wipLacks === undefined ? [] : [notSaved(wipLacks)]),
   ];
   if (told.length === 0) return null;
@@ -117,12 +128,14 @@ export const withSetup = (
 /** B1. */
 const recall = Effect.fnUntraced(function* (
   { adapter, log }: BriefingParts,
-  { text, history }: Recap,
+  recap: Recap,
   session: AgentSession,
 ): Effect.fn.Return<Told & Pick<Recalled, "unheard">> {
-  const unheard = `${CONTINUES} ${NOTES.none}`;
-  if (history === undefined || adapter.restore === null)
-    return { text, note: `${CONTINUES} ${NOTES.summary}.`, unheard };
+  const { text, history, begun } = recap;
+  const words = wordsFor(recap);
+  const unheard = `${words.opening} ${words.notes.none}`;
+  const summarised = `${words.opening} ${words.notes.summary}`;
+  if (history === undefined || adapter.restore === null) return { text, note: `${summarised}.`, unheard };
   const sinceMs = yield* Clock.currentTimeMillis;
   const restoring = yield* adapter.restore(session, history);
   const fields = { items: history.items.length, ms: (yield* Clock.currentTimeMillis) - sinceMs };
@@ -130,15 +143,16 @@ const recall = Effect.fnUntraced(function* (
     log("conversation restored", fields);
     const { until } = restoring;
     const since = until === undefined ? null : makeSince(history.items, until);
-    const known = until === undefined ? noteOf(history) : since === null ? NOTES.native : NOTES.until;
-    const note = `${CONTINUES} ${known}`;
-    return { text: since === null ? CONTINUED : `${CONTINUED}\n\n${since}`, note, unheard: note };
+    const isWhole = until === undefined ? history.summary === null : since === null;
+    const { native, shortened, until: later } = words.notes;
+    const note = `${words.opening} ${isWhole ? native : until === undefined ? shortened : later}`;
+    return { text: [continued(recap), ...(since === null ? [] : [since])].join("\n\n"), note, unheard: note };
   }
   log("conversation not restored", { ...fields, why: restoring.why, message: restoring.message });
-  return { text, note: `${CONTINUES} ${NOTES.summary}, ${WHY[restoring.why]}`, unheard };
+  // A runtime's own record is of its own session, and never comes with a new one.
+  const isNew = begun !== undefined && restoring.why === "missing";
+  return { text, note: isNew ? `${summarised}.` : `${summarised}, ${WHY[restoring.why]}`, unheard };
 });
-
-const noteOf = ({ summary }: History): string => (summary === null ? NOTES.native : NOTES.shortened);
 
 /** People restarted the session without its saved work. */
 const NOT_WANTED: Told = {
@@ -155,14 +169,15 @@ const notSaved = (lacks: string): Told => ({
 });
 
 /** Unpushed work of a former sandbox, and the part of it that the workspace has again. */
-const savedWork = (restored: Restored): readonly Told[] => {
+const savedWork = (restored: Restored, begun: string | undefined): readonly Told[] => {
+  const of = begun === undefined ? "from before the restart of this session" : `of the session "${begun}"`;
   const { refs, commits, files, skipped, error, notes = [] } = restored;
   const parts = partsOf(restored);
   if (commits + files + refs.length > 0)
     return [
       {
         text:
-          `Unpushed work from before the restart of this session is in the workspace again: ${parts} ` +
+          `Unpushed work ${of} is in the workspace${begun === undefined ? " again" : ""}: ${parts} ` +
           "The files are uncommitted changes.",
         note: `The unpushed work was restored: ${parts}`,
       },
@@ -171,7 +186,7 @@ const savedWork = (restored: Restored): readonly Told[] => {
   if (skipped.length + notes.length === 0 && error === null) return [];
   return [
     {
-      text: `Unpushed work from before the restart of this session is not in this workspace. ${parts}`,
+      text: `Unpushed work ${of} is not in this workspace. ${parts}`,
       note: `The unpushed work was not restored. ${parts}`,
     },
   ];

@@ -1,7 +1,7 @@
 /** Names the session with whose work another one began. */
 import { projectLink } from "../elements/parts.ts";
 import { Time } from "../ui/parts.tsx";
-import { begunFrom } from "./begun.ts";
+import { begunFrom } from "../../src/domain/session/begun.ts";
 import type { Session } from "./session.ts";
 
 /** Nothing if it began with a branch. */

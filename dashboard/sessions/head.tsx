@@ -7,7 +7,7 @@ import { lackedRole } from "../frame/roles.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { ActivityIcon, isAtRest } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";
-import { begunFrom } from "./begun.ts";
+import { begunFrom } from "../../src/domain/session/begun.ts";
 import { BegunFrom } from "./begun-from.tsx";
 import type { Place } from "./place.ts";
 import { SessionAct } from "./acts.tsx";

@@ -86,7 +86,7 @@ const HISTORY = {
   ],
 } as const;
 
-it.effect.each<{ what: string; restoring: Restoring; note: RegExp; text: RegExp }>([
+it.effect.each<{ what: string; begun?: string; restoring: Restoring; note: RegExp; text: RegExp }>([
   {
     what: "has its own record",
     restoring: { outcome: "restored", until: 5 },
@@ -111,10 +111,25 @@ it.effect.each<{ what: string; restoring: Restoring; note: RegExp; text: RegExp 
     note: /has a summary .*, because its runtime's own record of the conversation did not come back/,
     text: /^The summary\.$/,
   },
-])("an agent that $what", ({ restoring, note, text }) =>
+  {
+    what: "begins from another session",
+    begun: "Rename it",
+    restoring: { outcome: "restored" },
+    note: /^The session began from the session "Rename it"\. The agent has the whole conversation up to there/,
+    text: /^This session began from another one, "Rename it"\. You have the conversation of that one up to there\./,
+  },
+  {
+    what: "begins from another session, and can get a summary only",
+    begun: "Rename it",
+    restoring: { outcome: "failed", why: "missing", message: "" },
+    note: /^The session began .* has a summary of the conversation up to there, not the conversation itself\.$/,
+    text: /^The summary\.$/,
+  },
+])("an agent that $what", ({ begun, restoring, note, text }) =>
   Effect.gen(function* () {
+    const recap = { text: "The summary.", history: HISTORY, agent: null, model: null, begun };
     const parts = {
-      settings: { launch: { recap: { text: "The summary.", history: HISTORY, agent: null, model: null } } },
+      settings: { launch: { recap } },
       adapter: { restore: () => Effect.succeed(restoring) },
       log: () => undefined,
       report: { restored: null },

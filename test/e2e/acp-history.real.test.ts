@@ -22,7 +22,7 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
 
   beforeAll(async () => {
     installation = await Installation.open();
-    const rows = RUNTIME_ROWS.filter(({ name }) => name === "opencode-acp");
+    const rows = RUNTIME_ROWS.filter(({ name }) => name === "opencode-acp" || name === "opencode");
     const started = await startWithRuntimes(installation, model, { rows, settings: database() });
     ({ life } = started);
     session = await LiveSession.startIn(life, started.pid, { agent_name: "opencode-acp-allow" });
@@ -34,11 +34,11 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
     await installation?.close();
   }, TEST_MS);
 
-  const items = async () => (await session.call("GET", "conversation"))["items"] as readonly Json[];
-  const says = async (words: string, run?: string): Promise<void> => {
+  const items = async (of = session) => (await of.call("GET", "conversation"))["items"] as readonly Json[];
+  const says = async (words: string, run?: string, of = session): Promise<void> => {
     const text = promptOf([...(run === undefined ? [] : [{ run }]), { say: words }]);
-    await session.call("POST", "messages", { id: randomUUID(), text });
-    await expect.poll(async () => JSON.stringify((await items()).find(isAnswer)), POLL).toContain(words);
+    await of.call("POST", "messages", { id: randomUUID(), text });
+    await expect.poll(async () => JSON.stringify((await items(of)).find(isAnswer)), POLL).toContain(words);
   };
   const restart = async (body: Json): Promise<void> => {
     await session.stop();
@@ -50,7 +50,7 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
     (await items()).filter(
       ({ role, content }) => role === "agent" && JSON.stringify(content).includes(words),
     );
-  const note = async () => JSON.stringify((await items()).find(({ kind }) => kind === "note"));
+  const note = async (of = session) => JSON.stringify((await items(of)).find(({ kind }) => kind === "note"));
   /** The last request to the model that has tools: others ask for titles. */
   const heard = () => {
     const { text = "{}" } = model.calls.findLast(({ tools }) => tools.length > 0) ?? {};
@@ -87,7 +87,7 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
   );
 
   deepTest(
-    "begins again in another session from the work of an earlier turn",
+    "begins again in another session from the work and the conversation of an earlier turn",
     async () => {
       const saved = async () => (await session.call("GET", "saves"))["turns"] as readonly Json[];
       const before = (await saved()).length;
@@ -100,11 +100,22 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
       expect(JSON.stringify(asked)).toContain("echo one");
       const from = { session_id: session.path.split("/").at(-1) ?? "", turn_id: turn };
       const [, , , projectId = ""] = session.path.split("/");
-      const other = await LiveSession.startIn(life, projectId, { from, agent_name: "opencode-acp-allow" });
-      const diff = (await life.text(`${other.path}/workspace/diff`)).split("\n");
-      await other.stop();
-      expect(diff).toContain("+one");
-      expect(diff).not.toContain("+two");
+      // The first one's runtime takes no conversation that it did not record, the other one's does.
+      for (const { agent_name, known } of [
+        { agent_name: "opencode-acp-allow", known: /Below is a summary .*It has one\./s },
+        { agent_name: "opencode-allow", known: /assistant: .*It has one\./ },
+      ]) {
+        const other = await LiveSession.startIn(life, projectId, { from, agent_name });
+        const diff = (await life.text(`${other.path}/workspace/diff`)).split("\n");
+        await says("Over there.", undefined, other);
+        const told = await note(other);
+        await other.stop();
+        expect(diff).toContain("+one");
+        expect(diff).not.toContain("+two");
+        expect(heard().join("\n")).toMatch(known);
+        expect(heard().join("\n")).not.toContain("It has two.");
+        expect(told).toContain("began from the session");
+      }
     },
     TEST_MS,
   );

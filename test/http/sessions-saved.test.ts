@@ -137,9 +137,15 @@ describe("a session that begins from another one", () => {
     );
     expect(made).toMatchObject({ base_ref: base, base_commit: base, saved: { files: 1 } });
     const { name } = fields(await service.request("GET", path(sid)));
-    expect(made["metadata"]).toEqual({
-      begun_from: { session_id: sid, title: name ?? "Session", at: "1970-01-01T00:00:00.001Z" },
-    });
+    const begun_from = { session_id: sid, title: name ?? "Session", at: "1970-01-01T00:00:00.001Z" };
+    expect(made["metadata"]).toEqual({ begun_from });
+    // Only the service says where a session began, because its agent is told that conversation.
+    expect(await beginRefused({ metadata: { begun_from } })).toEqual([400, "invalid_request"]);
+    const changed = async (metadata: object) =>
+      await service.request("PATCH", path(String(made["id"])), { body: { metadata } });
+    expectStatus(await changed({ begun_from: { ...begun_from, session_id: String(made["id"]) } }), 400);
+    expect(fields(await changed({ team: "web" }))["metadata"]).toEqual({ team: "web", begun_from });
+    expect(fields(await changed({ begun_from }))["metadata"]).toEqual({ begun_from });
     expectStatus(await service.request("DELETE", path(String(made["id"]))), 204);
     // The first one keeps its own.
     expect(service.saves.of(sid).last?.files.size).toBe(1);

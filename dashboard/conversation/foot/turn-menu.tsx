@@ -11,7 +11,7 @@ import { type Beginning, beginningAt, type ChosenTurn } from "./branching.ts";
 const startFrom = async (session: Session, { from }: Extract<Beginning, { from: object }>): Promise<void> => {
   const prompt = await ask({
     title: "New session from here",
-    text: "It begins with the saved work of this turn, on a branch of its own. The agent does not know this conversation.",
+    text: "It begins with the saved work of this turn, on a branch of its own. Its agent knows this conversation up to here.",
     confirm: "Start session",
     field: { label: "What should the agent do?", value: "", lines: 6, required: true },
   });

@@ -6,7 +6,7 @@ import { pathsIn, type Source, sourceOf } from "../../diff/files.ts";
 import { counted } from "../../elements/format.ts";
 import { lackedRole } from "../../frame/roles.ts";
 import { Commits, Prose } from "../../ui/parts.tsx";
-import { begunFrom } from "../begun.ts";
+import { begunFrom } from "../../../src/domain/session/begun.ts";
 import { BegunFrom } from "../begun-from.tsx";
 import type { Session } from "../session.ts";
 import { filesIn, isBehind, type PushedChanges, type Work, type WorkspaceChanges } from "../work.ts";

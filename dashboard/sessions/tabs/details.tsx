@@ -11,7 +11,7 @@ import { ACTIVITY_WORDS } from "../../../src/domain/session/activity-words.ts";
 import { agentWords } from "../../projects/project.ts";
 import { SavedPanel } from "../../saved/panel.tsx";
 import { Badge, Facts, IdEnd, Time } from "../../ui/parts.tsx";
-import { begunFrom } from "../begun.ts";
+import { begunFrom } from "../../../src/domain/session/begun.ts";
 import { BegunFrom } from "../begun-from.tsx";
 import { BootSteps } from "../boot.tsx";
 import type { Following } from "../following.ts";

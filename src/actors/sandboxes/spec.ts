@@ -176,7 +176,7 @@ type Booting = Pick<Sandbox, "id" | "sessionId" | "bootDeadlineAt">;
 export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const sandboxes = yield* Sandboxes;
   const sessions = yield* Sessions;
-  const services = yield* Effect.context<Conversations | Suspensions>();
+  const services = yield* Effect.context<Conversations | Sessions | Suspensions>();
   const makeStanding = yield* standingSpec(options);
   return Effect.fnUntraced(function* (row: Booting, environment: BootEnvironment) {
     const { id: sandboxId, sessionId } = row;
@@ -191,7 +191,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       starting: { ...session, id: sessionId },
     });
     const [{ spec, given }, recap] = yield* Effect.all(
-      [standing, Effect.provideContext(readRecap(sessionId), services)],
+      [standing, Effect.provideContext(readRecap(session), services)],
       { concurrency: "unbounded" },
     );
     // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.

@@ -45,6 +45,11 @@ const INTRODUCTION =
   "conversation any more. Below is a summary of it, oldest first, without the output of tools. " +
   "Do not answer this message. Use it to understand what people ask next.";
 
+/** In its place for a session that begins from another one. */
+export const begunIntroduction = (title: string): string =>
+  `This session began from another one, "${title}", and its workspace from that one's work. Below is a summary of that one's ` +
+  "conversation up to there, oldest first, without the output of tools. Do not answer this message. Use it to understand what people ask next.";
+
 /** Before a summary of what came before a restored conversation (history.ts). */
 export const EARLIER =
   "Below is a summary of the beginning of this conversation, oldest first, without the output of tools. " +

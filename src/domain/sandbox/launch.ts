@@ -236,9 +236,11 @@ export const LaunchSettings = Schema.Struct({
   wipLacks: Schema.optionalKey(Schema.String),
   /** Whether that work is brought back into the checkout. Absent: it is not. */
   restore: Schema.optionalKey(Schema.Boolean),
-  /** The conversation with former sandboxes of the session. Absent without one. */
+  /** The conversation with former sandboxes of the session, and up to its beginning from another one. Absent without one. */
   recap: Schema.optionalKey(
     Schema.Struct({
+      /** The name of the session from which this one begins. Absent: it had a sandbox before, or begins with a branch. */
+      begun: Schema.optionalKey(Schema.String),
       /** A summary, for a runtime that cannot get the conversation itself. At most `RECAP_MAX` bytes (recap.ts). */
       text: Schema.String,
       /** The conversation itself. Absent if there is nothing to restore. */

@@ -18,6 +18,7 @@ import { AGENT_NAME_RULE, DEFAULT_AGENT, isAgentName } from "../../domain/sandbo
 import type { Saved } from "../../domain/save/saved.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation/conversation.ts";
+import { type BegunFrom, begunFrom, keepsBegunFrom, withBegunFrom } from "../../domain/session/begun.ts";
 import { isArchived, isUnread, newsAt } from "../../domain/session/session-news.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
 import type { SessionStatus } from "../../domain/session/session.ts";
@@ -56,7 +57,7 @@ import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, projectSaves, turnSaves } from "../steps/sessions/saves.ts";
 import { claimUploads, firstMessage, nameOfPrompt } from "../steps/sessions/first-message.ts";
-import { type BegunFrom, forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
+import { forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
 import { stopped } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
 import { sessionPorts } from "../steps/sessions/session-ports.ts";
@@ -93,11 +94,18 @@ interface Beginning {
   } | null;
 }
 
+/** Refuses metadata that name another beginning than the service does (domain/session/begun.ts). */
+const checkMetadata = (metadata: Typed["metadata"], begun: BegunFrom | null) =>
+  metadata === undefined || keepsBegunFrom(metadata, begun)
+    ? Effect.void
+    : badRequest("metadata", "must leave begun_from out: the service says there where a session began");
+
 /**
  * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
  * these).
  */
 const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, work }: Beginning) {
+  yield* checkMetadata(wish.metadata, null);
   const baseRef = work?.base ?? wish.base_ref ?? project.defaultBranch;
   const parsed = parseBaseRef(baseRef);
   if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
@@ -129,7 +137,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
     agentModel,
     initialPrompt: first === null ? text : null,
     firstMessage: first,
-    metadata: { ...wish.metadata, ...(work !== null && { begun_from: work.begunFrom }) },
+    metadata: withBegunFrom(wish.metadata ?? {}, work?.begunFrom ?? null),
     triggerSlug: null,
     createdBy: caller.user.id,
     // A child acts as its parent does. Today only a session that acts for a person may start one (access.ts).
@@ -298,9 +306,16 @@ export const update = Effect.fnUntraced(function* (
   const session = yield* sessionFor(yield* Caller, params);
   const now = yield* Clock.currentTimeMillis;
   const sessions = yield* Sessions;
-  const { archived, ...texts } = change;
+  const begun = begunFrom(session);
+  yield* checkMetadata(change.metadata, begun);
+  const { archived, metadata, ...texts } = change;
   const archivedAt = archived === true ? yield* seenUntil(session) : null;
-  const wish = { ...texts, ...(archived !== undefined && { archivedAt }), now };
+  const wish = {
+    ...texts,
+    ...(metadata !== undefined && { metadata: withBegunFrom(metadata, begun) }),
+    ...(archived !== undefined && { archivedAt }),
+    now,
+  };
   const renamed = sessions.rename(session.id, wish).pipe(
     auditedChange({
       target: session.id,
@@ -311,7 +326,7 @@ export const update = Effect.fnUntraced(function* (
       say: (changes) => {
         const row = { action: "session.updated", target: session.id, changes } as const;
         // Metadata are a program's own texts, and not on record.
-        return change.metadata === undefined ? unlessSame(row) : row;
+        return metadata === undefined ? unlessSame(row) : row;
       },
     }),
   );

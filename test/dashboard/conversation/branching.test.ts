@@ -1,11 +1,9 @@
 import { expect, it } from "vitest";
 import { beginningAt } from "../../../dashboard/conversation/foot/branching.ts";
-import { begunFrom } from "../../../dashboard/sessions/begun.ts";
 import type { Session } from "../../../dashboard/wire.d.ts";
 
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the fields that it reads
 const session = (saved: object | null) => ({ id: "s", saved }) as Pick<Session, "id" | "saved">;
-const AT = "2026-11-30T11:02:00.000Z";
 const kept = (...ids: readonly string[]) => ids.map((id) => ({ id }));
 const [older, newest] = [
   { id: "a", isNewest: false },
@@ -32,11 +30,4 @@ it("lets a session begin from the newest save where the newest turn has no own o
   expect(beginningAt(session({ state: "failed" }), newest, [])).toEqual({
     fault: expect.stringMatching(/^The last save failed\./),
   });
-});
-
-it("names the session and the time with which a new one began, and nothing that a program wrote in another form", () => {
-  const begun = { session_id: "019a7c40-11aa-7c08-b1f7-93d5e2a4f603", title: "Rename it", at: AT };
-  expect(begunFrom({ metadata: { begun_from: { ...begun, turn_id: "a" } } })).toEqual(begun);
-  expect(begunFrom({ metadata: {} })).toBeNull();
-  expect(begunFrom({ metadata: { begun_from: { ...begun, session_id: "javascript:alert(1)" } } })).toBeNull();
 });

@@ -238,7 +238,7 @@ const CreateSession = Schema.Struct({
     Schema.Struct({
       session_id: Uuid.annotate({
         description:
-          "A session of the same project. The new session's branch begins at the pushed commit of its newest save, and the sandbox has what was saved beside that. It needs the right to fetch saved work, stands in place of `base_ref`, and does not wait in the queue. The metadata of the new session say it as `begun_from`: `{session_id, turn_id?, title, at}`. 409 `nothing_saved`: there is no such save.",
+          "A session of the same project. The new session's branch begins at the pushed commit of its newest save, and the sandbox has what was saved beside that. It needs the right to fetch saved work, stands in place of `base_ref`, and does not wait in the queue. The metadata of the new session say it as `begun_from`: `{session_id, turn_id?, title, at}`. Its agent gets the conversation of that session up to there. 409 `nothing_saved`: there is no such save.",
       }),
       turn_id: Schema.optionalKey(Uuid).annotate({
         description: "The save at the end of this turn, one of `GET …/saves`, in place of the newest one.",

@@ -6,6 +6,7 @@ import { Conflict } from "../../api/errors.ts";
 import { requirePrivilege } from "../../callers/authorize.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { sessionFor } from "../answers.ts";
+import type { BegunFrom } from "../../../domain/session/begun.ts";
 import { cutText } from "../../../domain/text.ts";
 import { nameOfPrompt } from "./first-message.ts";
 
@@ -16,14 +17,6 @@ const TITLE_MAX = 200;
 export interface From {
   readonly session_id: string;
   readonly turn_id?: string;
-}
-
-/** What a session that began so says of it, in its metadata as `begun_from`. */
-export interface BegunFrom extends From {
-  /** As the other session was called then. */
-  readonly title: string;
-  /** When the work was saved. Null: not known. */
-  readonly at: string | null;
 }
 
 /** The same who may fetch saved work with git: it may have what the API masks. */
