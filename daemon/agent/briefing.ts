@@ -38,7 +38,7 @@ const REFUSALS_MAX = 10;
 const CONTINUES = "The session continues in a new sandbox.";
 
 /** @param soFar where the conversation ends that the agent is told */
-const notes = (soFar: string) => ({
+const notesUntil = (soFar: string) => ({
   native: `The agent has the whole conversation ${soFar}, with its tool calls and their results.`,
   until: `The agent has the conversation ${soFar}, and a summary of what came after its runtime's own record of it was saved.`,
   shortened: "The agent has the newest part of the conversation itself, and a summary of what came before.",
@@ -47,10 +47,10 @@ const notes = (soFar: string) => ({
 });
 
 /** Of a session that has had a sandbox, and of one that begins from another one. */
-const CONTINUING = { opening: CONTINUES, notes: notes("so far") };
+const CONTINUING = { opening: CONTINUES, notes: notesUntil("so far") };
 const beginning = (title: string): typeof CONTINUING => ({
   opening: `The session began from the session "${title}".`,
-  notes: notes("up to there"),
+  notes: notesUntil("up to there"),
 });
 const wordsFor = ({ begun }: Recap): typeof CONTINUING =>
   begun === undefined ? CONTINUING : beginning(begun);

@@ -306,13 +306,13 @@ export const update = Effect.fnUntraced(function* (
   const session = yield* sessionFor(yield* Caller, params);
   const now = yield* Clock.currentTimeMillis;
   const sessions = yield* Sessions;
-  const begun = begunFrom(session);
-  yield* checkMetadata(change.metadata, begun);
+  const beginning = begunFrom(session);
+  yield* checkMetadata(change.metadata, beginning);
   const { archived, metadata, ...texts } = change;
   const archivedAt = archived === true ? yield* seenUntil(session) : null;
   const wish = {
     ...texts,
-    ...(metadata !== undefined && { metadata: withBegunFrom(metadata, begun) }),
+    ...(metadata !== undefined && { metadata: withBegunFrom(metadata, beginning) }),
     ...(archived !== undefined && { archivedAt }),
     now,
   };

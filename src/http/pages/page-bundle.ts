@@ -33,6 +33,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "save/reasons.ts",
     "save/shown.ts",
     "session/activity-words.ts",
+    "session/begun.ts",
     "session/ssh-host.ts",
   ].map((file) => path.join(import.meta.dirname, "../../domain", file)),
 ];
