@@ -356,8 +356,11 @@ const enter = () => {
 };
 
 export const start = async () => {
+  const resumed = resume();
+  // The page's script comes while the service says who reads. If it does not come, the first visit says so.
+  void visit.page.ready?.().catch(() => {});
   try {
-    await resume();
+    await resumed;
     enter();
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) {

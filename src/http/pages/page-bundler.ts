@@ -52,7 +52,8 @@ const bundle = async (directory: string): Promise<PageBundle> => {
     build: {
       write: false,
       target: "esnext",
-      modulePreload: false,
+      // A browser asks for all parts of a page at once, not for each when it has read the one before. All browsers that we support can do it.
+      modulePreload: { polyfill: false },
       assetsInlineLimit: 0,
       rolldownOptions: {
         input: [SCRIPT, STYLES].map((name) => path.join(directory, name)),
@@ -66,6 +67,13 @@ const bundle = async (directory: string): Promise<PageBundle> => {
           codeSplitting: {
             groups: [
               { name: "react", test: /node_modules[\\/](?:react|react-dom|scheduler|@tanstack)[\\/]/ },
+              // Small parts that several pages share come as one: each file is a request, and a browser makes six at once.
+              {
+                name: "shared",
+                test: /\.tsx$|[\\/](?:code|composer|conversation|diff)[\\/]/,
+                minShareCount: 3,
+                includeDependenciesRecursively: false,
+              },
             ],
           },
         },

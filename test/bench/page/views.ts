@@ -15,10 +15,13 @@ export const timesOf = (ms: readonly number[]): Times => ({
   count: ms.length,
 });
 
-/** Keeps the instant, in ms since the navigation began, at which the first row or card of a list was laid out. */
+/** A reader's processor is four times slower, and her line has 1.6 Mbit/s and 150 ms. */
+const SLOW = { rate: 4, bytesPerSecond: 200_000, latencyMs: 150 } as const;
+
+/** Keeps the instant, in ms since the navigation began, at which the first row of a list was laid out. */
 const FIRST_VIEW = `{
   const look = () => {
-    const first = document.querySelector("#main .rows .row, #main .cards > *");
+    const first = document.querySelector("#main .rows .row, #main .sessions > .session");
     if (first === null || first.getClientRects().length === 0) requestAnimationFrame(look);
     else window.shownAt = performance.now();
   };
@@ -31,24 +34,57 @@ const SHOWN = `new Promise((resolve) => {
   look();
 })`;
 
-const firstView = async ({ life, projectId, open }: Stage): Promise<number> => {
+/** Makes a page's processor and line slow. */
+const slow = async (page: Page): Promise<void> => {
+  const { rate, bytesPerSecond, latencyMs } = SLOW;
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate });
+  await cdp.send("Network.enable");
+  await cdp.send("Network.emulateNetworkConditions", {
+    offline: false,
+    latency: latencyMs,
+    downloadThroughput: bytesPerSecond,
+    uploadThroughput: bytesPerSecond,
+  });
+};
+
+const firstView = async ({ life, open }: Stage, { address, isSlow }: Visit): Promise<number> => {
   const { context, page } = await open();
   try {
+    if (isSlow) await slow(page);
     await page.addInitScript(FIRST_VIEW);
-    await page.goto(`${life.url}/#/projects/${projectId}`, { waitUntil: "commit" });
+    await page.goto(`${life.url}/${address}`, { waitUntil: "commit" });
     return Number(await page.evaluate(SHOWN));
   } finally {
     await context.close();
   }
 };
 
-/** The first view of a list of sessions, each time in a browser window that has no file of the page. */
-export const firstViews = async (stage: Stage, rounds: number): Promise<Times> => {
+interface Visit {
+  readonly address: string;
+  readonly isSlow: boolean;
+}
+
+const visits = async (stage: Stage, rounds: number, visit: Visit): Promise<Times> => {
   const ms: number[] = [];
   // oxlint-disable-next-line no-await-in-loop -- one after the other
-  for (let number = 0; number < rounds; number += 1) ms.push(await firstView(stage));
+  for (let number = 0; number < rounds; number += 1) ms.push(await firstView(stage, visit));
   return timesOf(ms);
 };
+
+export interface FirstViews {
+  readonly project: Times;
+  readonly home: Times;
+  /** The first page for a reader with a slow processor and line. */
+  readonly slowHome: Times;
+}
+
+/** The first view of a list of sessions, each time in a browser window that has no file of the page. */
+export const firstViews = async (stage: Stage, rounds: number): Promise<FirstViews> => ({
+  project: await visits(stage, rounds, { address: `#/projects/${stage.projectId}`, isSlow: false }),
+  home: await visits(stage, rounds, { address: "#/", isSlow: false }),
+  slowHome: await visits(stage, rounds, { address: "#/", isSlow: true }),
+});
 
 const TABS = ["Sessions", "Triggers", "Runs", "Change requests"] as const;
 
