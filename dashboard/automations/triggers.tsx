@@ -207,8 +207,13 @@ const Filter = ({ filter }: { readonly filter: NonNullable<Trigger["filter"]> })
         <code>{path}</code> = <code>{JSON.stringify(value)}</code>
       </li>
     ))}
+    {Object.entries(filter.unless ?? {}).map(([path, value]) => (
+      <li key={`unless ${path}`}>
+        unless <code>{path}</code> = <code>{JSON.stringify(value)}</code>
+      </li>
+    ))}
     {filter.deletions && <li>also deletions of branches and tags</li>}
-    {filter.own_pushes && <li>also pushes to sessions' branches</li>}
+    {filter.own_pushes && <li>also pushes to sessions' branches, and their checks</li>}
     {filter.own_requests && <li>also the service's own pull requests</li>}
     {filter.own_comments && <li>also the service's own comments</li>}
   </ul>

@@ -36,8 +36,12 @@ it.effect("a pull request is the service's by its session, its mark, or its numb
     yield* recordPull(projectId, 1, { status: "open", number: 7, url: URL });
     const skip = (clue: Partial<RequestClue>, project = projectId) =>
       confirmedSkip(project, [{ reason: "own_request", request: { ...NO_CLUE, ...clue } }]);
+    // Another project may have the same repository.
+    expect([yield* skip({ sessionId }), yield* skip({ sessionId }, other)]).toEqual([
+      "own_request",
+      "own_request",
+    ]);
     for (const clue of [
-      { sessionId },
       { changeRequestId: id },
       { number: 7, url: URL.replace("octo", "Octo") },
       { number: 7 },
@@ -53,6 +57,7 @@ it.effect("a pull request is the service's by its session, its mark, or its numb
       { number: 7, url: "https://host.example/octo/another/pull/7" },
     ])
       expect(yield* skip(clue)).toBe(null);
+    expect(yield* confirmedSkip(other, [{ reason: "own_push", sessionIds: [sessionId] }])).toBe("own_push");
     const both = yield* confirmedSkip(projectId, [
       { reason: "own_push", sessionIds: [sessionId, randomUUID()] },
       { reason: "deletion" },

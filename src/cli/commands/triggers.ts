@@ -23,11 +23,13 @@ const INCLUDED = ["deletions", "own_pushes", "own_requests", "own_comments"] as 
 /** A filter in one line. */
 const filterOf = ({ filter }: Listing["triggers"][number]): string => {
   if (filter === undefined) return "";
-  const conditions = Object.entries(filter.if ?? {}).map(([path, value]) => `${path} = ${String(value)}`);
+  const pairs = (of: typeof filter.if) =>
+    Object.entries(of ?? {}).map(([path, value]) => `${path} = ${String(value)}`);
   return [
     ...(filter.events === null ? [] : [filter.events.join(", ")]),
     ...(filter.branches === null ? [] : [`on ${filter.branches.join(", ")}`]),
-    ...conditions,
+    ...pairs(filter.if),
+    ...pairs(filter.unless).map((pair) => `unless ${pair}`),
     ...INCLUDED.flatMap((field) => (filter[field] ? [field.replace("_", " ")] : [])),
   ].join("; ");
 };

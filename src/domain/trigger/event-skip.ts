@@ -45,7 +45,7 @@ export interface RequestClue {
 
 export type Suspicion =
   | { readonly reason: "deletion" }
-  /** All of them must be sessions of the project. */
+  /** All of them must be sessions of the installation. */
   | { readonly reason: "own_push"; readonly sessionIds: readonly string[] }
   | { readonly reason: "own_request" | "own_comment"; readonly request: RequestClue };
 

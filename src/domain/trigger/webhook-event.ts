@@ -30,6 +30,24 @@ const PUSHES: ReadonlySet<string> = new Set([
   "repo:push",
   "repo:refs_changed",
 ]);
+/**
+ * Events of checks, pipelines and deployments, with the places of the branch that they are about: of GitHub and compatible hosts, of
+ * GitLab, of Bitbucket. They follow a push.
+ */
+const CHECKS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["check_suite", ["check_suite.head_branch"]],
+  ["check_run", ["check_run.check_suite.head_branch"]],
+  ["workflow_run", ["workflow_run.head_branch"]],
+  ["workflow_job", ["workflow_job.head_branch"]],
+  ["deployment", ["deployment.ref"]],
+  ["deployment_status", ["deployment.ref"]],
+  ["Pipeline Hook", ["merge_request.source_branch", "object_attributes.ref"]],
+  ["Job Hook", ["ref"]],
+  ["Deployment Hook", ["ref"]],
+  ["repo:commit_status_created", ["commit_status.refname"]],
+  ["repo:commit_status_updated", ["commit_status.refname"]],
+]);
+
 /** Paths of Bitbucket's lists of refs, which it sends instead of one: Cloud, then Data Center. */
 const CHANGES_PATHS = ["push.changes", "changes"] as const;
 /** No code host tells of more refs at once. */
@@ -88,14 +106,25 @@ const pushedBranches = (body: JsonValue): readonly (string | null)[] => {
   return textAt(body, TARGET_PATHS) === null ? [branchOf(body)] : [];
 };
 
+/** The branches of a push, or of what follows one. Null for a ref that is no branch. */
+const concernedBranches = (name: string | null, body: JsonValue): readonly (string | null)[] => {
+  if (name === null || PUSHES.has(name)) return pushedBranches(body);
+  if (name === "status") {
+    const branches = valueAt(body, "branches");
+    return Array.isArray(branches) ? branches.map((branch) => textAt(branch, ["name"])) : [];
+  }
+  const places = CHECKS.get(name);
+  return places === undefined ? [] : [textAt(body, places)];
+};
+
 /**
- * The sessions whose branches a push would concern, by the form of their names, which every one of its refs has.
- * Empty for any other event. A push without a name of its event counts.
+ * The sessions whose branches a push would concern, or a check or deployment that follows one, by the form of their names, which every
+ * one of its refs has. Empty for any other event. A push without a name of its event counts.
  */
 export const pushedSessions = (headers: EventHeaders, body: JsonValue): readonly string[] => {
-  const name = eventName(headers);
-  if (name !== null && !PUSHES.has(name)) return [];
-  const ids = pushedBranches(body).map((branch) => (branch === null ? null : parseUuid(branch)));
+  const ids = concernedBranches(eventName(headers), body).map((branch) =>
+    branch === null ? null : parseUuid(branch),
+  );
   const sessions = ids.filter((id) => id !== null);
   return sessions.length < ids.length || ids.length > CHANGES_MAX ? [] : [...new Set(sessions)];
 };

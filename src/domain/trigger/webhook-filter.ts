@@ -2,7 +2,7 @@
  * Filters of webhook triggers: `[webhooks.<slug>]` in the manifest, apart from the canonical fields of `[[triggers]]`.
  * An authentic delivery that does not match starts nothing.
  *
- *  F1 All parts of a filter must match: one of `events`, one of `branches`, and every condition of `if`.
+ *  F1 All parts of a filter must match: one of `events`, one of `branches`, every condition of `if`, and none of `unless`.
  *  F2 A mistake never makes a filter less strict: a filter with an error is dropped, and its trigger is not served
  *     (domain/manifest/manifest.ts).
  *  F3 A delivery without the value that a part asks for (event, branch or field) does not match that part.
@@ -18,13 +18,17 @@ import { webhookEvent, type EventHeaders, type WebhookEvent } from "./webhook-ev
 const FilterValue = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]);
 type FilterValue = typeof FilterValue.Type;
 
+const Conditions = Schema.Array(Schema.Struct({ path: Schema.String, equals: FilterValue }));
+
 export const WebhookFilter = Schema.Struct({
   /** `name` or `name.action`. Null: any event. */
   events: Schema.NullOr(Schema.Array(Schema.String)),
   /** Names and globs. Null: any branch, or none. */
   branches: Schema.NullOr(Schema.Array(Schema.String)),
   /** Values that paths, written as in a template, must lead to. */
-  conditions: Schema.Array(Schema.Struct({ path: Schema.String, equals: FilterValue })),
+  conditions: Conditions,
+  /** Values that these paths must not lead to. Absent: any. */
+  exceptions: Schema.optionalKey(Conditions),
   /** What fires although it starts nothing without a filter: deletions, and the service's own acts. */
   includes: Schema.Array(Schema.Literals(EVENT_SKIPS)),
 });
@@ -36,7 +40,13 @@ export interface FilterFault {
   readonly message: string;
 }
 
-const FIELDS: ReadonlySet<string> = new Set(["events", "branches", "if", ...Object.values(SKIP_FIELDS)]);
+const FIELDS: ReadonlySet<string> = new Set([
+  "events",
+  "branches",
+  "if",
+  "unless",
+  ...Object.values(SKIP_FIELDS),
+]);
 const FIELD_NAMES = `${[...FIELDS].slice(0, -1).join(", ")} or ${[...FIELDS].at(-1)}`;
 const LIST_LIMIT = 50;
 const EVENT_LENGTH = 200;
@@ -56,22 +66,30 @@ export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, 
   reader.checkFields();
   const events = reader.list("events", checkEvent);
   const branches = reader.list("branches", checkBranch);
-  const conditions = reader.conditions();
+  const conditions = reader.conditions("if");
+  const exceptions = reader.conditions("unless");
   const includes = EVENT_SKIPS.filter((skip) => reader.flag(SKIP_FIELDS[skip]));
   return reader.faults.length > 0
     ? Result.fail(reader.faults)
-    : Result.succeed({ events, branches, conditions, includes });
+    : Result.succeed({
+        events,
+        branches,
+        conditions,
+        ...(exceptions.length > 0 && { exceptions }),
+        includes,
+      });
 };
 
 /** Whether a delivery matches (F1, F3). `variables` are those of the trigger's template. */
 export const matchesFilter = (
-  { events, branches, conditions }: WebhookFilter,
+  { events, branches, conditions, exceptions = [] }: WebhookFilter,
   event: WebhookEvent,
   variables: JsonObject,
 ): boolean =>
   (events === null || matchesEvent(events, event)) &&
   (branches === null || matchesBranch(branches, event)) &&
-  conditions.every(({ path, equals }) => valueAt(variables, path) === equals);
+  conditions.every(({ path, equals }) => valueAt(variables, path) === equals) &&
+  !exceptions.some(({ path, equals }) => valueAt(variables, path) === equals);
 
 /** Whether the filter excludes a delivery. Without a filter, no delivery is excluded. */
 export const isFiltered = (
@@ -158,19 +176,19 @@ class FilterReader {
     return value.filter((item) => typeof item === "string");
   }
 
-  conditions(): WebhookFilter["conditions"] {
-    const value = this.entry["if"];
+  conditions(field: "if" | "unless"): WebhookFilter["conditions"] {
+    const value = this.entry[field];
     if (value === undefined) return [];
     const entries = isRecord(value) ? Object.entries(value) : [];
     if (entries.length === 0 || entries.length > CONDITION_LIMIT) {
       this.refuse(
-        "if",
-        `if must be a table of 1 to ${CONDITION_LIMIT} conditions, for example { "body.action" = "opened" }.`,
+        field,
+        `${field} must be a table of 1 to ${CONDITION_LIMIT} conditions, for example { "body.action" = "opened" }.`,
       );
     }
     for (const [path, equals] of entries) {
       const problem = checkCondition(path, equals);
-      if (problem !== null) this.refuse(`if.${excerpt(path)}`, problem);
+      if (problem !== null) this.refuse(`${field}.${excerpt(path)}`, problem);
     }
     return entries.map(([path, equals]) => ({ path, equals: equals as FilterValue }));
   }

@@ -1,6 +1,7 @@
 /**
- * Compares what a delivery may be (domain/trigger/event-skip.ts) with the project's rows: its sessions, whose branches stay after
- * their deletion, and its change requests with their pull requests.
+ * Compares what a delivery may be (domain/trigger/event-skip.ts) with the rows: with the sessions of the installation, whose branches
+ * stay after their deletion, and with the project's change requests and their pull requests. Sessions of other projects count: where two
+ * projects have one repository, the sessions of one would start those of the other without end.
  */
 import * as Effect from "effect/Effect";
 import {
@@ -23,18 +24,15 @@ export const skipSuspicions = (
 ): readonly Suspicion[] =>
   suspicions(headers, body).filter(({ reason }) => filter?.includes.includes(reason) !== true);
 
-const areOwnSessions = Effect.fnUntraced(function* (projectId: string, ids: readonly string[]) {
+const areSessions = Effect.fnUntraced(function* (ids: readonly string[]) {
   const sessions = yield* Sessions;
-  for (const id of ids) {
-    const session = yield* sessions.get(id);
-    if (session?.projectId !== projectId) return false;
-  }
+  for (const id of ids) if ((yield* sessions.get(id)) === null) return false;
   return true;
 });
 
 const isOwnRequest = Effect.fnUntraced(function* (projectId: string, clue: RequestClue) {
   const { sessionId } = clue;
-  if (sessionId !== null && (yield* areOwnSessions(projectId, [sessionId]))) return true;
+  if (sessionId !== null && (yield* areSessions([sessionId]))) return true;
   return yield* (yield* ProposedWork).isOwn(projectId, clue);
 });
 
@@ -43,7 +41,7 @@ const isConfirmed = (projectId: string, suspicion: Suspicion) => {
     case "deletion":
       return Effect.succeed(true);
     case "own_push":
-      return areOwnSessions(projectId, suspicion.sessionIds);
+      return areSessions(suspicion.sessionIds);
     case "own_request":
     case "own_comment":
       return isOwnRequest(projectId, suspicion.request);

@@ -113,6 +113,27 @@ test.each<[string, EventHeaders, JsonValue]>([
   expect(suspicions(headers, body)).toEqual([]);
 });
 
+// prettier-ignore
+test.each<[string, EventHeaders, JsonValue]>([
+  ["a check suite", github("check_suite"), { action: "completed", check_suite: { head_branch: ID } }],
+  ["a check", github("check_run"), { action: "completed", check_run: { check_suite: { head_branch: ID } } }],
+  ["a workflow", github("workflow_run"), { action: "requested", workflow_run: { head_branch: ID } }],
+  ["a job", github("workflow_job"), { action: "queued", workflow_job: { head_branch: ID } }],
+  ["a status of its commit alone", github("status"), { state: "success", branches: [{ name: ID }] }],
+  ["a deployment", github("deployment_status"), { deployment: { ref: ID } }],
+  ["a pipeline at GitLab", { "x-gitlab-event": "Pipeline Hook" }, { object_attributes: { ref: ID } }],
+  ["a pipeline of its merge request", { "x-gitlab-event": "Pipeline Hook" }, { object_attributes: { ref: "refs/merge-requests/7/head" }, merge_request: { source_branch: ID } }],
+  ["a job at GitLab", { "x-gitlab-event": "Job Hook" }, { ref: ID }],
+  ["a build at Bitbucket", { "x-event-key": "repo:commit_status_updated" }, { commit_status: { refname: ID } }],
+])("follows a push to a session's branch: %s", (_, headers, body) => {
+  expect(suspicions(headers, body)).toEqual([{ reason: "own_push", sessionIds: [ID] }]);
+});
+
+test("a status of a commit that another branch has, too, is nobody's", () => {
+  const body = { state: "failure", branches: [{ name: ID }, { name: "main" }] };
+  expect(suspicions(github("status"), body)).toEqual([]);
+});
+
 test("a pull request of a fork is recognised by its text or number alone", () => {
   const fork = { full_name: "other/hello" };
   const body = {

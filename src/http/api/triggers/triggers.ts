@@ -17,6 +17,11 @@ export const RunOutcomeWire = Schema.Struct({
   code: nullable(Schema.String),
 });
 
+const FilterConditions = Schema.Record(
+  Schema.String,
+  Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
+);
+
 /** The conditions on a delivery (`[webhooks.<slug>]`). Null for each list or table that the manifest omits. */
 const FilterWire = Schema.Struct({
   events: nullable(Schema.Array(Schema.String)),
@@ -25,7 +30,8 @@ const FilterWire = Schema.Struct({
   own_pushes: Schema.Boolean,
   own_requests: Schema.Boolean,
   own_comments: Schema.Boolean,
-  if: nullable(Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]))),
+  if: nullable(FilterConditions),
+  unless: nullable(FilterConditions),
 }).annotate({ identifier: "WebhookFilter" });
 
 const TriggerWire = Schema.Struct({

@@ -40,15 +40,18 @@ const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known
   return upcomingInstants(schedule, trigger.timezone, { afterMs, count: UPCOMING }).map(instant);
 };
 
-const filterWire = ({ events, branches, conditions, includes }: WebhookFilter) => ({
+const conditionsWire = (conditions: WebhookFilter["conditions"] = []) =>
+  conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals]));
+
+const filterWire = ({ events, branches, conditions, exceptions, includes }: WebhookFilter) => ({
   events,
   branches,
   deletions: includes.includes("deletion"),
   own_pushes: includes.includes("own_push"),
   own_requests: includes.includes("own_request"),
   own_comments: includes.includes("own_comment"),
-  if:
-    conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
+  if: conditionsWire(conditions),
+  unless: conditionsWire(exceptions),
 });
 
 /** Where the deliveries of a webhook trigger go. */
