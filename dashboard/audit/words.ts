@@ -73,6 +73,7 @@ export const ACTION_WORDS: Readonly<Record<AuditEvent["action"], string>> = {
   "account.tier_set": "changed an account's tier",
   "account.updated": "renamed the account",
   "branches.pruned": "removed merged branches",
+  "installation.paused": "paused the installation",
   "installation.resumed": "let the restored copy go",
   "master_key.rotated": "replaced the master key",
 };

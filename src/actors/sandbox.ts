@@ -4,7 +4,8 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { failure, type Failure } from "../domain/session/failure.ts";
+import { failure, STARTED_ELSEWHERE, type Failure } from "../domain/session/failure.ts";
+import { isOfOriginal } from "../ground/pause.ts";
 import { notSaved, savedWords, unfinished, type Saved } from "../domain/save/saved.ts";
 import { SKIPPED } from "../domain/save/shown.ts";
 import { stillUnsaved } from "../domain/save/order.ts";
@@ -101,7 +102,12 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
 
   return {
     bootSandbox: {
-      perform: () => boot,
+      perform: () =>
+        Effect.flatMap(record, ({ createdAt }) => isOfOriginal(createdAt)).pipe(
+          Effect.flatMap((isElsewhere) =>
+            isElsewhere ? Effect.succeed(bootFailed(STARTED_ELSEWHERE)) : boot,
+          ),
+        ),
       gaveUp: (_, reason) => bootFailed(givenUp(reason)),
     },
     watchSandbox: {

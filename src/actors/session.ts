@@ -4,7 +4,8 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { ADVICE, failure } from "../domain/session/failure.ts";
+import { ADVICE, failure, STARTED_ELSEWHERE } from "../domain/session/failure.ts";
+import { isOfOriginal, Pause } from "../ground/pause.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { GitBackend, type GitError } from "../git/port.ts";
 import { sandbox } from "../machines/sandbox.ts";
@@ -73,6 +74,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
       perform: () =>
         Effect.gen(function* () {
           const row = yield* record;
+          if (yield* isOfOriginal(row.updatedAt))
+            return { type: "branch.failed" as const, failure: STARTED_ELSEWHERE };
           const cutting = Effect.retry(places.branch(row.projectId, cutBranch(git, row)), whileUnavailable);
           const cut = yield* Effect.result(whileAway(row, cutting));
           if (cut._tag === "Failure") return branchFailed(cut.failure);
@@ -85,7 +88,10 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
     provisionSandbox: {
       perform: ({ sandboxId }) =>
         Effect.gen(function* () {
-          yield* open(yield* record, sandboxId);
+          const row = yield* record;
+          if (yield* isOfOriginal(row.updatedAt))
+            return { type: "sandbox.failed" as const, sandboxId, failure: STARTED_ELSEWHERE };
+          yield* open(row, sandboxId);
           yield* actors.wake("sandbox", sandboxId);
           return undefined;
         }),
@@ -104,7 +110,12 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
     removeSaves: {
       perform: () => Effect.flatMap(record, ({ projectId }) => removeSaves({ projectId, sessionId: id })),
     },
-    restartAfterStop: { supersedes: ["restartAfterStop"], perform: (wish) => restartIn(actors, id, wish) },
+    restartAfterStop: {
+      supersedes: ["restartAfterStop"],
+      // The original restarts it. In the copy, a person does.
+      perform: (wish) =>
+        Effect.flatMap(Pause, ({ isOn }) => (isOn ? Effect.undefined : restartIn(actors, id, wish))),
+    },
     signalFreeSlot: {
       perform: () =>
         Effect.gen(function* () {

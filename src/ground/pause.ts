@@ -3,6 +3,7 @@
  * may still run: both would fire the same schedules, tell the same receivers and push to the same servers.
  */
 import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
 
 export class PauseSwitch {
   /** Since when, in ms since the epoch. Null: nothing is held back. */
@@ -17,6 +18,10 @@ export class PauseSwitch {
 export const Pause = Context.Reference<PauseSwitch>("platform/ground/Pause", {
   defaultValue: () => new PauseSwitch(),
 });
+
+/** Whether the installation is paused, and this was ordered before. The original does it, or did. @param orderedAt ms since the epoch */
+export const isOfOriginal = (orderedAt: number): Effect.Effect<boolean> =>
+  Effect.map(Pause, ({ since }) => since !== null && orderedAt < since);
 
 /** The reason, for people. */
 export const PAUSED =

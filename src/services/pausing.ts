@@ -1,10 +1,17 @@
 /** Reads the pause of a restored copy at the start, and follows it until it ends. An installation at work asks nothing. */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Pause, PAUSED, PauseSwitch } from "../ground/pause.ts";
 import { audited } from "./audit.ts";
 import { Pauses } from "../store/ports/pauses.ts";
+
+/** Holds the installation back from its next start on. A node that runs has read already that it is not paused. */
+export const beginPause = Effect.gen(function* () {
+  const { begin } = yield* Pauses;
+  yield* begin(yield* Clock.currentTimeMillis);
+}).pipe(audited(() => ({ action: "installation.paused", changes: {} })));
 
 /** Lets the installation go. @returns whether it was paused */
 export const endPause = Effect.flatMap(Pauses, ({ end }) => end).pipe(

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { GitError } from "../../src/git/port.ts";
+import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { BOOT_MS, NOON } from "../support/world/world.ts";
@@ -88,6 +89,39 @@ describe("a session's actors", () => {
         message: expect.stringContaining("gone"),
       });
       expect(yield* world.newestSandbox(id)).toBeNull();
+    }),
+  );
+
+  const paused = (since: number) => Effect.provideService(Pause, Object.assign(new PauseSwitch(), { since }));
+
+  it.effect("do not start in a restored copy what was starting when the backup was made", () =>
+    Effect.gen(function* () {
+      const { id, untilSession, session, newestSandbox } = yield* begun;
+      yield* untilSession(id, "failed");
+      expect((yield* session(id))?.failure).toMatchObject({ code: "sandbox_lost" });
+      expect(yield* newestSandbox(id)).toBeNull();
+    }).pipe(paused(NOON + 1)),
+  );
+
+  it.effect("start in a restored copy what a person begins there", () =>
+    Effect.gen(function* () {
+      const { id, untilSession } = yield* begun;
+      yield* untilSession(id, "running");
+    }).pipe(paused(NOON)),
+  );
+
+  it.effect("do not go on in a restored copy with a boot that the original began", () =>
+    Effect.gen(function* () {
+      const { id, end, begin, script, untilSandbox, untilSession, session, running } = yield* begun;
+      script.health = STARTING;
+      yield* untilSandbox(id, "provisioning");
+      yield* end;
+      yield* Effect.gen(function* () {
+        yield* begin;
+        yield* untilSession(id, "failed");
+        expect((yield* session(id))?.failure).toMatchObject({ code: "sandbox_lost" });
+        yield* until(Effect.map(running, (ids) => ids.length === 0));
+      }).pipe(paused(NOON + HOUR_MS));
     }),
   );
 

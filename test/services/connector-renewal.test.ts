@@ -12,6 +12,7 @@ import { ConnectorSignIns } from "../../src/connectors/sign-in/port.ts";
 import { makeSignIns } from "../../src/connectors/sign-in.ts";
 import { openCredential } from "../../src/services/connectors/credentials.ts";
 import { sealGrant } from "../../src/services/connectors/renewal.ts";
+import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
 import { withCredential, type Used } from "../../src/services/connectors/use.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { ConnectorGrants } from "../../src/store/ports/connectors/connector-grants.ts";
@@ -148,6 +149,19 @@ test("50 calls at once after the server refused their token cause one refresh an
   );
   expect(login.refreshes).toBe(1);
   expect(new Set(tokens).size).toBe(1);
+});
+
+test("a restored copy that is paused asks no server, and renews no token of its original", async () => {
+  const pause = Object.assign(new PauseSwitch(), { since: 0 });
+  const told = await onNodes(1, ([node]) =>
+    Effect.gen(function* () {
+      if (node === undefined) throw new Error("there is a node");
+      const projectId = yield* Effect.provide(Effect.flatMap(expired(), storeGrant), node);
+      return yield* Effect.provide(tokenOf(projectId), node);
+    }).pipe(Effect.provideService(Pause, pause)),
+  );
+  expect(told).toContain("platform admin resume");
+  expect(login.refreshes).toBe(0);
 });
 
 test("a server that does not answer is asked once by all that wait, and ends nothing", async () => {

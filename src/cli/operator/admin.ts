@@ -247,6 +247,19 @@ every service with the new key. Run the command on the service's machine, as its
   },
 });
 
+const pause = command({
+  name: "admin pause",
+  about: "Hold a copy back from its next start on, as a restored one is",
+  notes: `For a copy of a database that its own tools restored, before the service starts on it. ${NOTES}`,
+  run: async ({ environment }) => {
+    const { perform } = await import("./perform.ts");
+    const work = await import("./backup/resume.ts");
+    await perform(work.pause(environment));
+    const text = "The installation is paused from its next start on. `platform admin resume` lets it go.";
+    return { json: JSON.stringify({ paused: true }), text };
+  },
+});
+
 const resume = command({
   name: "admin resume",
   about: "Let a restored copy go: schedules, queues, webhooks and pushes begin",
@@ -270,5 +283,6 @@ export const adminCommands: readonly Command[] = [
   tokenDelete,
   tierSet,
   masterKeyRotate,
+  pause,
   resume,
 ];

@@ -39,6 +39,7 @@ export const AUDIT_ACTIONS = [
   "invitation.accepted",
   "invitation.created",
   "invitation.revoked",
+  "installation.paused",
   "installation.resumed",
   "master_key.rotated",
   "member.removed",

@@ -33,6 +33,12 @@ export const failure = (code: FailureCode, message: string): Failure => ({
   message: cutText(storableText(message), MESSAGE_MAX_LENGTH),
 });
 
+/** Of a session that was starting when a backup was made, in the restored copy. The original goes on with it. */
+export const STARTED_ELSEWHERE = failure(
+  "sandbox_lost",
+  "The session was starting when the backup of this restored copy was made. It goes on in the original, if that still runs.",
+);
+
 /** Advice for the operator, by failure code. */
 export const ADVICE: Readonly<Record<FailureCode, string>> = {
   branch_failed: "Check the repository and its credential, then restart the session.",

@@ -4,6 +4,8 @@
  *  Y1 A token is renewed before it ends, or after the server answered 401, and at most once for a use.
  *  Y2 A use is repeated only after a 401, which says that the server did nothing. It is repeated once.
  *  Y3 The mask of an answer covers everything that this use could have sent: the tokens from before and after a renewal, too.
+ *  Y4 A paused copy uses none (ground/pause.ts): what its original asks must not be asked twice, and a renewal would end the
+ *     original's tokens.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -12,6 +14,7 @@ import type { Connector } from "../../domain/connector/connector.ts";
 import { credentialMask, secretsOfValue } from "../../domain/connector/connector-credential.ts";
 import { mustRenew, grantSecrets, type Grant } from "../../domain/connector/connector-grant.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
+import { Pause, PAUSED } from "../../ground/pause.ts";
 import type { ServerFault } from "../../connectors/port.ts";
 import type { Credential, HeldGrant } from "./credentials.ts";
 import { renewed, type CredentialFault } from "./renewal.ts";
@@ -35,6 +38,10 @@ export const withCredential = Effect.fnUntraced(function* <A, R>(
   credential: Credential,
   use: Use<A, R>,
 ) {
+  if ((yield* Pause).isOn) {
+    const paused: CredentialFault = { _tag: "CredentialFault", message: PAUSED, isFinal: false };
+    return { answer: Result.fail(paused), mask: credentialMask([]) } satisfies Used<A>;
+  }
   if (credential.kind !== "grant") {
     const value = credential.kind === "value" ? credential.value : null;
     const answer: Used<A>["answer"] = yield* Effect.result(use(value));

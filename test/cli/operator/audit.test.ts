@@ -10,7 +10,9 @@ import {
   deleteToken,
   setTier,
 } from "../../../src/cli/operator/accounts.ts";
+import { pause, resume } from "../../../src/cli/operator/backup/resume.ts";
 import { pruneMerged } from "../../../src/cli/operator/prune.ts";
+import { Pauses } from "../../../src/store/ports/pauses.ts";
 import { Audit } from "../../../src/store/ports/audit.ts";
 import { makeProject } from "../../support/service/requests.ts";
 import { startTestService, type TestService } from "../../support/service/service.ts";
@@ -36,6 +38,14 @@ const rowsOf = (accountId: string) =>
   );
 
 describe("an operator's command", () => {
+  it("pauses a copy from its next start on, and lets it go", async () => {
+    const since = () => service.inside(Effect.flatMap(Pauses, (pauses) => pauses.since));
+    await Effect.runPromise(pause(environment()));
+    expect(await since()).toBeGreaterThan(0);
+    expect(await Effect.runPromise(resume(environment()))).toBe(true);
+    expect(await since()).toBeNull();
+  });
+
   it("leaves one row for each change, with the name of the machine's user [T14]", async () => {
     const run = Effect.runPromise;
     const account = await run(createAccount(environment(), { name: "Team", tier: undefined }));

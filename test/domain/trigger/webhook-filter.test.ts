@@ -49,10 +49,11 @@ test("events match by name, or by name and action", () => {
   expect(matches('events = ["pull_request"]', pull("closed"))).toBe(true);
 });
 
+const by = (sender: JsonValue): Delivery => ({ event: "issue_comment", body: { action: "created", sender } });
+
 test("unless excludes what has one of its values", () => {
   const filter =
     'events = ["issue_comment"]\nunless = { "body.sender.login" = "our-bot", "body.sender.type" = "Bot" }';
-  const by = (sender: JsonValue) => ({ event: "issue_comment", body: { action: "created", sender } });
   expect(matches(filter, by({ login: "ada", type: "User" }))).toBe(true);
   expect(matches(filter, by({ login: "our-bot", type: "User" }))).toBe(false);
   expect(matches(filter, by({ login: "ada", type: "Bot" }))).toBe(false);
