@@ -110,12 +110,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
     removeSaves: {
       perform: () => Effect.flatMap(record, ({ projectId }) => removeSaves({ projectId, sessionId: id })),
     },
-    restartAfterStop: {
-      supersedes: ["restartAfterStop"],
-      // The original restarts it. In the copy, a person does.
-      perform: (wish) =>
-        Effect.flatMap(Pause, ({ isOn }) => (isOn ? Effect.undefined : restartIn(actors, id, wish))),
-    },
+    restartAfterStop: { supersedes: ["restartAfterStop"], perform: (wish) => restartIn(actors, id, wish) },
     signalFreeSlot: {
       perform: () =>
         Effect.gen(function* () {
@@ -133,8 +128,10 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
 type Wish = Extract<SessionCommand, { type: "restartAfterStop" }>;
 
 /** Asks for a restart that waited for a stop, until the account has a slot. */
-const restartIn = (actors: Actors["Service"], id: string, wish: Wish) =>
-  told(
+const restartIn = Effect.fnUntraced(function* (actors: Actors["Service"], id: string, wish: Wish) {
+  // In a restored copy a person restarts it, because the original does so by itself.
+  if ((yield* Pause).isOn) return undefined;
+  return yield* told(
     actors
       .session(id, { ...wish, type: "restart.requested", afterStop: true })
       .pipe(
@@ -142,6 +139,7 @@ const restartIn = (actors: Actors["Service"], id: string, wish: Wish) =>
         Effect.catchTag("CapReached", Effect.die),
       ),
   );
+});
 
 /** @returns a function that deletes the saves of a session. The node that has them may be away for long; they must not stay. */
 const savesRemover = Effect.map(

@@ -22,6 +22,8 @@ const begun = Effect.gen(function* () {
 const HOUR_MS = 3_600_000;
 const STOP = { type: "stop.requested" } as const;
 
+const paused = (since: number) => Effect.provideService(Pause, Object.assign(new PauseSwitch(), { since }));
+
 describe("a session's actors", () => {
   it.effect("take it from creation to running, on its own branch", () =>
     Effect.gen(function* () {
@@ -91,8 +93,6 @@ describe("a session's actors", () => {
       expect(yield* world.newestSandbox(id)).toBeNull();
     }),
   );
-
-  const paused = (since: number) => Effect.provideService(Pause, Object.assign(new PauseSwitch(), { since }));
 
   it.effect("do not start in a restored copy what was starting when the backup was made", () =>
     Effect.gen(function* () {

@@ -17,11 +17,11 @@ const unescaped = (path: string): string | null => {
   return null;
 };
 
-/** `..;x` is `..` to servers that take what follows a semicolon for a parameter. */
-const isDots = (segment: string): boolean => /^\.{1,2}(?:;|$)/.test(segment);
+/** Some servers take what follows a semicolon for a parameter: to them `..;x` is `..`, and `users;x.whl` is `users`. */
+const isOther = (segment: string): boolean => /^\.{1,2}$|;/.test(segment);
 
 /**
- * Whether a path stays below the path of an address, however its recipient reads it: no segment is `.` or `..`, escaped or not.
+ * Whether a path stays below the path of an address, however its recipient reads it: no segment is `.` or `..` or has a semicolon, escaped or not.
  *
  * @param base the address's path; a slash at its end does not count
  * @param written the path as the client wrote it, with or without a query
@@ -30,7 +30,7 @@ export const isBelow = (base: string, written: string): boolean => {
   const [path = ""] = written.split(/[?#]/);
   const read = unescaped(path);
   // eslint-disable-next-line no-control-regex -- some recipients drop them
-  if (read === null || /[\u0000-\u001f\u007f]/.test(read) || read.split(/[/\\]/).some(isDots)) return false;
+  if (read === null || /[\u0000-\u001f\u007f]/.test(read) || read.split(/[/\\]/).some(isOther)) return false;
   const root = base.replace(/\/+$/, "");
   return path === root || path.startsWith(`${root}/`);
 };

@@ -37,9 +37,11 @@ const rowsOf = (accountId: string) =>
     ),
   );
 
+/** Since when the installation is paused. */
+const since = () => service.inside(Effect.flatMap(Pauses, (pauses) => pauses.since));
+
 describe("an operator's command", () => {
   it("pauses a copy from its next start on, and lets it go", async () => {
-    const since = () => service.inside(Effect.flatMap(Pauses, (pauses) => pauses.since));
     await Effect.runPromise(pause(environment()));
     expect(await since()).toBeGreaterThan(0);
     expect(await Effect.runPromise(resume(environment()))).toBe(true);
