@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../src/sandbox/machine/options.ts";
 import type { ProcessSample } from "../../src/sandbox/machine/processes.ts";
@@ -133,6 +133,24 @@ describe("the watcher of the disk", () => {
     expect((await measureDisk({ ...inside, disk: null }, rules, 0))?.code).toBe("disk_exceeded");
     expect(await measureDisk({ ...watched, disk: null }, rules, 0)).toBeNull();
     await Promise.all([one(), elsewhere(), other()]);
+  });
+
+  it("counts removed files that are in the memory of a process of the sandbox alone", async () => {
+    const program = `${paths.workspace}/program`;
+    await copyFile(process.execPath, program);
+    const child = spawn(program, ["-e", "console.log('runs'); setInterval(() => {}, 1e6)"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const ended = once(child, "exit");
+    try {
+      await once(child.stdout, "data");
+      await rm(program);
+      const inside = { ...watched, record: { ...record, launcher: { ...launcher, pid: process.pid } } };
+      expect((await measureDisk(inside, rules, 0))?.code).toBe("disk_exceeded");
+    } finally {
+      child.kill("SIGKILL");
+      await ended;
+    }
   });
 
   it("fails if the files cannot be counted, instead of reporting none", async () => {

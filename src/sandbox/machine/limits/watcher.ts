@@ -141,7 +141,7 @@ export const measureDisk = async (
   if (last !== null && nowMs < last.nextMs && !lost) return null;
   if (last !== null && nowMs - last.atMs < 1000) return null;
   const startedMs = performance.now();
-  const unlinked = unlinkedSpace(processesOf(watched), watched.paths.disk);
+  const unlinked = await unlinkedSpace(processesOf(watched), watched.paths.disk);
   const bytes = unlinked.bytes + (await total("--block-size=1", watched.paths.disk));
   const files = unlinked.files + (await total("--inodes", watched.paths.disk));
   const tookMs = performance.now() - startedMs;
