@@ -8,7 +8,7 @@
 import { readFile } from "node:fs/promises";
 import * as Effect from "effect/Effect";
 import { isImage, textIn } from "../../../src/domain/conversation/attachment.ts";
-import { IMAGE_SIDE_MAX, imageSize } from "../../../src/domain/conversation/image-size.ts";
+import { unfitPicture } from "../../../src/domain/conversation/image-size.ts";
 import type { AttachedFile } from "../../agent/attachments.ts";
 
 /** The largest file that is in the message, in bytes. Some providers refuse images of more than 5 MiB in base64. */
@@ -37,12 +37,8 @@ const lineOf = ({ path, media_type: type, bytes }: AttachedFile): string =>
 /** P2. Why a picture is not in the message. Null: it may be, or the file is none. */
 const unfit = ({ path, media_type: type }: AttachedFile, content: Buffer): string | null => {
   if (!isImage(type)) return null;
-  const size = imageSize(type, content);
-  if (size === null) return `You cannot see ${path}: it is not a whole picture.`;
-  const { width, height } = size;
-  return Math.max(width, height) > IMAGE_SIDE_MAX
-    ? `You cannot see ${path}: it has ${width} x ${height} pixels, and models take at most ${IMAGE_SIDE_MAX} on a side. Make a smaller copy to look at it.`
-    : null;
+  const reason = unfitPicture(type, content);
+  return reason === null ? null : `You cannot see ${path}: ${reason}`;
 };
 
 /** The parts beside the message's own text. */

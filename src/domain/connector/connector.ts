@@ -22,6 +22,8 @@ export const CONNECTOR_LIMIT = 20;
 /** The most rules of one connector, and the most tools that it shows by name. */
 export const RULES_LIMIT = 100;
 const DIRECT_LIMIT = 50;
+/** OpenAI takes 128 tools, and an agent runtime has some of its own. */
+export const DIRECT_ALL_LIMIT = 64;
 const URL_LIMIT = 2048;
 
 export const POLICIES = ["allow", "ask", "deny"] as const;

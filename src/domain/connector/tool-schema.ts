@@ -36,6 +36,37 @@ export const schemaFault = (schema: Schema): string | null => {
   return propertyFault(schema["properties"] ?? {}) ?? metaFault(schema) ?? referenceFault(schema, schema);
 };
 
+/**
+ * The schema as agents get it: what some providers demand and JSON Schema leaves out is added, so that no tool is lost for it. OpenAI and
+ * Gemini want `items` of each array, and Gemini takes no `required` name without a property.
+ */
+export const offeredSchema = (schema: Schema): Schema => completed(schema) as Schema;
+
+const isArray = ({ type }: Schema): boolean =>
+  type === "array" || (Array.isArray(type) && type.includes("array"));
+
+/** @param value a schema, a list of schemas, or what stands in their place */
+const completed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(completed);
+  if (!isRecord(value)) return value;
+  const inner = Object.entries(value).map(([keyword, one]): [string, unknown] => {
+    if (DATA.has(keyword)) return [keyword, one];
+    if (!TABLES.has(keyword) || !isRecord(one)) return [keyword, completed(one)];
+    return [keyword, Object.fromEntries(Object.entries(one).map(([name, of]) => [name, completed(of)]))];
+  });
+  const { required, properties } = value;
+  const known = isRecord(properties) ? properties : {};
+  return {
+    ...Object.fromEntries(inner),
+    ...(isArray(value) &&
+      value["items"] === undefined &&
+      value["prefixItems"] === undefined && { items: {} }),
+    ...(Array.isArray(required) && {
+      required: required.filter((name) => typeof name === "string" && Object.hasOwn(known, name)),
+    }),
+  };
+};
+
 const propertyFault = (properties: unknown): string | null => {
   if (!isRecord(properties)) return "Its input schema has properties that are not a table.";
   for (const [name, schema] of Object.entries(properties)) {

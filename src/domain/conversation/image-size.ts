@@ -56,6 +56,20 @@ const READERS: Readonly<Record<string, (bytes: Buffer) => ImageSize | null>> = {
   "image/webp": webp,
 };
 
+/**
+ * Why model providers refuse a picture, after "it" or a colon. Null: they take it.
+ *
+ * @param bytes the whole file, or its beginning
+ */
+export const unfitPicture = (mediaType: string, bytes: Uint8Array): string | null => {
+  const size = imageSize(mediaType, bytes);
+  if (size === null) return "it is not a whole picture of the kinds that models take (PNG, JPEG, GIF, WebP).";
+  const { width, height } = size;
+  return Math.max(width, height) > IMAGE_SIDE_MAX
+    ? `it has ${width} x ${height} pixels, and models take at most ${IMAGE_SIDE_MAX} on a side. Make a smaller copy to look at it.`
+    : null;
+};
+
 /** @returns null if the file has no size, so it is broken, or if it is no picture of these kinds */
 export const imageSize = (mediaType: string, bytes: Uint8Array): ImageSize | null => {
   const size = READERS[mediaType]?.(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) ?? null;

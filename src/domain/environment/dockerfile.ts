@@ -36,7 +36,8 @@ const KEYWORDS = new Set(
 );
 /** Only these read here-documents. */
 const HERE_DOCUMENTS = new Set(["ADD", "COPY", "RUN"]);
-const HERE = /<<-?\s*(["']?)([A-Za-z_][A-Za-z0-9_]*)\1/g;
+/** Its word ends at a line of its own, so that another `<<` is none. */
+const HERE = /<<-?\s*(?:"([^"]+)"|'([^']+)'|([^\s"'<>|&;()]+))/g;
 
 /** `# escape=` in the directives before everything else. The default is the backslash. */
 const escapeOf = (lines: readonly string[]): string => {
@@ -71,8 +72,10 @@ const readInstruction = (lines: readonly string[], start: number, escape: string
   const text = parts.join(" ").trim();
   const keyword = (/^\S+/.exec(text)?.[0] ?? "").toUpperCase();
   let hasHereDocument = false;
-  if (HERE_DOCUMENTS.has(keyword)) {
-    for (const [, , word = ""] of text.matchAll(HERE)) {
+  const triggered = keyword === "ONBUILD" ? (/^\S+\s+(\S+)/.exec(text)?.[1] ?? "").toUpperCase() : keyword;
+  if (HERE_DOCUMENTS.has(triggered)) {
+    for (const [, double, single, bare] of text.matchAll(HERE)) {
+      const word = double ?? single ?? bare;
       const end = lines.findIndex((line, index) => index >= next && line.replace(/^\t+/, "") === word);
       if (end === -1) continue;
       next = end + 1;

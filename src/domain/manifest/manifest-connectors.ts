@@ -2,6 +2,7 @@
 import * as Result from "effect/Result";
 import {
   CONNECTOR_LIMIT,
+  DIRECT_ALL_LIMIT,
   GUARDED_TOOLS,
   readConnectorEntry,
   readDefaultPolicy,
@@ -82,6 +83,7 @@ const readEntries = (
 ): readonly Connector[] => {
   const lines = headerLines(text, "connectors", entries.length);
   const connectors = new Map<string, Connector>();
+  let room = DIRECT_ALL_LIMIT;
   for (const [index, entry] of entries.slice(0, CONNECTOR_LIMIT).entries()) {
     const { connector, faults } = readConnectorEntry(entry);
     const refuse = (field: string | null, message: string): void => {
@@ -90,9 +92,18 @@ const readEntries = (
     };
     for (const { field, message } of faults) refuse(field, message);
     if (connector === null) continue;
-    if (connectors.has(connector.slug))
+    if (connectors.has(connector.slug)) {
       refuse("slug", `slug ${connector.slug} is already used by another connector. Choose another slug.`);
-    else connectors.set(connector.slug, connector);
+      continue;
+    }
+    const [direct, found] = [connector.direct.slice(0, room), connector.direct.slice(room)];
+    room -= direct.length;
+    connectors.set(connector.slug, { ...connector, direct });
+    if (found.length > 0)
+      refuse(
+        "direct",
+        `All connectors together can show ${DIRECT_ALL_LIMIT} tools by name, because model providers take few. Agents search for ${found.join(", ")}.`,
+      );
   }
   if (entries.length > CONNECTOR_LIMIT) {
     errors.push({

@@ -6,6 +6,7 @@ import * as Result from "effect/Result";
 import { isShallow, type CatalogueTool } from "../../domain/connector/catalogue.ts";
 import type { Connector } from "../../domain/connector/connector.ts";
 import { maskJson } from "../../domain/connector/connector-credential.ts";
+import { unfitPicture } from "../../domain/conversation/image-size.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
 import { ConnectorServers, type ToolCall, type ToolResult } from "../../connectors/port.ts";
 import { ExecutorCalls, type CallEnd } from "../../store/ports/connectors/executor-calls.ts";
@@ -81,6 +82,19 @@ const beginningOf = (mask: Redactor, { content, ...result }: AgentResult): Agent
   }),
 });
 
+/** A picture that providers refuse would stay in the conversation, and each later message would fail. */
+const withFitPictures = ({ content, ...result }: AgentResult): AgentResult => ({
+  ...result,
+  content: content.map((part) => {
+    const { type, data, mimeType } = part as { type?: unknown; data?: unknown; mimeType?: unknown };
+    if (type !== "image") return part;
+    const kind = String(mimeType).toLowerCase();
+    const bytes = Buffer.from(typeof data === "string" ? data : "", "base64");
+    const reason = unfitPicture(kind, bytes);
+    return reason === null ? part : { type: "text", text: `[A picture (${kind}) is left out: ${reason}]` };
+  }),
+});
+
 const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
   const none = { upstreamStatus: status, resultBytes: null };
   if (!isShallow(result)) {
@@ -88,7 +102,8 @@ const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome =>
     return { end: { ...none, outcome: "error", message }, result: said(message, true) };
   }
   const isError = status !== null && status >= 400;
-  const clean = maskJson(mask, isError ? beginningOf(mask, result) : result) as AgentResult;
+  const fit = withFitPictures(result);
+  const clean = maskJson(mask, isError ? beginningOf(mask, fit) : fit) as AgentResult;
   const resultBytes = Buffer.byteLength(JSON.stringify(clean));
   return {
     end: {

@@ -14,6 +14,7 @@
 import * as Effect from "effect/Effect";
 import { isUsable, type CatalogueTool } from "../../domain/connector/catalogue.ts";
 import { ruleFor, type Policy, type Connector, type Executor } from "../../domain/connector/connector.ts";
+import { offeredSchema } from "../../domain/connector/tool-schema.ts";
 import { shownName } from "../../domain/connector/tool-name.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../../store/ports/connectors/executor-calls.ts";
@@ -95,7 +96,7 @@ export const directTools = Effect.fnUntraced(function* (
   return offersOf(executor, known, isDirect).map(({ shown, tool }) => ({
     name: shown,
     description: tool.description,
-    inputSchema: tool.inputSchema,
+    inputSchema: offeredSchema(tool.inputSchema),
   }));
 });
 
@@ -124,7 +125,7 @@ export interface FindableTool {
 const findable = ({ shown, tool, policy }: Offer): FindableTool => ({
   name: shown,
   description: tool.description,
-  inputSchema: tool.inputSchema,
+  inputSchema: offeredSchema(tool.inputSchema),
   note: policy === "ask" ? MUST_ASK : null,
 });
 

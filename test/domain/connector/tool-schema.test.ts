@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { schemaFault } from "../../../src/domain/connector/tool-schema.ts";
+import { offeredSchema, schemaFault } from "../../../src/domain/connector/tool-schema.ts";
 
 test.each([
   ["an argument whose schema is a boolean", { properties: { a: true } }, '"a" is not a table'],
@@ -35,4 +35,31 @@ test.each([
   ["an older draft's name", { $schema: "http://json-schema.org/draft-07/schema#", definitions: {} }],
 ])("takes %s", (_, fields) => {
   expect(schemaFault({ type: "object", ...fields })).toBeNull();
+});
+
+test("an agent gets the items of each array, and no required name without a property", () => {
+  const list = { type: ["array", "null"] };
+  expect(
+    offeredSchema({
+      type: "object",
+      properties: {
+        ids: { type: "array" },
+        known: { type: "array", items: { type: "array" } },
+        pair: { type: "array", prefixItems: [{}] },
+        type: { anyOf: [list], default: { type: "array" } },
+        required: { type: "object", properties: { a: true }, required: ["a", "b"] },
+      },
+      required: ["ids", "gone"],
+    }),
+  ).toEqual({
+    type: "object",
+    properties: {
+      ids: { type: "array", items: {} },
+      known: { type: "array", items: { type: "array", items: {} } },
+      pair: { type: "array", prefixItems: [{}] },
+      type: { anyOf: [{ ...list, items: {} }], default: { type: "array" } },
+      required: { type: "object", properties: { a: true }, required: ["a"] },
+    },
+    required: ["ids"],
+  });
 });

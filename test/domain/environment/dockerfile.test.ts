@@ -54,6 +54,10 @@ describe("a Dockerfile", () => {
   it.each([
     ["FROM a\n\nRUN <<EOF\nset -e\nEOF\n", 3],
     ["FROM a\nCOPY <<-'X' /etc/x\nFROM nothing\n\tX\n", 2],
+    ["FROM a\nRUN <<'END-OF-FILE'\nset -e\nEND-OF-FILE\n", 2],
+    ["FROM a\nCOPY <<EOF.txt /x\nFROM nothing\nEOF.txt\n", 2],
+    ['FROM a\nRUN cat <<"A B"\nx\nA B\n', 2],
+    ["FROM a\nONBUILD RUN <<EOF\nset -e\nEOF\n", 2],
     ["FROM a\nRUN cat <<< word\n", null],
     ["FROM a\nRUN echo $((1<<A))\nCOPY a b\n", null],
     ["FROM a\nRUN echo '<<EOF'\n", null],
