@@ -99,9 +99,9 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
     },
     tearDownSandbox: {
       supersedes: ["provisionSandbox"],
-      perform: ({ sandboxId, as, save = "try" }) => {
+      perform: ({ sandboxId, as, save = "try", end }) => {
         const type = as === "stopped" ? "stop.requested" : "archive.requested";
-        return told(actors.sandbox(sandboxId, { type, save }));
+        return told(actors.sandbox(sandboxId, { type, save, ...(end !== undefined && { end }) }));
       },
     },
     recallEnd: {

@@ -10,6 +10,7 @@
  *     ends it at once.
  *  B5 A sandbox that must save everything stays if it cannot, and tells the session. If it ends by itself meanwhile, it
  *     is lost.
+ *  B6 An order to end that was taken back changes nothing any more, however late a former owner repeats it: orders have numbers.
  */
 import { assign, setup } from "xstate";
 import type { Failure } from "../domain/session/failure.ts";
@@ -25,6 +26,10 @@ export interface SandboxContext {
   readonly ending: "stopped" | "archived" | null;
   /** How it saves before that. Absent: `try`, or no end is requested. */
   readonly save?: SaveOrder | null;
+  /** The number of the last order to end (B6). Absent: none had one. */
+  readonly end?: number;
+  /** Orders up to this number were taken back. Absent: none was. */
+  readonly takenBack?: number;
 }
 export type SandboxSnapshot = Snapshot<SandboxStatus, SandboxContext>;
 
@@ -32,9 +37,9 @@ export type SandboxEvent =
   | { readonly type: "daemon.ready" }
   | { readonly type: "boot.failed"; readonly failure: Failure }
   | { readonly type: "sandbox.lost"; readonly failure: Failure }
-  /** `save` absent: `try`. */
-  | { readonly type: "stop.requested"; readonly save?: SaveOrder }
-  | { readonly type: "archive.requested"; readonly save?: SaveOrder }
+  /** `save` absent: `try`. `end`: the order's number (B6). Absent: an earlier version gave it. */
+  | { readonly type: "stop.requested"; readonly save?: SaveOrder; readonly end?: number }
+  | { readonly type: "archive.requested"; readonly save?: SaveOrder; readonly end?: number }
   /** Something waits for the agent of a session that was idle. */
   | { readonly type: "end.recalled" }
   | { readonly type: "work.saved"; readonly saved: Saved };
@@ -75,6 +80,17 @@ const LOST = "the sandbox was lost before its work was saved";
 
 const orderOf = (event: SandboxEvent): SaveOrder =>
   event.type === "stop.requested" || event.type === "archive.requested" ? (event.save ?? "try") : "try";
+
+/** B6. */
+const numberOf = (event: SandboxEvent): number | undefined => ("end" in event ? event.end : undefined);
+const isTakenBack = ({ takenBack }: SandboxContext, event: SandboxEvent): boolean => {
+  const end = numberOf(event);
+  return takenBack !== undefined && end !== undefined && end <= takenBack;
+};
+const noted = (event: SandboxEvent): Pick<SandboxContext, "end"> => {
+  const end = numberOf(event);
+  return end === undefined ? {} : { end };
+};
 
 /** A request to end. */
 const requested = (as: "stopped" | "archived") => [
@@ -124,9 +140,10 @@ export const sandboxMachine = setup({
     meta: {} as Words<SandboxSnapshot["state"], SandboxEvent, SandboxCommand>,
   },
   guards: {
-    isSkip: ({ event }) => orderOf(event) === "skip",
+    isSkip: ({ context, event }) => orderOf(event) === "skip" && !isTakenBack(context, event),
     isUrgent: ({ context, event }) =>
-      context.ending === null || isMoreUrgent(orderOf(event), context.save ?? "try"),
+      !isTakenBack(context, event) &&
+      (context.ending === null || isMoreUrgent(orderOf(event), context.save ?? "try")),
     isPausing: ({ context }) => context.ending !== null && context.save === "pause",
     isDemanded: ({ context }) => context.ending !== null && isRequired(context.save ?? "try"),
     isKept: ({ context, event }) =>
@@ -142,15 +159,21 @@ export const sandboxMachine = setup({
     putOffSave: () => undefined,
     reportEnded: (_, _params: { readonly saved: Saved | null; readonly error: string | null }) => undefined,
     reportKept: (_, _params: { readonly saved: Saved | null; readonly order: SaveOrder }) => undefined,
-    stopSoon: assign({
-      ending: ({ context }) => context.ending ?? "stopped",
-      save: ({ event }) => orderOf(event),
-    }),
-    archiveSoon: assign({
-      ending: ({ context }) => context.ending ?? "archived",
-      save: ({ event }) => orderOf(event),
-    }),
-    stay: assign({ ending: null, save: null }),
+    stopSoon: assign(({ context, event }) => ({
+      ending: context.ending ?? "stopped",
+      save: orderOf(event),
+      ...noted(event),
+    })),
+    archiveSoon: assign(({ context, event }) => ({
+      ending: context.ending ?? "archived",
+      save: orderOf(event),
+      ...noted(event),
+    })),
+    stay: assign(({ context: { end } }) => ({
+      ending: null,
+      save: null,
+      ...(end !== undefined && { takenBack: end }),
+    })),
     bootSandbox: () => undefined,
     watchSandbox: () => undefined,
     destroySandbox: () => undefined,

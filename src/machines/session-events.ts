@@ -19,6 +19,8 @@ export interface SessionContext {
   readonly next: NextSandbox | null;
   /** How the sandbox of a running session that is to end saves its work (session.ts S9). Absent: `try`, or no end is requested. */
   readonly save?: SaveOrder | null;
+  /** How many ends of its sandboxes were ordered, so that each has a number. Absent: none. */
+  readonly ends?: number;
   /** The request for which its agent waited when it was last found idle. Absent or null: none. */
   readonly asked?: TurnRequest | null;
 }
@@ -82,6 +84,8 @@ export type SessionCommand =
       readonly as: "stopped" | "archived";
       /** Absent: `try`. */
       readonly save?: SaveOrder;
+      /** The number of the order (sandbox.ts B6). Absent: an earlier version gave it. */
+      readonly end?: number;
     }
   /** Has the sandbox of an idle session stay (session.ts S9). */
   | { readonly type: "recallEnd"; readonly sandboxId: string }

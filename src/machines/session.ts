@@ -49,6 +49,9 @@ const orderBy = (event: SessionEvent, hasEnded = false): SaveOrder => {
   return "skip";
 };
 
+/** The number of the next order to end. */
+const nextEnd = ({ context }: { context: SessionContext }): number => (context.ends ?? 0) + 1;
+
 /**
  * Every transition that tears down is guarded by `hasSandbox` or leaves `running`, and S2 enters `running` with a
  * sandbox.
@@ -64,6 +67,7 @@ const tearDown = (as: TearDown["as"], hasEnded = false) => ({
     sandboxId: sandboxOf(context),
     as,
     save: orderBy(event, hasEnded),
+    ...(context.ends !== undefined && { end: context.ends }),
   }),
 });
 /** A stop of a boot. The sandbox may be up before it hears of it. */
@@ -166,16 +170,17 @@ export const sessionMachine = setup({
     ),
     forgetNext: assign(({ context }) => (context.next == null ? {} : { next: null })),
     markDeleted: assign({ deleted: true }),
-    stopSoon: assign({ ending: "requested", save: ({ event }) => orderBy(event) }),
-    deleteSoon: assign({ ending: "deleted", save: ({ event }) => orderBy(event) }),
+    stopSoon: assign({ ending: "requested", save: ({ event }) => orderBy(event), ends: nextEnd }),
+    deleteSoon: assign({ ending: "deleted", save: ({ event }) => orderBy(event), ends: nextEnd }),
     hibernateSoon: assign({
       ending: ({ event }) =>
         event.type === "idle.elapsed" && event.makesRoom === true ? "made_room" : "idle",
       save: ({ event }) => orderBy(event),
       asked: ({ event }) => (event.type === "idle.elapsed" && event.asked) || null,
+      ends: nextEnd,
     }),
-    replaceSoon: assign({ ending: "outdated", save: ({ event }) => orderBy(event) }),
-    dismissSoon: assign({ ending: "user_deactivated", save: ({ event }) => orderBy(event) }),
+    replaceSoon: assign({ ending: "outdated", save: ({ event }) => orderBy(event), ends: nextEnd }),
+    dismissSoon: assign({ ending: "user_deactivated", save: ({ event }) => orderBy(event), ends: nextEnd }),
     settle: assign({ ending: null, save: null }),
   },
 }).createMachine({

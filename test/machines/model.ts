@@ -53,8 +53,17 @@ export const everyStep =
 
 const isOwn = ({ type }: Named): boolean => !type.startsWith("xstate.");
 
-const serializeState = ({ value, context }: { readonly value: unknown; readonly context: object }) =>
-  JSON.stringify([value, context]);
+interface Placed {
+  readonly value: unknown;
+  readonly context: object;
+}
+
+/** A number that counts orders makes no new state: without this, there would be no end of them. */
+const serializeState = ({ value, context }: Placed): string =>
+  JSON.stringify([value, { ...context, ends: undefined }]);
+
+const serializeTransition = (to: Placed, event?: unknown, from?: Placed): string =>
+  [serializeState(to), JSON.stringify(event), from === undefined ? "" : serializeState(from)].join(" ");
 
 /** Every simple path through the graph of snapshots, and a shortest path to every transition of it. */
 export const pathsOf = <S extends Snapshot<string, object>, Event extends Named, Command extends Named>({
@@ -74,7 +83,10 @@ export const pathsOf = <S extends Snapshot<string, object>, Event extends Named,
   const simple = isDense
     ? []
     : createTestModel(definition, { ...options, serializeState } as object).getSimplePaths();
-  const transitions = createTestModel(definition, options as object).getShortestPaths();
+  const transitions = createTestModel(definition, {
+    ...options,
+    serializeState: serializeTransition,
+  } as object).getShortestPaths();
   const paths = [...simple, ...transitions].map(({ steps }) =>
     steps.map(({ event }) => event as unknown as Event).filter(isOwn),
   );

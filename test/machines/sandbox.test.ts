@@ -122,6 +122,21 @@ describeModel<SandboxSnapshot, SandboxEvent, SandboxCommand>(
   },
 );
 
+test("B6: an order to end that was taken back changes nothing, and a later one does", () => {
+  const order = (end: number, save: SaveOrder = "pause") =>
+    ({ type: "archive.requested", save, end }) as const;
+  const active = sandbox.step(sandbox.start({}).snapshot, { type: "daemon.ready" }).snapshot;
+  const ending = sandbox.step(active, order(1));
+  const kept = sandbox.step(ending.snapshot, { type: "end.recalled" });
+  expect(kept.snapshot).toMatchObject({ state: "active", context: { ending: null, takenBack: 1 } });
+  for (const late of [order(1), order(1, "skip"), { ...order(1), type: "stop.requested" } as const])
+    expect(sandbox.step(kept.snapshot, late)).toMatchObject({ accepted: false, snapshot: kept.snapshot });
+  const next = sandbox.step(kept.snapshot, order(2));
+  expect(next.snapshot.context).toMatchObject({ ending: "archived", save: "pause", end: 2 });
+  // One without a number is of an earlier version.
+  expect(sandbox.step(kept.snapshot, { type: "stop.requested" }).accepted).toBe(true);
+});
+
 test("a sandbox's states are the enum's", () => {
   expect(Object.keys(sandboxMachine.states).toSorted()).toEqual([...SANDBOX_STATUSES].toSorted());
 });

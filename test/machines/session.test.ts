@@ -117,9 +117,9 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
       ({ commands, snapshot, past, event }) => {
         for (const { sandboxId } of commanded(commands, "provisionSandbox")) {
           expect([...past, event].map(({ type }) => type)).toContain("branch.created");
-          const { deleted } = snapshot.context;
+          const { deleted, ends } = snapshot.context;
           const ended = { ending: null, next: null, save: null, asked: null };
-          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted, ...ended });
+          expect(snapshot.context).toEqual({ branched: true, sandboxId, deleted, ends, ...ended });
           expect(deleted).toBe(false);
         }
       },
@@ -139,9 +139,14 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         const as = ["stop.requested", "user.deactivated"].includes(event.type) ? "stopped" : "archived";
         // A sandbox that comes up too late to hear of its session's end may not stay.
         const save = isStop && order === "require" ? "try" : order;
+        const { ends: end } = snapshot.context;
         expect(commanded(commands, "tearDownSandbox")).toEqual(
-          (isStop || isWish) && sandboxId !== null ? [{ type: "tearDownSandbox", sandboxId, as, save }] : [],
+          (isStop || isWish) && sandboxId !== null
+            ? [{ type: "tearDownSandbox", sandboxId, as, save, end }]
+            : [],
         );
+        // Each order to end a running session has a number of its own.
+        if (isWish) expect(end).toBe((before.context.ends ?? 0) + 1);
         if (isWish) expect(snapshot.context.save).toBe(order);
       }),
     "S9: a sandbox that stays takes the end back, and a waiting restart, unless another order came since":
