@@ -122,9 +122,9 @@ describeModel<SandboxSnapshot, SandboxEvent, SandboxCommand>(
   },
 );
 
+const order = (end: number, save: SaveOrder = "pause") => ({ type: "archive.requested", save, end }) as const;
+
 test("B6: an order to end that was taken back changes nothing, and a later one does", () => {
-  const order = (end: number, save: SaveOrder = "pause") =>
-    ({ type: "archive.requested", save, end }) as const;
   const active = sandbox.step(sandbox.start({}).snapshot, { type: "daemon.ready" }).snapshot;
   const ending = sandbox.step(active, order(1));
   const kept = sandbox.step(ending.snapshot, { type: "end.recalled" });

@@ -162,6 +162,10 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
       span === "*" ? [low, high] : span.split("-").map(numberOf);
     // A week that is written from Monday on ends with its Sunday: MON-SUN is 1-7, and SUN-MON stays 0-1.
     const to = end < from && /-sun$/i.test(span) ? high : end;
+    if (from > to && from <= high && to >= low)
+      return Result.fail(
+        `${span} ends before it begins: write ${span.split("-").toReversed().join("-")}, or two parts`,
+      );
     if (from < low || from > to || to > high) return Result.fail(`${span} is not within ${low}-${high}`);
     if (Number(step) === 0) return Result.fail("a step must be at least 1");
     for (let value = from; value <= to; value += Number(step ?? 1)) values.add(value);

@@ -91,7 +91,7 @@ const judgeSession = (sessionId: string, protection: Protection, update: RefUpda
   if (own && protects(protection, sessionId)) return defaultBranchFault(sessionId);
   if (update.newCommit === absent) return "A session cannot delete its branch.";
   if (own && update.oldCommit !== absent && !update.fastForward) {
-    return "A session branch does not accept a forced push. Pull first, then push without force.";
+    return `A session branch does not accept a forced push. Keep your files and put them on top of it: git fetch origin ${sessionId}, git reset --soft FETCH_HEAD, commit, and push.`;
   }
   return null;
 };

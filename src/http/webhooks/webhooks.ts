@@ -75,7 +75,7 @@ const STALE_MAX = 5;
 /** How many requests may wait for one more look at the directory. Any more are answered at once. */
 const MISSING_MAX = 256;
 
-const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]+)(?:\?.*)?$/s;
+const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]*)(?:\?.*)?$/s;
 
 interface Listening {
   readonly known: KnownProject;

@@ -169,7 +169,11 @@ const readNow = Effect.fnUntraced(function* (project: Project) {
   const tip = yield* Effect.result(git.branchTip(repository, project.defaultBranch));
   if (tip._tag === "Failure") return failed(null, notReadable(tip.failure));
   const commit = tip.success;
-  if (commit === null) return failed(null, `The repository has no branch ${project.defaultBranch}.`);
+  if (commit === null)
+    return failed(
+      null,
+      `The repository has no branch ${project.defaultBranch}. If it has another name now, set it with platform projects update --default-branch NAME.`,
+    );
   return yield* Effect.catchTag(readAt(repository, commit), "GitError", (error) =>
     // A fault that may pass is read again in the next round: the commit does not count as read.
     Effect.succeed(failed(LASTING.has(error.code) ? commit : null, notReadable(error))),

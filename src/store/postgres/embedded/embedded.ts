@@ -380,11 +380,11 @@ export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dat
   return found?.ready === true && password !== null ? yield* addressOf(directory, password) : null;
 });
 
-/** Whether a data directory contains an embedded database. */
+/** Whether a data directory contains an embedded database. One that this user may not look into counts: what comes next says why. */
 export const hasEmbedded = (dataDirectory: string): Promise<boolean> =>
   access(join(dataDirectory, "postgres", "PG_VERSION")).then(
     () => true,
-    () => false,
+    (error: NodeJS.ErrnoException) => error.code === "EACCES",
   );
 
 /** The embedded Postgres and a client of it. */
