@@ -2,6 +2,7 @@
 import { Fragment, memo, type ReactNode, useMemo } from "react";
 import { type DiffColours, Pieces, useDiffColours } from "../code/coloured.tsx";
 import { languageOfFile } from "../code/languages.ts";
+import { changedWords, type Span, withChanged } from "./changed-words.ts";
 import { type DiffLine, digitsOf, pairLines } from "./parse.ts";
 import { grouped } from "../elements/format.ts";
 import { isWithin, type Range, useChoosing } from "./choosing.ts";
@@ -49,6 +50,8 @@ interface Choice {
   readonly range: Range | null;
   /** Null: the lines are plain. */
   readonly colours: DiffColours | null;
+  /** Null: the file is shown as it is. */
+  readonly changed: ReadonlyMap<DiffLine, Span> | null;
 }
 
 interface LineParts extends Omit<Choice, "digits"> {
@@ -57,13 +60,16 @@ interface LineParts extends Omit<Choice, "digits"> {
 }
 
 /** The style sheet draws the numbers, so that a copy has the lines alone. */
-const Line = ({ cell: { line, at }, side, canChoose, range, colours }: LineParts) => {
+const Line = ({ cell: { line, at }, side, canChoose, range, colours, changed }: LineParts) => {
   const isTarget = canChoose && isNumbered(line);
-  const pieces = line.text.length > LINE_CHARS ? undefined : colours?.get(line);
+  const coloured = line.text.length > LINE_CHARS ? undefined : colours?.get(line);
+  const span = changed?.get(line);
+  const pieces =
+    span === undefined ? coloured : withChanged(coloured ?? [{ text: line.text, look: "" }], span);
   const looks = [
     line.kind,
     range !== null && isWithin(range, at) && "chosen",
-    pieces !== undefined && "coloured",
+    coloured !== undefined && "coloured",
   ];
   return (
     <span
@@ -124,6 +130,7 @@ export const TextLines = ({ lines, path }: { readonly lines: readonly string[]; 
       canChoose={false}
       range={null}
       colours={colours}
+      changed={null}
     />
   );
 };
@@ -186,6 +193,7 @@ export const FileLines = ({ path, lines, view, notes, onChoose }: FileLinesParts
   const colours = useDiffColours(languageOfFile(path), lines);
   const rows = useMemo(() => rowsOf(lines, view), [lines, view]);
   const digits = useMemo(() => digitsOf(lines), [lines]);
+  const changed = useMemo(() => changedWords(lines), [lines]);
   const { range, events } = useChoosing((chosen) => {
     const some = lines.filter((line, at) => isWithin(chosen, at) && isNumbered(line));
     const place = linesOf(some);
@@ -210,6 +218,7 @@ export const FileLines = ({ path, lines, view, notes, onChoose }: FileLinesParts
               canChoose={onChoose !== null}
               range={rangeIn(range, rows.slice(from, to))}
               colours={colours}
+              changed={changed}
             />
             {below.get(to - 1)?.map(({ key, content }) => (
               <div key={key} className="note-below">
