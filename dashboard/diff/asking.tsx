@@ -7,7 +7,7 @@ import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.ts";
 import { isLive, projectPath } from "../projects/project.ts";
 import { Act } from "../ui/act.tsx";
-import { Callout } from "../ui/parts.tsx";
+import { Callout, Tag } from "../ui/parts.tsx";
 import { noteWritten } from "../live/written.ts";
 import { addAsk, type Ask, askMessage, asksOf, markSent, removeAsk, unsentOf } from "./asks.ts";
 import type { PlacedNote } from "./diff.tsx";
@@ -30,13 +30,28 @@ export const tellAgent = async ({ id, project_id: project }: Asked, text: string
 
 interface NoteParts {
   readonly ask: Ask;
+  /** Its lines have another text by now. */
+  readonly hasChanged?: boolean;
   readonly onEdit: () => void;
   readonly onRemove: () => void;
 }
 
-const AskNote = ({ ask: { place, text, isSent = false }, onEdit, onRemove }: NoteParts) => (
+const AskNote = ({
+  ask: { place, text, isSent = false },
+  hasChanged = false,
+  onEdit,
+  onRemove,
+}: NoteParts) => (
   <div className="thread ask">
-    <p className="quiet">{isSent ? "Sent to the agent" : "For the agent, not sent yet"}</p>
+    <p className="quiet">
+      {isSent ? "Sent to the agent" : "For the agent, not sent yet"}
+      {isSent && hasChanged && (
+        <>
+          {" "}
+          <Tag tone="good">these lines have changed since</Tag>
+        </>
+      )}
+    </p>
     <p className="text" dir="auto">
       {text}
     </p>
@@ -66,21 +81,23 @@ export const useAsking = (session: Asked | null, drafts: Drafts) => {
   };
   return {
     way,
-    notes: asks.map((ask, at): PlacedNote => ({
-      key: `ask ${at} ${ask.text}`,
-      place: ask.place,
-      quote: ask.quote,
-      content: (
-        <AskNote
-          ask={ask}
-          onEdit={() => {
-            remove(at);
-            drafts.begin(ask.place, ask.quote, ask.text);
-          }}
-          onRemove={() => remove(at)}
-        />
-      ),
-    })),
+    notes: asks.map((ask, at): PlacedNote => {
+      const note: NoteParts = {
+        ask,
+        onEdit: () => {
+          remove(at);
+          drafts.begin(ask.place, ask.quote, ask.text);
+        },
+        onRemove: () => remove(at),
+      };
+      return {
+        key: `ask ${at} ${ask.text}`,
+        place: ask.place,
+        quote: ask.quote,
+        content: <AskNote {...note} />,
+        changed: <AskNote {...note} hasChanged />,
+      };
+    }),
     waiting: asks.filter(({ isSent }) => !isSent),
     sent: redraw,
   };

@@ -22,6 +22,8 @@ export interface PlacedNote {
   /** The text that it is about. If the lines have another one by now, it stands below the file, too. */
   readonly quote?: string;
   readonly content: ReactNode;
+  /** In its place, once the lines have another text. Absent: the same. */
+  readonly changed?: ReactNode;
 }
 
 export interface Reviewing {
@@ -242,7 +244,17 @@ const placed = (notes: readonly PlacedNote[], file: PlannedFile) => {
       : [],
   );
   const shown = new Set(inside.map(({ key }) => key));
-  return { inside, below: own.filter(({ key }) => !shown.has(key)) };
+  const below = own.filter(({ key }) => !shown.has(key));
+  return {
+    inside,
+    below: below.map(({ key, place: { lines }, quote = "", content, changed = content }) => ({
+      key,
+      content:
+        lines !== null && quote !== "" && file.isShown && !hasQuote(lines, quote, file.lines)
+          ? changed
+          : content,
+    })),
+  };
 };
 
 const ShownLines = ({ file, source, view, reviewing }: Omit<FileParts, "isOpen" | "onShow">) => {

@@ -61,6 +61,21 @@ describe.skipIf(!hasChromium)(title, () => {
     );
   });
 
+  deepTest("says of a comment that the agent got whether its lines have changed since", async () => {
+    const changing = world();
+    const { page, visit } = await start(changing);
+    await visit(CHANGE);
+    await inFile(page, "greet.sh").locator(".diff .added").last().click();
+    await write(page, "Say it in French.", "Add for the agent");
+    await page.getByRole("button", { name: "Restart and send 1 comment" }).click();
+    const note = page.locator(".thread.ask", { hasText: "Sent to the agent" });
+    await note.waitFor();
+    expect(await note.getByText("changed since").count()).toBe(0);
+    changing.diff = changing.diff.replace("Good day", "Bonjour");
+    await page.reload();
+    await note.getByText("these lines have changed since").waitFor();
+  });
+
   it("is about several lines that a mouse draws over, and keeps what is typed over a reload", async () => {
     const { page, fake, visit } = await start(world());
     await visit(CHANGE);
@@ -170,9 +185,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await form(page).getByRole("button", { name: "Add for the agent" }).click();
     await page.getByRole("button", { name: /^Restart and send 1 comment/ }).click();
     await page.getByText("The agent cannot be reached.").waitFor();
-    expect(await page.locator(".callout li", { hasText: "Shorter" }).count()).toBe(1);
+    const note = page.locator(".thread.ask", { hasText: "Shorter" });
+    expect(await note.innerText()).toContain("not sent yet");
     await page.getByRole("button", { name: "Remove: the comment on greet.sh, line 2" }).click();
-    await page.locator(".callout li").waitFor({ state: "detached" });
+    await note.waitFor({ state: "detached" });
   });
 
   deepTest("is not begun by selecting text, and asks the agent nothing after a merge", async () => {
