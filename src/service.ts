@@ -95,7 +95,7 @@ import { connectorsHandlers } from "./features/connectors/handlers.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { environmentsHandlers } from "./features/environments/handlers.ts";
 import { messagesHandlers } from "./http/handlers/messages.ts";
-import { dashboardRoutes } from "./http/pages/dashboard.ts";
+import { dashboardRoutes, InstallationName } from "./http/pages/dashboard.ts";
 import { PAGE_DIRECTORY } from "./http/pages/page-files.ts";
 import { issueCode, openingLink } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
@@ -326,6 +326,7 @@ const settings = <E>(
       internalUrl: INTERNAL_URL,
       previews: config.previewUrl ?? localPreviews(listener.port),
     }),
+    Layer.succeed(InstallationName, config.name),
     Layer.succeed(Proxies, config.trustedProxies),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     Refusals.layer,

@@ -80,6 +80,9 @@ let attending: ReturnType<typeof globalThis.setTimeout> | undefined;
 let settling: ReturnType<typeof globalThis.setTimeout> | undefined;
 let drawing = false;
 
+/** What the installation is called: the service writes it to the page. */
+const installation = (): string => document.querySelector(".brand")?.textContent ?? "";
+
 /** Whether the reader may see the page. An invitation is for readers who are not signed in, too. */
 const isSeen = ({ page }: Visit) => signedIn || page.isOpen === true;
 
@@ -88,11 +91,11 @@ const draw = () => {
   morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting) : []);
   seeSignedIn(signedIn);
   if (!isSeen(visit)) {
-    document.title = "Sign in · Platform";
+    document.title = `Sign in · ${installation()}`;
     morph(region("main"), signInView(refusal));
     return;
   }
-  document.title = `${countMark(waiting)}${data === null ? "" : `${visible(page.title(data, visit.live))} · `}Platform`;
+  document.title = `${countMark(waiting)}${data === null ? "" : `${visible(page.title(data, visit.live))} · `}${installation()}`;
   keepingPlace(() =>
     morph(region("main"), [
       me?.paused === true && pausedBanner(me),

@@ -3,6 +3,13 @@ import { h } from "../elements/dom.ts";
 import { counted } from "../elements/format.ts";
 import type { Me } from "../wire.d.ts";
 
+/** Pages of the account, for owners. */
+const OWNERS = [
+  ["people", "People"],
+  ["models", "Models"],
+  ["audit", "Audit"],
+] as const;
+
 /** The header's text about the account. @param asking how much waits for the reader */
 export const accountView = ({ user, account }: Me, live: boolean | null, asking: number) => [
   asking > 0 &&
@@ -34,7 +41,9 @@ export const accountView = ({ user, account }: Me, live: boolean | null, asking:
       ),
     ),
   ),
-  user.role === "owner" && h("a", { class: "folds", href: "#/people", "data-key": "people" }, "People"),
+  ...(user.role === "owner" ? OWNERS : []).map(([name, label]) =>
+    h("a", { class: "folds", href: `#/${name}`, "data-key": name }, label),
+  ),
   account.operator === true &&
     h(
       "a",
@@ -51,7 +60,7 @@ export const accountView = ({ user, account }: Me, live: boolean | null, asking:
 ];
 
 /** Parts of the bar for people who are signed in. */
-const SIGNED_IN = ["search", "projects", "menu"];
+const SIGNED_IN = ["search", "sessions", "projects", "menu"];
 
 export const seeSignedIn = (signedIn: boolean) => {
   for (const id of SIGNED_IN) document.getElementById(id)?.toggleAttribute("hidden", !signedIn);

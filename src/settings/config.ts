@@ -11,6 +11,7 @@ import { parseTrustedProxies, type TrustedProxies } from "../domain/person/clien
 import { tokenKind } from "../domain/ids.ts";
 import type { KubernetesSettings } from "../domain/sandbox/kubernetes.ts";
 import type { DefaultModels } from "../domain/sandbox/model.ts";
+import { parseInstallationName } from "../domain/service/name.ts";
 import { parseNodeHost, parseNodeUrl } from "../domain/service/node.ts";
 import { sourceHosts, wrongSource } from "../domain/environment/packages.ts";
 import { parsePreviewUrl, type PreviewAddress } from "../domain/session/preview.ts";
@@ -45,6 +46,8 @@ export interface Config extends TurnSettings, SavingSettings {
   readonly port: number;
   /** `{base_url}` as senders and people see it. Null: from host and port. */
   readonly publicUrl: string | null;
+  /** What the page calls the installation. */
+  readonly name: string;
   /** Where browsers reach ports of sandboxes. Null: below `localhost`, on the service's own port. */
   readonly previewUrl: PreviewAddress | null;
   readonly dataDir: string;
@@ -195,6 +198,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
     publicUrl: read.origin("PLATFORM_PUBLIC_URL"),
+    name: read.parsed("PLATFORM_NAME", parseInstallationName),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
     databaseUrl: read.databaseUrl(environment),

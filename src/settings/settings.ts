@@ -42,6 +42,13 @@ export const SETTINGS = define({
     about:
       "The address of the service as people and webhook senders see it, without a path. Links and webhook URLs begin with it.",
   },
+  PLATFORM_NAME: {
+    group: "Addresses",
+    kind: "structured",
+    fallback: "Platform",
+    expects: "name of 1 to 40 characters in one line",
+    about: "What the installation is called: at the top of its page, and in the title of the browser's tab.",
+  },
   PLATFORM_PREVIEW_URL: {
     group: "Addresses",
     kind: "structured",

@@ -1,6 +1,6 @@
 /** Signing in to the page, its cookie and what it may do (api.md 3 "preview", 9; threats.md T08). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PAGE_DIRECTORY, readPage } from "../../src/http/pages/page-files.ts";
+import { namedPage, PAGE_DIRECTORY, PAGE_NAME, readPage } from "../../src/http/pages/page-files.ts";
 import { cookieIn } from "../../src/http/pages/dashboard-sessions.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
@@ -128,6 +128,19 @@ describe("the page", () => {
         "text/javascript; charset=utf-8",
       ]);
     }
+  });
+
+  it("has the installation's own name in its title and at its top, as text", async () => {
+    const files = await readPage(PAGE_DIRECTORY);
+    const named = await namedPage(files, "Ada &amp; Co");
+    const [before, after] = [files, named].map((all) => {
+      const page = all.find(({ name }) => name === "index.html");
+      return { tag: page?.tag, html: Buffer.from(page?.plain ?? []).toString() };
+    });
+    expect(after?.html).toContain("<title>Ada &amp; Co</title>");
+    expect(after?.html).toMatch(/class="brand"[^>]*>Ada &amp; Co</);
+    expect(after?.tag).not.toBe(before?.tag);
+    expect(await namedPage(files, PAGE_NAME)).toEqual(files);
   });
 
   it("keeps the notice of the Markdown library's license", async () => {

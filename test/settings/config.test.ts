@@ -124,6 +124,7 @@ test.each([
   ["PLATFORM_LLM_BASE_URL", "file:///etc", "an http or https URL"],
   ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, gvisor, local, docker, kubernetes, simulated"],
   ["PLATFORM_LOCAL_FORM", "chroot", "one of auto, bubblewrap, namespaces"],
+  ["PLATFORM_NAME", "x".repeat(41), "a name of 1 to 40 characters in one line"],
   ["PLATFORM_NODE_HOST", "0.0.0.0", "an IP address of loopback or of a private network"],
   ["PLATFORM_NODE_PORT", "65536", "a whole number from 0 to 65535"],
   ["PLATFORM_NODE_URL", "https://node-1", "an http URL with only a host and a port"],
@@ -202,7 +203,7 @@ test("lists of trusted hosts have them as addresses have them, and only egress h
 
 test("what a setting expects stands after the word expected, as one phrase", () => {
   const structured = Object.entries(SETTINGS).filter(([, { kind }]) => kind === "structured");
-  const refused = problems(Object.fromEntries(structured.map(([name]) => [name, "? !"])));
+  const refused = problems(Object.fromEntries(structured.map(([name]) => [name, "? !".repeat(20)])));
   expect(refused).toHaveLength(structured.length);
   for (const line of refused) {
     expect(line).toMatch(/"; expected [a-z`]/);

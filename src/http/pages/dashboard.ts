@@ -1,5 +1,6 @@
 /** The page at `/` and its sign-in: with a token, or with a one-time link (api.md 3, 9). */
 import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
@@ -26,7 +27,7 @@ import { DOOR_STYLE, doorBody, escaped, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../answers/refused-requests.ts";
-import { PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
+import { namedPage, PAGE_NAME, PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
 
 const SECURITY_HEADERS = {
   "content-security-policy": PAGE_POLICY,
@@ -173,11 +174,18 @@ const makeLink = Effect.gen(function* () {
   return HttpServerResponse.jsonUnsafe({ url: openingLink(publicUrl, code) }, { status: 201 });
 });
 
+/** What the page calls the installation (PLATFORM_NAME). */
+export const InstallationName = Context.Reference<string>("platform/http/InstallationName", {
+  defaultValue: () => PAGE_NAME,
+});
+
 /** @param directory contains the page's files. */
 export const dashboardRoutes = (directory: string) =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => readPage(directory)),
+      Effect.flatMap(InstallationName, (name) =>
+        Effect.promise(async () => namedPage(await readPage(directory), escaped(name))),
+      ),
       (files) =>
         HttpRouter.addAll([
           ...pageRoutes(files),

@@ -66,6 +66,29 @@ const served = async ({ name, plain }: Content, isLasting: boolean): Promise<Pag
   isLasting,
 });
 
+/** What `index.html` is called where nothing else is said. */
+export const PAGE_NAME = "Platform";
+
+/** The page with another name in its title and at its top. @param name as HTML */
+export const namedPage = (files: readonly PageFile[], name: string): Promise<readonly PageFile[]> =>
+  Promise.all(
+    files.map(async (file) =>
+      file.name !== "index.html" || name === PAGE_NAME
+        ? file
+        : served(
+            {
+              name: file.name,
+              plain: Buffer.from(
+                Buffer.from(file.plain)
+                  .toString()
+                  .replaceAll(`>${PAGE_NAME}<`, () => `>${name}<`),
+              ),
+            },
+            file.isLasting,
+          ),
+    ),
+  );
+
 const make = async (directory: string, names: readonly string[]): Promise<readonly PageFile[]> => {
   const { files, entries, parts } = await bundlePage(directory);
   // The browser learns of all parts at once, not when it has read the first one.
