@@ -11,6 +11,7 @@
  */
 import { dialAddress } from "../domain/service/address.ts";
 import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
+import type { PreviewAddress } from "../domain/session/preview.ts";
 import { MODEL_PROVIDERS } from "../domain/sandbox/model.ts";
 import { isBelow } from "../ground/net/path.ts";
 import {
@@ -26,7 +27,7 @@ export interface EgressPolicy {
   readonly secretNames: readonly string[];
   /** The origin of the service's own listener. Null: unreachable. */
   readonly serviceUrl: string | null;
-  /** The hosts by which others reach the service and its nodes. */
+  /** The hosts by which others reach the service, its nodes and its previews; `*.example.org` for all subdomains. */
   readonly serviceHosts?: readonly string[] | undefined;
   /** The address of the managed model gateway, with its path. */
   readonly llmUpstream: string | null;
@@ -40,11 +41,19 @@ export const serviceAddresses = (
     host,
     publicUrl,
     nodeUrl,
-  }: Readonly<Record<"publicUrl" | "nodeUrl", string | null>> & { readonly host: string },
+    previewUrl,
+  }: Readonly<Record<"publicUrl" | "nodeUrl", string | null>> & {
+    readonly host: string;
+    readonly previewUrl: PreviewAddress | null;
+  },
   port: number,
 ) => ({
   serviceUrl: `http://${dialAddress(host)}:${port}`,
-  serviceHosts: [publicUrl, nodeUrl].flatMap((url) => (url === null ? [] : [new URL(url).hostname])),
+  serviceHosts: [
+    ...[publicUrl, nodeUrl].flatMap((url) => (url === null ? [] : [new URL(url).hostname])),
+    // The listener looks at the Host header, whatever name leads to it.
+    ...(previewUrl === null ? [] : [`*${previewUrl.suffix}`]),
+  ],
 });
 
 export type EgressDecision =
@@ -146,7 +155,7 @@ const internal = (policy: EgressPolicy, host: string, port: number): EgressDecis
 export const decideEgress = (policy: EgressPolicy, name: string, port: number): EgressDecision => {
   const host = canonical(name);
   if (host === SERVICE_HOST || host.endsWith(`.${SERVICE_HOST}`)) return internal(policy, host, port);
-  if (policy.serviceHosts?.some((own) => canonical(own) === host) === true)
+  if (policy.serviceHosts?.some((own) => matches(own, host)) === true)
     return { kind: "refused", reason: `${host} is this service: sandboxes use http://${SERVICE_HOST}` };
   if (!PORTS.has(port)) return { kind: "refused", reason: `port ${port} is not open to sandboxes` };
   const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS.get(secret) ?? []);

@@ -20,18 +20,20 @@ describe("the egress policy of a sandbox", () => {
     expect(kind({ allow: ["*"] }, "platform.internal", 443)).toBe("refused");
   });
 
-  it("is closed for the service by its public URL and by its node's address [X25]", () => {
+  it("is closed for the service by its public URL, by its node's address and by the names of previews [X25]", () => {
     const node = {
       host: "0.0.0.0",
       publicUrl: "https://agents.example",
       nodeUrl: "http://node-1.example:8080",
+      previewUrl: { scheme: "https", suffix: ".preview.example", port: "" } as const,
     };
     const own = serviceAddresses(node, 8080);
     expect(own).toEqual({
       serviceUrl: "http://127.0.0.1:8080",
-      serviceHosts: ["agents.example", "node-1.example"],
+      serviceHosts: ["agents.example", "node-1.example", "*.preview.example"],
     });
-    for (const host of own.serviceHosts) expect(kind({ ...own, allow: ["*"] }, host)).toBe("refused");
+    for (const host of ["agents.example", "node-1.example", "x.preview.example"])
+      expect(kind({ ...own, allow: ["*"] }, host)).toBe("refused");
   });
 
   it("never sends a name below platform.internal to another machine", () => {
