@@ -130,7 +130,10 @@ export const problemsOf = (seen: Seen): readonly Problem[] => {
     diskFreeBytes !== null &&
       diskFreeBytes < DISK_FREE_MIN_BYTES && {
         code: "disk_scarce",
-        message: `The disk of this node's data directory has ${Math.floor(diskFreeBytes / 1024 ** 2)} MiB left.`,
+        message:
+          diskFreeBytes === 0
+            ? "The disk of this node's data directory takes no files: it is full, has no inodes left or is read-only."
+            : `The disk of this node's data directory has ${Math.floor(diskFreeBytes / 1024 ** 2)} MiB left.`,
         remedy:
           "Free some space, at least 5 GiB. While the disk is full, nothing can be stored, and sessions cannot push.",
       },

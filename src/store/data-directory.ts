@@ -24,6 +24,7 @@ import {
   statfs,
   writeFile,
 } from "node:fs/promises";
+import type { StatsFs } from "node:fs";
 import { dirname, join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
@@ -154,14 +155,31 @@ export const acquire = async (path: string): Promise<string> => {
   throw new DataDirectoryOwned({ path, pid: other.pid });
 };
 
-/** Bytes that the directory's disk has for the service. Null if the system does not say. */
+/** Below this, a disk is full whatever its bytes are: each push and each save makes several files. */
+const FREE_FILES_MIN = 1_000;
+
+/** @returns the bytes of a disk for the service. Some file systems have no limit of files, and say 0 of 0. */
+export const spaceOn = ({
+  bavail,
+  bsize,
+  files,
+  ffree,
+}: Pick<StatsFs, "bavail" | "bsize" | "files" | "ffree">): number =>
+  files > 0 && ffree < FREE_FILES_MIN ? 0 : bavail * bsize;
+
+/**
+ * Bytes that the directory's disk has for the service: 0 also if it has no room for files or takes no writes any more. Null if the system
+ * does not say.
+ */
 export const freeBytes = (directory: string): Effect.Effect<number | null> =>
-  Effect.promise(() =>
-    statfs(directory).then(
-      ({ bavail, bsize }) => bavail * bsize,
-      () => null,
-    ),
-  );
+  Effect.promise(async () => {
+    try {
+      await access(directory, constants.W_OK);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EROFS") return 0;
+    }
+    return statfs(directory).then(spaceOn, () => null);
+  });
 
 /**
  * Creates the directory if it is missing (0700, with a `.gitignore` of `*`), and owns it until the scope closes.
