@@ -8,15 +8,25 @@ import { Callout, Tag, Trail } from "../ui/parts.tsx";
 import { Restore } from "./acts.tsx";
 import { isArchived, repositoryName, type Tab } from "./project.ts";
 
-const TABS: readonly (readonly [rest: Tab, label: string])[] = [
-  ["", "Sessions"],
+type Linked = readonly [rest: Tab, label: string];
+
+const AUTOMATIONS: readonly Linked[] = [
   ["/triggers", "Triggers"],
   ["/fires", "Runs and deliveries"],
-  ["/change-requests", "Change requests"],
-  ["/usage", "Usage"],
+];
+const SETTINGS: readonly Linked[] = [
+  ["/settings", "General"],
   ["/environment", "Environment"],
   ["/secrets", "Secrets"],
-  ["/settings", "Settings"],
+];
+
+/** Each tab is called as its first page, or as what its pages are about. */
+const TABS: readonly { readonly label: string; readonly pages: readonly Linked[] }[] = [
+  { label: "Sessions", pages: [["", "Sessions"]] },
+  { label: "Change requests", pages: [["/change-requests", "Change requests"]] },
+  { label: "Automations", pages: AUTOMATIONS },
+  { label: "Usage", pages: [["/usage", "Usage"]] },
+  { label: "Settings", pages: SETTINGS },
 ];
 
 const Archived = ({ id }: Project) => (
@@ -39,27 +49,50 @@ interface Head {
   readonly tab: Tab | null;
 }
 
-/** On a phone, a menu that is called as the shown tab. */
+const isIn = (pages: readonly Linked[], tab: Tab | null): boolean => pages.some(([rest]) => rest === tab);
+
+/** On a phone, one menu with all pages, which is called as the shown one. */
 const Tabs = ({ id, tab }: { readonly id: string; readonly tab: Tab | null }) => {
   const isPhone = useMedia(PHONE);
-  const links = TABS.map(([rest, label]) => (
-    <a key={rest} href={projectLink(id, rest)} aria-current={tab === rest ? "page" : undefined}>
-      {label}
-    </a>
-  ));
-  if (!isPhone)
+  const linksOf = (pages: readonly Linked[]) =>
+    pages.map(([rest, label]) => (
+      <a key={rest} href={projectLink(id, rest)} aria-current={tab === rest ? "page" : undefined}>
+        {label}
+      </a>
+    ));
+  if (isPhone) {
+    const pages = TABS.flatMap((one) => one.pages);
+    const named = (rest: Tab): string =>
+      rest === "/settings" ? "Settings" : (pages.find(([own]) => own === rest)?.[1] ?? "");
     return (
-      <nav className="tabs" aria-label="Project">
-        {links}
+      <nav className="tabs-menu" aria-label="Project">
+        <details className="menu">
+          <summary>{`${tab === null ? "More" : named(tab)} ▾`}</summary>
+          <div className="menu-items">{linksOf(pages.map(([rest]): Linked => [rest, named(rest)]))}</div>
+        </details>
       </nav>
     );
+  }
+  const shown = TABS.find(({ pages }) => isIn(pages, tab));
   return (
-    <nav className="tabs-menu" aria-label="Project">
-      <details className="menu">
-        <summary>{`${TABS.find(([rest]) => rest === tab)?.[1] ?? "More"} ▾`}</summary>
-        <div className="menu-items">{links}</div>
-      </details>
-    </nav>
+    <>
+      <nav className="tabs" aria-label="Project">
+        {TABS.map(({ label, pages }) => (
+          <a
+            key={label}
+            href={projectLink(id, pages[0]?.[0] ?? "")}
+            aria-current={isIn(pages, tab) ? (pages[0]?.[0] === tab ? "page" : "true") : undefined}
+          >
+            {label}
+          </a>
+        ))}
+      </nav>
+      {shown !== undefined && shown.pages.length > 1 && (
+        <nav className="tabs parts-of-tab" aria-label={shown.label}>
+          {linksOf(shown.pages)}
+        </nav>
+      )}
+    </>
   );
 };
 

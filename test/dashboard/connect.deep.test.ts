@@ -174,7 +174,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("The service cannot work with this repository yet.").waitFor();
     await page.getByText("Generate a new token on GitHub, and paste it whole.").waitFor();
     // The first steps say so, too, and lead back.
-    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.locator(".tabs").getByRole("link", { name: "Sessions" }).click();
     await page.getByRole("link", { name: "Set up the project" }).click();
     await page.getByText("The repository cannot be read now.").waitFor();
     await page.getByRole("link", { name: "Replace the credential in the settings" }).click();

@@ -53,13 +53,14 @@ describe.skipIf(!hasChromium)(title, () => {
     await mia.page.getByRole("link", { name: "greeter" }).click();
     await mia.page.getByText("Your role in this project is viewer.").waitFor();
     expect(await mia.page.getByRole("link", { name: "New session" }).count()).toBe(0);
-    await mia.page.getByRole("link", { name: "Triggers", exact: true }).click();
+    await mia.page.getByRole("link", { name: "Automations" }).click();
     await mia.page.getByText("Note each push").first().waitFor();
     expect(await mia.page.getByRole("link", { name: "Add a trigger" }).count()).toBe(0);
     // A viewer cannot list secrets. The page says so in its frame, and asks once.
     const asked: string[] = [];
     mia.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     const secretsAsked = () => asked.filter((path) => path.endsWith("/secrets")).length;
+    await mia.page.getByRole("link", { name: "Settings", exact: true }).click();
     await mia.page.getByRole("link", { name: "Secrets", exact: true }).click();
     await mia.page.getByText("You cannot read this page.").waitFor();
     await mia.page.getByText("This needs the role member.").waitFor();
@@ -69,7 +70,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await real.client.send("POST", `/v1/projects/${real.project}/sessions`, { name: "of the owner" });
     await expect.poll(rounds, { timeout: WAIT_MS }).toBeGreaterThan(before);
     expect(secretsAsked()).toBe(1);
-    await mia.page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await mia.page.locator(".tabs").getByRole("link", { name: "Sessions" }).click();
     await mia.page.getByRole("link", { name: "of the owner" }).click();
     await mia.page.getByText("To write to the agent, you need the role member in the project.").waitFor();
     expect(await mia.page.getByRole("textbox", { name: "Message", exact: true }).isVisible()).toBe(false);

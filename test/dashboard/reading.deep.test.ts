@@ -28,6 +28,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     await visit(PROJECT);
     await page.getByText("Tidy the docs").waitFor();
+    await page.getByRole("link", { name: "Automations" }).click();
     await page.getByRole("link", { name: "Runs and deliveries" }).click();
     await page
       .getByRole("link", { name: /^Note each push/ })
@@ -39,7 +40,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await route.continue();
     });
     fake.world.sessions = [];
-    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.locator(".tabs").getByRole("link", { name: "Sessions" }).click();
     await page.getByText("Tidy the docs").waitFor();
     answer();
     await page.getByText("No sessions yet.").waitFor();

@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByText("live", { exact: true }).waitFor();
-    await page.getByRole("link", { name: "Triggers", exact: true }).click();
+    await page.getByRole("link", { name: "Automations" }).click();
     await page.getByRole("button", { name: "Preview: Note each push" }).click();
     await page.getByLabel("Body (JSON)").fill('{"pusher": {"name": "Mona"}}');
     await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
@@ -87,6 +87,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .getByRole("link", { name: /^run …/ })
       .waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
+    await page.getByRole("link", { name: "Automations" }).click();
     await page.getByRole("link", { name: "Runs and deliveries" }).click();
     await page.getByRole("link", { name: /^Note each push, manual, stopped/ }).waitFor();
     await page.getByLabel("State").selectOption("queued");
@@ -108,6 +109,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await followLink(page, url);
     await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: "greeter" }).click();
+    await page.getByRole("link", { name: "Settings", exact: true }).click();
     await page.getByRole("link", { name: "Environment", exact: true }).click();
     await page.getByText("The machine's own files.").waitFor();
     await page
@@ -115,6 +117,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .getByRole("link", { name: "Projects" })
       .click();
     await page.getByRole("link", { name: "tools" }).click();
+    await page.getByRole("link", { name: "Settings", exact: true }).click();
     await page.getByRole("link", { name: "Environment", exact: true }).click();
     await page.getByText(".platform/Dockerfile").waitFor();
     // The first build begins with the first reading of the manifest.

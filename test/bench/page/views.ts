@@ -86,16 +86,16 @@ export const firstViews = async (stage: Stage, rounds: number): Promise<FirstVie
   slowHome: await visits(stage, rounds, { address: "#/", isSlow: true }),
 });
 
-const TABS = ["Sessions", "Triggers", "Runs", "Change requests"] as const;
+const TABS = ["Sessions", "Automations", "Usage", "Change requests"] as const;
 
 /** Presses a tab. @returns ms until its page is laid out with its data. */
 const change = (page: Page, name: string): Promise<number> =>
   page.evaluate(
     `new Promise((resolve) => {
-      const tab = [...document.querySelectorAll("#main .tabs a")].find((a) => a.textContent.startsWith(${JSON.stringify(name)}));
+      const tab = [...document.querySelectorAll("#main .tabs:not(.parts-of-tab) a")].find((a) => a.textContent.startsWith(${JSON.stringify(name)}));
       const begun = performance.now();
       const look = () => {
-        const current = document.querySelector("#main .tabs [aria-current]");
+        const current = document.querySelector("#main .tabs:not(.parts-of-tab) [aria-current]");
         const isThere = current !== null && current.textContent.startsWith(${JSON.stringify(name)});
         if (isThere && document.querySelector("#main .loading") === null) resolve(performance.now() - begun);
         else requestAnimationFrame(look);
