@@ -53,13 +53,13 @@ module.exports = {
     {
       name: "the-page-takes-types",
       comment:
-        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, and the command line says of saved work, of hosts for ssh and of what a session does what the page says.",
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, and the command line says of saved work, of hosts for ssh, of what a session does and of an agent's tools what the page says. Both follow a text that grows by one rule.",
       severity: "error",
       from: { path: "^dashboard/" },
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|begun|ssh-host))\\.ts$",
+          "^src/domain/(?:counted|duration|conversation/(?:growing|tool-words)|trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|begun|ssh-host))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -358,14 +358,14 @@ module.exports = {
       name: "command-line-is-a-client",
       comment:
         "`platform` asks over HTTP and knows the API by its types alone. It runs in sandboxes, beside an agent: nothing of " +
-        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, words for what a save left out and for what a session does, the names of sessions as hosts, and templates of triggers.",
+        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, words for what a save left out, for what a session does and for an agent's tools, how a text grows, the names of sessions as hosts, and templates of triggers.",
       severity: "error",
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
         pathNot: [
           CLIENT,
-          "^src/domain/(ids|save/reasons|save/shown|session/activity-words|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
+          "^src/domain/(counted|duration|ids|conversation/growing|conversation/tool-words|save/reasons|save/shown|session/activity-words|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
         ],
         dependencyTypesNot: ["type-only"],
       },

@@ -1,6 +1,7 @@
 /** Signs of a conversation. What they stand for is said beside them in words. */
 import type { ReactNode } from "react";
-import type { ToolCall } from "./items/tool-words.ts";
+import { KIND_WORDS } from "../../src/domain/conversation/tool-words.ts";
+import type { ToolCall } from "../wire.d.ts";
 
 const Sign = ({ children }: { readonly children: ReactNode }) => (
   <svg className="sign-of-kind" viewBox="0 0 16 16" aria-hidden="true">
@@ -30,22 +31,10 @@ const KINDS: Readonly<Record<ToolCall["kind"], ReactNode>> = {
 };
 
 /** Each has its word for readers who do not see it. */
-const WORDS: Readonly<Record<ToolCall["kind"], string>> = {
-  read: "Read",
-  edit: "Edit",
-  delete: "Delete",
-  move: "Move",
-  search: "Search",
-  execute: "Run",
-  think: "Think",
-  fetch: "Fetch",
-  other: "Use",
-};
-
 export const KindIcon = ({ kind }: Pick<ToolCall, "kind">) => (
   <>
     <Sign>{KINDS[kind]}</Sign>
-    <span className="unseen">{WORDS[kind]} </span>
+    <span className="unseen">{KIND_WORDS[kind]} </span>
   </>
 );
 

@@ -1,5 +1,9 @@
 /** Instants and ids in readable form. */
+import { duration } from "../../src/domain/duration.ts";
 import type { Usage } from "../wire.d.ts";
+
+export { counted } from "../../src/domain/counted.ts";
+export { duration };
 
 /** The reader's own time zone. */
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -49,19 +53,6 @@ export const usageText = ({ input_tokens, output_tokens, cached_tokens, cost_usd
     .filter(Boolean)
     .join(" · ");
 
-/** @returns at most two units */
-export const duration = (ms: number): string => {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} days`;
-};
-
 /** @returns how long something lasts so far, in whole seconds up to an hour */
 export const elapsed = (ms: number): string => {
   const seconds = Math.max(0, Math.round(ms / 1000));
@@ -81,9 +72,6 @@ export const relative = (at: string): string => {
 
 /** Ids are time-ordered, so their ends distinguish them. */
 export const shortId = (id: string) => id.slice(-8);
-
-/** @returns "1 session", "2 sessions" */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 const KIB = 1024;
 

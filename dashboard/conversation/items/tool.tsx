@@ -13,9 +13,9 @@ import {
   hitsOf,
   inputText,
   type HitFile,
-  type ToolCall,
   toolTitle,
-} from "./tool-words.ts";
+} from "../../../src/domain/conversation/tool-words.ts";
+import type { ToolCall } from "../../wire.d.ts";
 
 interface Shown {
   readonly item: Item;

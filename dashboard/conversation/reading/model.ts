@@ -10,9 +10,11 @@
  *  M5 An event has the beginning of a long text. The page reads the whole of it once when it begins to be long, and once
  *     when it has ended. In between, deltas continue it.
  */
+import { grown, isOpen, textOf } from "../../../src/domain/conversation/growing.ts";
 import { now } from "../../elements/format.ts";
-import type { ContentPart, Conversation as Page, Item, TextDelta, Turn, Usage } from "../../wire.d.ts";
+import type { Conversation as Page, Item, TextDelta, Turn, Usage } from "../../wire.d.ts";
 
+export { isOpen, textOf };
 export type { Item };
 type ConversationPage = Omit<Page, "state"> & { state: Turn };
 
@@ -38,11 +40,6 @@ export interface Conversation {
 }
 
 const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
-const OPEN = new Set(["queued", "sending", "pending", "running"]);
-
-/** Whether the item may still change. */
-export const isOpen = ({ status }: Item) => OPEN.has(status);
-
 /** Whether the item is a message that the agent does not have yet. */
 export const isWaiting = ({ status }: Item) => status === "queued" || status === "sending";
 
@@ -166,10 +163,6 @@ const sum = (a: Usage, b: Usage): Usage => ({
   cost_usd: a.cost_usd + b.cost_usd,
 });
 
-/** @returns the text of its parts */
-export const textOf = ({ content }: Item): string =>
-  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
-
 /** Since when the turn waits for its model, which says nothing. A tool that runs is waited for instead. @returns ms since the epoch */
 export const silentSince = ({ order, turn, heardMs }: Conversation): number | null => {
   if (turn.state !== "running" || turn.since === null) return null;
@@ -264,13 +257,8 @@ export const applyDelta = (conversation: Conversation, { item_id: id, offset, te
   const item = conversation.items.get(id);
   if (item === undefined || !isOpen(item)) return;
   conversation.heardMs = now();
-  const index = item.content.findLastIndex((part) => part.type === "text");
-  const part = item.content[index];
-  const known = part?.type === "text" ? part.text : "";
-  if (known.length !== offset) return;
-  const longer: ContentPart = { type: "text", text: known + text };
-  const content = index < 0 ? [...item.content, longer] : item.content.with(index, longer);
-  replace(conversation, item, { ...item, content });
+  const content = grown(item.content, { offset, text });
+  if (content !== null) replace(conversation, item, { ...item, content });
 };
 
 const drop = ({ items, order }: Conversation, item: Item) => {

@@ -8,6 +8,7 @@
  *  V4 Items are shown in the order in which the agent made them (`order`), in whatever order they are reported.
  */
 import * as Schema from "effect/Schema";
+import { isOpen } from "./growing.ts";
 
 /** How much of a tool's output an item holds, in bytes. The rest is kept apart. */
 export const OUTPUT_INLINE_MAX = 64 * 1024;
@@ -36,9 +37,8 @@ export const WorkStatus = Schema.Literals([
 export type WorkStatus = typeof WorkStatus.Type;
 export type ItemStatus = SentStatus | WorkStatus;
 
-const OPEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "pending", "running"]);
 /** Whether the item is finished. */
-export const isClosed = (status: ItemStatus): boolean => !OPEN.has(status);
+export const isClosed = (status: ItemStatus): boolean => !isOpen({ status });
 
 /** Who said something. */
 export interface Author {

@@ -90,7 +90,7 @@ export const agentResult = Effect.fnUntraced(function* (
         `${onRecord(`${what} ${WAITING[status]}.`, id)} Go on with other work, or end your turn: the result comes as a message into this conversation. call_result with this id gives the state. Do not change the call to try again; the same call joins this one.`,
       );
     case "denied":
-      // The page knows a denied call by this sentence (dashboard/conversation/items/tool-words.ts).
+      // The page knows a denied call by this sentence (src/domain/conversation/tool-words.ts).
       return failed(`was denied by a person, and was not made.${because}`);
     case "refused":
       return failed(`was approved, but it was not made.${because}`);

@@ -28,6 +28,10 @@ export const BUNDLE_SOURCES: readonly string[] = [
   import.meta.filename,
   BUNDLER,
   ...[
+    "counted.ts",
+    "duration.ts",
+    "conversation/growing.ts",
+    "conversation/tool-words.ts",
     "trigger/templates.ts",
     "trigger/placeholders.ts",
     "save/reasons.ts",

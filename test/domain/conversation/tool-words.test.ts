@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Item } from "../../../dashboard/conversation/reading/model.ts";
+import type { ToolCall } from "../../../src/domain/conversation/conversation.ts";
 import {
   commandOf,
   contentOf,
@@ -7,12 +7,12 @@ import {
   failureWord,
   hitsOf,
   inputText,
-  type ToolCall,
   toolTitle,
-} from "../../../dashboard/conversation/items/tool-words.ts";
-import { sampleItem, sampleTool } from "../sample-conversation.ts";
+} from "../../../src/domain/conversation/tool-words.ts";
+import { sampleItem, sampleTool } from "../../dashboard/sample-conversation.ts";
 
 type Json = Readonly<Record<string, unknown>>;
+type Item = Parameters<typeof failureWord>[0];
 
 const item = (tool: Json, rest: Json = {}): Item =>
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- it has all fields of one

@@ -1,8 +1,29 @@
-/** What a tool call says of itself: its line, and its input and output in a reader's form. It uses no document. */
-import type { Item } from "../reading/model.ts";
-import { counted } from "../../elements/format.ts";
+/**
+ * What a tool call says of itself: its line, and its input and output in a reader's form. The page and the command line load this
+ * file, so it imports no schema.
+ */
+import { counted } from "../counted.ts";
+import type { ItemError, ItemStatus, ToolCall, ToolKind } from "./conversation.ts";
 
-export type ToolCall = NonNullable<Item["tool"]>;
+/** What an item tells of a call. */
+interface Called {
+  readonly status: ItemStatus;
+  readonly error: ItemError | null;
+  readonly tool: ToolCall | null;
+}
+
+/** What a tool does, in a word. */
+export const KIND_WORDS: Readonly<Record<ToolKind, string>> = {
+  read: "Read",
+  edit: "Edit",
+  delete: "Delete",
+  move: "Move",
+  search: "Search",
+  execute: "Run",
+  think: "Think",
+  fetch: "Fetch",
+  other: "Use",
+};
 
 /** @returns the values of an input by name */
 export const inputOf = ({ input }: ToolCall): Readonly<Record<string, unknown>> =>
@@ -54,7 +75,7 @@ const EXIT = /^exit_(\d+)$/;
 const DENIED = "was denied by a person, and was not made.";
 
 /** Why a call did not succeed, in a word or two. A call that a person denied did not fail. Null: it did succeed, or has not ended. */
-export const failureWord = ({ status, error, tool }: Item): string | null => {
+export const failureWord = ({ status, error, tool }: Called): string | null => {
   if (status === "running" || status === "pending") return null;
   if (error?.message.includes(DENIED) === true) return "denied";
   // A runtime may take a command that failed for one that completed.
@@ -64,7 +85,7 @@ export const failureWord = ({ status, error, tool }: Item): string | null => {
 };
 
 /** Folded reads and searches in one line, e.g. "Explored 5 files, 2 searches". */
-export const exploredWords = (items: readonly Item[]): string => {
+export const exploredWords = (items: readonly Omit<Called, "error">[]): string => {
   const tools = items.flatMap(({ tool }) => (tool === null ? [] : [tool]));
   const reads = tools.filter(({ kind }) => kind === "read");
   const files = new Set(
@@ -72,7 +93,7 @@ export const exploredWords = (items: readonly Item[]): string => {
   );
   const searches = tools.length - reads.length;
   const verb = items.some(({ status }) => status !== "completed") ? "Exploring" : "Explored";
-  const found = searches === 1 ? "1 search" : `${searches} searches`;
+  const found = counted(searches, "search", "searches");
   if (files.size === 0) return `${verb}: ${found}`;
   return [`${verb} ${counted(files.size, "file")}`, searches > 0 && found].filter(Boolean).join(", ");
 };
