@@ -6,7 +6,7 @@ import { parseUuid } from "../domain/ids.ts";
 import type { Client } from "./client.ts";
 import type { Command } from "./command.ts";
 import { EXIT, Failure } from "./failure.ts";
-import { SHORT_DIGITS, shortId } from "./words.ts";
+import { count, type IdKind, isIdKind, SHORT_DIGITS, shortId } from "./words.ts";
 
 const SHORT = new RegExp(`^[0-9a-f]{${SHORT_DIGITS}}$`);
 
@@ -41,10 +41,38 @@ const people: List = async ({ api }, query) => {
   return { things: value.people, next: value.next_cursor };
 };
 
+/** Sessions of all projects. */
+const everywhere: List = async ({ api }, query) => {
+  const { value } = await api().call("GET /v1/sessions", { query });
+  return { things: value.sessions, next: value.next_cursor };
+};
+
+/** The cursor of the first page of sessions: behind that of people. */
+const THEN_SESSIONS = "sessions";
+
+/** People, and then sessions, whose agents act too. A reader who may not list people finds sessions. */
+const actors: List = async (scope, query, before) => {
+  const { cursor, ...first } = query;
+  if (cursor?.startsWith(THEN_SESSIONS) === true) {
+    const at = cursor.slice(THEN_SESSIONS.length);
+    const page = await everywhere(scope, at === "" ? first : { ...first, cursor: at }, before);
+    return { ...page, next: page.next === null ? null : `${THEN_SESSIONS}${page.next}` };
+  }
+  try {
+    const page = await people(scope, query, before);
+    return { ...page, next: page.next ?? THEN_SESSIONS };
+  } catch (error) {
+    if (error instanceof Failure && error.exit === EXIT.unauthorised)
+      return { things: [], next: THEN_SESSIONS };
+    throw error;
+  }
+};
+
 /** By the word that stands for the id in a command's usage. */
-const LISTS: Readonly<Record<string, List>> = {
+const LISTS: Readonly<Record<IdKind, List>> = {
   PROJECT: projects,
   PERSON: people,
+  ACTOR: actors,
   SESSION: async ({ api, project }, query) => {
     const { value } = await api().call("GET /v1/projects/:pid/sessions", {
       params: { pid: await project() },
@@ -57,6 +85,26 @@ const LISTS: Readonly<Record<string, List>> = {
       params: { pid: await project(), sid: SESSION },
     });
     return { things: value.saved?.earlier ?? [], next: null };
+  },
+  TURN: async ({ api, project }, _, { from = "" }) => {
+    const { value } = await api().call("GET /v1/projects/:pid/sessions/:sid/saves", {
+      params: { pid: await project(), sid: from },
+    });
+    return { things: value.turns, next: null };
+  },
+  REQUEST: async ({ api, project }, _, { SESSION = "" }) => {
+    const { value } = await api().call("GET /v1/projects/:pid/sessions/:sid/conversation", {
+      params: { pid: await project(), sid: SESSION },
+      query: { limit: 1 },
+    });
+    return { things: value.requests, next: null };
+  },
+  COMMENT: async ({ api, project }, query, { NUMBER = "" }) => {
+    const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number/remarks", {
+      params: { pid: await project(), number: count(NUMBER, "NUMBER") },
+      query,
+    });
+    return { things: value.remarks, next: value.next_cursor };
   },
   INVITATION: async ({ api }, query) => {
     const { value } = await api().call("GET /v1/invitations", { query });
@@ -144,10 +192,9 @@ export const resolveId = async (
   what: string,
   { scope, before = {} }: { readonly scope: Scope; readonly before?: Words },
 ): Promise<string> => {
-  const list = LISTS[what];
   const word = text.trim();
-  if (list === undefined || word === "" || parseUuid(word.toLowerCase()) !== null) return text;
-  return await lookUp(word, what.toLowerCase(), (query) => list(scope, query, before));
+  if (!isIdKind(what) || word === "" || parseUuid(word.toLowerCase()) !== null) return text;
+  return await lookUp(word, what.toLowerCase(), (query) => LISTS[what](scope, query, before));
 };
 
 type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -165,11 +212,15 @@ export const withIds = async (
     // oxlint-disable-next-line no-await-in-loop -- a build is looked for in the project that the word before it names
     if (text !== undefined) words[name] = await resolveId(text, name, { scope, before: words });
   }
+  const named = { ...words };
   const values: Record<string, Values[string]> = { ...options };
   for (const [name, { value: what }] of Object.entries(declared)) {
     const text = values[name];
-    // oxlint-disable-next-line no-await-in-loop -- rarely more than one
-    if (what !== undefined && typeof text === "string") values[name] = await resolveId(text, what, { scope });
+    if (what === undefined || typeof text !== "string") continue;
+    // oxlint-disable-next-line no-await-in-loop -- a turn is looked for in the session that the option before it names
+    const id = await resolveId(text, what, { scope, before: named });
+    values[name] = id;
+    named[name] = id;
   }
   return { given: words, options: values };
 };

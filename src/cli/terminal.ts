@@ -4,7 +4,7 @@
  */
 import { styleText } from "node:util";
 import { parseUuid } from "../domain/ids.ts";
-import { shortId } from "./words.ts";
+import { isIdKind, shortId } from "./words.ts";
 
 /** Control characters, DEL among them, and the characters that change the direction of text; line and paragraph separators. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
@@ -40,8 +40,8 @@ const CELL_MAX = 60;
 const CELL_MIN = 12;
 /** Columns of paths, which may contain blanks. */
 const PATHS: ReadonlySet<string> = new Set(["FILE", "BELONGED TO"]);
-/** Columns whose ids are names of branches: git knows them only whole. */
-const BRANCHES: ReadonlySet<string> = new Set(["BRANCH"]);
+/** A column of ids, or of words where there is none. */
+const OR_WORDS = / OR .*$/;
 
 /** The colour of a cell that is one of these words. */
 const COLOURS: Readonly<Record<string, "red" | "yellow" | "green" | "dim">> = {
@@ -61,13 +61,37 @@ const COLOURS: Readonly<Record<string, "red" | "yellow" | "green" | "dim">> = {
 /** The text in one line: a title may be the first lines of a prompt. */
 const inOneLine = (text: string): string => visible(text.replaceAll(/[\t\r\n]+/g, " "));
 
-const width = (text: string): number => [...text].length;
+/** Shown in two cells of a terminal: scripts of East Asia, and pictures. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\p{Emoji_Presentation}\u{20000}-\u{3fffd}]/u;
+/** Shown with the character before. */
+const JOINED = /\p{Mn}|\p{Me}|\p{Cf}/u;
+
+/** Whether the character takes two cells of a terminal. */
+export const isWide = (character: string): boolean => WIDE.test(character);
+
+/** How many cells of a terminal a text takes. */
+export const width = (text: string): number => {
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let cells = 0;
+  for (const character of text) cells += JOINED.test(character) ? 0 : isWide(character) ? 2 : 1;
+  return cells;
+};
 
 /** A part of an address, an id or a path is of no use. So only words are cut. */
 const isCut = (text: string, heading: string): boolean => text.includes(" ") && !PATHS.has(heading);
 
-const cut = (text: string, max: number): string =>
-  width(text) <= max ? text : `${[...text].slice(0, max - 1).join("")}…`;
+/** A text that takes at most so many cells of a terminal. */
+export const cut = (text: string, max: number): string => {
+  if (width(text) <= max) return text;
+  let [shown, cells] = ["", 1];
+  for (const character of text) {
+    cells += width(character);
+    if (cells > max) break;
+    shown += character;
+  }
+  return `${shown}…`;
+};
 
 const MINUTE_MS = 60_000;
 const STEPS = [
@@ -90,6 +114,14 @@ const fromNow = (text: string, now: number): string => {
   return day;
 };
 
+/** A terminal to which a command writes as it goes on. */
+export interface Screen {
+  /** Cells in a row, at present. */
+  readonly columns: () => number;
+  readonly hasColours: boolean;
+  readonly write: (text: string) => void;
+}
+
 /** How a table is shown. Null: to a pipe or a file, which gets all of it. */
 export interface Window {
   /** Characters in a line. */
@@ -110,7 +142,9 @@ const cellFor =
   (text: string, heading: string): string => {
     const whole = inOneLine(text);
     if (window === null) return whole;
-    if (window.hasShortIds && !BRANCHES.has(heading) && parseUuid(whole) !== null) return shortId(whole);
+    // Other ids, such as names of branches, are known only whole.
+    const isAsked = isIdKind(heading.replace(OR_WORDS, ""));
+    if (window.hasShortIds && isAsked && parseUuid(whole) !== null) return shortId(whole);
     const shown = fromNow(whole, window.now);
     return isCut(shown, heading) ? cut(shown, CELL_MAX) : shown;
   };
@@ -145,7 +179,8 @@ export const tableFor =
     return lines.map((line) => line.map(pad).join(GAP).trimEnd()).join("\n");
   };
 
-const NARROW = 80;
+/** The cells in a row of a terminal that does not tell. */
+export const NARROW = 80;
 
 const tableHere =
   (hasShortIds: boolean): Table =>

@@ -5,6 +5,33 @@ import { usage } from "./failure.ts";
 /** How many digits stand for an id. */
 export const SHORT_DIGITS = 8;
 
+/**
+ * What has an id that a command asks for: the word in its usage, and the heading of the column that shows such ids. Where one of these
+ * stands, a person may write the last digits, and a list at a terminal shows only them.
+ */
+export const ID_KINDS = [
+  "PROJECT",
+  "PERSON",
+  "ACTOR",
+  "SESSION",
+  "SAVE",
+  "TURN",
+  "REQUEST",
+  "COMMENT",
+  "INVITATION",
+  "TOKEN",
+  "FIRE",
+  "BUILD",
+  "CALL",
+  "WEBHOOK",
+  "DELIVERY",
+] as const;
+export type IdKind = (typeof ID_KINDS)[number];
+
+const KINDS: ReadonlySet<string> = new Set(ID_KINDS);
+
+export const isIdKind = (word: string): word is IdKind => KINDS.has(word);
+
 /** The end of an id, as lists show it. */
 export const shortId = (text: string): string => text.slice(-SHORT_DIGITS);
 

@@ -166,9 +166,11 @@ describe("output", () => {
     expect(narrow(["A", "URL"], [["four", "x".repeat(30)]], "")).toBe(`A     URL\nfour  ${"x".repeat(30)}`);
   });
 
-  it("is a table with the ends of ids, but for names of branches", () => {
+  it("is a table with the ends of the ids that commands take, and all others whole", () => {
     const id = "0190f3b2-0000-7000-8000-0000deadbeef";
     expect(tableFor(WINDOW)(["SESSION", "BRANCH"], [[id, id]], "")).toBe(`SESSION   BRANCH\ndeadbeef  ${id}`);
+    expect(tableFor(WINDOW)(["SESSION OR REASON"], [[id]], "")).toBe("SESSION OR REASON\ndeadbeef");
+    expect(tableFor(WINDOW)(["SENDER'S ID"], [[id]], "")).toBe(`SENDER'S ID\n${id}`);
     expect(tableFor({ ...WINDOW, hasShortIds: false })(["TOKEN"], [[id]], "")).toBe(`TOKEN\n${id}`);
     expect(tableFor(null)(["SESSION"], [[id]], "")).toBe(`SESSION\n${id}`);
   });

@@ -3,7 +3,12 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
 import { isOfProject, repositoryKey } from "../../src/cli/project-here.ts";
+import { resolveId } from "../../src/cli/references.ts";
+import type { Client } from "../../src/cli/client.ts";
+import { EXIT, Failure } from "../../src/cli/failure.ts";
+import { ID_KINDS, type IdKind } from "../../src/cli/words.ts";
 import { runHere } from "../support/service/command-line.ts";
 
 const id = (end: string): string => `0190f3b2-0000-7000-8000-0000${end}`;
@@ -22,6 +27,7 @@ const answerTo = (url: URL): unknown => {
   if (url.pathname === "/v1/projects") return { projects: PROJECTS, next_cursor: null };
   const project = PROJECTS.find((one) => url.pathname === `/v1/projects/${one.id}`);
   if (project !== undefined) return project;
+  if (url.pathname.endsWith("/saves")) return { turns: [{ id: id("000000c1"), at: "" }], bytes: 0 };
   if (url.pathname.endsWith("/sessions")) {
     const at = Number(url.searchParams.get("cursor") ?? 0);
     return { sessions: SESSIONS[at] ?? [], next_cursor: at === 0 ? "1" : null };
@@ -79,6 +85,81 @@ it("refuses a name that several have with their ends, and one that none has with
     code: 4,
     stdout: "",
     stderr: "No such session: give its id, the last 8 digits of it, or its name.\n",
+  });
+});
+
+/** A client whose lists, whatever they are of, have one thing. */
+const having = (only: string): Client => {
+  const one = [{ id: only }];
+  const of = (name: string | symbol): unknown => {
+    if (name === "next_cursor") return null;
+    return name === "saved" ? { earlier: one } : one;
+  };
+  const value = new Proxy({}, { get: (_, name) => of(name) });
+  return { call: () => Promise.resolve({ value }) } as unknown as Client;
+};
+
+it.each(ID_KINDS)("takes the last digits of each kind of id: %s", async (kind) => {
+  const api = having(id("000000d1"));
+  const scope = { api: () => api, project: () => Promise.resolve(PROJECTS[0]?.id ?? "") };
+  const before = { NUMBER: "7" };
+  expect(await resolveId("000000d1", kind, { scope, before })).toBe(id("000000d1"));
+});
+
+it("looks for an actor among people, and then among sessions, and without people among sessions alone", async () => {
+  const scope = (people: () => unknown) => ({
+    api: () =>
+      ({
+        call: (route: string) =>
+          route === "GET /v1/people"
+            ? Promise.resolve().then(people)
+            : Promise.resolve({
+                value: { sessions: [{ id: id("000000b1"), name: "Fix it" }], next_cursor: null },
+              }),
+      }) as unknown as Client,
+    project: () => Promise.reject(new Error("no project")),
+  });
+  const listed = scope(() => ({
+    value: { people: [{ id: id("000000e1"), name: "ada" }], next_cursor: null },
+  }));
+  expect(await resolveId("Ada", "ACTOR", { scope: listed })).toBe(id("000000e1"));
+  expect(await resolveId("fix it", "ACTOR", { scope: listed })).toBe(id("000000b1"));
+  const forbidden = scope(() => {
+    throw new Failure(EXIT.unauthorised, "forbidden", { message: "No." });
+  });
+  expect(await resolveId("000000b1", "ACTOR", { scope: forbidden })).toBe(id("000000b1"));
+});
+
+it("looks for a turn in the session that the option before it names", async () => {
+  const line = ["sessions", "create", "--turn", "000000c1", "--from", "fix it", "--project", "greeter"];
+  await run(...line);
+  expect(asked).toContain(`GET /v1/projects/${id("000000a1")}/sessions/${id("000000b1")}/saves`);
+  expect(asked.at(-1)).toBe(`POST /v1/projects/${id("000000a1")}/sessions`);
+});
+
+describe("the words of all usages", () => {
+  /** What is no id of the service. */
+  const OTHERS = new Set(
+    (
+      "ACTION ACTIVITIES BRANCH CHOICE CLIENT COMMIT COUNT CURSOR DAY DIRECTORY DOLLARS EFFORT EVENT EVENTS FILE FORMAT HOST " +
+      "INSTANT JSON KIND LINE LINES MODE MODEL MODELS N NAME NUMBER OWNER/NAME PATH PIN PORT PROVIDER/MODEL REF ROLE RUNTIME " +
+      "SHELL SIDE SLUG STATE STATUS TEXT TIME TOKENS TYPE URL WORDS ZONE me " +
+      // Of a GitHub App, and of a message that is about to be sent.
+      "ID UUID"
+    ).split(" "),
+  );
+  const used = new Set(
+    commands.flatMap(({ takes, options }) =>
+      takes
+        .map((name) => name.replaceAll(/[[\]]/g, ""))
+        .concat(Object.values(options).flatMap(({ value }) => value ?? [])),
+    ),
+  );
+
+  it("name a kind of id whose last digits are taken, or no id", () => {
+    const kinds: ReadonlySet<string> = new Set<IdKind>(ID_KINDS);
+    expect([...used].filter((word) => !kinds.has(word) && !OTHERS.has(word))).toEqual([]);
+    expect([...kinds].filter((word) => !used.has(word))).toEqual([]);
   });
 });
 

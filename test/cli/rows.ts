@@ -338,7 +338,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "triggers refused": {
     args: async () => (await world.refusedOnce(), ["--limit", "1"]),
     human:
-      /^AT +TRIGGER +STATUS +REASON +EVENT +DELIVERY +FROM\n\d{4}-\d\d-\d\d \d\d:\d\dZ +push +401 +signature_mismatched +push +once +\S*127\.0\.0\.1\n$/,
+      /^AT +TRIGGER +STATUS +REASON +EVENT +SENDER'S ID +FROM\n\d{4}-\d\d-\d\d \d\d:\d\dZ +push +401 +signature_mismatched +push +once +\S*127\.0\.0\.1\n$/,
     json: "/webhook-refusals?limit=1",
     refused: [["--cursor", "x"], 1, /cursor/],
   },

@@ -50,7 +50,7 @@ export const audit = command({
   name: "audit",
   about: "List who did what, newest first",
   options: {
-    actor: { value: "ID", about: "Only what this person did, or the agent of this session" },
+    actor: { value: "ACTOR", about: "Only what this person did, or the agent of this session" },
     action: { value: "ACTION", about: "Only this action, such as secret.set" },
     project: { value: "PROJECT", about: "Only in this project" },
     since: { value: "INSTANT", about: "From this day or instant on, such as 2027-01-31" },

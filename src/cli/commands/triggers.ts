@@ -238,7 +238,7 @@ const refused = command({
       row.delivery_id ?? "-",
       row.forwarded_for ?? row.address,
     ]);
-    const headings = ["AT", "TRIGGER", "STATUS", "REASON", "EVENT", "DELIVERY", "FROM"];
+    const headings = ["AT", "TRIGGER", "STATUS", "REASON", "EVENT", "SENDER'S ID", "FROM"];
     return pageOutcome(answered, table(headings, rows, "No refused deliveries."), note);
   },
 });

@@ -338,7 +338,7 @@ const comment = command({
     file: { value: "PATH", about: "The file that it is about" },
     lines: { value: "LINES", about: "Its lines, such as 12 or 12-14" },
     side: { value: "SIDE", about: "Which version of the file: head or base (head)" },
-    "reply-to": { value: "ID", about: "The comment that it answers" },
+    "reply-to": { value: "COMMENT", about: "The comment that it answers" },
   },
   run: async ({ given, options, api, project }) => {
     const { body, file, lines, "reply-to": above } = options;

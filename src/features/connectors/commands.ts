@@ -69,7 +69,7 @@ const setCredential = command({
   options: {
     file: { value: "FILE", about: "Take the file's content" },
     "client-id": {
-      value: "ID",
+      value: "CLIENT",
       about: "Id of the OAuth client whose secret is stored; default: the manifest's",
     },
   },
