@@ -2,6 +2,7 @@
 import type { Client } from "./client.ts";
 import type { Environment } from "./configuration.ts";
 import type { Input } from "./input.ts";
+import type { Screen } from "./terminal.ts";
 
 interface TextOption {
   /** The placeholder for the value in the help. */
@@ -45,6 +46,8 @@ export interface Call<Arguments, Values> {
   readonly input: Input;
   /** Writes at once, for output without an end. All other output is an `Outcome`. */
   readonly write: (text: string) => void;
+  /** Standard output, if it is a terminal. Null: it is none, or JSON is wanted. */
+  readonly screen: Screen | null;
   /** Writes a line for the person, separate from the output. */
   readonly note: (line: string) => void;
   /** Shows how far the command is, in one line that replaces the one before. "" removes it. Null: the output is no terminal, or JSON. */

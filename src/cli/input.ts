@@ -8,7 +8,7 @@ import { visible } from "./terminal.ts";
 /** More than any input of the API. An endless device or pipe is not read any further. */
 const BYTES_MAX = 2 * 1024 * 1024;
 /** A shell's exit code for a program that an interrupt ended. */
-const INTERRUPTED = 130;
+export const INTERRUPTED = 130;
 
 const CTRL_C = "\u0003";
 const ESCAPE = "\u001b";
@@ -101,13 +101,25 @@ export class Input {
 
   /**
    * Each line as it comes, one after the other, until the end of the input or until `interrupt` wants to leave.
-   * `interrupt` hears Ctrl-C at a terminal.
+   * `interrupt` hears Ctrl-C at a terminal, and `typing` each key there, with the line so far and whether it is entered. If it answers
+   * yes, the cursor has left the line, which is shown again where the cursor is.
    */
   async lines(hear: {
     readonly line: (text: string) => Promise<void>;
     readonly interrupt: () => Promise<boolean>;
+    readonly typing?: (line: string, isEntered: boolean) => boolean;
   }): Promise<void> {
-    const reader = createInterface({ input: this.#stdin, terminal: this.isTerminal, output: process.stderr });
+    const { typing } = hear;
+    const reader = createInterface({
+      input: this.#stdin,
+      terminal: this.isTerminal,
+      output: process.stderr,
+      prompt: "",
+    });
+    if (typing !== undefined && this.isTerminal)
+      this.#stdin.on("keypress", (_, { name }: { readonly name?: string }) => {
+        if (typing(reader.line, name === "return" || name === "enter")) reader.prompt(true);
+      });
     reader.on("SIGINT", () => void hear.interrupt().then((leaves) => leaves && reader.close()));
     for await (const text of reader) await hear.line(text);
   }

@@ -8,7 +8,7 @@ import { readLine, wantsJson, type Wish } from "./grammar.ts";
 import { helpText } from "./help.ts";
 import { Input } from "./input.ts";
 import { resolveId, withIds } from "./references.ts";
-import { visible, visibleJson } from "./terminal.ts";
+import { NARROW, type Screen, visible, visibleJson } from "./terminal.ts";
 import { projectId } from "./words.ts";
 
 export const VERSION = "0.1.0";
@@ -17,7 +17,12 @@ export const VERSION = "0.1.0";
 export interface Streams {
   /** Standard input, which is not opened before it is needed. */
   readonly stdin: () => NodeJS.ReadStream;
-  readonly stdout: { readonly write: (text: string) => unknown; readonly isTTY?: boolean };
+  readonly stdout: {
+    readonly write: (text: string) => unknown;
+    readonly isTTY?: boolean;
+    readonly columns?: number;
+    readonly hasColors?: () => boolean;
+  };
   readonly stderr: { readonly write: (text: string) => unknown; readonly isTTY?: boolean };
 }
 
@@ -62,6 +67,15 @@ const shown = ({ json, text, raw }: Outcome, wantsDocument: boolean, isTerminal:
   return raw !== undefined && !isTerminal ? raw : `${text}\n`;
 };
 
+const screenOf = (stdout: Streams["stdout"]): Screen | null =>
+  stdout.isTTY === true
+    ? {
+        columns: () => stdout.columns ?? NARROW,
+        hasColours: stdout.hasColors?.() ?? false,
+        write: (text) => void stdout.write(text),
+      }
+    : null;
+
 /** To the start of a terminal's line, which is emptied. */
 const LINE_START = "\r\u001b[2K";
 
@@ -104,6 +118,7 @@ const perform = async (wish: Run, { commands, environment, streams }: Program): 
     environment,
     input,
     write: (text) => void stdout.write(text),
+    screen: json ? null : screenOf(stdout),
     note: (line) => {
       if (!json) stderr.write(`${visible(line)}\n`);
     },

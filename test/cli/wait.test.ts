@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runHere } from "../support/service/command-line.ts";
+import { runHere, type Running } from "../support/service/command-line.ts";
 
 const ID = "0190f3b2-0000-7000-8000-000000000001";
 const EARLY = "2026-11-20T12:00:00.000Z";
@@ -37,8 +37,10 @@ afterAll(() => {
   server.close();
 });
 
-const wait = (...args: readonly string[]) =>
+const wait = (...args: readonly string[]) => run(args);
+const run = (args: readonly string[], running: Running = {}) =>
   runHere(["sessions", "wait", ID, ...args], {
+    ...running,
     env: {
       PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
       PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,
@@ -83,6 +85,14 @@ describe("the wait for an agent", () => {
     expect([ended.code, ended.stdout]).toEqual([0, `${ID} The agent finished at 2026-11-20 12:00Z.\n`]);
     expect(ended.stderr).toMatch(/^The service at \S+ cannot be reached: .* Trying again\.\n$/);
     expect(asked).toBe(5);
+  });
+
+  it("prints the agent's answer at a terminal, as the chat shows it", async () => {
+    const said = { ...message(EARLY), role: "agent", status: "completed", author: { name: "opencode" } };
+    const answer = { ...said, id: ID, seq: 1, content: [{ type: "text", text: "It **works**." }], error: null, model: null }; // prettier-ignore
+    conversation = talk({ items: [answer, message(EARLY)] });
+    const ended = await run([], { isShown: true });
+    expect(ended.stdout).toBe(`opencode\nIt works.\n\n${ID} The agent finished at 2026-11-20 12:00Z.\n`);
   });
 
   it.each<[string, Fields, number, string]>([

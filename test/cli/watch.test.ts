@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runHere } from "../support/service/command-line.ts";
+import { runHere, type Running } from "../support/service/command-line.ts";
 
 const TOKEN = `platform_pat_${"a".repeat(43)}`;
 const PID = "0190f3b2-0000-7000-8000-000000000001";
@@ -20,8 +20,9 @@ const saying =
   (_, response) =>
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(document));
 
-const run = (args: readonly string[]) =>
+const run = (args: readonly string[], running: Running = {}) =>
   runHere(args, {
+    ...running,
     env: {
       PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
       PLATFORM_CLI_TOKEN: TOKEN,
@@ -62,6 +63,10 @@ describe("the conversation of a session", () => {
     content: [{ type: "text", text: said }],
     tool: null,
     request: null,
+    answer: null,
+    parent_id: null,
+    model: null,
+    error: null,
     created_at: AT,
   });
   const deleted = { error: "Session not found.", code: "not_found" };
@@ -153,6 +158,20 @@ describe("the conversation of a session", () => {
       `${AT} ada message completed: Begin\n${AT} - state running\n${AT} ada message completed: done \\x1b[1m…\n`,
     );
     expect(ended.stderr).toBe("The connection is closed. Connecting again.\nSession not found.\n");
+  });
+
+  it("is shown at a terminal as the chat shows it, over a connection that ended", async () => {
+    const grows = { ...itemOf(3, "It **wo", "running"), id: PID };
+    const delta = { item_id: PID, offset: 7, text: "rks** now" };
+    streams = [
+      `${sent(3, "item", grows)}${sent(null, "delta", delta)}`,
+      sent(4, "item", { ...grows, ...itemOf(4, "It **works** now.") }),
+    ];
+    serve();
+    const ended = await run(["sessions", "watch", PID], { isShown: true });
+    expect(ended.stdout).toBe(
+      "ada\nBegin\n\nIt works\n\nThe connection is closed. Connecting again.\n\nnow.\n\nThe connection is closed. Connecting again.\n",
+    );
   });
 
   it("shows what the agent asks, and the command that answers it", async () => {

@@ -25,12 +25,14 @@ export interface Running {
   readonly isWatched?: true;
   /** Its standard input is a terminal. */
   readonly isTyped?: true;
+  /** Its standard output is a terminal, without colours. */
+  readonly isShown?: true;
 }
 
 /** Runs a command in this process, which takes a tenth of a program's time. Files are named by their whole path. */
 export const runHere = async (
   line: readonly string[],
-  { env = {}, input = "", isWatched, isTyped }: Running = {},
+  { env = {}, input = "", isWatched, isTyped, isShown }: Running = {},
 ): Promise<Ended> => {
   const streams = { stdin: new PassThrough(), stdout: "", stderr: "" };
   if (isTyped === true) Object.assign(streams.stdin, { isTTY: true, setRawMode: () => streams.stdin });
@@ -40,7 +42,7 @@ export const runHere = async (
     environment: env,
     streams: {
       stdin: () => streams.stdin as unknown as NodeJS.ReadStream,
-      stdout: { write: (more) => (streams.stdout += more) },
+      stdout: { write: (more) => (streams.stdout += more), isTTY: isShown === true },
       stderr: { write: (more) => (streams.stderr += more), isTTY: isWatched === true },
     },
   });

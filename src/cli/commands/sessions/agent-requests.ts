@@ -1,15 +1,11 @@
 /** Requests of the agent in a terminal: how they are shown, and which line of a person answers them. */
+import { isOpen } from "../../../domain/conversation/growing.ts";
 import type { Answer, Request } from "../../contract.ts";
 
 type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
 export type Item = Conversation["items"][number];
 export type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/answer">["payload"];
 type Question = NonNullable<Item["request"]>["questions"][number];
-
-const OPEN: ReadonlySet<string> = new Set(["queued", "sending", "pending", "running"]);
-
-/** Whether the item may still change. */
-export const isOpen = ({ status }: Item): boolean => OPEN.has(status);
 
 /** Whether the item is a request that a person can answer. */
 export const waits = (item: Item): boolean =>
@@ -86,6 +82,10 @@ export const askedLines = (
     return at === undefined || at === index ? questionLines(question, counted) : [];
   });
 };
+
+/** How a request ended that somebody else answered. */
+export const settledWords = ({ answer }: Item): string =>
+  answer?.by === null || answer === null ? "(The agent no longer asks.)" : `(${answer.by.name} answered.)`;
 
 /** The words that answer a request, or its question with this index. One sentence. */
 export const howToAnswer = ({ request }: Item, at: number): string => {

@@ -4,43 +4,30 @@ import type { Client } from "../../client.ts";
 import { command } from "../../command.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import type { Input } from "../../input.ts";
-import { visible, visibleLines } from "../../terminal.ts";
+import { visible, width } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 import {
   askedLines,
   CommandsAtWork,
   howToAnswer,
-  isOpen,
   permissionAnswer,
   planAnswer,
   questionAnswer,
+  settledWords,
   waits,
   type GivenAnswer,
   type Item,
 } from "./agent-requests.ts";
 import { attached } from "./attached.ts";
-import { printPast, watchConversation } from "./conversation.ts";
+import { printPast, STOPPED, watchConversation } from "./conversation.ts";
 import type { SentEvent } from "./event-stream.ts";
+import { PlainTalk } from "./talk/plain-talk.ts";
+import { type Shown, Talk } from "./talk/talk.ts";
 
 /** A line that attaches a file to the next message. */
 const ATTACH = /^\/attach\s+(.+)$/;
 /** A second Ctrl-C within this time leaves. */
 const LEAVE_WITHIN_MS = 2_000;
-
-const wordsOf = ({ content }: Item): string =>
-  content.map((part) => (part.type === "text" ? part.text : `[${part.name}]`)).join("\n");
-
-/** A finished item for a person. Empty: it is not shown. */
-const shown = (item: Item): string => {
-  const who = item.author?.name ?? item.role ?? "";
-  if (item.kind === "tool") return `  ${item.tool?.title ?? item.tool?.name ?? ""} (${item.status})`;
-  // A note of the service or a person: a call waits for an approval, or was decided.
-  if (item.kind === "note" && item.author?.kind !== "agent") return `(${wordsOf(item)})`;
-  if (item.kind !== "message") return "";
-  const why = item.error === null ? "" : ` (${item.error.message})`;
-  const state = item.status === "completed" || item.status === "accepted" ? "" : ` [${item.status}${why}]`;
-  return `${who}:${state} ${wordsOf(item)}`;
-};
 
 /**
  * One chat.
@@ -48,15 +35,15 @@ const shown = (item: Item): string => {
  *  C1 A request is shown before a line can answer it. Of several open requests only the first is shown, and lines
  *     answer that one.
  *  C2 While a request is shown, no line is sent as a message, except to ask for another plan.
+ *  C3 While a person types a line at a terminal, nothing is written there. What happens meanwhile follows once her line was sent.
  */
-class Chat {
+export class Chat {
   readonly #client: Client;
   readonly #input: Input;
   /** Ids of files for the next message. */
   #files: readonly string[] = [];
   readonly #params: { readonly pid: string; readonly sid: string };
-  readonly #write: (text: string) => void;
-  readonly #printed = new Map<string, string>();
+  readonly #shown: Shown;
   readonly #commands = new CommandsAtWork();
   /** Requests that wait, in the order of their arrival. */
   #open: readonly Item[] = [];
@@ -65,32 +52,58 @@ class Chat {
   /** Ids of the requests that this chat answers: their next version may come before the response, or after the next line. */
   readonly #answered = new Set<string>();
   #interruptedAt = -Infinity;
+  /** Whether a person has typed the beginning of a line. */
+  #isTyping = false;
+  /** Lines that are entered, and not sent. */
+  #entered = 0;
+  /** What happened meanwhile. */
+  readonly #held: SentEvent[] = [];
 
   constructor(
     { client, input }: { readonly client: Client; readonly input: Input },
     params: { readonly pid: string; readonly sid: string },
-    write: (text: string) => void,
+    shown: Shown,
   ) {
     this.#client = client;
     this.#input = input;
     this.#params = params;
-    this.#write = write;
+    this.#shown = shown;
   }
 
-  readonly take = ({ event, data }: SentEvent): void => {
-    if (event !== "item") return;
-    const item = JSON.parse(data) as Item;
-    this.#commands.take(item);
-    if (item.kind === "request") this.#hear(item);
-    if (isOpen(item) || item.kind === "request") return;
-    const text = shown(item);
-    if (text === "" || this.#printed.get(item.id) === text) return;
-    this.#printed.set(item.id, text);
-    this.#print(text);
+  readonly take = (event: SentEvent): void => {
+    if (this.#isTyping || this.#entered > 0) this.#held.push(event);
+    else this.#show(event);
   };
 
+  /**
+   * A key was pressed at a terminal.
+   *
+   * @param line what is typed so far @param isEntered the line is entered
+   * @returns whether the line must be shown again, in a new row
+   */
+  typing(line: string, isEntered: boolean): boolean {
+    const begins = line !== "" && !this.#isTyping;
+    this.#isTyping = line !== "" && !isEntered;
+    if (isEntered) this.#entered += 1;
+    this.#release();
+    if (!begins || !this.#shown.isWithin) return false;
+    this.#shown.pause(width(line));
+    return true;
+  }
+
+  /** A line. */
+  async hear(line: string): Promise<void> {
+    this.#shown.typed();
+    try {
+      await this.#say(line);
+    } finally {
+      this.#entered = Math.max(0, this.#entered - 1);
+      this.#release();
+    }
+  }
+
   /** Sends a line: to the open request if there is one, else as a message. */
-  async say(line: string): Promise<void> {
+  async #say(line: string): Promise<void> {
     const words = line.trim();
     if (words === "") return;
     const [, path] = ATTACH.exec(words) ?? [];
@@ -98,7 +111,7 @@ class Chat {
     if (path !== undefined) {
       const via = { client: this.#client, input: this.#input, option: "/attach" };
       this.#files = [...this.#files, ...(await attached(via, this.#params, [path]))];
-      this.#write("(The next message has this file.)\n");
+      this.#shown.say("(The next message has this file.)");
     } else if (request === undefined) await this.#send(line);
     else if (request.request?.kind === "plan" && planAnswer(words) === null) await this.#send(line);
     else await this.#answer(request, words);
@@ -111,16 +124,24 @@ class Chat {
     const { value } = await this.#client.call("POST /v1/projects/:pid/sessions/:sid/interrupt", {
       params: this.#params,
     });
-    this.#write(
-      value.interrupted
-        ? "(The agent's turn ends.)\n"
-        : "(Press Ctrl-C again to leave. The session goes on.)\n",
+    this.#shown.say(
+      value.interrupted ? "(The agent's turn ends.)" : "(Press Ctrl-C again to leave. The session goes on.)",
     );
     return false;
   }
 
-  #print(text: string): void {
-    this.#write(`${visibleLines(text)}\n`);
+  #show(event: SentEvent): void {
+    if (event.event === "item") {
+      const item = JSON.parse(event.data) as Item;
+      this.#commands.take(item);
+      if (item.kind === "request") this.#hear(item);
+    }
+    this.#shown.take(event);
+  }
+
+  #release(): void {
+    if (this.#isTyping || this.#entered > 0) return;
+    for (const event of this.#held.splice(0)) this.#show(event);
   }
 
   #hear(item: Item): void {
@@ -130,9 +151,7 @@ class Chat {
       this.#open = [...this.#open, item];
       if (this.#open.length === 1) this.#ask();
     } else if (isKnown) {
-      const by = item.answer?.by?.name;
-      if (!this.#answered.has(item.id))
-        this.#print(by === undefined ? "(The agent no longer asks.)" : `(${by} answered.)`);
+      if (!this.#answered.has(item.id)) this.#shown.say(visible(settledWords(item)));
       this.#settle(item.id);
     }
   }
@@ -143,7 +162,7 @@ class Chat {
     if (request === undefined) return;
     const at = this.#answers.length;
     const lines = askedLines(request, this.#commands.of(request), at);
-    this.#print([...lines, howToAnswer(request, at)].join("\n"));
+    this.#shown.ask([...lines, howToAnswer(request, at)]);
   }
 
   #settle(id: string): void {
@@ -158,9 +177,9 @@ class Chat {
     const payload = this.#read(item, words);
     if (payload === "more") return;
     if (payload === null) {
-      this.#write(
+      this.#shown.say(
         `(Not sent, because the agent waits for an answer. ${howToAnswer(item, this.#answers.length)} ` +
-          "`platform sessions send` sends a message meanwhile.)\n",
+          "`platform sessions send` sends a message meanwhile.)",
       );
       return;
     }
@@ -193,17 +212,19 @@ class Chat {
 
   async #send(text: string): Promise<void> {
     const files = this.#files;
+    const id = randomUUID();
+    this.#shown.typed(id);
     const { value } = await this.#client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
       params: this.#params,
       payload: {
-        id: randomUUID(),
+        id,
         text,
         restore_saved: true,
         ...(files.length > 0 && { attachments: files }),
       },
     });
     this.#files = [];
-    if (value.message.status === "queued") this.#write("(The message waits for the end of the turn.)\n");
+    if (value.message.status === "queued") this.#shown.say("(The message waits for the end of the turn.)");
   }
 }
 
@@ -213,24 +234,28 @@ export const chat = command({
   takes: ["SESSION"],
   inProject: true,
   notes:
-    "Each line is a message. When the agent asks, the chat shows the request, and the next line is the answer. To a permission: y (or yes, once), always, or n (or no, reject), which a reason may follow. To a plan: y approves it, and any other line asks for another plan. To a question: the number or the text of an option, or `/answer TEXT` in your own words. A line that is no answer is not sent. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on.",
-  run: async ({ given, input, write, note, api, project }) => {
+    "Each line is a message. When the agent asks, the chat shows the request, and the next line is the answer. To a permission: y (or yes, once), always, or n (or no, reject), which a reason may follow. To a plan: y approves it, and any other line asks for another plan. To a question: the number or the text of an option, or `/answer TEXT` in your own words. A line that is no answer is not sent. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on. At a terminal, the answer is shown as it grows, and what happens while you type follows once your line was sent.",
+  run: async ({ given, input, screen, write, note, api, project }) => {
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
-    const talk = new Chat({ client: api(), input }, params, write);
+    const shown = screen === null ? new PlainTalk(write) : new Talk(screen);
+    const talk = new Chat({ client: api(), input }, params, shown);
+    const tell = screen === null ? note : (line: string) => shown.say(visible(line));
     const complain = (error: unknown): void => {
       if (!(error instanceof Failure)) throw error;
-      note(visible(error.message));
+      tell(error.message);
     };
     const followed = { client: api(), params, print: talk.take };
     const from = await printPast(followed);
     const typed = input.lines({
-      line: (text) => talk.say(text).catch(complain),
+      line: (text) => talk.hear(text).catch(complain),
       interrupt: async () => {
         const leaves = await talk.interrupt(performance.now()).catch(complain);
+        if (leaves === true && screen !== null) shown.say(STOPPED);
         return leaves === true;
       },
+      ...(screen !== null && { typing: (line, isEntered) => talk.typing(line, isEntered) }),
     });
-    await Promise.race([typed, watchConversation(followed, from, note)]);
+    await Promise.race([typed, watchConversation(followed, from, tell)]);
     // The stream of events has no end of its own.
     process.exit(EXIT.ok);
   },

@@ -3,12 +3,15 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "../../client.ts";
 import type { Answer } from "../../contract.ts";
 import { command, type Call } from "../../command.ts";
-import { askedLines, CommandsAtWork, isOpen, waits, type Item } from "./agent-requests.ts";
+import { isOpen } from "../../../domain/conversation/growing.ts";
+import { askedLines, CommandsAtWork, settledWords, waits, type Item } from "./agent-requests.ts";
 import { eventsOf, type SentEvent } from "./event-stream.ts";
 import { EXIT, Failure } from "../../failure.ts";
-import { visible, visibleJson, visibleLines } from "../../terminal.ts";
+import { INTERRUPTED } from "../../input.ts";
+import { type Screen, visible, visibleJson, visibleLines } from "../../terminal.ts";
 import { oneOf } from "../../words.ts";
 import { namedSession } from "./session-argument.ts";
+import { Talk } from "./talk/talk.ts";
 
 type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
 
@@ -58,15 +61,13 @@ const itemLine = (item: Item): string | null => {
 const requestLines = (item: Item, commands: CommandsAtWork, sid: string): readonly string[] => {
   if (!waits(item)) return [];
   if (item.request?.kind === "plan")
-    return [...askedLines(item, []), `Approve: platform sessions approve-plan ${sid}`].map(
-      (text) => `  ${visibleLines(text)}`,
-    );
+    return [...askedLines(item, []), `Approve: platform sessions approve-plan ${sid}`];
   const answer = item.request?.kind === "permission" ? "--choice once|always|reject" : "--text ANSWER";
   const several = (item.request?.questions.length ?? 0) > 1;
   return [
     ...askedLines(item, commands.of(item)),
     `Answer: platform sessions answer ${sid} ${item.id} ${several ? "--answers JSON" : answer}`,
-  ].map((text) => `  ${visibleLines(text)}`);
+  ];
 };
 
 /** What `watch` prints for an event. Null: nothing. */
@@ -75,7 +76,8 @@ const shownEvent = ({ event, data }: SentEvent, commands: CommandsAtWork, sid: s
     const item = JSON.parse(data) as Item;
     commands.take(item);
     const first = itemLine(item);
-    return first === null ? null : [first, ...requestLines(item, commands, sid)].join("\n");
+    const request = requestLines(item, commands, sid).map((text) => `  ${visibleLines(text)}`);
+    return first === null ? null : [first, ...request].join("\n");
   }
   if (event !== "state") return null;
   const { state } = JSON.parse(data) as { readonly state: Conversation["state"] };
@@ -169,11 +171,57 @@ export const watchConversation = async (
   }
 };
 
+/** What a person reads who stops listening. */
+export const STOPPED = "Stopped listening. The session goes on.";
+
+/** Takes events for a screen. A request has the command below it that answers it. */
+const talkOn = (talk: Talk, sid: string): Watched["print"] => {
+  const commands = new CommandsAtWork();
+  const asked = new Set<string>();
+  return (event) => {
+    talk.take(event);
+    if (event.event !== "item") return;
+    const item = JSON.parse(event.data) as Item;
+    commands.take(item);
+    const lines = requestLines(item, commands, sid);
+    if (lines.length > 0 && !asked.has(item.id)) talk.ask(lines);
+    if (lines.length === 0 && asked.delete(item.id)) talk.say(visible(settledWords(item)));
+    if (lines.length > 0) asked.add(item.id);
+  };
+};
+
+/** Shows the conversation on a screen, until the person interrupts it. */
+const followOn = async (
+  screen: Screen,
+  { client, params }: Pick<Watched, "client" | "params">,
+): Promise<never> => {
+  const talk = new Talk(screen);
+  const stop = (): never => {
+    talk.say(STOPPED);
+    process.exit(INTERRUPTED);
+  };
+  process.once("SIGINT", stop);
+  try {
+    const watched = { client, params, print: talkOn(talk, params.sid) };
+    return await watchConversation(watched, await printPast(watched), (words) => talk.say(visible(words)));
+  } finally {
+    process.off("SIGINT", stop);
+    talk.pause();
+  }
+};
+
 /** Prints the conversation as it goes on, until the person interrupts it. */
 export const follow = async (
-  { json, write, note, api }: Pick<Call<unknown, unknown>, "json" | "write" | "note" | "api">,
+  {
+    json,
+    screen,
+    write,
+    note,
+    api,
+  }: Pick<Call<unknown, unknown>, "json" | "screen" | "write" | "note" | "api">,
   params: Watched["params"],
 ): Promise<never> => {
+  if (screen !== null) return await followOn(screen, { client: api(), params });
   const commands = new CommandsAtWork();
   const print = (event: SentEvent): void => {
     if (json) {
@@ -196,7 +244,7 @@ export const watch = command({
   takes: ["[SESSION]"],
   inProject: true,
   notes:
-    'The command prints the newest 200 items, then each change. Below a request of the agent it prints the command that answers it. It connects again by itself. With --json, each line is an event: {"event": "item", "state", "delta" or "reset", "id", "data"}. In a sandbox, SESSION defaults to its own session.',
+    'The command prints the newest 200 items, then each change. At a terminal it shows the conversation as `platform sessions chat` does, and Ctrl-C stops listening. Below a request of the agent it prints the command that answers it. It connects again by itself. With --json, each line is an event: {"event": "item", "state", "delta" or "reset", "id", "data"}. In a sandbox, SESSION defaults to its own session.',
   run: async (call) => {
     const sid = namedSession(call.given.SESSION, call.environment);
     return await follow(call, { pid: await call.project(), sid });

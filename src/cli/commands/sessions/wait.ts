@@ -4,8 +4,10 @@ import type { Client } from "../../client.ts";
 import { command } from "../../command.ts";
 import type { Answer } from "../../contract.ts";
 import { EXIT, Failure } from "../../failure.ts";
-import { time, visible } from "../../terminal.ts";
+import { type Screen, time, visible } from "../../terminal.ts";
 import { duration, sessionId } from "../../words.ts";
+import { textOf } from "../../../domain/conversation/growing.ts";
+import { Talk } from "./talk/talk.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
@@ -71,6 +73,8 @@ type Look =
       readonly session: Session;
       readonly text: string;
       readonly failure: Failure | null;
+      /** Null: it was not read. */
+      readonly conversation: Conversation | null;
     };
 
 interface Watched {
@@ -83,9 +87,10 @@ const ENDED: ReadonlySet<Session["status"]> = new Set(["stopped", "failed", "com
 
 const look = async ({ client, params }: Watched): Promise<Look> => {
   const { value: session, text } = await client.call("GET /v1/projects/:pid/sessions/:sid", { params });
+  const rest = { is: "rest", session, text, conversation: null } as const;
   const asked = asks(session);
-  if (asked !== null) return { is: "rest", session, text, failure: asked };
-  if (ENDED.has(session.status)) return { is: "rest", session, text, failure: ofEnd(session) };
+  if (asked !== null) return { ...rest, failure: asked };
+  if (ENDED.has(session.status)) return { ...rest, failure: ofEnd(session) };
   if (session.status !== "running" || session.turn.state !== "idle") return BUSY;
   const { value: conversation } = await client.call("GET /v1/projects/:pid/sessions/:sid/conversation", {
     params,
@@ -93,7 +98,8 @@ const look = async ({ client, params }: Watched): Promise<Look> => {
   });
   const { state, queue, queue_held: isHeld } = conversation;
   if (state.state !== "idle" || (queue.length > 0 && !isHeld)) return BUSY;
-  return { is: isNewest(session, conversation) ? "rest" : "late", session, text, failure: ofTurn(session) };
+  const is = isNewest(session, conversation) ? "rest" : "late";
+  return { is, session, text, failure: ofTurn(session), conversation };
 };
 
 const lookOnce = async (watched: Watched): Promise<Look> => {
@@ -129,6 +135,17 @@ const untilRest = async (
   }
 };
 
+/** Shows the agent's last answer on a screen, as the chat does. */
+const showAnswer = (screen: Screen, { items }: Conversation): void => {
+  const answer = items.find(
+    (item) => item.kind === "message" && item.role === "agent" && textOf(item) !== "",
+  );
+  if (answer === undefined) return;
+  const talk = new Talk(screen);
+  talk.take({ id: null, event: "item", data: JSON.stringify(answer) });
+  screen.write("\n");
+};
+
 export const wait = command({
   name: "sessions wait",
   about: "Wait until the agent of a session has finished, failed or asks something",
@@ -136,8 +153,8 @@ export const wait = command({
   inProject: true,
   options: { timeout: { value: "TIME", about: "Give up after this time: 90s, 30m or 24h (no limit)" } },
   notes:
-    "The agent has finished when its turn has ended and no message waits for it. The command prints one line. Exit codes of its own: 7 the agent failed or was interrupted, or the session ended before it finished; 8 the agent waits for an answer or an approval, also of its plan. When the time of --timeout is over, the exit code is 6. While the service cannot be reached, the command tries again.",
-  run: async ({ given, options, note, api, project }) => {
+    "The agent has finished when its turn has ended and no message waits for it. The command prints one line, and at a terminal the agent's last answer above it. Exit codes of its own: 7 the agent failed or was interrupted, or the session ended before it finished; 8 the agent waits for an answer or an approval, also of its plan. When the time of --timeout is over, the exit code is 6. While the service cannot be reached, the command tries again.",
+  run: async ({ given, options, screen, note, api, project }) => {
     const limitMs = options.timeout === undefined ? Infinity : duration(options.timeout, "--timeout");
     const watched = { client: api(), params: { pid: await project(), sid: sessionId(given.SESSION) } };
     const seen = await untilRest(watched, limitMs, note);
@@ -147,6 +164,7 @@ export const wait = command({
       });
     if (seen.failure !== null) throw seen.failure;
     const { id, last_turn: turn } = seen.session;
+    if (screen !== null && seen.conversation !== null) showAnswer(screen, seen.conversation);
     const what = turn === null ? "has nothing to do" : `finished at ${time(turn.at)}`;
     return { json: seen.text, text: visible(`${id} The agent ${what}.`) };
   },

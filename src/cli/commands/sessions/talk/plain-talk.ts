@@ -1,0 +1,56 @@
+/** A conversation in a pipe or a file: each item once it has ended, as text. */
+import { isOpen } from "../../../../domain/conversation/growing.ts";
+import { visibleLines } from "../../../terminal.ts";
+import type { Item } from "../agent-requests.ts";
+import type { SentEvent } from "../event-stream.ts";
+import type { Shown } from "./talk.ts";
+
+const wordsOf = ({ content }: Item): string =>
+  content.map((part) => (part.type === "text" ? part.text : `[${part.name}]`)).join("\n");
+
+/** A finished item for a person. Empty: it is not shown. */
+const shown = (item: Item): string => {
+  const who = item.author?.name ?? item.role ?? "";
+  if (item.kind === "tool") return `  ${item.tool?.title ?? item.tool?.name ?? ""} (${item.status})`;
+  // A note of the service or a person: a call waits for an approval, or was decided.
+  if (item.kind === "note" && item.author?.kind !== "agent") return `(${wordsOf(item)})`;
+  if (item.kind !== "message") return "";
+  const why = item.error === null ? "" : ` (${item.error.message})`;
+  const state = item.status === "completed" || item.status === "accepted" ? "" : ` [${item.status}${why}]`;
+  return `${who}:${state} ${wordsOf(item)}`;
+};
+
+export class PlainTalk implements Shown {
+  readonly #write: (text: string) => void;
+  readonly #printed = new Map<string, string>();
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  readonly isWithin = false;
+
+  take({ event, data }: SentEvent): void {
+    if (event !== "item") return;
+    const item = JSON.parse(data) as Item;
+    if (isOpen(item) || item.kind === "request") return;
+    const text = shown(item);
+    if (text === "" || this.#printed.get(item.id) === text) return;
+    this.#printed.set(item.id, text);
+    this.say(visibleLines(text));
+  }
+
+  say(text: string): void {
+    this.#write(`${text}\n`);
+  }
+
+  ask(lines: readonly string[]): void {
+    this.say(visibleLines(lines.join("\n")));
+  }
+
+  /** Every line ends at once. */
+  pause(): void {}
+
+  /** What is read from a pipe is not seen, so it is shown as all messages are. */
+  typed(): void {}
+}
