@@ -73,6 +73,8 @@ export interface Outcome {
 /** `writes`: the command wrote its own output. */
 export type Result = Outcome | "writes";
 
+type Asked = string | null;
+
 interface Definition<Names extends readonly string[], O extends Options> {
   /** The words, e.g. `cr create`. */
   readonly name: string;
@@ -86,8 +88,10 @@ interface Definition<Names extends readonly string[], O extends Options> {
   readonly inProject?: true;
   /** Further help, below the options. */
   readonly notes?: string;
-  /** The question before what cannot be undone. A person at a terminal answers it, unless she gave --yes. */
-  readonly asks?: string;
+  /** A line as one would type it, without `platform`. */
+  readonly example?: string;
+  /** The question before what cannot be undone. A person at a terminal answers it, unless she gave --yes. Null: nothing is asked for this call. */
+  readonly asks?: string | ((call: Call<ArgumentValues<Names>, OptionValues<O>>) => Asked | Promise<Asked>);
   /** A question of the same kind, whose answer is a name that she types. */
   readonly asksName?: (
     call: Call<ArgumentValues<Names>, OptionValues<O>>,
@@ -104,7 +108,8 @@ export interface Command {
   readonly options: Options;
   readonly inProject: boolean;
   readonly notes: string | null;
-  readonly asks: string | null;
+  readonly example: string | null;
+  readonly asks: ((call: AnyCall) => Asked | Promise<Asked>) | null;
   readonly asksName:
     | ((call: AnyCall) => Promise<{ readonly question: string; readonly name: string }>)
     | null;
@@ -118,6 +123,8 @@ type AnyCall = Call<
   Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 >;
 
+const always = (question: string) => () => question;
+
 /** Defines a command. Its declaration gives the types of its arguments and options. */
 export const command = <
   const Names extends readonly string[] = [],
@@ -128,7 +135,7 @@ export const command = <
   takes: [],
   rest: null,
   notes: null,
-  asks: null,
+  example: null,
   isLocal: false,
   inProject: false,
   ...definition,
@@ -137,6 +144,9 @@ export const command = <
     ...((definition.asks ?? definition.asksName) !== undefined && { yes: { about: "Do not ask" } }),
   },
   // The grammar passes exactly the declared values (grammar.ts).
+  asks: (typeof definition.asks === "string"
+    ? always(definition.asks)
+    : (definition.asks ?? null)) as unknown as Command["asks"],
   asksName: (definition.asksName ?? null) as unknown as Command["asksName"],
   run: definition.run as unknown as Command["run"],
 });

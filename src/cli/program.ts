@@ -8,7 +8,7 @@ import { readLine, wantsJson, type Wish } from "./grammar.ts";
 import { helpText } from "./help.ts";
 import { Input } from "./input.ts";
 import { resolveId, withIds } from "./references.ts";
-import { NARROW, type Screen, visible, visibleJson } from "./terminal.ts";
+import { NARROW, type Screen, visible, visibleJson, visibleLines } from "./terminal.ts";
 import { projectId } from "./words.ts";
 
 export const VERSION = "0.1.0";
@@ -93,7 +93,9 @@ const isMeant = async (
     const { question, name } = await asksName(call);
     return (await input.line(`${visible(question)} `)).trim() === name.trim();
   }
-  return asks === null || /^y(?:es)?$/i.test((await input.line(`${asks} [y/N] `)).trim());
+  const question = (await asks?.(call)) ?? null;
+  if (question === null) return true;
+  return /^y(?:es)?$/i.test((await input.line(`${visibleLines(question)} [y/N] `)).trim());
 };
 
 interface Program {

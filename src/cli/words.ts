@@ -5,10 +5,7 @@ import { usage } from "./failure.ts";
 /** How many digits stand for an id. */
 export const SHORT_DIGITS = 8;
 
-/**
- * What has an id that a command asks for: the word in its usage, and the heading of the column that shows such ids. Where one of these
- * stands, a person may write the last digits, and a list at a terminal shows only them.
- */
+/** What has an id that a command asks for, by the word in its usage. Where one of these stands, a person may write the last digits. */
 export const ID_KINDS = [
   "PROJECT",
   "PERSON",

@@ -27,6 +27,7 @@ const answerTo = (url: URL): unknown => {
   if (url.pathname === "/v1/projects") return { projects: PROJECTS, next_cursor: null };
   const project = PROJECTS.find((one) => url.pathname === `/v1/projects/${one.id}`);
   if (project !== undefined) return project;
+  if (url.pathname.endsWith("/change-requests/7")) return { number: 7, base_ref: "main", warnings: [] };
   if (url.pathname.endsWith("/saves")) return { turns: [{ id: id("000000c1"), at: "" }], bytes: 0 };
   if (url.pathname.endsWith("/sessions")) {
     const at = Number(url.searchParams.get("cursor") ?? 0);
@@ -179,6 +180,34 @@ describe("what cannot be undone", () => {
     );
     expect(no.stderr).toContain("Nothing was done.");
     expect(await remove("y\n")).toMatchObject({ code: 0, isDone: true });
+  });
+
+  /** The line, the question, and the call that it asks about. */
+  const ASKED: readonly (readonly [string, string, string])[] = [
+    ["sessions stop SESSION --now", "Changes since the last one are lost.", "POST SESSION/stop"],
+    ["sessions stop SESSION --try", "That work is lost.", "POST SESSION/stop"],
+    ["cr merge 7", "Merge #7 into main?", "POST PROJECT/change-requests/7/merge"],
+    ["cr close 7", "Close #7 without merging it?", "POST PROJECT/change-requests/7/close"],
+    ["triggers cancel SESSION", "It leaves the queue and does not start.", "DELETE PROJECT/fires/ID"],
+  ];
+  const PROJECT = `/v1/projects/${id("000000a1")}`;
+  it.each(ASKED)("is asked before `platform %s`: %s", async (words, question, call) => {
+    const line = [...words.replace("SESSION", SESSION).split(" "), "--project", id("000000a1")];
+    const made = call
+      .replace("SESSION", `${PROJECT}/sessions/${SESSION}`)
+      .replace("PROJECT", PROJECT)
+      .replace("ID", SESSION);
+    const no = await runHere(line, { env: environment(), input: "n\n", isWatched: true, isTyped: true });
+    expect(no.stderr).toContain(`${question} [y/N] `);
+    expect(asked).not.toContain(made);
+    await runHere(line, { env: environment(), input: "y\n", isWatched: true, isTyped: true });
+    expect(asked).toContain(made);
+  });
+
+  it("is not asked of what loses nothing", async () => {
+    const line = ["sessions", "stop", SESSION, "--project", id("000000a1")];
+    const ended = await runHere(line, { env: environment(), isWatched: true, isTyped: true });
+    expect(ended.stderr).not.toContain("[y/N]");
   });
 
   it.each(["--yes", "--json"])("is not asked with %s", async (option) => {

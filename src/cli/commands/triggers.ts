@@ -259,6 +259,7 @@ const replay = command({
 const cancel = command({
   name: "triggers cancel",
   about: "Cancel a queued fire, or a session that waits",
+  asks: "Cancel it? It leaves the queue and does not start.",
   takes: [FIRE],
   inProject: true,
   run: async ({ given, api, project }) => {

@@ -187,6 +187,7 @@ const tokenCreate = command({
 
 const tokenDelete = command({
   name: "admin token delete",
+  asks: "Delete the token? What uses it stops working.",
   about: "Delete a token. It stops working at once",
   takes: ["TOKEN"],
   options: accountOption,

@@ -112,6 +112,8 @@ namespace are listed with PLATFORM_SANDBOX_PROVIDER=kubernetes, once their servi
 const prune = command({
   name: "branches prune",
   about: "Delete session branches whose change request is merged",
+  asks: ({ options }) =>
+    options.merged && !options["dry-run"] ? "Delete the branches? Their sessions cannot be restarted." : null,
   options: {
     merged: { about: "Required. Selects merged branches, the only supported kind" },
     project: { value: "ID", about: "Only this project (all projects)" },

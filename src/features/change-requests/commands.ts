@@ -220,6 +220,12 @@ const diff = command({
 const merge = command({
   name: "cr merge",
   about: "Merge a change request into its base branch",
+  example: "cr merge 12 --squash",
+  asks: async ({ given, api, project }) => {
+    const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
+    const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number", { params });
+    return [...warned(value), `Merge #${params.number} into ${value.base_ref}?`].join("\n");
+  },
   takes: [NUMBER],
   inProject: true,
   options: {
@@ -243,6 +249,7 @@ const merge = command({
 const close = command({
   name: "cr close",
   about: "Close a change request without merging it",
+  asks: ({ given }) => `Close #${given.NUMBER} without merging it?`,
   takes: [NUMBER],
   inProject: true,
   run: async ({ given, api, project }) => {

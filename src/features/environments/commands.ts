@@ -326,6 +326,7 @@ const logs = command({
 
 const cancel = command({
   name: "environment cancel",
+  asks: "Cancel the build?",
   about: "Cancel a build",
   takes: ["PROJECT", BUILD],
   run: async ({ given, note, api }) => {

@@ -59,7 +59,7 @@ const forget = command({
   takes: ["SESSION", "SAVE"],
   inProject: true,
   notes:
-    "`platform sessions show` lists earlier saves with their ids. Work that only this save has cannot be restored, and the command does not ask. The newest save stays.",
+    "`platform sessions show` lists earlier saves with their ids. Work that only this save has cannot be restored. The newest save stays.",
   run: async ({ given, api, project }) => {
     const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid/saves/:id", {
       params: { pid: await project(), sid: sessionId(given.SESSION), id: anyId(given.SAVE, "SAVE") },

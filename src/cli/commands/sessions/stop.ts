@@ -90,6 +90,10 @@ const failedBefore = ({ id, failure, saved }: Session): Failure =>
 export const stop = command({
   name: "sessions stop",
   about: "Save a session's unpushed work, and stop it",
+  asks: ({ options }) => {
+    if (options.now) return "Stop the session without another save? Changes since the last one are lost.";
+    return options.try ? "Stop the session even if some work cannot be saved? That work is lost." : null;
+  },
   takes: ["SESSION"],
   inProject: true,
   options: {

@@ -111,6 +111,7 @@ const list = command({
 const remove = command({
   name: "images remove",
   about: "Remove an image's name",
+  asks: "Remove the image? Projects that name it cannot start sessions any more.",
   takes: ["NAME"],
   notes: `Running sandboxes keep the image. Its files are deleted at the service's next start, if no name and no sandbox uses it. A project
 that names it cannot start sessions any more.`,

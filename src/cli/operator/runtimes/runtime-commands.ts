@@ -82,6 +82,7 @@ const list = command({
 const remove = command({
   name: "runtimes remove",
   about: "Remove an agent runtime from this machine",
+  asks: "Remove the runtime? Sessions that need it cannot start here any more.",
   takes: ["NAME"],
   notes: `Running sandboxes keep it. Its files are deleted at a later start of the service, once no sandbox uses them. Sessions that
 need it cannot start here any more, unless their environment brings the program.`,
