@@ -83,7 +83,7 @@ const aligned = (rows: readonly (readonly [string, string])[]): string => {
 };
 
 const commandHelp = (command: Command): string => {
-  const { name, about, takes, rest, notes, inProject } = command;
+  const { name, about, takes, rest, notes, example, inProject } = command;
   const options = { ...command.options, ...(inProject && PROJECT), ...EVERYWHERE };
   const rows = Object.entries(options).map(
     ([option, { value, about: meaning }]) =>
@@ -94,6 +94,7 @@ const commandHelp = (command: Command): string => {
     `Usage: platform ${[name, ...takes, "[options]", ...(rest === null ? [] : [`[-- ${rest}...]`])].join(" ")}`,
     `Options:\n${aligned(rows)}`,
     ...(notes === null ? [] : [notes]),
+    ...(example === null ? [] : [`Example:\n  platform ${example}`]),
   ];
   return parts.join("\n\n");
 };

@@ -4,7 +4,8 @@
  */
 import { styleText } from "node:util";
 import { parseUuid } from "../domain/ids.ts";
-import { isIdKind, shortId } from "./words.ts";
+import { ACTIVITY_WORDS } from "../domain/session/activity-words.ts";
+import { shortId } from "./words.ts";
 
 /** Control characters, DEL among them, and the characters that change the direction of text; line and paragraph separators. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
@@ -40,23 +41,47 @@ const CELL_MAX = 60;
 const CELL_MIN = 12;
 /** Columns of paths, which may contain blanks. */
 const PATHS: ReadonlySet<string> = new Set(["FILE", "BELONGED TO"]);
-/** A column of ids, or of words where there is none. */
-const OR_WORDS = / OR .*$/;
+/** Columns of ids that other programs made or need: git knows a branch, and a sender its delivery, only by all of it. */
+const WHOLE: ReadonlySet<string> = new Set(["BRANCH", "SENDER'S ID"]);
 
-/** The colour of a cell that is one of these words. */
-const COLOURS: Readonly<Record<string, "red" | "yellow" | "green" | "dim">> = {
-  failed: "red",
-  error: "red",
-  running: "green",
-  working: "green",
-  active: "green",
+type Colour = "red" | "yellow" | "green" | "cyan" | "magenta" | "dim";
+
+const OF_ACTIVITIES = {
   queued: "yellow",
-  pending: "yellow",
-  stopped: "dim",
-  completed: "dim",
-  closed: "dim",
-  archived: "dim",
+  starting: "yellow",
+  working: "green",
+  needs_you: "magenta",
+  ready_for_review: "cyan",
+  resting: "dim",
+  asleep: "dim",
+  failed: "red",
+  done: "dim",
+} as const satisfies Readonly<Record<keyof typeof ACTIVITY_WORDS, Colour>>;
+
+/** Of all other states: those of triggers, fires, change requests, calls, builds and deliveries. */
+const OF_STATES: Readonly<Record<Colour, string>> = {
+  red: "failed error denied refused interrupted lost",
+  yellow: "queued pending building waiting changed unpinned",
+  green: "running active on ready open approved fired delivered ok enabled",
+  cyan: "calling",
+  magenta: "merged",
+  dim: "stopped completed closed archived cancelled expired off paused disabled finished done",
 };
+
+/** The colour of a state by its word. */
+const COLOURS: ReadonlyMap<string, Colour> = new Map([
+  ...Object.entries(OF_STATES).flatMap(([colour, words]) =>
+    words.split(" ").map((word) => [word, colour as Colour] as const),
+  ),
+  ...Object.entries(OF_ACTIVITIES).map(
+    ([activity, colour]) =>
+      [ACTIVITY_WORDS[activity as keyof typeof OF_ACTIVITIES].word.toLowerCase(), colour] as const,
+  ),
+]);
+/** Columns of states. */
+const STATES: ReadonlySet<string> = new Set(["STATE", "STATUS", "OUTCOME", "RESULT"]);
+/** What follows the word of a state. */
+const AFTER_STATE = /[,(].*$/;
 
 /** The text in one line: a title may be the first lines of a prompt. */
 const inOneLine = (text: string): string => visible(text.replaceAll(/[\t\r\n]+/g, " "));
@@ -142,24 +167,47 @@ const cellFor =
   (text: string, heading: string): string => {
     const whole = inOneLine(text);
     if (window === null) return whole;
-    // Other ids, such as names of branches, are known only whole.
-    const isAsked = isIdKind(heading.replace(OR_WORDS, ""));
-    if (window.hasShortIds && isAsked && parseUuid(whole) !== null) return shortId(whole);
+    if (window.hasShortIds && !WHOLE.has(heading) && parseUuid(whole) !== null) return shortId(whole);
     const shown = fromNow(whole, window.now);
     return isCut(shown, heading) ? cut(shown, CELL_MAX) : shown;
   };
 
-/** The rows with the last column cut to the window, if it has words. */
-const fitted = (rows: readonly (readonly string[])[], columns: number): readonly (readonly string[])[] => {
-  const last = Math.max(...rows.map(({ length }) => length)) - 1;
-  const before = Array.from({ length: last }, (_, column) =>
-    Math.max(...rows.map((row) => width(row[column] ?? ""))),
-  ).reduce((sum, wide) => sum + wide + GAP.length, 0);
-  const room = Math.max(CELL_MIN, columns - before);
-  const heading = rows[0]?.[last] ?? "";
-  return rows.map((row) =>
-    row.map((text, column) => (column === last && isCut(text, heading) ? cut(text, room) : text)),
-  );
+const colourOf = (text: string, heading: string): Colour | undefined =>
+  STATES.has(heading) ? COLOURS.get(text.toLowerCase().replace(AFTER_STATE, "").trim()) : undefined;
+
+/** What stands below a row begins so far to the right. */
+const BELOW = "  ";
+
+interface Columns {
+  readonly headings: readonly string[];
+  readonly widths: readonly number[];
+}
+
+/**
+ * A row in a window: its cells below their headings. Words in its last column are cut to the window. A cell that does not fit, such as
+ * an address, stands below the row, with those after it.
+ */
+const fittedRow = (row: readonly string[], { headings, widths }: Columns, window: Window): string => {
+  const lines = [""];
+  let column = 0;
+  for (const [index, cell] of row.entries()) {
+    const isLast = index === row.length - 1;
+    const heading = headings[index] ?? "";
+    const room = window.columns - column;
+    const hasRoom = width(cell) <= room || (isLast && isCut(cell, heading) && room >= CELL_MIN);
+    if (!hasRoom && column > BELOW.length) {
+      lines.push(BELOW);
+      column = BELOW.length;
+    }
+    const text =
+      isLast && isCut(cell, heading) ? cut(cell, Math.max(window.columns - column, CELL_MIN)) : cell;
+    const colour = window.hasColours ? colourOf(text, heading) : undefined;
+    const shown = colour === undefined ? text : styleText(colour, text, { validateStream: false });
+    const wide = lines.length > 1 ? width(text) : (widths[index] ?? 0);
+    lines.push(`${lines.pop() ?? ""}${shown}${" ".repeat(Math.max(0, wide - width(text)))}${GAP}`);
+    column += wide + GAP.length;
+  }
+  return lines.map((line) => line.trimEnd()).join("\n");
 };
 
 export const tableFor =
@@ -167,15 +215,14 @@ export const tableFor =
   (headings, rows, none) => {
     if (rows.length === 0) return none;
     const cell = cellFor(window);
-    const shown = rows.map((row) => row.map((text, column) => cell(text, headings[column] ?? "")));
-    const lines = window === null ? [headings, ...shown] : fitted([headings, ...shown], window.columns);
-    const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
-    const pad = (text: string, column: number): string => {
-      const blanks = " ".repeat((widths[column] ?? 0) - width(text));
-      const colour = COLOURS[text.toLowerCase()];
-      if (window?.hasColours !== true || colour === undefined) return text + blanks;
-      return styleText(colour, text, { validateStream: false }) + blanks;
-    };
+    const lines = [
+      headings,
+      ...rows.map((row) => row.map((text, index) => cell(text, headings[index] ?? ""))),
+    ];
+    const widths = headings.map((_, index) => Math.max(...lines.map((line) => width(line[index] ?? ""))));
+    if (window !== null) return lines.map((line) => fittedRow(line, { headings, widths }, window)).join("\n");
+    const pad = (text: string, index: number): string =>
+      text + " ".repeat((widths[index] ?? 0) - width(text));
     return lines.map((line) => line.map(pad).join(GAP).trimEnd()).join("\n");
   };
 

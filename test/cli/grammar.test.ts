@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { command, type Command } from "../../src/cli/command.ts";
+import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { parseAddress } from "../../src/cli/configuration.ts";
 import { readLine, wantsJson } from "../../src/cli/grammar.ts";
@@ -119,6 +120,25 @@ describe("the help", () => {
     );
   });
 
+  it("has an example of each command that people use most, and each is a line that is understood", () => {
+    const examples = ALL.flatMap(({ name, example }) => (example === null ? [] : [[name, example] as const]));
+    for (const [name, example] of examples) {
+      const words = [...example.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "");
+      expect(readLine(words, ALL)).toMatchObject({ kind: "run", command: { name } });
+      expect(helpText(name, ALL)).toContain(`Example:\n  platform ${example}`);
+    }
+    expect(examples.map(([name]) => name)).toEqual(
+      expect.arrayContaining([
+        "sessions create",
+        "sessions chat",
+        "sessions wait",
+        "triggers new",
+        "cr merge",
+        "projects create",
+      ]),
+    );
+  });
+
   it("has the version of the package", () => {
     expect(VERSION).toBe(packageFile.version);
   });
@@ -163,10 +183,35 @@ describe("output", () => {
     expect(narrow(["A", "NAME"], [["four", "one two three four five"]], "")).toBe(
       "A     NAME\nfour  one two three…",
     );
-    expect(narrow(["A", "URL"], [["four", "x".repeat(30)]], "")).toBe(`A     URL\nfour  ${"x".repeat(30)}`);
   });
 
-  it("is a table with the ends of the ids that commands take, and all others whole", () => {
+  it("is a table whose cells stand below their row if they do not fit a narrow window", () => {
+    const narrow = tableFor({ ...WINDOW, columns: 20 });
+    const address = "x".repeat(18);
+    expect(
+      narrow(
+        ["A", "URL"],
+        [
+          ["four", address],
+          ["five", "short"],
+        ],
+        "",
+      ),
+    ).toBe(
+      // prettier-ignore
+      `A     URL\nfour\n  ${address}\nfive  short`,
+    );
+    const wide = narrow(["A", "B", "C", "NAME"], [["four", "y".repeat(12), "c", "a long name of it"]], "");
+    expect(wide).toBe(
+      `A     B             \n  C  NAME\nfour  ${"y".repeat(12)}\n  c  a long name of…`.replaceAll(
+        / +$/gm,
+        "",
+      ),
+    );
+    expect(wide.split("\n").every((line) => line.length <= 20)).toBe(true);
+  });
+
+  it("is a table with the ends of ids, but of those that other programs need", () => {
     const id = "0190f3b2-0000-7000-8000-0000deadbeef";
     expect(tableFor(WINDOW)(["SESSION", "BRANCH"], [[id, id]], "")).toBe(`SESSION   BRANCH\ndeadbeef  ${id}`);
     expect(tableFor(WINDOW)(["SESSION OR REASON"], [[id]], "")).toBe("SESSION OR REASON\ndeadbeef");
@@ -185,6 +230,14 @@ describe("output", () => {
   ])("is a table with the time from now: %s is %s", (instant, words) => {
     expect(tableFor(WINDOW)(["AT"], [[instant]], "")).toBe(`AT\n${words}`);
     expect(tableFor(null)(["AT"], [[instant]], "")).toBe(`AT\n${instant}`);
+  });
+
+  it("is a table with the state of every session in colour, and with no other words", () => {
+    const coloured = tableFor({ ...WINDOW, hasColours: true });
+    for (const { word } of Object.values(ACTIVITY_WORDS)) {
+      expect(coloured(["STATE"], [[`${word}, archived`]], "")).toContain(`\u001b[`);
+      expect(coloured(["NAME"], [[word]], "")).not.toContain("\u001b");
+    }
   });
 
   it("is a table with states in colour, where the terminal has colours", () => {

@@ -36,6 +36,8 @@ const templateFor = (id: string, defaultBranch: string): TriggerTemplate => {
 const create = command({
   name: "triggers new",
   about: "Add a trigger to platform.toml, by a change request",
+  example:
+    'triggers new --slug nightly --cron "0 30 2 * * *" --timezone Europe/Berlin --prompt "Update the dependencies."',
   inProject: true,
   options: {
     template: { value: ID, about: "Begin with a template; see `platform triggers templates`" },

@@ -127,6 +127,7 @@ const repositoryOf = async (options: RepositoryOptions, input: Input): Promise<R
 const create = command({
   name: "projects create",
   about: "Create a project with a hosted repository, or with one on another server",
+  example: "projects create greeter --import-from https://example.org/greeter.git",
   takes: ["NAME"],
   options: {
     "default-branch": { value: "BRANCH", about: "The branch that work is merged into" },

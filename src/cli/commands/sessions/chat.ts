@@ -231,6 +231,7 @@ export class Chat {
 export const chat = command({
   name: "sessions chat",
   about: "Talk to the agent of a session",
+  example: 'sessions chat "Fix the failing test"',
   takes: ["SESSION"],
   inProject: true,
   notes:

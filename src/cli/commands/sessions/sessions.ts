@@ -159,6 +159,7 @@ const show = command({
 const create = command({
   name: "sessions create",
   about: "Start a session",
+  example: 'sessions create --prompt "Fix the failing test" --watch',
   inProject: true,
   options: {
     prompt: { value: "TEXT", about: "The first message to the agent" },

@@ -149,6 +149,7 @@ const showAnswer = (screen: Screen, { items }: Conversation): void => {
 export const wait = command({
   name: "sessions wait",
   about: "Wait until the agent of a session has finished, failed or asks something",
+  example: "sessions wait 1a2b3c4d --timeout 30m",
   takes: ["SESSION"],
   inProject: true,
   options: { timeout: { value: "TIME", about: "Give up after this time: 90s, 30m or 24h (no limit)" } },
