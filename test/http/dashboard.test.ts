@@ -132,8 +132,8 @@ describe("the page", () => {
 
   it("has the installation's own name in its title and at its top, as text", async () => {
     const files = await readPage(PAGE_DIRECTORY);
-    const named = await namedPage(files, "Ada &amp; Co");
-    const [before, after] = [files, named].map((all) => {
+    const ofAda = await namedPage(files, "Ada &amp; Co");
+    const [before, after] = [files, ofAda].map((all) => {
       const page = all.find(({ name }) => name === "index.html");
       return { tag: page?.tag, html: Buffer.from(page?.plain ?? []).toString() };
     });
