@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema";
 import { NO_MODEL } from "../../src/domain/sandbox/model.ts";
 import { spendRefusalIn } from "../../src/domain/sandbox/spend.ts";
 import type { TurnError } from "../../src/domain/session/last-turn.ts";
+import { MODEL_ERRORS, type ModelErrorCode } from "../../src/domain/session/model-errors.ts";
 import { ANSWER_CUT_OFF } from "./adapter.ts";
 
 /** The part of an error that is read, in a message or in `session.error`. */
@@ -42,17 +43,9 @@ export const providerWords = ({ name, data }: RuntimeError): string => {
 
 const ADVICE = {
   no_model: NO_MODEL,
-  unknown_model:
-    "The model does not exist at its provider. Correct the session's agent_model or the repository's opencode.json.",
-  model_unauthorized: "The model's provider rejected the key. Check the key and its permissions.",
-  model_quota:
-    "The model's provider does not accept more requests now. Check the quota of the key, or try again later.",
-  model_unavailable: "The model's provider is not available. Try again later.",
-  model_refused: "The model's provider refused the request.",
-  context_exceeded: "The conversation is longer than the model can read. Start a new session.",
   turn_failed: "The agent runtime ended the turn with an error.",
 } as const;
-type Code = keyof typeof ADVICE;
+type Code = keyof typeof ADVICE | ModelErrorCode;
 
 /** Names of opencode's errors, and of claude-agent-acp's. */
 const BY_NAME: ReadonlyMap<string, Code> = new Map([
@@ -61,31 +54,41 @@ const BY_NAME: ReadonlyMap<string, Code> = new Map([
   ["ProviderModelNotFoundError", "unknown_model"],
   ["ContextOverflowError", "context_exceeded"],
   ["authentication_failed", "model_unauthorized"],
-  ["billing_error", "model_quota"],
-  ["rate_limit", "model_quota"],
+  ["billing_error", "model_out_of_credit"],
+  ["rate_limit", "model_rate_limited"],
   ["overloaded", "model_unavailable"],
   ["server_error", "model_unavailable"],
   ["model_not_found", "unknown_model"],
 ]);
 
-/** The code of a provider's answer that is no success. */
-const byStatus = (status: number): Code => {
-  if (status === 401 || status === 403) return "model_unauthorized";
-  if (status === 404) return "unknown_model";
-  if (status === 402 || status === 429) return "model_quota";
-  return status >= 500 ? "model_unavailable" : "model_refused";
-};
-
 const TOO_LONG =
   /context.?(length|window|limit)|maximum context|(prompt|input) is too long|too many (input )?tokens/i;
+/** It passes by itself. Providers that tell so name their page of bills, too. */
+const TOO_OFTEN = /rate.?limit|too many requests|(retry|try again) in \d/i;
+const NO_CREDIT =
+  /payment required|insufficient.{0,20}(credit|quota|funds|balance)|credit balance|out of credit/i;
+const NO_QUOTA = /quota|billing/i;
+
+/** Providers say with 400, 403 and 429, too, that they want money, and with 400 and 413 that a conversation is too long. */
+const byStatus = (status: number, words: string): Code => {
+  if (status === 402) return "model_out_of_credit";
+  if (status === 429 && NO_QUOTA.test(words) && !TOO_OFTEN.test(words)) return "model_out_of_credit";
+  if (status === 429) return "model_rate_limited";
+  if ((status === 400 || status === 413) && TOO_LONG.test(words)) return "context_exceeded";
+  if ((status === 400 || status === 403) && NO_CREDIT.test(words)) return "model_out_of_credit";
+  if (status === 401 || status === 403) return "model_unauthorized";
+  if (status === 404) return "unknown_model";
+  return status >= 500 ? "model_unavailable" : "model_refused";
+};
 
 /** Words of providers and runtimes, for errors without a status. The first that fits counts. */
 const BY_WORDS: readonly (readonly [RegExp, Code])[] = [
   [/no providers are available|ProviderNoProvidersError/i, "no_model"],
   [/model.{0,80}(not found|does not exist|not exist)|unknown model|model_not_found/i, "unknown_model"],
   [TOO_LONG, "context_exceeded"],
-  [/payment required|insufficient.{0,20}(credit|quota|funds|balance)|credit balance|billing/i, "model_quota"],
-  [/quota|rate.?limit|too many requests/i, "model_quota"],
+  [TOO_OFTEN, "model_rate_limited"],
+  [NO_CREDIT, "model_out_of_credit"],
+  [NO_QUOTA, "model_out_of_credit"],
   [
     /unauthori[sz]ed|(invalid|incorrect|missing|expired|no).{0,20}(api.?key|credentials)|authenticat/i,
     "model_unauthorized",
@@ -114,30 +117,36 @@ const codeOf = (error: RuntimeError): Code => {
   if (known !== undefined) return known;
   const words = error.data?.message ?? "";
   const status = error.data?.statusCode ?? statusInWords(words);
-  // Providers say it with 400 or 413.
-  if (status === 400 || status === 413) return TOO_LONG.test(words) ? "context_exceeded" : byStatus(status);
-  if (status !== null) return byStatus(status);
+  if (status !== null) return byStatus(status, words);
   return codeByWords(words) ?? (error.name === "APIError" ? "model_unavailable" : "turn_failed");
 };
 
-const sentence = (code: Code, words: string): TurnError => ({
-  code,
-  message: `${ADVICE[code]} It said: ${words}`,
-});
+/** @param again when the provider takes requests again (`retryTime`). Null: it did not say */
+const sentence = (code: Code, words: string, again: string | null): TurnError => {
+  const advice = code === "no_model" || code === "turn_failed" ? ADVICE[code] : MODEL_ERRORS[code].advice;
+  const when = code === "model_rate_limited" ? ` Try again ${again ?? "later"}.` : "";
+  return { code, message: `${advice}${when} It said: ${words}` };
+};
 
-export const turnError = (error: RuntimeError): TurnError => {
+/** @param again when the provider takes requests again, in words (`retryTime`). Null: not known */
+export const turnError = (error: RuntimeError, again: string | null = null): TurnError => {
   if (error.name === LENGTH_REACHED.name) return ANSWER_CUT_OFF;
   const refusal = spendRefusalIn(error.data?.message ?? "");
   // The service's own words, and no provider's.
-  return refusal ?? sentence(codeOf(error), providerWords(error));
+  return refusal ?? sentence(codeOf(error), providerWords(error), again);
 };
 
-/** All attempts at a call of the model failed. `words` is its provider's last message. */
-export const triedInVain = (words: string): TurnError =>
-  sentence(
-    /429/.test(words) || codeByWords(words) === "model_quota" ? "model_quota" : "model_unavailable",
-    words,
-  );
+/**
+ * All attempts at a call of the model failed.
+ *
+ * @param words its provider's last message
+ * @param again as in `turnError`
+ */
+export const triedInVain = (words: string, again: string | null = null): TurnError => {
+  const code = codeByWords(words);
+  if (code === "model_out_of_credit" || code === "model_rate_limited") return sentence(code, words, again);
+  return sentence(/429/.test(words) ? "model_rate_limited" : "model_unavailable", words, again);
+};
 
 /** The note for people while a call of the model is repeated. */
 export const retryNote = ({ attempt, message }: { readonly attempt: number; readonly message: string }) => {
@@ -165,7 +174,7 @@ export const callsInVain = (calls: number): TurnError => ({
 /** The model's provider keeps a call open. */
 export const silentModel = (silentMs: number): TurnError => ({
   code: "model_unavailable",
-  message: `${ADVICE.model_unavailable} It sent nothing for ${Math.round(silentMs / 1000)} s.`,
+  message: `${MODEL_ERRORS.model_unavailable.advice} It sent nothing for ${Math.round(silentMs / 1000)} s.`,
 });
 
 /** The runtime works, and does not ask the model. */

@@ -10,6 +10,7 @@ import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import * as Schema from "effect/Schema";
 import { MODEL_HOST } from "../../src/domain/sandbox/account-provider.ts";
+import { retryTime } from "../../src/domain/session/model-errors.ts";
 import { TokensReader } from "../../src/domain/sandbox/model-tokens.ts";
 import { PassedCalls } from "./passed-calls.ts";
 
@@ -23,6 +24,8 @@ export interface Refused {
   readonly status: number;
   /** The provider's words. Empty: they were not read. */
   readonly words: string;
+  /** When the provider takes requests again, in words (`retryTime`). Null: it did not say. */
+  readonly again: string | null;
   /** How many there were in a row. */
   readonly times: number;
 }
@@ -67,6 +70,13 @@ export class GatewayCalls {
   readonly #open = new Set<Call>();
   #pieces = 0;
   #refused: Refused | null = null;
+  readonly #now: () => number;
+
+  /** @param now ms since the epoch */
+  // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
+  constructor(now: () => number = () => Date.now()) {
+    this.#now = now;
+  }
 
   /** A turn begins: what was before is not its own. */
   begin(): void {
@@ -131,16 +141,17 @@ export class GatewayCalls {
       call.status = Number(status);
       const [, length] = /^content-length: *(\d+)\r?$/im.exec(head) ?? [];
       call.left = length === undefined ? null : Number(length) + head.length + 4;
-      this.#answered(call.status, piece.toString("utf8", 0, READ_MAX));
+      const [, after = ""] = /^retry-after:([^\r\n]{1,64})\r?$/im.exec(head) ?? [];
+      const again = retryTime(after, this.#now());
+      this.#answered(call.status, { again, words: wordsIn(piece.toString("utf8", 0, READ_MAX)) });
     }
     if (call.left === null) return call.tail === LAST_CHUNK;
     call.left -= piece.length;
     return call.left <= 0;
   }
 
-  #answered(status: number, text: string): void {
-    this.#refused =
-      status < 400 ? null : { status, words: wordsIn(text), times: (this.#refused?.times ?? 0) + 1 };
+  #answered(status: number, told: Pick<Refused, "words" | "again">): void {
+    this.#refused = status < 400 ? null : { status, ...told, times: (this.#refused?.times ?? 0) + 1 };
   }
 }
 

@@ -146,7 +146,7 @@ const stoppedSession = async (): Promise<string> => {
     Effect.gen(function* () {
       const sessions = yield* Sessions;
       const sandboxId = (yield* sessions.get(sid))?.sandboxId ?? "";
-      const error = { code: "model_quota", message: "Too many requests." };
+      const error = { code: "model_rate_limited", message: "Too many requests." };
       const at = "2026-11-20T06:52:05.618Z";
       yield* sessions.noteTurn(sid, { sandboxId, number: 1, state: "failed", error, at, now: 0 });
     }),

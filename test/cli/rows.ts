@@ -144,7 +144,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "sessions show": {
     args: async () => [await world.stoppedSession()],
     human: new RegExp(
-      `^session +${ID}\nstate +Asleep\nstop reason +requested\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
+      `^session +${ID}\nstate +Asleep\nstop reason +requested\nlast turn +failed at .*: Too many requests\\. \\(model_rate_limited\\)\n[^]*\nprompt +Begin\n$`,
     ),
     json: ([sid = ""]) => `/sessions/${sid}`,
     refused: [[NOWHERE], 4, notFound("Session")],

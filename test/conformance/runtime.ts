@@ -318,12 +318,12 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
   {
     name: "names a provider that wants money",
     ability: null,
-    run: (conversation) => refused(conversation, 402, { code: "model_quota" }),
+    run: (conversation) => refused(conversation, 402, { code: "model_out_of_credit" }),
   },
   {
     name: "names a provider that limits the rate",
     ability: null,
-    run: (conversation) => refused(conversation, 429, { code: "model_quota" }),
+    run: (conversation) => refused(conversation, 429, { code: "model_rate_limited" }),
   },
   {
     name: "names a provider that fails",

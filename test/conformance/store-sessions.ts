@@ -236,7 +236,7 @@ export const checkSessions = (check: Check): void => {
         const { noteTurn, get } = yield* Sessions;
         const id = yield* admitSession(world);
         const sandboxId = (yield* openSandbox(id)).id;
-        const error = { code: "model_quota", message: 'It said: "no" \u2026' };
+        const error = { code: "model_rate_limited", message: 'It said: "no" \u2026' };
         const failed = {
           sandboxId,
           number: 1,

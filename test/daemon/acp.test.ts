@@ -257,7 +257,7 @@ describe("an agent's turn", () => {
 });
 
 const untilCancelled: Script["turn"] = ({ cancelled }) => cancelled.then(() => ({}));
-const refused = (status: number, times: number) => ({ status, times, words: "No key." });
+const refused = (status: number, times: number) => ({ status, times, words: "No key.", again: "in 20 s" });
 const failedAs = (code: string, words: string) => ({
   state: "failed",
   error: { code, message: expect.stringContaining(words) as string },
@@ -310,7 +310,7 @@ describe("a turn whose model's calls are seen", () => {
     await turnOf(scripted, "m1");
     await turnOf(scripted, "m2");
     expect(scripted.ends).toMatchObject([
-      failedAs("model_quota", "No key."),
+      failedAs("model_out_of_credit", "No key."),
       // The refused call was a lesser one, for a title.
       { state: "completed" },
     ]);
@@ -338,7 +338,7 @@ describe("a turn whose model's calls are seen", () => {
     await turnOf(scripted, "m2");
     expect(scripted.ends).toMatchObject([
       failedAs("model_unauthorized", "words of the agent"),
-      failedAs("model_quota", "words of the agent"),
+      failedAs("model_rate_limited", "Try again in 20 s. It said: words of the agent"),
     ]);
   });
 

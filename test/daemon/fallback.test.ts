@@ -4,7 +4,7 @@ import { Fallback } from "../../daemon/agent/fallback.ts";
 import { item } from "./support/feed.ts";
 
 const agents = ["a", "b"].map((name) => ({ name, model: `x/${name}`, mode: name === "b" ? "plan" : null }));
-const error = { code: "model_quota", message: "Pay. It said: Payment required" };
+const error = { code: "model_out_of_credit", message: "Pay. It said: Payment required" };
 const refused = { state: "failed", error } as const;
 const NONE = { model: null, agent: null };
 

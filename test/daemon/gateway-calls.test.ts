@@ -24,15 +24,22 @@ test("an answer that is no success is told with its words, and how many there we
     connection.sent(ask());
     connection.received(answer(401, error(words)));
   }
-  expect(calls.refused).toEqual({ status: 401, words: "Still no key", times: 2 });
+  expect(calls.refused).toEqual({ status: 401, words: "Still no key", again: null, times: 2 });
   connection.sent(ask());
   connection.received(answer(200, "{}"));
   expect(calls.refused).toBeNull();
   connection.sent(ask());
   connection.received(answer(402, `1a\r\n${error("Pay")}\r\n0\r\n\r\n`, "transfer-encoding: chunked"));
-  expect(calls.refused).toEqual({ status: 402, words: "Pay", times: 1 });
+  expect(calls.refused).toEqual({ status: 402, words: "Pay", again: null, times: 1 });
   calls.begin();
   expect(calls.refused).toBeNull();
+});
+
+test("an answer tells when the provider takes requests again", () => {
+  const { calls, connection } = connected();
+  connection.sent(ask());
+  connection.received(answer(429, "{}", "Retry-After: 20\r\ncontent-length: 2"));
+  expect(calls.refused).toMatchObject({ status: 429, again: "in 20 s" });
 });
 
 test("other hosts and tunnels are not looked at", () => {

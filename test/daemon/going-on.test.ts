@@ -11,7 +11,7 @@ import { POLL } from "./support/steered.ts";
 
 const refused: TurnEnd = {
   state: "failed",
-  error: { code: "model_quota", message: "Pay. It said: Payment required" },
+  error: { code: "model_out_of_credit", message: "Pay. It said: Payment required" },
 };
 const message = { id: "a", sent_at: 1, text: "x", model: null, agent: null };
 

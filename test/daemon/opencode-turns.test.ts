@@ -28,6 +28,7 @@ const start = () => {
     retried: (retry) => void seen.retried.push(retry),
     failed: (id) => void seen.failed.push(id),
     wasStopped: (id) => seen.stopped.delete(id),
+    again: () => "in 20 s",
   });
   const take = (type: string, properties: Properties, atMs = 0) => {
     turns.take({ type, properties: { sessionID: "one", ...properties } }, atMs);
@@ -142,6 +143,16 @@ test("each failed attempt is told with its call, except for the last, which ends
     { sessionId: "one", callSince: 0, attempt: 2, message: "overloaded" },
     { sessionId: "one", callSince: 5000, attempt: 1, message: "overloaded" },
   ]);
+});
+
+test("a turn that ends for too many requests says when the provider takes requests again", () => {
+  const { seen, take, busy, idle } = start();
+  busy();
+  take("session.status", { status: { type: "retry", attempt: 6, message: "Too Many Requests", next: 0 } });
+  idle();
+  const [end] = seen.ended;
+  expect(end?.error).toMatchObject({ code: "model_rate_limited" });
+  expect(end?.error?.message).toContain("Try again in 20 s.");
 });
 
 test("a call is retried for three minutes, and no wait starts after that", () => {

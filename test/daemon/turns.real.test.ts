@@ -19,7 +19,7 @@ const PROMPT = { PLATFORM_INITIAL_PROMPT: "say something", PLATFORM_BOOTSTRAP_AG
 /** Models that fail in a way that may pass, with the code and words of the turn's end. */
 const BROKEN = ["broken", "model_unavailable", "The server had an error"] as const;
 const RETRIED = [
-  ["quota", "model_quota", "You exceeded your current quota"],
+  ["quota", "model_out_of_credit", "You exceeded your current quota"],
   BROKEN,
   ["cut", "model_unavailable", "It said: "],
 ] as const;

@@ -39,7 +39,7 @@ describe.runIf(sandboxesStartHere)(
 
     it.each([
       [401, "model_unauthorized"],
-      [402, "model_quota"],
+      [402, "model_out_of_credit"],
     ])("names the turn's end by the status %i", async (given, code) => {
       status = given;
       const session = await LiveSession.start(life, installation, { initial_prompt: "hello" });

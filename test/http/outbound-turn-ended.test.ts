@@ -46,7 +46,7 @@ describe("an outbound webhook", () => {
       Effect.gen(function* () {
         const sessions = yield* Sessions;
         const sandboxId = (yield* sessions.get(sid))?.sandboxId ?? "";
-        const error = { code: "model_quota", message: "canary text of a provider" };
+        const error = { code: "model_out_of_credit", message: "canary text of a provider" };
         const instant = "2026-11-20T06:52:05.618Z";
         const turn = {
           sandboxId,
@@ -86,7 +86,7 @@ describe("an outbound webhook", () => {
             turn: 1,
             turn_id: null,
             state: "failed",
-            code: "model_quota",
+            code: "model_out_of_credit",
           }) as unknown,
         }),
         expect.objectContaining({

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { ADVICE } from "../../src/domain/session/failure.ts";
+import { MODEL_ERRORS } from "../../src/domain/session/model-errors.ts";
 
 const read = (file: string): string => readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
 const PAGE = read("docs/operate/troubleshooting.md");
@@ -16,8 +17,9 @@ test("troubleshooting names each code of a failed session", () => {
 
 test("troubleshooting names each code of a failed turn", () => {
   const file = "daemon/adapters/turn-errors.ts";
-  const found = [...codes(file, /code: "([a-z_]+)"/g), ...codes(file, /^ {2}([a-z]+_[a-z_]+):/gm)];
-  expect(found).toContain("model_quota");
+  const told = [...codes(file, /code: "([a-z_]+)"/g), ...codes(file, /^ {2}([a-z]+_[a-z_]+):/gm)];
+  expect(told).toContain("turn_failed");
+  const found = [...told, ...Object.keys(MODEL_ERRORS)];
   expect(found.filter((code) => !PAGE.includes(`\`${code}\``))).toEqual([]);
 });
 

@@ -280,8 +280,7 @@ export class AcpAgent {
       (error: unknown) => {
         const failure = wire.failure("session/prompt", error);
         // Without its process, the daemon ends the turn.
-        if (failure instanceof AgentRefusal)
-          this.#answered(turn, endOfRefusal(failure, this.#refusal?.status ?? null), null);
+        if (failure instanceof AgentRefusal) this.#answered(turn, endOfRefusal(failure, this.#refusal), null);
       },
     );
   }

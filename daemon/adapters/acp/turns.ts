@@ -119,30 +119,35 @@ const PREFIX = /^Internal error: /;
 /**
  * The end of a turn whose prompt the agent answered with an error.
  *
- * @param status of the provider's last answer, if it was seen and no success
+ * @param refused the provider's last answer, if it was seen and no success
  */
 export const endOfRefusal = (
   { code, message, name }: { readonly code: number; readonly message: string; readonly name: string | null },
-  status: number | null,
+  refused: Pick<Refused, "status" | "again"> | null,
 ): TurnEnd => {
   const words = message.replace(PREFIX, "");
   // gemini's code is the status, and 500 where it does not know that. Then the words say more.
-  const told = status ?? (code >= 400 && code <= 499 ? code : null);
+  const told = refused?.status ?? (code >= 400 && code <= 499 ? code : null);
   const error = { message: words, ...(told !== null && { statusCode: told }) };
   const unnamed = code >= 500 && code <= 599 ? "APIError" : "AgentError";
   const ownName = name ?? (code === AUTH_REQUIRED ? "ProviderAuthError" : unnamed);
-  return { state: "failed", error: turnError({ name: ownName, data: error }) };
+  return { state: "failed", error: turnError({ name: ownName, data: error }, refused?.again) };
 };
 
-/** A key that is refused stays refused. One refusal may be that of a lesser call, e.g. for a title. */
-const FINAL: ReadonlySet<number> = new Set([401, 402, 403]);
+/** The end of a turn whose calls the model's gateway refuses. */
+export const refusedBy = ({ status, words, again }: Refused): TurnError =>
+  turnError({ name: "APIError", data: { message: words || `HTTP ${status}`, statusCode: status } }, again);
+
+/** A rejected key and a lack of credit stay as they are. One refusal may be that of a lesser call, e.g. for a title. */
+const FINAL: ReadonlySet<string> = new Set([
+  "model_unauthorized",
+  "model_out_of_credit",
+  "spend_limit",
+  "model_without_price",
+]);
 
 /** Whether another try cannot help, although the agent may go on with that for minutes. */
-export const isFinal = ({ status, times }: Refused): boolean => FINAL.has(status) && times > 1;
-
-/** The end of a turn whose calls the model's gateway refuses. */
-export const refusedBy = ({ status, words }: Refused): TurnError =>
-  turnError({ name: "APIError", data: { message: words || `HTTP ${status}`, statusCode: status } });
+export const isFinal = (refused: Refused): boolean => refused.times > 1 && FINAL.has(refusedBy(refused).code);
 
 /**
  * The turn's usage, as the agent tells it. Null: it is unknown. Some agents do not tell that of a stopped turn.

@@ -176,7 +176,7 @@ export const opencodeSettings: Pick<RuntimeAdapter, "defaults" | "ownEdit" | "en
 export const opencodeAdapter = (
   port: number,
   limits: TurnLimits = TURN_LIMITS,
-  gateway: Pick<GatewayCalls, "passed"> = new GatewayCalls(),
+  gateway: Pick<GatewayCalls, "passed" | "refused"> = new GatewayCalls(),
 ): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
   const followed = Latch.makeUnsafe(false);
@@ -202,7 +202,7 @@ export const opencodeAdapter = (
     record: null,
     tell: steering.tell,
     follow: (sessionId, observers) =>
-      follow({ api, limits, sessionId, observers, conversation, steering, followed }),
+      follow({ api, limits, sessionId, observers, conversation, steering, followed, gateway }),
     isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
@@ -297,10 +297,12 @@ interface Following {
   readonly steering: OpencodeSteering;
   /** Open while events are received. */
   readonly followed: Latch.Latch;
+  readonly gateway: Pick<GatewayCalls, "refused">;
 }
 
-const follow = ({ api, limits, sessionId, observers, conversation, steering, followed }: Following) =>
-  Effect.gen(function* () {
+const follow = (following: Following) => {
+  const { api, limits, sessionId, observers, conversation, steering, followed, gateway } = following;
+  return Effect.gen(function* () {
     const clock = yield* Clock.Clock;
     const now = () => clock.currentTimeMillisUnsafe();
     const run = Effect.runForkWith(yield* Effect.context());
@@ -313,6 +315,7 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
       retried: (retry) => observers.conversation.item(noteOf(retry)),
       failed: (id, error) => steering.noteError(id, error),
       wasStopped: (id) => steering.wasStopped(id),
+      again: () => gateway.refused?.again ?? null,
     });
     conversation.connected({
       title: sessionId,
@@ -344,6 +347,7 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
     });
     return yield* Effect.raceFirst(stream, already);
   }).pipe(Effect.scoped, Effect.ensuring(followed.close));
+};
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown));
 

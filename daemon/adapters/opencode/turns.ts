@@ -97,6 +97,8 @@ export interface TurnActions {
   readonly failed: (sessionId: string, error: RuntimeError) => void;
   /** Whether a person has ended the session's turn, which ends now. Asked once for each end. */
   readonly wasStopped: (sessionId: string) => boolean;
+  /** When the provider that refused last takes requests again, in words. Null: that is not known. */
+  readonly again: () => string | null;
 }
 
 interface Turn {
@@ -244,7 +246,7 @@ export class OpencodeTurns {
     const { attempt = 0, message = "", next = 0, atMs } = status;
     // If the next attempt comes too late, the turn is ended now: waiting changes nothing.
     const isOver = attempt >= tries || Math.max(next, atMs) - turn.callSince > tryingMs;
-    if (isOver) return this.#stop(id, turn, triedInVain(message));
+    if (isOver) return this.#stop(id, turn, triedInVain(message, this.#actions.again()));
     this.#actions.retried({ sessionId: id, callSince: turn.callSince, attempt, message });
   }
 
@@ -290,7 +292,7 @@ export class OpencodeTurns {
 
   #fail(id: string, error: RuntimeError, atMs: number): void {
     this.#failed.set(id, { words: providerWords(error), atMs });
-    this.#tell(id, { state: "failed", error: turnError(error) });
+    this.#tell(id, { state: "failed", error: turnError(error, this.#actions.again()) });
   }
 
   #tell(id: string, end: TurnEnd): void {

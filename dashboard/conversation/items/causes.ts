@@ -1,5 +1,6 @@
 /** Who or what failed a turn, and what a person can do about it. It uses no document. */
 import type { Answer } from "../../../src/cli/contract.ts";
+import { modelErrorOf } from "../../../src/domain/session/model-errors.ts";
 import { projectLink } from "../../elements/parts.ts";
 import { knownRole, lackedRole } from "../../frame/roles.ts";
 import type { Session } from "../../wire.d.ts";
@@ -30,28 +31,8 @@ const LIMITS = "#/models";
 /** The managed gateway, as a provider of `provider/model`. */
 const GATEWAY = "managed";
 
-/** By the code of the error. Those that depend on the reader are below. */
-const CAUSES: Readonly<Record<string, readonly [actor: string, remedies: readonly Remedy[]]>> = {
-  unknown_model: [
-    "The model's provider does not have the model",
-    [{ label: "Choose another model", does: "model" }, AGAIN],
-  ],
-  model_unavailable: ["The model's provider did not respond", [AGAIN]],
-  model_refused: ["The model's provider refused the request", [AGAIN]],
-  sandbox_lost: [
-    "The sandbox ended in the middle of the agent's turn",
-    [{ label: "Send the message again", does: "again" }],
-  ],
-};
-
-/** What happened to a key, after the name of its provider. */
-const REFUSED: Readonly<Record<string, string>> = {
-  model_unauthorized: "refused the key",
-  model_quota: "accepts no more requests with the key: its quota is used up",
-};
-
 /** Whether the reason is a key, so that `keeperOf` is worth a question. */
-export const isAboutKey = (code: string): boolean => Object.hasOwn(REFUSED, code);
+export const isAboutKey = (code: string): boolean => modelErrorOf(code)?.isAboutKey === true;
 
 /**
  * Who has the key of a session's model.
@@ -149,17 +130,27 @@ export const causeOf = (
   if (code === "no_model") return noModel(project);
   if (code === "spend_limit") return limitCause(error?.message ?? "");
   if (code === "model_without_price") return unpricedCause();
-  const refused = isAboutKey(code) ? REFUSED[code] : undefined;
-  if (refused !== undefined) return keyCause(refused, keeper, project);
   if (code === "context_exceeded")
     return {
       actor: "The conversation is too long for the model",
       place: null,
       remedies: [{ label: "New session from this branch", link: projectLink(project, "/new") }],
     };
-  const [actor, remedies] = CAUSES[code] ?? [
-    state === "failed" ? "The agent's turn failed" : `The agent's turn was ${state}`,
-    [AGAIN],
-  ];
-  return { actor, place: null, remedies };
+  const refusal = modelErrorOf(code);
+  if (refusal?.isAboutKey === true) return keyCause(refusal.did, keeper, project);
+  if (refusal !== null)
+    return {
+      actor: `The model's provider ${refusal.did}`,
+      place: null,
+      remedies:
+        code === "unknown_model" ? [{ label: "Choose another model", does: "model" }, AGAIN] : [AGAIN],
+    };
+  if (code === "sandbox_lost")
+    return {
+      actor: "The sandbox ended in the middle of the agent's turn",
+      place: null,
+      remedies: [{ label: "Send the message again", does: "again" }],
+    };
+  const actor = state === "failed" ? "The agent's turn failed" : `The agent's turn was ${state}`;
+  return { actor, place: null, remedies: [AGAIN] };
 };

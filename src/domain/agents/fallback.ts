@@ -7,18 +7,10 @@
  */
 import type { LaunchFallback } from "../sandbox/launch.ts";
 import type { TurnError } from "../session/last-turn.ts";
-
-/** Errors after which another model may answer, with the reason for people. */
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ["model_unauthorized", "the key was rejected"],
-  ["model_quota", "out of credit, or too many requests"],
-  ["model_unavailable", "not available"],
-  ["unknown_model", "the model does not exist"],
-  ["model_refused", "the request was refused"],
-]);
+import { modelErrorOf } from "../session/model-errors.ts";
 
 /** Whether another model may answer after this error. */
-export const mayFallBack = ({ code }: TurnError): boolean => REASONS.has(code);
+export const mayFallBack = ({ code }: TurnError): boolean => (modelErrorOf(code)?.reason ?? null) !== null;
 
 /** Letters and digits only: runtimes wrap an error's words in their own. */
 const plain = (text: string): string =>
@@ -62,7 +54,7 @@ export const fallbackNote = (
 ): string => {
   const [, words = ""] = error.message.split("It said: ");
   return (
-    `${failed ?? "The model"} refused (${REASONS.get(error.code) ?? error.code}). ` +
+    `${failed ?? "The model"} refused (${modelErrorOf(error.code)?.reason ?? error.code}). ` +
     `The turn goes on with the agent ${name} and its model ${model}.${words === "" ? "" : ` The provider said: ${words}`}`
   );
 };

@@ -37,7 +37,8 @@ it("finds who has the key of a model", () => {
   expect(keeperOf([null, undefined, "acm/x"], options)).toBe("project");
 });
 
-it.each(["model_unauthorized", "model_quota"])(
+// The last one is of older conversations.
+it.each(["model_unauthorized", "model_out_of_credit", "model_quota"])(
   "leads to the key of %s where it is, for those who may replace it",
   async (code) => {
     const at = (keeper: Parameters<typeof causeOf>[1]["keeper"]) =>
@@ -68,6 +69,15 @@ it.each(["model_unauthorized", "model_quota"])(
     });
   },
 );
+
+it("offers nothing but another try to who asks too often", async () => {
+  await learnRole(undefined, ownerOf(true));
+  expect(causeOf(failed("model_rate_limited"), { project: "p", keeper: { account: "acme" } })).toEqual({
+    actor: "The model's provider takes no more requests for now",
+    place: null,
+    remedies: [AGAIN],
+  });
+});
 
 /** The service's own words: the page tells a session's limit from the others by them. */
 const LIMIT = { unit: "usd", amount: 5 * NANO, name: "", spent: 5.02 * NANO, reserved: 0 } as const;

@@ -3,14 +3,15 @@ import { expect, it } from "vitest";
 import { fallbackNote, mayFallBack, nextFallback, saidNothing } from "../../../src/domain/agents/fallback.ts";
 
 const error = {
-  code: "model_quota",
+  code: "model_out_of_credit",
   message: "Check the quota. It said: Payment required, says the provider",
 };
 const agents = ["a", "b", "c"].map((name) => ({ name, model: `x/${name}`, mode: null }));
 
 it.each([
   ["model_unauthorized", true],
-  ["model_quota", true],
+  ["model_out_of_credit", true],
+  ["model_rate_limited", true],
   ["model_unavailable", true],
   ["unknown_model", true],
   ["model_refused", true],
@@ -32,7 +33,9 @@ it.each([
 });
 
 it("does not look for words of a provider that may stand in any text", () => {
-  expect(saidNothing(["No, it is done."], { code: "model_quota", message: "It said: no" })).toBe(false);
+  expect(saidNothing(["No, it is done."], { code: "model_out_of_credit", message: "It said: no" })).toBe(
+    false,
+  );
 });
 
 it.each([
@@ -47,7 +50,7 @@ it.each([
 
 it("says which model refused, why, what the turn goes on with, and what the provider said", () => {
   expect(fallbackNote("x/o", error, { name: "a", model: "x/a" })).toBe(
-    "x/o refused (out of credit, or too many requests). The turn goes on with the agent a and its model x/a. " +
+    "x/o refused (out of credit). The turn goes on with the agent a and its model x/a. " +
       "The provider said: Payment required, says the provider",
   );
   expect(fallbackNote(null, { code: "unknown_model", message: "" }, { name: "a", model: "x/a" })).toBe(

@@ -9,9 +9,9 @@ test("a turn is kept as the sandbox reported it, with its instant in one spellin
 });
 
 test("an error's message is cut to the size of a row, and its code is valid", () => {
-  const error = { code: "model_quota", message: `\0a\ud800${"x".repeat(2 * TURN_MESSAGE_MAX)}` };
+  const error = { code: "model_rate_limited", message: `\0a\ud800${"x".repeat(2 * TURN_MESSAGE_MAX)}` };
   const kept = storableTurn({ state: "failed", error, at: AT })?.error;
-  expect(kept?.code).toBe("model_quota");
+  expect(kept?.code).toBe("model_rate_limited");
   expect(kept?.message).toBe(`a\ufffd${"x".repeat(TURN_MESSAGE_MAX - 2)}`);
   const odd = { code: "<b>", message: "" };
   expect(storableTurn({ state: "failed", error: odd, at: AT })?.error?.code).toBe("turn_failed");
