@@ -196,18 +196,42 @@ export const limitNears = ({ unit, amount, scope, name, spent }: LimitState): st
 /** How much of a limit is spent when the conversation is told. */
 export const isNear = (spent: number, amount: number): boolean => spent * 5 >= amount * 4;
 
+const literal = (text: string): string => text.replaceAll(".", String.raw`\.`);
 const REFUSAL = new RegExp(
-  `(?:The limit of [^"]{1,400}?${ADVICE}|The model [^"]{1,600}?${UNPRICED_ADVICE})`.replaceAll(
-    ".",
-    String.raw`\.`,
-  ),
+  `The limit of [^]{1,400}?${literal(ADVICE)}|The model [^]{1,600}?${literal(UNPRICED_ADVICE)}`,
 );
+
+/** How deep errors stand in the texts of other errors. */
+const DEPTH_MAX = 4;
+
+/** The JSON in a text that has other words around it. Null: the text has no JSON. */
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
+  } catch {
+    return null;
+  }
+};
+
+const textsOf = (value: unknown): readonly string[] => {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : [];
+};
+
+/** A name may have quotes, which stand in JSON in another way. So JSON is read, and only other texts are searched as they are. */
+const refusalIn = (said: string, depth: number): string | null => {
+  for (const text of depth < DEPTH_MAX ? textsOf(jsonIn(said)) : []) {
+    const inner = refusalIn(text, depth + 1);
+    if (inner !== null) return inner;
+  }
+  return REFUSAL.exec(said)?.[0] ?? null;
+};
 
 /** The service's refusal in what a runtime says of a failed call. Null: it has none. */
 export const spendRefusalIn = (
   said: string,
 ): { readonly code: "spend_limit" | "model_without_price"; readonly message: string } | null => {
-  const [message] = REFUSAL.exec(said) ?? [];
-  if (message === undefined) return null;
+  const message = refusalIn(said, 0);
+  if (message === null) return null;
   return { code: message.endsWith(UNPRICED_ADVICE) ? "model_without_price" : "spend_limit", message };
 };

@@ -53,14 +53,18 @@ describe("the words of a limit of spend", () => {
   });
 
   it("are found in whatever a runtime puts around them", () => {
+    const hostile = 'the "C:\\new" {project}';
     for (const [code, sentence] of [
       ["spend_limit", limitReached(state())],
+      ["spend_limit", limitReached(state({ scope: "project", name: hostile }))],
       ["model_without_price", limitNeedsPrice("acme/large", state())],
+      ["model_without_price", limitNeedsPrice("acme/large", state({ scope: "person", name: hostile }))],
     ] as const) {
       const body = JSON.stringify({ error: { type: "spend_limit", message: sentence } });
       for (const said of [
         sentence,
         `API Error: 402 ${body}`,
+        `Failed: ${JSON.stringify({ error: { message: `402 ${body}` } })} (request 1)`,
         `unexpected status 402: ${sentence} (request 1)`,
       ])
         expect(spendRefusalIn(said)).toEqual({ code, message: sentence });
