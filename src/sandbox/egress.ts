@@ -20,7 +20,7 @@ import { connect as connectTls } from "node:tls";
 import { type Allowances, unbracketed } from "../ground/net/address.ts";
 import { ownAddresses } from "../ground/net/own-addresses.ts";
 import { type Connect, type Destination, dial, type Network } from "../ground/net/dial.ts";
-import { toFault } from "../ground/net/fault.ts";
+import { NetFault, toFault } from "../ground/net/fault.ts";
 import { Refusal, endToEndHeaders, reasonPhrase, refusalBody, refusalFor } from "./egress-messages.ts";
 import {
   SERVICE_HOST,
@@ -117,8 +117,9 @@ const connectTo = async ({ host, port, allowances }: Target, options: EgressOpti
     );
     return socket.setTimeout(idleMs, () => socket.destroy());
   } catch (error) {
+    if (allowances === PUBLIC || !(error instanceof NetFault)) throw error;
     // A sandbox does not learn the addresses of the operator's own hosts.
-    throw allowances === PUBLIC ? error : new Refusal(502, "the host could not be reached");
+    throw new Refusal(502, `the host ${error.discreetWhy}`);
   }
 };
 

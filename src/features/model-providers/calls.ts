@@ -194,13 +194,16 @@ interface Counting {
 }
 
 /** A sandbox does not learn the addresses of the operator's own hosts. */
-const notReached = (name: string, { isLate }: Unreached): ModelRefusal =>
-  isLate
-    ? { refused: 504, reason: `the model provider ${name} did not answer in time` }
-    : {
-        refused: 502,
-        reason: `the model provider ${name} could not be reached: an owner of the account can try it`,
-      };
+const notReached = (
+  { name, provider }: Pick<Way, "name" | "provider">,
+  { discreetWhy, isLate }: Unreached,
+): ModelRefusal => ({
+  refused: isLate ? 504 : 502,
+  reason:
+    provider === null
+      ? `the managed gateway to models ${discreetWhy}: ask the operator of this service`
+      : `the model provider ${name} ${discreetWhy}: an owner of the account can try it`,
+});
 
 /** The body as it passes. @param ended is called when it ends, breaks off or is left (L4) */
 async function* read(
@@ -256,7 +259,7 @@ const sendCall = async (
   }: Pick<ModelRequest, "method" | "left"> & { readonly reserved: ReturnType<Counting["reserve"]> },
 ): Promise<ModelAnswer | ModelRefusal> => {
   const { way, request, reader } = call;
-  const { name, provider, base, path, headers, servers } = way;
+  const { provider, base, path, headers, servers } = way;
   const count = () => counts && settle(call);
   const forget = () => counts && release(call.id);
   const unreserved = new AbortController();
@@ -280,7 +283,7 @@ const sendCall = async (
       forget();
       await note(provider, answer.failure);
     }
-    return notReached(name, answer.failure);
+    return notReached(way, answer.failure);
   }
   const { status } = answer.success;
   if (status < 300) await note(provider, { status, text: "" });

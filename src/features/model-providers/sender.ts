@@ -16,8 +16,8 @@ const READ_MS = 15_000;
 
 const unreached = (error: unknown): Unreached =>
   error instanceof NetFault
-    ? { why: error.why, isLate: error.reason._tag === "Late" }
-    : { why: "cannot be reached", isLate: false };
+    ? { why: error.why, discreetWhy: error.discreetWhy, isLate: error.reason._tag === "Late" }
+    : { why: "cannot be reached", discreetWhy: "cannot be reached", isLate: false };
 
 const over = (client: NetClient): ModelServersPort => ({
   call: ({ base, path, method, headers, body, left }) =>

@@ -88,6 +88,22 @@ const sentence = (cause: NetCause, host: string): string => {
   }
 };
 
+/** A cause likewise, for people who may not learn where the host is: without addresses and settings. */
+const discreetSentence = (cause: NetCause, host: string): string => {
+  switch (cause._tag) {
+    case "ForbiddenAddress":
+      return cause.kind === "private" ? "has a private address" : "has an address of this machine";
+    case "PlainHttp":
+      return sentence({ ...cause, setting: undefined }, host);
+    case "NotConnected":
+      return `cannot be reached (it ${[...new Set(cause.attempts.map(({ why }) => why))].join(", it ")})`;
+    case "Redirect":
+      return "redirects to another place";
+    default:
+      return sentence(cause, host);
+  }
+};
+
 export class NetFault extends Error {
   readonly host: string;
   readonly reason: NetCause;
@@ -105,6 +121,11 @@ export class NetFault extends Error {
   /** Whether the server certainly did nothing. */
   get isUnsent(): boolean {
     return UNSENT.has(this.reason._tag);
+  }
+
+  /** As `why`, without addresses and settings: for sandboxes, which may not learn where the operator's hosts are. */
+  get discreetWhy(): string {
+    return discreetSentence(this.reason, this.host);
   }
 }
 

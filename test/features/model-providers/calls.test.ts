@@ -30,6 +30,7 @@ import { ModelDoor } from "../../../src/sandbox/model-door.ts";
 import { Suspensions } from "../../../src/store/ports/connectors/suspensions.ts";
 import { Accounts } from "../../../src/store/ports/people/accounts.ts";
 import { type Keyring, keyringLayer } from "../../../src/services/keyring.ts";
+import { freePort } from "../../support/machine/free-port.ts";
 import { admitOne, admitSession, fired, openSandbox, tellSandbox } from "../../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../../support/world/world.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
@@ -179,6 +180,13 @@ const whole = {
   cost: 0,
 };
 
+/** What a gateway that cannot be reached answers. */
+const gatewayRefusal = async (base: string): Promise<string> => {
+  const said = await answered(call(await wayOut(sandboxId, base), "/v1/chat/completions"));
+  expect([said.status, said.text.includes("127.0.0.1")]).toEqual([502, false]);
+  return said.text;
+};
+
 describe("a call to the managed gateway", () => {
   it("has the sandbox's own key, is open below the gateway's path only, and is counted", async () => {
     answer = (response) => {
@@ -193,6 +201,15 @@ describe("a call to the managed gateway", () => {
       "Bearer placeholder",
     ]);
     await expectCounted([{ ...whole, model: "managed/large", cached: 0 }]);
+  });
+
+  it("says why the gateway cannot be reached, without its address", async () => {
+    expect(await gatewayRefusal(`https://127.0.0.1:${port}/v1`)).toContain(
+      "the managed gateway to models cannot be reached over TLS (",
+    );
+    expect(await gatewayRefusal(`http://127.0.0.1:${await freePort()}/v1`)).toContain(
+      "the managed gateway to models cannot be reached (it refuses connections): ask the operator",
+    );
   });
 });
 
@@ -499,7 +516,7 @@ describe("a call of a sandbox", () => {
     server.closeAllConnections();
     const said = await answered(call(await wayOut(sandboxId), "/acme/v1/messages"));
     expect(said.status).toBe(502);
-    expect(said.text).toContain("the model provider acme could not be reached");
+    expect(said.text).toContain("the model provider acme cannot be reached (it refuses connections)");
     expect(said.text).not.toContain("127.0.0.1");
   });
 });

@@ -45,7 +45,11 @@ const AWAY: Effect.Effect<void, StoreError> = Effect.fail(
   new StoreError({ operation: "spend", cause: "away", isDiskFull: false }),
 );
 const DONE: Effect.Effect<void, StoreError> = Effect.void;
-const UNREACHED = Effect.fail({ why: "has gone", isLate: false } satisfies Unreached);
+const UNREACHED = Effect.fail({
+  why: "has gone",
+  discreetWhy: "has gone",
+  isLate: false,
+} satisfies Unreached);
 
 /** The work before the store is asked. */
 let before: Readonly<Record<"callerIn" | "reserve" | "settle", typeof DONE>>;

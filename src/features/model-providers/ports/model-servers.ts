@@ -27,6 +27,8 @@ export interface ServerAnswer {
 export interface Unreached {
   /** As part of a sentence about the host. It may name addresses. */
   readonly why: string;
+  /** Likewise, without addresses: for sandboxes. */
+  readonly discreetWhy: string;
   readonly isLate: boolean;
 }
 
@@ -40,7 +42,8 @@ export interface ModelServersPort {
   ) => Effect.Effect<{ readonly status: number; readonly text: string }, Unreached>;
 }
 
-const none = Effect.fail({ why: "is not asked by this service", isLate: false });
+const why = "is not asked by this service";
+const none = Effect.fail({ why, discreetWhy: why, isLate: false });
 
 /** Without an adapter, no provider is asked. */
 export const ModelServers = Context.Reference<ModelServersPort>("platform/model-providers/ModelServers", {
