@@ -23,6 +23,10 @@ const RUN_REASONS: ReadonlyMap<string, string> = new Map([
     "A limit of spend was reached: of the trigger that day, or of the project or the account that month.",
   ],
   [
+    "unknown_model",
+    "The agent's model has a provider that does not exist, or that the agent's runtime does not speak to.",
+  ],
+  [
     "limit_needs_provider",
     "A limit of spend applied, but calls of models could not be counted: the project has a key of its own, or the agent uses no model provider of the account.",
   ],

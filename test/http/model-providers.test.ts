@@ -1,9 +1,18 @@
 /** `/v1/model-providers`: the account's providers of models. */
+import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { expectStatus, fields, invitePerson, listOf, makeProject } from "../support/service/requests.ts";
+import {
+  expectStatus,
+  fields,
+  invitePerson,
+  listOf,
+  makeProject,
+  reached,
+  refusal,
+} from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 
 const TARGET = "/v1/model-providers";
@@ -29,7 +38,10 @@ beforeAll(async () => {
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  service = await startTestService({ PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1" }, { needsModel: true });
+  service = await startTestService(
+    { PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1", PLATFORM_AGENT_RUNTIMES: "claude-code" },
+    { needsModel: true },
+  );
 });
 afterAll(async () => {
   await service?.close();
@@ -170,5 +182,89 @@ describe("a provider of a project or a person", () => {
     expect(listOf(await service.request("GET", "/v1/me/model-providers"), "model_providers")).toEqual([]);
     expect(listOf(await service.request("GET", ofProject), "model_providers")).toEqual([shared]);
     expectStatus(await service.request("DELETE", `${TARGET}/${String(wide["id"])}`), 204);
+  });
+});
+
+const MANIFEST = `
+[agents.claude]
+runtime = "claude-code"
+
+[agents.wrong]
+runtime = "claude-code"
+model = "antropic/large"
+
+[agents.set-up]
+model = "own/large"
+
+[[triggers]]
+slug = "yearly"
+type = "cron"
+cron = "0 0 0 1 1 *"
+agent = "wrong"
+prompt = "Hi"
+`;
+
+describe("a model whose provider is unknown, or not spoken by the runtime", () => {
+  const UNKNOWN = [422, "unknown_model"];
+  let pid = "";
+  let talk: unknown;
+  const at = (rest: string) => `/v1/projects/${pid}/${rest}`;
+  const start = (agent: string, model?: string) =>
+    service.request("POST", at("sessions"), { body: { agent_name: agent, agent_model: model } });
+  beforeAll(async () => {
+    pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
+    const made = await post(acme("talk", { kind: "anthropic", models: ["large"], try: false }));
+    talk = fields(expectStatus(made, 201))["id"];
+    expectStatus(await post(acme("chat", { models: ["large"], try: false })), 201);
+  });
+
+  it("is refused where a session is created, with what there is", async () => {
+    const mistyped = await start("claude", "antropic/large");
+    expect(refusal(mistyped)).toEqual(UNKNOWN);
+    expect(mistyped.text).toContain("no model provider antropic");
+    expect(mistyped.text).toContain("talk/large");
+    expect(refusal(await start("claude", "chat/large"))).toEqual(UNKNOWN);
+    expect(refusal(await start("default", "antropic/large"))).toEqual(UNKNOWN);
+    expect(refusal(await start("wrong"))).toEqual(UNKNOWN);
+    // A provider may have more models than it lists.
+    expectStatus(await start("claude", "talk/unlisted"), 201);
+    expectStatus(await start("default", "chat/unlisted"), 201);
+  });
+
+  it("is not refused if the repository configures providers of its own", async () => {
+    const files = { "platform.toml": MANIFEST, "opencode.json": '{"provider": {"own": {}}}' };
+    const other = await makeProject(service, { files });
+    const body = { agent_name: "set-up" };
+    expectStatus(await service.request("POST", `/v1/projects/${other}/sessions`, { body }), 201);
+    expect(refusal(await start("set-up"))).toEqual(UNKNOWN);
+  });
+
+  it("is the problem of its agent in the menus, and why a fire fails", async () => {
+    const options = fields(expectStatus(await service.request("GET", at("session-options")), 200));
+    expect(options["agent_choices"]).toMatchObject([
+      { name: "default", problem: null },
+      { name: "claude", problem: null },
+      { name: "set-up", problem: expect.stringContaining("no model provider own") as string },
+      { name: "wrong", problem: expect.stringContaining("no model provider antropic") as string },
+    ]);
+    const fired = await service.request("POST", at("triggers/yearly/fire"), { body: {} });
+    expect(refusal(fired)).toEqual(UNKNOWN);
+    const [fire] = listOf(await service.request("GET", at("fires")), "fires");
+    expect(fire).toMatchObject({ status: "failed", reason: "unknown_model" });
+  });
+
+  it("is refused with a message, and at a restart once its provider is gone", async () => {
+    const sid = String(fields(expectStatus(await start("claude", "talk/large"), 201))["id"]);
+    await reached(service, pid, sid, "running");
+    const say = (model?: string) =>
+      service.request("POST", at(`sessions/${sid}/messages`), {
+        body: { id: randomUUID(), text: "Hi", model },
+      });
+    expect(refusal(await say("chat/large"))).toEqual(UNKNOWN);
+    expectStatus(await say("talk/unlisted"), 201);
+    expectStatus(await service.request("POST", at(`sessions/${sid}/stop`), { body: {} }), 200);
+    await reached(service, pid, sid, "stopped");
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(talk)}`), 204);
+    expect(refusal(await say())).toEqual([409, "unknown_model"]);
   });
 });

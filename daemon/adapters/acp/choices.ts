@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema";
 import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
 import type { RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
+import { modelsInWords } from "../../../src/domain/sandbox/model.ts";
 import { commandIn, commandsOf } from "../commands.ts";
 
 const optional = Schema.optionalKey;
@@ -46,9 +47,6 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ["thought_level", "effort"],
   ["effort", "effort"],
 ]);
-
-/** How many models a message names. */
-const MODELS_NAMED = 20;
 
 /** One thing that can be chosen. */
 interface Choice {
@@ -194,13 +192,13 @@ export class AcpChoices {
     // The present one may have been set when the agent started, and not be listed.
     if (model === null || this.model === model || this.has("model", model)) return null;
     const ids = this.#choices.get("model")?.entries.map(({ id }) => id) ?? [];
-    const more = ids.length - MODELS_NAMED;
-    const listed = [...ids.slice(0, MODELS_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
     return {
       code: "unknown_model",
       message:
         `There is no model "${model}" in this session. ` +
-        (ids.length === 0 ? "The agent runtime offers no choice of models." : `Choose one of: ${listed}.`),
+        (ids.length === 0
+          ? "The agent runtime offers no choice of models."
+          : `Choose one of: ${modelsInWords(ids)}.`),
     };
   }
 

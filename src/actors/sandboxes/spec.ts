@@ -88,13 +88,13 @@ interface Standing {
 const ownSubscription = Effect.fnUntraced(function* (
   { sandboxId, starting, personId }: Standing,
   start: { readonly named: Agent } & Pick<ReturnType<typeof startOf>, "agent" | "model">,
-  choice: Omit<SubscriptionChoice, "kept">,
+  secretNames: SubscriptionChoice["secretNames"],
 ) {
   const { named, agent, model } = start;
   if (starting === null || personId === null || agent === null) return null;
   const { kept, deliver } = yield* OwnSubscriptions;
   const used = usedSubscription(named, model, {
-    ...choice,
+    secretNames,
     kept: yield* kept(starting.accountId, personId),
   });
   if (used === null) return null;
@@ -126,7 +126,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       secretNames,
     );
     const pointing = providerPointing(named, model, { providers, secretNames });
-    const own = yield* ownSubscription(standing, { named, agent, model }, { providers, secretNames });
+    const own = yield* ownSubscription(standing, { named, agent, model }, secretNames);
     const digest = yield* installed(runtime);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;

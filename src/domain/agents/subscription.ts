@@ -12,9 +12,7 @@ import type { JsonPath, RuntimeSubscription, SubscriptionFile } from "../runtime
 import { isRecord } from "../../ground/record.ts";
 import type { LaunchAgent } from "../sandbox/launch.ts";
 import type { Agent } from "./agents.ts";
-import { spokenProviders } from "./agent-provider.ts";
-import type { AccountProvider } from "../sandbox/account-provider.ts";
-import { providerOf } from "../sandbox/model.ts";
+import { isAgentModel } from "../sandbox/agent.ts";
 
 /** The longest token or file, bytes. */
 export const SUBSCRIPTION_BYTES_MAX = 64 * 1024;
@@ -24,7 +22,6 @@ const AHEAD_MAX_MS = 24 * 60 * 60 * 1000;
 const isSecret = (text: string): boolean => text.length >= 20 && !/^\d{4}-\d\d-\d\dT/.test(text);
 
 export interface SubscriptionChoice {
-  readonly providers: readonly AccountProvider[];
   readonly secretNames: readonly string[];
   /** The runtimes for which the session's person keeps a subscription. */
   readonly kept: readonly string[];
@@ -38,14 +35,12 @@ export interface SubscriptionChoice {
 export const usedSubscription = (
   { runtime }: Pick<Agent, "runtime">,
   model: string | null,
-  { providers, secretNames, kept }: SubscriptionChoice,
+  { secretNames, kept }: SubscriptionChoice,
 ): RuntimeSubscription | null => {
   const { subscription, name } = runtime;
   if (subscription === null || !kept.includes(name)) return null;
   if (runtime.providers?.keys.some((key) => secretNames.includes(key)) === true) return null;
-  const named =
-    model !== null && spokenProviders(runtime, providers).some((one) => one.name === providerOf(model));
-  return named ? null : subscription;
+  return model !== null && isAgentModel(model) ? null : subscription;
 };
 
 const parsed = (text: string): unknown => {

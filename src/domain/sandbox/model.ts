@@ -168,6 +168,15 @@ const named = (agentModel: string, { gateway, secretNames, providers }: ModelQue
 export const offeredModels = (providers: readonly AccountProvider[]): readonly string[] =>
   providers.flatMap(({ name, models }) => models.map((model) => `${name}/${model}`));
 
+/** How many models a message names. */
+const NAMED_MAX = 20;
+
+/** Models in a sentence. */
+export const modelsInWords = (ids: readonly string[]): string => {
+  const more = ids.length - NAMED_MAX;
+  return [...ids.slice(0, NAMED_MAX), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+};
+
 /** Why a session does not use a provider. */
 export type UnusedReason = "secret" | "person" | "project";
 
@@ -201,8 +210,8 @@ export const usedProviders = (
     unused === null ? [provider] : [],
   );
 
-/** The provider of `provider/model`. */
-export const providerOf = (model: string): string => model.slice(0, model.indexOf("/"));
+/** The provider of `provider/model`. Empty: the name has none. */
+export const providerOf = (model: string): string => model.slice(0, Math.max(0, model.indexOf("/")));
 /** The model's id at its provider, of `provider/model`. */
 export const modelIdOf = (model: string): string => model.slice(model.indexOf("/") + 1);
 

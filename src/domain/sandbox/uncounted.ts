@@ -34,7 +34,7 @@ const reasonOf = ({ agent, agentModel, secretNames, providers, kept, bringsModel
   if (key !== undefined)
     return `the project's secret ${key} is a key of a model provider. An owner can add the provider to the account, and then delete the secret`;
   const model = agentModel ?? agent.model;
-  const subscription = usedSubscription(agent, model, { providers, secretNames, kept });
+  const subscription = usedSubscription(agent, model, { secretNames, kept });
   if (subscription !== null)
     return `it uses its person's own ${subscription.title}. Choose a model of a provider (NAME/MODEL), or remove the subscription`;
   if (runtime.models === "own") {

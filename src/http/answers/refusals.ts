@@ -83,6 +83,10 @@ export const promptTooLarge = (): Internal =>
 export const limitNeedsProvider = (message: string): Unprocessable =>
   new Unprocessable({ error: message, code: "limit_needs_provider" });
 
+/** No provider that a session can use has its model. */
+export const unknownModel = (message: string): Unprocessable =>
+  new Unprocessable({ error: message, code: "unknown_model" });
+
 /** A limit of spend is reached, so that a fire starts nothing. */
 export const spendLimitReached = (): Unprocessable =>
   new Unprocessable({
@@ -94,6 +98,10 @@ export const spendLimitReached = (): Unprocessable =>
 /** The answer to a fire that left a failed row. */
 export const fireFailed = (reason: PromptFailure): Internal | Unprocessable => {
   if (reason === "no_model") return new Unprocessable({ error: NO_MODEL, code: "no_model" });
+  if (reason === "unknown_model")
+    return unknownModel(
+      "The agent of this trigger has a model of a provider that its session cannot use. `platform sessions agents` names the problem.",
+    );
   return reason === "limit_needs_provider"
     ? limitNeedsProvider(
         "A limit of spend applies to this trigger, but its calls of models could not be counted: the project has a key of its own, or the agent uses no model provider of the account.",

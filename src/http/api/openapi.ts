@@ -214,7 +214,9 @@ const webhook: RawOperation = {
     409: refusal("The trigger's secret has no value."),
     408: refusal("The body did not arrive within 30 s."),
     413: refusal("The body is larger than 25 MiB."),
-    422: refusal("`no_model`: the session would have no language model."),
+    422: refusal(
+      "The session would have no language model (`no_model`), or not the one of its agent (`unknown_model`).",
+    ),
     500: refusal("The session could not be started."),
     503: refusal("The queue is full, or the service is busy. Retry after `Retry-After` seconds."),
   },

@@ -20,6 +20,8 @@ import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { knownAgent, takesMessages } from "../../services/projects/agents.ts";
+import { requireProviderOf } from "../../services/projects/models.ts";
+import type { Agent } from "../../domain/agents/agents.ts";
 import { linked } from "../../services/answered.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
@@ -32,7 +34,7 @@ import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/err
 import { noteSteering } from "../callers/steering.ts";
 import { requireFewBytes, requireKnown } from "../steps/sessions/attached-files.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
-import { takesNoMessages } from "../answers/refusals.ts";
+import { takesNoMessages, unknownModel } from "../answers/refusals.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
 import { answerWire, itemWire } from "../steps/sessions/conversation-wire.ts";
 import { checkEffort, checkModelName } from "../steps/sessions/model-names.ts";
@@ -78,6 +80,13 @@ const authorOf = ({ user }: Principal): Author => ({
 const refuseSecretsIn = (projectId: string, texts: readonly string[]) =>
   refuseSecrets(projectId, "The text", (value) => texts.some((text) => text.includes(value)));
 
+const checkModel = Effect.fnUntraced(function* (session: Session, agent: Agent, agentModel: string) {
+  yield* checkModelName(agent, "model", agentModel);
+  yield* requireProviderOf(session, { agent, agentModel }).pipe(
+    Effect.catchTag("UnknownModel", ({ message }) => unknownModel(message)),
+  );
+});
+
 const checkWish = Effect.fnUntraced(function* (
   session: Session,
   { text, attachments = [], model, agent, effort }: MessageWish,
@@ -88,7 +97,7 @@ const checkWish = Effect.fnUntraced(function* (
     return yield* badRequest("attachments", "must name each attachment once");
   if (model !== undefined || effort !== undefined) {
     const own = yield* Effect.option(knownAgent(session.projectId, session.agentName));
-    if (own._tag === "Some" && model !== undefined) yield* checkModelName(own.value, "model", model);
+    if (own._tag === "Some" && model !== undefined) yield* checkModel(session, own.value, model);
     if (own._tag === "Some" && effort !== undefined) yield* checkEffort(own.value, effort);
   }
   if (agent !== undefined && !isAgentName(agent)) return yield* badRequest("agent", AGENT_NAME_RULE);

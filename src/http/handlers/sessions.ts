@@ -46,6 +46,7 @@ import {
   gitFailed,
   limitNeedsProvider,
   projectInactive,
+  unknownModel,
 } from "../answers/refusals.ts";
 import { giveOwnCredentials, shownOwnCredentials } from "../steps/own-credentials.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
@@ -184,6 +185,7 @@ const begun = Effect.fnUntraced(function* (
       UnknownAgent: ({ message }) => new Unprocessable({ error: message, code: "unknown_agent" }),
       BrokenAgent: ({ message }) => new Unprocessable({ error: message, code: "invalid_agent" }),
       LimitNeedsProvider: ({ message }) => limitNeedsProvider(message),
+      UnknownModel: ({ message }) => unknownModel(message),
       NoModel: ({ message }) => new Unprocessable({ error: message, code: "no_model" }),
       GitError: (error) => gitFailed(error),
     }),

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { modelFault } from "../../domain/agents/agent-provider.ts";
 import { agentNamed, type Agent } from "../../domain/agents/agents.ts";
 import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
@@ -21,12 +22,14 @@ import {
   providerOf,
   runtimeConfigFiles,
   type DefaultModels,
+  type ModelQuestion,
   usedProviders,
 } from "../../domain/sandbox/model.ts";
 import { GitBackend, type GitError, type Repository } from "../../git/port.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Secrets } from "../../store/ports/projects/secrets.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
+import type { Session } from "../../store/ports/sessions/sessions.ts";
 import type { KnownProject } from "../directory.ts";
 import { AccountModels } from "./account-models.ts";
 import { fileText, manifestText } from "./repository.ts";
@@ -48,6 +51,11 @@ export const ModelPolicy = Context.Reference<ModelRules>("platform/services/Mode
 
 /** The session would have no model (api.md 3: 422 `no_model`); the message says what to set. */
 export class NoModel extends Schema.TaggedError<NoModel>()("NoModel", { message: Schema.String }) {}
+
+/** No provider that the session can use has its model (api.md 3: 422 `unknown_model`); the message names what there is. */
+export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownModel", {
+  message: Schema.String,
+}) {}
 
 /** Larger runtime configuration is ignored. */
 const CONFIG_LIMIT = 1024 * 1024;
@@ -127,35 +135,66 @@ export interface ModelRequest {
   readonly personId: string | null;
 }
 
-/**
- * Refuses a session that would have no model. The repository is checked last, since that takes one process for each
- * file.
- */
-export const requireModel = Effect.fnUntraced(function* (
-  project: Project,
-  { commit, agent, agentModel, personId }: ModelRequest,
+/** The providers and keys that decide which models a session can have. */
+const modelSources = Effect.fnUntraced(function* (
+  { id: projectId, accountId }: Pick<Project, "id" | "accountId">,
+  personId: string | null,
 ) {
-  const { required, gatewayTiers, defaults } = yield* ModelPolicy;
-  if (!required || agent.runtime.models !== "platform") return;
-  const { secrets } = yield* (yield* Secrets).list(project.id);
-  const choice = chooseModel({
-    gateway: yield* hasGateway(project, gatewayTiers),
-    secretNames: deliveredNames(secrets),
-    agentModel: agentModel ?? agent.model,
-    defaults,
-    providers: yield* (yield* AccountModels)({
-      accountId: project.accountId,
-      projectId: project.id,
-      personId,
-    }),
-  });
-  if (Result.isSuccess(choice)) return;
-  if (yield* configuresModel({ projectId: project.id }, commit)) return;
-  return yield* new NoModel({ message: choice.failure });
+  const { secrets } = yield* (yield* Secrets).list(projectId);
+  const providers = yield* (yield* AccountModels)({ accountId, projectId, personId });
+  return { secretNames: deliveredNames(secrets), providers };
 });
 
 /**
- * The same for a fire, from memory: a sentence that names what is missing. Null if nothing is.
+ * Refuses a model of a provider that the session cannot use, where the agent's runtime brings its own models: it is pointed to the provider
+ * when it starts. opencode knows its providers by itself once it runs.
+ */
+const requireProvider = Effect.fnUntraced(function* (
+  project: Pick<Project, "id" | "accountId">,
+  { agent, agentModel, personId }: Omit<ModelRequest, "commit">,
+) {
+  const { required } = yield* ModelPolicy;
+  if (!required || agent.runtime.models !== "own") return;
+  const fault = modelFault(agent, agentModel ?? agent.model, yield* modelSources(project, personId));
+  if (fault !== null) return yield* new UnknownModel({ message: fault });
+});
+
+/**
+ * The same for a session that exists. Its person's own providers count, even while another person steers: then the calls are refused in
+ * words, and not the session.
+ */
+export const requireProviderOf = (
+  { projectId: id, accountId, origin, createdBy }: Session,
+  choice: Pick<ModelRequest, "agent" | "agentModel">,
+) => requireProvider({ id, accountId }, { ...choice, personId: origin === "session" ? createdBy : null });
+
+/**
+ * Refuses a session that would have no model, or whose model names a provider that it cannot use. The repository is checked last, since that
+ * takes one process for each file.
+ */
+export const requireModel = Effect.fnUntraced(function* (project: Project, request: ModelRequest) {
+  const { required, gatewayTiers, defaults } = yield* ModelPolicy;
+  const { commit, agent, personId } = request;
+  yield* requireProvider(project, request);
+  if (!required || agent.runtime.models !== "platform") return;
+  const sources = yield* modelSources(project, personId);
+  const gateway = yield* hasGateway(project, gatewayTiers);
+  const agentModel = request.agentModel ?? agent.model;
+  const lack = modelLack(agent, { ...sources, gateway, agentModel, defaults });
+  if (lack !== null && !(yield* configuresModel({ projectId: project.id }, commit))) return yield* lack;
+});
+
+/** Why an agent has no model, if the repository configures none. Null: it has one. @param question.agentModel the session's or the agent's */
+const modelLack = (agent: Pick<Agent, "runtime">, question: ModelQuestion): NoModel | UnknownModel | null => {
+  const { models } = agent.runtime;
+  const choice = models === "platform" ? chooseModel(question) : null;
+  if (choice !== null && Result.isFailure(choice)) return new NoModel({ message: choice.failure });
+  const fault = modelFault(agent, question.agentModel, question);
+  return fault === null ? null : new UnknownModel({ message: fault });
+};
+
+/**
+ * The same for a fire, from memory. Null if nothing is missing.
  *
  * @param providers that the fire's session may use. They are not in memory, so they are read only if something is missing without them.
  */
@@ -169,18 +208,14 @@ export const missingModel = (
     offered,
     providers = [],
   }: ModelRules & { readonly offered: OfferedRuntimes; readonly providers?: readonly AccountProvider[] },
-): string | null => {
+): "no_model" | "unknown_model" | null => {
   // Unknown counts as present: the daemon checks again, and reports it.
-  if (!required || known === null || known.bringsModel !== false) return null;
+  if (!required || known === null) return null;
   const agent = Result.getOrNull(agentNamed(known.manifest.agents, agentName, offered));
-  if (agent?.runtime.models !== "platform") return null;
+  if (agent === null || (agent.runtime.models === "platform" && known.bringsModel !== false)) return null;
   const { deliveredNames: secretNames, tier } = known;
-  const choice = chooseModel({
-    gateway: gatewayTiers.includes(tier),
-    secretNames,
-    agentModel: agent.model,
-    defaults,
-    providers,
-  });
-  return Result.isFailure(choice) ? choice.failure : null;
+  const gateway = gatewayTiers.includes(tier);
+  const lack = modelLack(agent, { gateway, secretNames, agentModel: agent.model, defaults, providers });
+  if (lack === null) return null;
+  return lack._tag === "NoModel" ? "no_model" : "unknown_model";
 };

@@ -219,6 +219,8 @@ const FIRE_ADVICE: Readonly<Record<FireFailure, string>> = {
   prompt_too_large: "Shorten the trigger's prompt, or use less of the delivery in it, then replay the fire.",
   queue_full: "The account's queue is full. Raise its session cap, or fire less often.",
   no_model: "Set a model provider's key as a secret of the project, then replay the fire.",
+  unknown_model:
+    "The model of the trigger's agent has a provider that is unknown, or that its runtime does not speak to. Correct the agent's table, then replay the fire.",
   limit_needs_provider:
     "A limit of spend applies. Add the model provider to the account and delete its key from the project's secrets, then replay the fire.",
 };

@@ -117,18 +117,20 @@ const makePrompting = Effect.gen(function* () {
   const subscriptions = yield* OwnSubscriptions;
   const spend = yield* AccountSpend;
   const services = yield* Effect.context<Suspensions>();
-  const lacksModel = (request: FireRequest, providers: readonly AccountProvider[] = []): boolean =>
-    request.prompt.is !== "skipped" &&
-    missingModel(directory.known(request.project.id), request.trigger.agent, { ...rules, providers }) !==
-      null;
+  const lackedModel = (request: FireRequest, providers: readonly AccountProvider[] = []) =>
+    request.prompt.is === "skipped"
+      ? null
+      : missingModel(directory.known(request.project.id), request.trigger.agent, { ...rules, providers });
   /** Whether the request is admitted as it is, by what is in memory. */
   const isPlain = (request: FireRequest): boolean =>
-    !lacksModel(request) && (request.prompt.is === "skipped" || !spend.mayLimit(request.project.accountId));
+    lackedModel(request) === null &&
+    (request.prompt.is === "skipped" || !spend.mayLimit(request.project.accountId));
   /** The prompt with the account's providers and limits, which are not in memory. */
   const limited = Effect.fnUntraced(function* (request: FireRequest) {
     const user = yield* Effect.provideContext(modelUser(request), services);
     const providers = yield* accountModels(user);
-    if (lacksModel(request, providers)) return { is: "no_model" } as const;
+    const lacked = lackedModel(request, providers);
+    if (lacked !== null) return { is: lacked } as const;
     const { applies, reached } = yield* spend.standing(limitedSession(request));
     if (reached !== null) return { is: "skipped", reason: "spend_limit" } as const;
     const known = directory.known(request.project.id);

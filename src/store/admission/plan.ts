@@ -141,7 +141,8 @@ export const promptedSession = (
   lastFiredAt: number | null,
 ): Result.Result<NewSession, PromptFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
-  if (prompt.is === "no_model" || prompt.is === "limit_needs_provider") return Result.fail(prompt.is);
+  if (prompt.is === "no_model" || prompt.is === "unknown_model" || prompt.is === "limit_needs_provider")
+    return Result.fail(prompt.is);
   if (prompt.is === "own") return Result.succeed(session);
   const rendered =
     prompt.is === "rendered"

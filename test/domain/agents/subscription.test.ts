@@ -28,15 +28,13 @@ const auth = (fields: object = {}, last_refresh: unknown = new Date(NOW - 1000).
     tokens: { access_token: "access-canary-of-a-file", refresh_token: "r", account_id: "acc-1", ...fields },
   });
 
-describe("the subscription that an agent uses", () => {
-  const acme = { owner: "account", name: "acme", kind: "anthropic", models: ["large"] } as const;
-  const used = (record: Runtime, model: string | null, secretNames: readonly string[] = []) =>
-    usedSubscription({ runtime: withCommand(record, record.command ?? []) }, model, {
-      providers: [acme],
-      secretNames,
-      kept: ["claude-code"],
-    });
+const used = (record: Runtime, model: string | null, secretNames: readonly string[] = []) =>
+  usedSubscription({ runtime: withCommand(record, record.command ?? []) }, model, {
+    secretNames,
+    kept: ["claude-code"],
+  });
 
+describe("the subscription that an agent uses", () => {
   it("is that of its runtime, without a model or with one of the runtime's own", () => {
     expect(used(CLAUDE_CODE, null)).toBe(CLAUDE_CODE.subscription);
     expect(used(CLAUDE_CODE, "opus")).toBe(CLAUDE_CODE.subscription);

@@ -5,6 +5,7 @@ import { askedFor } from "../../../services/audit.ts";
 import { knownAgent } from "../../../services/projects/agents.ts";
 import { personOf } from "../../../services/connectors/own-credentials.ts";
 import { requireCounted } from "../../../services/projects/counted-models.ts";
+import { requireProviderOf } from "../../../services/projects/models.ts";
 import { sandboxToGoOn } from "../../../services/sessions/warm-pool.ts";
 import { CHILDREN_MAX, isLive } from "../../../domain/session/session.ts";
 import { GitBackend } from "../../../git/port.ts";
@@ -29,14 +30,19 @@ export interface RestartWish {
   readonly restore_saved?: boolean;
 }
 
-/** A session to which a limit of spend applies does not boot again if its calls could not be counted. */
-const requireLimitsHold = Effect.fnUntraced(function* (session: Session) {
+/**
+ * A session to which a limit of spend applies does not boot again if its calls could not be counted. One whose runtime is pointed to a
+ * provider when it starts does not boot without that provider, and no other one gets its calls.
+ */
+const requireStartable = Effect.fnUntraced(function* (session: Session) {
   const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
   if (agent._tag === "None") return;
   const { agentModel, baseCommit: commit } = session;
   const calling = { agent: agent.value, agentModel, commit, personId: yield* personOf(session) };
-  yield* requireCounted(session, calling).pipe(
+  const hasProvider = requireProviderOf(session, calling);
+  yield* Effect.andThen(hasProvider, requireCounted(session, calling)).pipe(
     Effect.catchTags({
+      UnknownModel: ({ message }) => new Conflict({ error: message, code: "unknown_model" }),
       LimitNeedsProvider: ({ message }) => new Conflict({ error: message, code: "limit_needs_provider" }),
       GitError: (error) => gitFailed(error),
     }),
@@ -69,7 +75,7 @@ export const restarted = Effect.fnUntraced(function* (
   if (restoreSaved && session.saved !== null)
     yield* (yield* Saves).check({ projectId, sessionId }).pipe(Effect.catch(savesAway));
   const isWorking = isLive(session.status) && session.ending === null;
-  if (!isWorking) yield* requireLimitsHold(session);
+  if (!isWorking) yield* requireStartable(session);
   // Against an agent that stops its sessions to start others, and then starts the first ones again.
   const { parentSessionId: parent } = session;
   if (caller.sessionId !== null && parent !== null && !isLive(session.status))

@@ -1,7 +1,7 @@
 /** `GET /v1/projects/{pid}/session-options`: what a person can choose from when she starts a session. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { spokenProviders } from "../../../domain/agents/agent-provider.ts";
+import { modelFault, spokenProviders } from "../../../domain/agents/agent-provider.ts";
 import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
 import { type Agent, agentNamed, type Agents } from "../../../domain/agents/agents.ts";
 import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
@@ -10,10 +10,10 @@ import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
 import { MODEL_PROVIDERS, offeredModels, providerStandings } from "../../../domain/sandbox/model.ts";
 import { isWishBranch } from "../../../domain/trigger/wish-branch.ts";
-import { GitBackend } from "../../../git/port.ts";
+import { GitBackend, type Repository } from "../../../git/port.ts";
 import { knownAgents } from "../../../services/projects/agents.ts";
 import { AccountModels } from "../../../services/projects/account-models.ts";
-import { ModelPolicy, projectModel } from "../../../services/projects/models.ts";
+import { configuresModel, ModelPolicy, projectModel } from "../../../services/projects/models.ts";
 import { agentFilesAt } from "../../../services/projects/repository.ts";
 import { Runtimes } from "../../../services/projects/runtimes.ts";
 import { Secrets } from "../../../store/ports/projects/secrets.ts";
@@ -60,7 +60,11 @@ const brokenChoice = (name: string, problem: string) => ({
   problem,
 });
 
-const agentChoice = ({ name, runtime, model, mode, effort, permissions, fallback }: Agent) => ({
+/** @param problem why its model cannot be used. Null: it can, as far as that is known */
+const agentChoice = (
+  { name, runtime, model, mode, effort, permissions, fallback }: Agent,
+  problem: string | null,
+) => ({
   name,
   runtime: runtime.name,
   model,
@@ -68,17 +72,38 @@ const agentChoice = ({ name, runtime, model, mode, effort, permissions, fallback
   effort,
   permissions,
   fallback: fallback.map((other) => other.name),
-  problem: null,
+  problem,
 });
 
-/** The default agent first, the others by name. An agent that cannot start says why. */
-const agentChoices = ({ files, defined, offered }: Choices) => {
+/** The default agent first, the others by name. */
+const agentsOf = ({ files, defined, offered }: Choices) => {
   const others = new Set([...files, ...defined.keys()].toSorted());
-  return [...new Set([DEFAULT_AGENT, ...others])].map((name) => {
-    const agent = agentNamed(defined, name, offered);
-    return Result.isFailure(agent) ? brokenChoice(name, agent.failure) : agentChoice(agent.success);
-  });
+  return [...new Set([DEFAULT_AGENT, ...others])].map((name) => ({
+    name,
+    agent: agentNamed(defined, name, offered),
+  }));
 };
+
+const isSetUp = ({ runtime }: Agent): boolean => runtime.models === "platform";
+
+/** Each agent. One that cannot start, or whose model no provider has, says why. */
+const agentChoices = Effect.fnUntraced(function* (
+  choices: Choices,
+  sources: Parameters<typeof modelFault>[2],
+  { repository, commit }: { readonly repository: Repository; readonly commit: string | null },
+) {
+  const { required } = yield* ModelPolicy;
+  const agents = agentsOf(choices);
+  const faultOf = (agent: Agent) => (required ? modelFault(agent, agent.model, sources) : null);
+  const asks = agents.some(
+    ({ agent }) => Result.isSuccess(agent) && isSetUp(agent.success) && faultOf(agent.success) !== null,
+  );
+  const isConfigured = asks && commit !== null && (yield* configuresModel(repository, commit));
+  return agents.map(({ name, agent }) => {
+    if (Result.isFailure(agent)) return brokenChoice(name, agent.failure);
+    return agentChoice(agent.success, isConfigured && isSetUp(agent.success) ? null : faultOf(agent.success));
+  });
+});
 
 /** @returns the branches, agents and models to choose from. A session may name others, as `POST …/sessions` says. */
 export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
@@ -90,28 +115,31 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
   const names = deliveredNames((yield* (yield* Secrets).list(project.id)).secrets);
   const personId = yield* callingPerson;
   const git = yield* GitBackend;
+  const { id: projectId, accountId } = project;
+  const mayUse = yield* (yield* AccountModels)({ accountId, projectId, personId });
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip(repository, project.defaultBranch);
+    const files = commit === null ? [] : yield* agentFilesAt(repository, commit);
+    const sources = { providers: mayUse, secretNames: names };
     return {
       branches: (yield* git.branches(repository, { limit: OPTIONS_MAX })).filter(
         (name) => !isWishBranch(name),
       ),
-      files: commit === null ? [] : yield* agentFilesAt(repository, commit),
+      files,
       model: yield* projectModel(project, { secretNames: names, commit, personId }),
+      choices: yield* agentChoices({ files, defined, offered }, sources, { repository, commit }),
     };
   });
-  const { branches, files, model } = yield* Effect.catchTag(read, "GitError", (error) => gitFailed(error));
+  const { branches, files, model, choices } = yield* Effect.catchTag(read, "GitError", (error) =>
+    gitFailed(error),
+  );
   const recent = yield* (yield* Sessions).list(project.id, {
     limit: RECENT_SESSIONS,
     cursor: null,
     status: null,
   });
   const configured = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => names.includes(key)));
-  const { id: projectId, accountId } = project;
-  const standings = providerStandings(
-    yield* (yield* AccountModels)({ accountId, projectId, personId }),
-    names,
-  );
+  const standings = providerStandings(mayUse, names);
   const providers = standings.flatMap(({ provider, unused }) => (unused === null ? [provider] : []));
   const models = [
     model.model,
@@ -123,7 +151,7 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
     default_branch: project.defaultBranch,
     branches,
     agents: [...new Set([...files, ...defined.keys()])].toSorted(),
-    agent_choices: agentChoices({ files, defined, offered }),
+    agent_choices: choices,
     runtimes: offered.map((runtime) => runtimeWire(runtime, providers)),
     providers: standings.map(({ provider: { name, kind, owner, models: own }, unused }) => ({
       name,

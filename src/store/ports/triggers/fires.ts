@@ -79,6 +79,8 @@ export type FirePrompt =
   | { readonly is: "skipped"; readonly reason: DeliverySkip }
   /** The session would have no model: the fire fails. */
   | { readonly is: "no_model" }
+  /** The session's model names a provider that it cannot use: the fire fails. */
+  | { readonly is: "unknown_model" }
   /** The session's calls could not be counted, and a limit of spend applies: the fire fails. */
   | { readonly is: "limit_needs_provider" }
   /** The session has its prompt, or begins without one. */
