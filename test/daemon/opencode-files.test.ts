@@ -18,13 +18,16 @@ const png = (width: number, height: number): Buffer => {
   return head;
 };
 
-const parts = (name: string, content: Buffer) => {
+const saved = (name: string, content: Buffer) => {
   const file = path.join(directory, name);
   writeFileSync(file, content);
-  return Effect.runPromise(
-    fileParts([{ name, path: file, media_type: "image/png", bytes: content.length } as never]),
-  );
+  return { name, path: file, media_type: "image/png", bytes: content.length } as never;
 };
+
+const parts = (name: string, content: Buffer) => Effect.runPromise(fileParts([saved(name, content)]));
+
+/** A picture of so many MiB. */
+const heavy = (mib: number): Buffer => Buffer.concat([png(8, 8)], mib * 1024 * 1024);
 
 it("puts a picture into the message, and its path", async () => {
   const [text, picture, ...more] = await parts("small.png", png(8000, 1));
@@ -46,5 +49,19 @@ it("leaves out a picture that each provider would refuse from then on, and says 
   expect(nothing).toEqual([]);
   expect(broken).toMatchObject({
     text: expect.stringContaining("broken.png: it is not a whole picture of the kinds") as string,
+  });
+});
+
+it("tells the model that it cannot see a picture of too many bytes, alone or with the others of the message", async () => {
+  const [large, ...none] = await parts("large.png", heavy(5));
+  expect(none).toEqual([]);
+  expect(large).toMatchObject({
+    text: expect.stringMatching(/cannot see \S+large\.png: it has 5 MiB.*at most 3\.5 MiB/) as string,
+  });
+  const three = ["one.png", "two.png", "three.png"].map((name) => saved(name, heavy(3)));
+  const [text, ...shown] = await Effect.runPromise(fileParts(three));
+  expect(shown).toHaveLength(2);
+  expect(text).toMatchObject({
+    text: expect.stringMatching(/cannot see \S+three\.png: a message shows at most 7 MiB/) as string,
   });
 });
