@@ -29,6 +29,17 @@ export const isOverflow = ({ name }: RuntimeError): boolean => name === "Context
 /** The model stopped in the middle of its answer. opencode reports it as the end of a message, and not as an error. */
 export const LENGTH_REACHED: RuntimeError = { name: "MessageOutputLengthError" };
 
+/** Ends of a message that are no success, by the names of opencode's library. */
+const FINISHES: ReadonlyMap<string, RuntimeError> = new Map([
+  ["length", LENGTH_REACHED],
+  ["content-filter", { name: "ContentFilterError" }],
+  ["error", { name: "UnknownError" }],
+]);
+
+/** @param finish how the model ended its message. Absent: it has not, or was interrupted */
+export const errorOfFinish = (finish: string | undefined): RuntimeError | undefined =>
+  finish === undefined ? undefined : FINISHES.get(finish);
+
 /** A person or the platform ended the turn. */
 export const isAbort = ({ name }: RuntimeError): boolean => name === "MessageAbortedError";
 
@@ -53,6 +64,7 @@ const BY_NAME: ReadonlyMap<string, Code> = new Map([
   ["ProviderNoProvidersError", "no_model"],
   ["ProviderModelNotFoundError", "unknown_model"],
   ["ContextOverflowError", "context_exceeded"],
+  ["ContentFilterError", "model_refused"],
   ["authentication_failed", "model_unauthorized"],
   ["billing_error", "model_out_of_credit"],
   ["rate_limit", "model_rate_limited"],

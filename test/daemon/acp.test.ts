@@ -186,18 +186,22 @@ describe("an agent's turn", () => {
       () => Promise.reject(new Error("Model not found: a/b")),
       () => Promise.resolve({ stopReason: "max_tokens" }),
       () => Promise.resolve({ stopReason: "refusal" }),
+      () => Promise.resolve({ stopReason: "paused" }),
+      () => Promise.resolve({ stopReason: undefined }),
     ];
     const scripted = await started(async ({ tell }) => {
-      if (answers.length < 3) await tell(chunk("I be"));
+      if (answers.length < 5) await tell(chunk("I be"));
       return (await answers.shift()?.()) ?? {};
     });
-    for (const id of ["m1", "m2", "m3"])
+    for (const id of ["m1", "m2", "m3", "m4", "m5"])
       // oxlint-disable-next-line no-await-in-loop -- one turn after the other
       await turnOf(scripted, id);
     const errors = [
       { code: "unknown_model", message: expect.stringContaining("Model not found: a/b") as string },
       { code: "max_tokens" },
       { code: "model_refused" },
+      { code: "turn_failed", message: expect.stringContaining('the unknown reason "paused"') as string },
+      { code: "turn_failed", message: expect.stringContaining("no reason") as string },
     ];
     expect(scripted.ends).toMatchObject(errors.map((error) => ({ state: "failed", error })));
     expect(agentItems(scripted)).toMatchObject(

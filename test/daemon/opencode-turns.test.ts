@@ -108,12 +108,16 @@ test("a call that failed repairs nothing either", () => {
   expect(seen.ended).toMatchObject([failed("model_unauthorized")]);
 });
 
-test("an answer that is cut off at the model's limit fails the turn, and says so", () => {
+test.each([
+  ["length", "max_tokens"],
+  ["content-filter", "model_refused"],
+  ["error", "turn_failed"],
+])("an answer that ends by %s fails the turn, and says so", (finish, code) => {
   const { seen, busy, idle, call } = start();
   busy();
-  call("m1", { finish: "length" });
+  call("m1", { finish });
   idle();
-  expect(seen.ended).toMatchObject([failed("max_tokens")]);
+  expect(seen.ended).toMatchObject([failed(code)]);
 });
 
 test("the sixth try of a call is the last", () => {

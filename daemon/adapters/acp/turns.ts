@@ -90,10 +90,15 @@ const ENDS: Readonly<Record<string, TurnEnd>> = {
   refusal: failed("model_refused", "The agent refused to go on with the conversation."),
 };
 
-/** The end that the agent's answer to a prompt tells. */
+const decodeReason = Schema.decodeUnknownOption(Schema.Struct({ stopReason: Schema.String }));
+
+/** The end that the agent's answer to a prompt tells. An answer in another form is no success. */
 const turnEnd = (answer: unknown): TurnEnd => {
-  const decoded = decodeAnswer(answer);
-  return decoded._tag === "Some" ? (ENDS[decoded.value.stopReason] ?? COMPLETED) : COMPLETED;
+  const decoded = decodeReason(answer);
+  const reason = decoded._tag === "Some" ? decoded.value.stopReason : null;
+  if (reason !== null && Object.hasOwn(ENDS, reason)) return ENDS[reason] ?? COMPLETED;
+  const told = reason === null ? "no reason" : `the unknown reason ${JSON.stringify(reason.slice(0, 100))}`;
+  return failed("turn_failed", `The agent ended the turn with ${told}. What it wrote may be incomplete.`);
 };
 
 /**

@@ -28,7 +28,7 @@ import { usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
 import { placed } from "./ids.ts";
 import type { MessageInfo, Part, Recorded, SummaryState, ToolState } from "./records.ts";
-import { isAbort, LENGTH_REACHED, turnError } from "../turn-errors.ts";
+import { errorOfFinish, isAbort, turnError } from "../turn-errors.ts";
 
 /** Where a message belongs. */
 export interface Place {
@@ -157,7 +157,8 @@ type End = Pick<ItemDraft, "status" | "error">;
 const endOf = ({ time, error, finish }: MessageInfo): End | null => {
   if (error !== undefined && isAbort(error)) return { status: "interrupted", error: null };
   if (error !== undefined) return { status: "failed", error: turnError(error) };
-  if (finish === "length") return { status: "failed", error: turnError(LENGTH_REACHED) };
+  const unfinished = errorOfFinish(finish);
+  if (unfinished !== undefined) return { status: "failed", error: turnError(unfinished) };
   if (time.completed === undefined) return null;
   // opencode reports no error for an abort while it waited for its next attempt.
   return { status: finish === undefined ? "interrupted" : "completed", error: null };

@@ -31,7 +31,7 @@ import {
 import { OpencodeApi } from "./api.ts";
 import { OpencodeConversation } from "./conversation.ts";
 import { GATEWAY, GATEWAY_MS, keepConnected } from "./gateway.ts";
-import { isAbort, LENGTH_REACHED, retryNote, RuntimeError, turnError } from "../turn-errors.ts";
+import { isAbort, errorOfFinish, retryNote, RuntimeError, turnError } from "../turn-errors.ts";
 import { readConversation, settleConversation } from "./listing.ts";
 import { OpencodeSteering } from "./steering.ts";
 import { type AtWork, decodeEvent, OpencodeTurns, type Retry, type RuntimeEvent } from "./turns.ts";
@@ -249,7 +249,7 @@ const lastEnd = Effect.fnUntraced(function* (api: OpencodeApi) {
     .toSorted((a, b) => b.time.updated - a.time.updated);
   if (newest === undefined) return null;
   const info = (yield* api.get(`/session/${newest.id}/message?limit=1`, Ends)).at(-1)?.info;
-  const error = info?.error ?? (info?.finish === "length" ? LENGTH_REACHED : undefined);
+  const error = info?.error ?? errorOfFinish(info?.finish);
   if (error === undefined) return { state: "completed", error: null } satisfies TurnEnd;
   return (
     isAbort(error) ? { state: "interrupted", error: null } : { state: "failed", error: turnError(error) }

@@ -18,7 +18,7 @@ import {
   decodeError,
   callsInVain,
   isAbort,
-  LENGTH_REACHED,
+  errorOfFinish,
   NO_ANSWER,
   notAsked,
   type RuntimeError,
@@ -226,7 +226,7 @@ export class OpencodeTurns {
     if (info.finish !== undefined) turn.callSince = atMs;
     // T3. A summary repairs nothing yet: the call after it does.
     if (info.finish !== undefined && info.error === undefined && info.summary !== true)
-      turn.error = info.finish === "length" ? LENGTH_REACHED : null;
+      turn.error = errorOfFinish(info.finish) ?? null;
     const { modelCalls, idleCalls } = this.#limits;
     if (turn.progress.calls > modelCalls) this.#stop(id, turn, tooManyCalls(modelCalls));
     if (turn.progress.idleCalls >= idleCalls) this.#stop(id, turn, callsInVain(idleCalls));
