@@ -50,7 +50,7 @@ interface Choice {
   readonly range: Range | null;
   /** Null: the lines are plain. */
   readonly colours: DiffColours | null;
-  /** Null: the file is shown as it is. */
+  /** Null: the file is shown without changes. */
   readonly changed: ReadonlyMap<DiffLine, Span> | null;
 }
 

@@ -80,7 +80,7 @@ let attending: ReturnType<typeof globalThis.setTimeout> | undefined;
 let settling: ReturnType<typeof globalThis.setTimeout> | undefined;
 let drawing = false;
 
-/** What the installation is called: the service writes it to the page. */
+/** The installation's name, which the service writes to the page. */
 const installation = (): string => document.querySelector(".brand")?.textContent ?? "";
 
 /** Whether the reader may see the page. An invitation is for readers who are not signed in, too. */

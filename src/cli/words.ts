@@ -5,7 +5,7 @@ import { usage } from "./failure.ts";
 /** How many digits stand for an id. */
 export const SHORT_DIGITS = 8;
 
-/** What has an id that a command asks for, by the word in its usage. Where one of these stands, a person may write the last digits. */
+/** The kinds of ids that commands ask for, by the word in their usage. Where one of these stands, a person may write the last digits. */
 export const ID_KINDS = [
   "PROJECT",
   "PERSON",

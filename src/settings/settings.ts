@@ -47,7 +47,7 @@ export const SETTINGS = define({
     kind: "structured",
     fallback: "Platform",
     expects: "name of 1 to 40 characters in one line",
-    about: "What the installation is called: at the top of its page, and in the title of the browser's tab.",
+    about: "The name of the installation, at the top of its page and in the title of the browser's tab.",
   },
   PLATFORM_PREVIEW_URL: {
     group: "Addresses",

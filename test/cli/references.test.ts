@@ -139,7 +139,7 @@ it("looks for a turn in the session that the option before it names", async () =
 });
 
 describe("the words of all usages", () => {
-  /** What is no id of the service. */
+  /** Words that are no ids of the service. */
   const OTHERS = new Set(
     (
       "ACTION ACTIVITIES BRANCH CHOICE CLIENT COMMIT COUNT CURSOR DAY DIRECTORY DOLLARS EFFORT EVENT EVENTS FILE FORMAT HOST " +

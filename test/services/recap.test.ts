@@ -165,7 +165,7 @@ describe("the recap for a session that begins from another one", () => {
   );
 
   check(
-    "has nothing of an unknown session, of another project's, or of a turn that it does not have",
+    "is empty for an unknown session, of another project's, or of a turn that it does not have",
     Effect.gen(function* () {
       const { made, sessionId, begin } = yield* beginnings;
       expect(yield* recapOf(yield* begin({ session_id: randomUUID() }))).toBeNull();

@@ -12,7 +12,7 @@ interface Called {
   readonly tool: ToolCall | null;
 }
 
-/** What a tool does, in a word. */
+/** The work of a tool, in a word. */
 export const KIND_WORDS: Readonly<Record<ToolKind, string>> = {
   read: "Read",
   edit: "Edit",

@@ -1,4 +1,4 @@
-/** What an installation is called on its page. */
+/** The name of an installation on its page. */
 import * as Result from "effect/Result";
 
 const LENGTH_MAX = 40;

@@ -2,7 +2,7 @@
  * Filters of webhook triggers: `[webhooks.<slug>]` in the manifest, apart from the canonical fields of `[[triggers]]`.
  * An authentic delivery that does not match starts nothing.
  *
- *  F1 All parts of a filter must match: one of `events`, one of `branches`, every condition of `if`, and none of `unless`.
+ *  F1 All parts of a filter must match: one of `events`, one of `branches`, every condition of `if`, and no condition of `unless`.
  *  F2 A mistake never makes a filter less strict: a filter with an error is dropped, and its trigger is not served
  *     (domain/manifest/manifest.ts).
  *  F3 A delivery without the value that a part asks for (event, branch or field) does not match that part.

@@ -66,7 +66,7 @@ const served = async ({ name, plain }: Content, isLasting: boolean): Promise<Pag
   isLasting,
 });
 
-/** What `index.html` is called where nothing else is said. */
+/** The name in `index.html`. */
 export const PAGE_NAME = "Platform";
 
 /** The page with another name in its title and at its top. @param name as HTML */

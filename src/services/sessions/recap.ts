@@ -38,7 +38,7 @@ const agentChosen = (item: Item): string | null => {
 const lastAgent = (items: readonly Item[]): string | null =>
   items.flatMap((item) => agentChosen(item) ?? []).at(-1) ?? null;
 
-/** What is read of a session. */
+/** The fields of a session that are read. */
 type Remembering = Pick<Session, "id" | "projectId" | "metadata" | "createdAt">;
 
 /** @returns null if no runtime has had any item. */
@@ -114,7 +114,7 @@ const readNewest = Effect.fnUntraced(function* (session: Remembering) {
  *
  * @param turn its last turn. Null: any
  * @param at when this one began
- * @returns what is left of a page, for pages from the newest on
+ * @returns the rest of a page, for pages from the newest on
  */
 const upTo = (turn: string | null, at: number): ((page: readonly Item[]) => readonly Item[]) => {
   let isReached = turn === null;

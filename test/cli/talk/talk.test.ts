@@ -67,7 +67,7 @@ const deltaOf = (id: string, offset: number, more: string) => ({
 });
 const grow = (id: string, offset: number, more: string): void => talk.take(deltaOf(id, offset, more));
 
-/** What is written from here on. */
+/** The text from here on. */
 const since = (act: () => void): string => {
   const before = shown.length;
   act();

@@ -129,7 +129,7 @@ test.each<[string, EventHeaders, JsonValue]>([
   expect(suspicions(headers, body)).toEqual([{ reason: "own_push", sessionIds: [ID] }]);
 });
 
-test("a status of a commit that another branch has, too, is nobody's", () => {
+test("a status of a commit that another branch has, too, fires", () => {
   const body = { state: "failure", branches: [{ name: ID }, { name: "main" }] };
   expect(suspicions(github("status"), body)).toEqual([]);
 });

@@ -35,7 +35,7 @@ const LEAVE_WITHIN_MS = 2_000;
  *  C1 A request is shown before a line can answer it. Of several open requests only the first is shown, and lines
  *     answer that one.
  *  C2 While a request is shown, no line is sent as a message, except to ask for another plan.
- *  C3 While a person types a line at a terminal, nothing is written there. What happens meanwhile follows once her line was sent.
+ *  C3 While a person types a line at a terminal, nothing is written there. Later news follow once her line was sent.
  */
 export class Chat {
   readonly #client: Client;

@@ -81,7 +81,7 @@ const deviceOf = (dev: number): string => {
 };
 
 /**
- * What the unnamed files that these processes have open or in their memory use of the file system of `directory`. Each file counts once.
+ * The space of the unnamed files that these processes have open or in their memory, on the file system of `directory`. Each file counts once.
  * Descriptors on their way through a socket are not seen; the limit of open files bounds them.
  */
 export const unlinkedSpace = async (pids: Iterable<number>, directory: string): Promise<Space> => {

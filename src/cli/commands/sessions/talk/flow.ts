@@ -1,5 +1,5 @@
 /**
- * Words on a screen, one after the other. A word that no longer fits goes to the next row. What is written does not change afterwards,
+ * Words on a screen, one after the other. A word that no longer fits goes to the next row. A written word does not change afterwards,
  * so that it needs no part of the screen for itself, and scrolls as any output does.
  */
 import { styleText } from "node:util";

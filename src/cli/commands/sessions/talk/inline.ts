@@ -1,4 +1,4 @@
-/** Markdown within a line: emphasis, code and links. What is no Markdown is text. */
+/** Markdown within a line: emphasis, code and links. All else is text. */
 import { isWide } from "../../../terminal.ts";
 import type { Part, Style } from "./flow.ts";
 
@@ -47,7 +47,7 @@ const ESCAPED = /^\\([!-/:-@[-`{-~])/;
 /** A text beyond this is shown as it is: to look for the end of each mark takes the square of its length. */
 const READ_MAX = 4000;
 
-/** The end of the last word that is complete: a row may end there. @returns 0: there is none */
+/** The end of the last word that is complete: a row may end there. @returns 0 without a complete word */
 const lastBreak = (text: string): number => {
   for (let at = text.length; at > 0; at -= 1) {
     const character = text[at - 1] ?? "";
@@ -62,7 +62,7 @@ interface Read {
   readonly length: number;
 }
 
-/** What was read so far. */
+/** The parts that were read so far. */
 class Reading {
   readonly #parts: Part[] = [];
   readonly #style: Style;

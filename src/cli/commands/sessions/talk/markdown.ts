@@ -1,14 +1,14 @@
 /**
  * Markdown on a screen, as it grows: headings, lists, quotes, emphasis, code and fences, with a line of the text as a line of the screen.
  *
- *  D1 What was written stays. A word is written when no later text can change its look: emphasis when it has ended, or its line has.
+ *  D1 Written words stay. A word is written when no later text can change its look: emphasis when it has ended, or its line has.
  *  D2 However the text comes in pieces, the screen is the same, for lines that `readInline` reads.
  */
 import type { Screen } from "../../../terminal.ts";
 import { Flow, type Part, type Style } from "./flow.ts";
 import { readInline } from "./inline.ts";
 
-/** How a line begins, and what is left of it. */
+/** How a line begins, and the rest of it. */
 interface Opening {
   readonly lead: Part;
   readonly hang: string;
@@ -61,15 +61,15 @@ const WAITS = /^\s*(?:`{3}|~{3}|[`~]{1,2}$|\||$)|^[\s*_-]+$|^ {0,3}#/;
 /** The first word of a line and the beginning of the next, with the box of a task. */
 const SETTLED = /^\s*(?:(?:[-*+]|\d{1,9}[.)])\s+(?:[^[\s]|\[.{3})|(?![-*+]\s|\d{1,9}[.)]\s)\S+\s+\S)/;
 
-/** What waits for the end of its word or its emphasis has at most this length. */
+/** The longest text that waits for the end of its word or its emphasis. */
 const HELD_MAX = 4000;
 
 export class MarkdownWriter {
   readonly #screen: Screen;
   readonly #flow: Flow;
-  /** What was not written yet of the present line. */
+  /** The part of the present line that was not written yet. */
   #line = "";
-  /** The look of the present line. Null: nothing of it was written. */
+  /** The look of the present line. Null: no part of it was written. */
   #style: Style | null = null;
   #fence: { readonly mark: string; readonly indent: number } | null = null;
   /** Whether an empty line stands before the next one. */

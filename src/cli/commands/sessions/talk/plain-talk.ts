@@ -51,6 +51,6 @@ export class PlainTalk implements Shown {
   /** Every line ends at once. */
   pause(): void {}
 
-  /** What is read from a pipe is not seen, so it is shown as all messages are. */
+  /** Nobody sees a line that comes from a pipe, so it is shown as all messages are. */
   typed(): void {}
 }

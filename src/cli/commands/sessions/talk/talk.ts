@@ -1,11 +1,11 @@
 /**
  * A conversation on a screen, as it goes on. It shows what the page shows, one item after the other.
  *
- *  T1 What was written stays, and nothing is written twice: neither after a reset nor when a connection begins again.
- *  T2 The text of one message grows at a time. What ends meanwhile follows it. What a person must know is said at once, and the text
+ *  T1 Written text stays, and nothing is written twice: neither after a reset nor when a connection begins again.
+ *  T2 The text of one message grows at a time. Items that end meanwhile follow it. Words that a person must know are said at once, and the text
  *     goes on below it.
  *  T3 A version of an item with a lower `seq` than the known one changes nothing. An event with the beginning of a long text takes
- *     nothing of the known text away.
+ *     no known text away.
  */
 import { duration } from "../../../../domain/duration.ts";
 import { grown, isOpen, textOf } from "../../../../domain/conversation/growing.ts";
@@ -22,7 +22,7 @@ const USUAL: ReadonlySet<string> = new Set(["accepted", "completed", "running"])
 interface Growing {
   readonly id: string;
   readonly writer: MarkdownWriter;
-  /** What was given to the writer. */
+  /** The text that the writer has. */
   text: string;
 }
 
@@ -67,7 +67,7 @@ export class Talk implements Shown {
   #tool: { readonly id: string; readonly words: string } | null = null;
   /** Who said the last thing. */
   #speaker = "";
-  /** What was written last. "": nothing, or a name. */
+  /** The last written part. "": nothing, or a name. */
   #last = "";
 
   constructor(screen: Screen) {
@@ -196,7 +196,7 @@ export class Talk implements Shown {
     this.#remark(item);
   }
 
-  /** What is unusual about a message. */
+  /** The unusual about a message. */
   #remark({ status, error }: Item): void {
     const words = [USUAL.has(status) ? "" : `[${status}]`, error?.message ?? ""].filter((one) => one !== "");
     if (words.length > 0) this.#screen.write(`${paint(this.#screen, ["red"], visible(words.join(" ")))}\n`);

@@ -11,7 +11,7 @@ const WORDS_MIN = 20;
 /** A reason is shown up to here. */
 const REASON_MAX = 300;
 
-/** What the call does, in a line of the screen. A command or a path has its verb before it. */
+/** The call's work, in a line of the screen. A command or a path has its verb before it. */
 export const toolWords = (item: Item, screen: Screen): string => {
   if (item.tool === null) return "";
   const { text, isProse } = toolTitle(item.tool);
