@@ -10,7 +10,7 @@ it("has no space where a disk has no room for files, and knows disks without a l
   expect(spaceOn({ ...disk, files: 0, ffree: 0 })).toBe(4_096_000);
 });
 
-it("asks the directory's own disk, and says nothing of a missing one", async () => {
+it("asks the directory's own disk, and does not know a missing one", async () => {
   expect(await Effect.runPromise(freeBytes(tmpdir()))).toBeGreaterThan(0);
   expect(await Effect.runPromise(freeBytes("/nowhere/at-all"))).toBeNull();
 });

@@ -51,6 +51,6 @@ export class PlainTalk implements Shown {
   /** Every line ends at once. */
   pause(): void {}
 
-  /** Nobody sees a line that comes from a pipe, so it is shown as all messages are. */
+  /** A line that comes from a pipe is unseen, so it is shown as all messages are. */
   typed(): void {}
 }
