@@ -221,6 +221,14 @@ export const unknownEffort = (
     (efforts.length === 0 ? "It offers no choice of efforts." : `Choose one of: ${efforts.join(", ")}.`),
 });
 
+/** What an agent hears whose permission no person grants. */
+export const NOT_ALLOWED = {
+  unattended:
+    "No person can grant this permission. Find a way without it, or skip this step and say so in your answer.",
+  expired:
+    "No person granted this permission in time. Find a way without it, or skip this step and say so in your answer.",
+} as const;
+
 /** One look at the agent session. */
 export type Sight =
   | { readonly isBusy: true }

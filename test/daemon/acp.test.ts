@@ -16,6 +16,11 @@ const plan = (first: "pending" | "completed"): SessionUpdate => ({
   ],
 });
 
+/** A call of a sub-agent, beyond the protocol. */
+const ofCall = (parentToolUseId: string) => ({ claudeCode: { parentToolUseId } });
+const begun = (toolCallId: string) =>
+  ({ sessionUpdate: "tool_call", toolCallId, title: toolCallId }) as const;
+
 /** A piece of a command's output, beyond the protocol. */
 const piece = (data: string) => ({ terminal_output_delta: { terminal_id: "1", data } });
 
@@ -101,6 +106,35 @@ describe("an agent's turn", () => {
     };
     const open = { kind: "tool", status: "completed", tool: { name: "sleep" } };
     expect(agentItems(scripted)).toMatchObject([read, open, read, open]);
+  });
+
+  test("shows what a sub-agent does below its call, as far as the agent tells it", async () => {
+    const scripted = await started(async ({ tell, client }) => {
+      await tell(begun("task"));
+      await tell(chunk("My own."));
+      await tell({ ...chunk("The child's."), _meta: ofCall("task") });
+      await tell({ ...begun("inner"), _meta: ofCall("task") });
+      const toolCall = { toolCallId: "inner", title: "inner", kind: "execute" };
+      const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+      await client.request("session/request_permission", { sessionId: "session-1", toolCall, options });
+      await tell({ ...begun("lost"), _meta: ofCall("unknown") });
+      return {};
+    });
+    await scripted.send("m1", "x");
+    await expect.poll(() => scripted.feed.feed.turnNow.state, POLL).toBe("requires_action");
+    const request = scripted.feed.feed.turnNow.waiting_for ?? "";
+    await Effect.runPromise(scripted.steering.answer(request, { choice: "once", message: null }));
+    await expect.poll(() => scripted.ends.length, POLL).toBe(1);
+    const items = agentItems(scripted).toSorted((one, other) => (one.native_id < other.native_id ? -1 : 1));
+    const task = items[0]?.native_id;
+    expect(items.map(({ kind, parent_id: parent }) => [kind, parent])).toEqual([
+      ["tool", null],
+      ["message", null],
+      ["message", task],
+      ["tool", task],
+      ["request", task],
+      ["tool", null],
+    ]);
   });
 
   test("shows a command's output and exit code that an agent tells beyond the protocol", async () => {

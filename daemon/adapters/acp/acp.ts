@@ -193,13 +193,20 @@ class AcpSteering implements AdapterSteering {
         (yield* this.#choose(session, choice)) ??
         (yield* this.#chooseEffort(session, choice, message.effort !== undefined));
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
-      const untold = [this.#instructions(wanted, session), this.#briefing].filter((one) => one !== null);
+      const untold = [
+        this.#instructions(wanted, session),
+        this.#briefing,
+        this.#agent.untoldRejections,
+      ].filter((one) => one !== null);
       // A command is read at the beginning of a message only. The next message brings what the agent has not heard.
       const isAlone = untold.length > 0 && session.choices.isCommand(text);
       last.before ??= isAlone ? [] : untold;
       const blocks = yield* promptBlocks([...last.before, text], files, session.capabilities);
       this.#chosen = choice;
-      if (!isAlone) this.#briefing = null;
+      if (!isAlone) {
+        this.#briefing = null;
+        this.#agent.rejectionsTold();
+      }
       this.#taken.set(id, true);
       const sent = { messageId: id, content: shownContent(text, files), model: session.choices.model };
       if (!isAlone) session.isInstructed = true;

@@ -26,6 +26,7 @@ import type { GatewayCalls, Refused } from "../../agent/gateway-calls.ts";
 import type { Pipes } from "../../agent/process.ts";
 import { AcpChoices } from "./choices.ts";
 import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
+import { isOwnText } from "./items.ts";
 import { AcpRequests, allowed } from "./requests.ts";
 import {
   costIn,
@@ -257,7 +258,6 @@ export class AcpAgent {
 
   /** Sends a prompt. Its turn ends by itself. */
   prompt(session: OpenSession, sent: Sent, blocks: readonly ContentBlock[]): void {
-    const { wire, id: sessionId } = session;
     const turn: Turn = {
       session,
       calls: new ModelCalls(),
@@ -269,12 +269,18 @@ export class AcpAgent {
       bound: null,
     };
     this.#turn = turn;
-    this.#options.gateway?.begin();
     this.#wasUsed = true;
     session.isPrompted = true;
     this.conversation.begin(sent);
     this.#observers?.turns.turn(true);
     this.#tellTurn();
+    this.#ask(turn, blocks);
+  }
+
+  /** Gives the agent a text of the turn. Its answer ends the turn, or goes on with it. */
+  #ask(turn: Turn, blocks: readonly ContentBlock[]): void {
+    const { wire, id: sessionId } = turn.session;
+    this.#options.gateway?.begin();
     wire.request("session/prompt", { sessionId, prompt: blocks }).then(
       (answer) => this.#answered(turn, endOfAnswer(answer, this.#refusal), answer),
       (error: unknown) => {
@@ -305,6 +311,16 @@ export class AcpAgent {
     // It leaves the mode that plans by itself, and need not say which one follows.
     if (isAnswered && "approve" in answer) this.#session?.choices.left("mode");
     return isAnswered;
+  }
+
+  /** The words of rejections that it has not heard. Null: none. */
+  get untoldRejections(): string | null {
+    return this.#requests.rejections.text;
+  }
+
+  /** It hears them with what it gets now. */
+  rejectionsTold(): void {
+    this.#requests.rejections.told();
   }
 
   /** The process of the present wire is gone, or another one has started. */
@@ -375,6 +391,7 @@ export class AcpAgent {
     // G3.
     if (!session.isPrompted) return;
     this.conversation.take(update);
+    if (isOwnText(update)) this.#requests.rejections.dropOurs();
     const turn = this.#turn;
     if (turn === null) return;
     turn.toldMs = this.#now();
@@ -459,13 +476,21 @@ export class AcpAgent {
   #answered(turn: Turn, told: TurnEnd, answer: unknown): void {
     if (this.#turn !== turn) return;
     const spent = this.#spent(answer);
-    if (turn.bound !== null) this.#end({ state: "failed", error: turn.bound }, spent);
+    if (turn.bound !== null) return this.#end({ state: "failed", error: turn.bound }, spent);
     // An agent may answer a turn that was stopped as if it had completed.
-    else this.#end(turn.stoppedMs === null ? told : INTERRUPTED, spent);
+    if (turn.stoppedMs !== null) return this.#end(INTERRUPTED, spent);
+    const words = this.#requests.rejections.text;
+    if (words === null || told.state === "failed") return this.#end(told, spent);
+    this.#requests.rejections.told();
+    this.#requests.cancelAll();
+    this.conversation.goOn({ status: told.state, error: null }, spent);
+    turn.toldMs = this.#now();
+    this.#ask(turn, [{ type: "text", text: words }]);
   }
 
   #end(end: TurnEnd, spent: Spent): void {
     this.#turn = null;
+    this.#requests.rejections.dropOurs();
     this.#requests.cancelAll();
     this.conversation.end({ status: end.state, error: end.error }, spent);
     this.#observers?.turns.ended(end);

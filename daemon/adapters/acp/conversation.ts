@@ -25,6 +25,7 @@ import {
   type Asking,
   readRequest,
   mergeCall,
+  parentCall,
   planEntries,
   proposedPlan,
   toolCallItem,
@@ -46,6 +47,8 @@ interface Text {
   readonly draft: ItemDraft;
   /** The agent's id of the message. Null: it gives none. */
   readonly key: string | null;
+  /** The agent's id of the call whose sub-agent says it. Null: the agent itself does. */
+  readonly parent: string | null;
   text: string;
   /** How many characters were left out behind it. */
   dropped: number;
@@ -65,6 +68,8 @@ interface Turn {
   readonly tools: Map<string, Tool>;
   /** The agent's ids of calls that have ended. */
   readonly over: Set<string>;
+  /** The ids of the items of all calls, by the agent's ids. */
+  readonly ids: Map<string, string>;
   plan: string | null;
   /** The file that the agent wrote last. Null: it wrote none. */
   written: { readonly path: string; readonly text: string } | null;
@@ -74,10 +79,10 @@ interface Turn {
   isStopping: boolean;
 }
 
-/** How a turn's open items end. */
 /** What a turn used. */
 export type Spent = Pick<ItemDraft, "usage" | "context">;
 
+/** How a turn's open items end. */
 export interface ItemEnd {
   readonly status: "completed" | "failed" | "interrupted";
   readonly error: ItemError | null;
@@ -91,6 +96,7 @@ const newTurn = (id: string | null, model: string | null): Turn => ({
   text: null,
   tools: new Map(),
   over: new Set(),
+  ids: new Map(),
   plan: null,
   written: null,
   last: null,
@@ -196,16 +202,26 @@ export class AcpConversation {
   }
 
   /** The agent asks for a permission. People see it when it is shown, or settled. */
-  ask(request: RequestPermissionRequest): { readonly id: string; readonly rule: Asking["rule"] } {
+  ask(request: RequestPermissionRequest): {
+    readonly id: string;
+    readonly rule: Asking["rule"];
+    readonly what: string;
+  } {
     const id = this.#nextId();
-    const known = this.#turn.tools.get(request.toolCall.toolCallId)?.call ?? null;
+    const tool = this.#turn.tools.get(request.toolCall.toolCallId);
     const plan = this.proposed(request);
     const asking: Asking =
       plan === null
-        ? readRequest(request, known, this.#workspace)
+        ? readRequest(request, tool?.call ?? null, this.#workspace)
         : { request: planRequest(plan), rule: null };
-    this.#requests.set(id, { ...this.#frame("request", id), status: "pending", request: asking.request });
-    return { id, rule: asking.rule };
+    this.#requests.set(id, {
+      ...this.#frame("request", id),
+      parent_id: tool?.draft.parent_id ?? null,
+      status: "pending",
+      request: asking.request,
+    });
+    const { command, patterns, title } = asking.request;
+    return { id, rule: asking.rule, what: command ?? patterns[0] ?? title };
   }
 
   /** A request waits for a person. */
@@ -240,9 +256,14 @@ export class AcpConversation {
       this.#report({ ...this.#frame("message", this.#nextId()), ...end, completed_at: this.#now() });
     const isSpent = spent.usage !== null || spent.context !== undefined;
     if (isSpent && turn.last !== null) this.#report({ ...turn.last, ...spent });
-    this.#turn = newTurn(null, turn.model);
     // Late tellings about this turn's calls are still known as such (R4).
-    for (const id of turn.over) this.#turn.over.add(id);
+    this.#turn = { ...newTurn(null, turn.model), over: turn.over, ids: turn.ids };
+  }
+
+  /** The agent has ended what it was asked, and its turn goes on with another text. */
+  goOn(end: ItemEnd, spent: Spent): void {
+    this.end(end, spent);
+    this.#turn = { ...this.#turn, id: this.#begun };
   }
 
   /** The process is gone. Its open items are ended by the feed. */
@@ -254,6 +275,11 @@ export class AcpConversation {
   #nextId(): string {
     this.#count += 1;
     return `${this.#prefix}_${String(this.#count).padStart(8, "0")}`;
+  }
+
+  /** The item of a call. Null: it is none of this turn. */
+  #itemOf(call: string | null): string | null {
+    return call === null ? null : (this.#turn.ids.get(call) ?? null);
   }
 
   #frame(kind: ItemDraft["kind"], id: string) {
@@ -277,21 +303,24 @@ export class AcpConversation {
 
   #said(
     kind: "message" | "thought",
-    { content, messageId }: { readonly content: ContentBlock; readonly messageId?: string | null },
+    update: { readonly content: ContentBlock; readonly messageId?: string | null; readonly _meta?: unknown },
   ): void {
+    const { content, messageId } = update;
     const added = textOf(content);
     if (added === "") return;
     const key = messageId ?? null;
+    const parent = parentCall(update);
     const open = this.#turn.text;
-    if (open === null || open.draft.kind !== kind || open.key !== key) {
+    if (open === null || open.draft.kind !== kind || open.key !== key || open.parent !== parent) {
       this.#endText(COMPLETED);
       const text = cutText(added, TEXT_KEPT_MAX);
       const draft = {
         ...this.#frame(kind, this.#nextId()),
+        parent_id: this.#itemOf(parent),
         status: "running" as const,
         content: [{ type: "text" as const, text }],
       };
-      this.#turn.text = { draft, key, text, dropped: added.length - text.length };
+      this.#turn.text = { draft, key, parent, text, dropped: added.length - text.length };
       this.#report(draft);
     } else {
       // After a cut nothing follows, however short.
@@ -327,7 +356,12 @@ export class AcpConversation {
     // R4.
     if (known === undefined && (turn.id === null || (!isNew && turn.over.has(id)))) return;
     if (known === undefined) this.#endText(COMPLETED);
-    const draft = known?.draft ?? { ...this.#frame("tool", this.#nextId()), status: "pending" as const };
+    const draft = known?.draft ?? {
+      ...this.#frame("tool", this.#nextId()),
+      parent_id: this.#itemOf(parentCall(told)),
+      status: "pending" as const,
+    };
+    turn.ids.set(id, draft.native_id);
     const call = mergeCall(known?.call ?? null, told);
     const item = this.#toolItem(draft, call);
     if (isClosed(item.status)) {

@@ -2,6 +2,7 @@
 import type {
   PlanEntry as ToldEntry,
   RequestPermissionRequest,
+  SessionUpdate,
   ToolCallContent,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
@@ -45,6 +46,23 @@ const TerminalMeta = Schema.Struct({
   terminal_exit: optional(Schema.NullOr(Schema.Struct({ exit_code: Schema.NullOr(Schema.Finite) }))),
 });
 const decodeTerminal = Schema.decodeUnknownOption(TerminalMeta);
+
+/** Claude Code's: the protocol knows no sub-agents. */
+const ChildMeta = Schema.Struct({ claudeCode: Schema.Struct({ parentToolUseId: Schema.String }) });
+const decodeChild = Schema.decodeUnknownOption(ChildMeta);
+
+/** The agent's id of the call whose sub-agent tells this. Null: the agent itself does, or it does not say. */
+export const parentCall = ({ _meta: meta }: { readonly _meta?: unknown }): string | null => {
+  const decoded = decodeChild(meta);
+  return decoded._tag === "Some" ? decoded.value.claudeCode.parentToolUseId : null;
+};
+
+/** Whether the agent itself says something to people. */
+export const isOwnText = (update: SessionUpdate): boolean =>
+  update.sessionUpdate === "agent_message_chunk" &&
+  parentCall(update) === null &&
+  update.content.type === "text" &&
+  update.content.text !== "";
 
 /** What opencode tells of a command's end, in its own record of a call. */
 const Ended = Schema.Struct({ metadata: Schema.Struct({ exit: Schema.Finite }) });

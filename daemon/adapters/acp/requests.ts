@@ -8,7 +8,9 @@
 import type { PermissionOption, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { RequestAnswer } from "../../../src/domain/conversation/steering.ts";
 import { BoundedMap } from "../../../src/ground/bounded-map.ts";
+import { NOT_ALLOWED } from "../adapter.ts";
 import type { AcpConversation } from "./conversation.ts";
+import { Rejections } from "./rejections.ts";
 
 /** How many rules are kept. */
 const RULES_MAX = 1000;
@@ -17,6 +19,8 @@ interface Asked {
   readonly options: readonly PermissionOption[];
   /** What `always` would allow. Null: it is a plan. */
   readonly rule: string | null;
+  /** The command or the title. */
+  readonly what: string;
   /** Gives the agent its answer. Null: cancelled. */
   readonly choose: (optionId: string | null) => void;
 }
@@ -31,6 +35,7 @@ export class AcpRequests {
   readonly #conversation: AcpConversation;
   readonly #changed: () => void;
   readonly #asked = new Map<string, Asked>();
+  readonly rejections = new Rejections();
   /** Q2. */
   readonly #allowed = new BoundedMap<string, true>(RULES_MAX);
 
@@ -48,9 +53,9 @@ export class AcpRequests {
 
   /** The chosen option's id. Null: cancelled. */
   ask(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
-    const { id, rule } = this.#conversation.ask(request);
+    const { id, rule, what } = this.#conversation.ask(request);
     const { promise, resolve } = Promise.withResolvers<string | null>();
-    this.#asked.set(id, { options: request.options, rule, choose: resolve });
+    this.#asked.set(id, { options: request.options, rule, what, choose: resolve });
     cancelled.addEventListener("abort", () => this.#cancel(id), { once: true });
     const { options } = request;
     const allowed =
@@ -74,6 +79,8 @@ export class AcpRequests {
     if (option === null && choice !== "reject") return false;
     if (asked.rule === null && "choice" in answer) return false;
     if (choice === "always" && asked.rule !== null) this.#allowed.set(asked.rule, true);
+    const rejection = asked.rule === null ? null : rejectionIn(answer);
+    if (rejection !== null) this.rejections.add({ what: asked.what, ...rejection });
     const optionId = option?.optionId ?? null;
     this.#settle(id, { optionId, status: "completed", answer: asked.rule === null ? "" : choice });
     return true;
@@ -111,6 +118,14 @@ export class AcpRequests {
     asked.choose(optionId);
   }
 }
+
+/** The words of an answer that rejects a permission. Null: it has none. */
+const rejectionIn = (answer: RequestAnswer): { readonly words: string; readonly isOurs: boolean } | null => {
+  if ("declined" in answer)
+    return answer.declined === "message" ? null : { words: NOT_ALLOWED[answer.declined], isOurs: true };
+  const words = "choice" in answer && answer.choice === "reject" ? (answer.message ?? "").trim() : "";
+  return words === "" ? null : { words, isOurs: false };
+};
 
 const ALLOWED_BEFORE =
   "Allowed without a question, because “Always allow” was answered to the same request before.";

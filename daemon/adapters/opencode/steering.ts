@@ -14,6 +14,7 @@ import { OWN_EFFORT } from "../../../src/domain/sandbox/agent.ts";
 import { HttpFailure } from "../../http/client.ts";
 import {
   CALL_TIMEOUT_MS,
+  NOT_ALLOWED,
   unknownEffort,
   type AdapterSteering,
   type AgentSession,
@@ -79,12 +80,6 @@ const DECIDE = {
   unattended: "No person can answer. Decide yourself, continue, and state your assumptions in your answer.",
   expired:
     "No person answered in time. Decide yourself, continue, and state your assumptions in your answer.",
-} as const;
-const NOT_ALLOWED = {
-  unattended:
-    "No person can grant this permission. Find a way without it, or skip this step and say so in your answer.",
-  expired:
-    "No person granted this permission in time. Find a way without it, or skip this step and say so in your answer.",
 } as const;
 
 const NO_LAST: ItemError = {
