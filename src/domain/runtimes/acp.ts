@@ -1,3 +1,4 @@
+import { NO_QUESTIONS, NO_SUBAGENTS } from "./protocol.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Any program that speaks the Agent Client Protocol. */
@@ -24,5 +25,5 @@ export const ACP: Runtime = {
   permissions: ["ask", "allow"],
   instructions: true,
   conversation: true,
-  lacks: {},
+  lacks: { questions: NO_QUESTIONS, subagents: NO_SUBAGENTS },
 };

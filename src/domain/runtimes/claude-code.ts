@@ -1,3 +1,4 @@
+import { NO_QUESTIONS } from "./protocol.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Claude Code, by the adapter `@agentclientprotocol/claude-agent-acp`. */
@@ -62,6 +63,7 @@ export const CLAUDE_CODE: Runtime = {
   instructions: true,
   conversation: true,
   lacks: {
+    questions: NO_QUESTIONS,
     model_changes:
       "Claude Code takes one model of an account's provider, the one that its session began with. Begin another session to change it.",
   },

@@ -1,7 +1,10 @@
+import { NO_QUESTIONS, NO_SUBAGENTS } from "./protocol.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Whichever way it signs in. */
 const SETTINGS = {
+  // It reads them in a directory without AGENTS.md.
+  project_doc_fallback_filenames: ["CLAUDE.md"],
   check_for_update_on_startup: false,
   features: { plugins: false, apps: false },
   analytics: { enabled: false },
@@ -119,6 +122,8 @@ export const CODEX: Runtime = {
   instructions: true,
   conversation: true,
   lacks: {
+    questions: NO_QUESTIONS,
+    subagents: NO_SUBAGENTS,
     permissions:
       "Codex asks only in a sandbox of its own, which the platform's sandboxes forbid. It runs each command without asking.",
     plans:

@@ -1,3 +1,4 @@
+import { NO_QUESTIONS, NO_SUBAGENTS } from "./protocol.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** @param selectedType how it signs in. Without this it asks, whatever key it has. */
@@ -8,7 +9,7 @@ const settingsFor = (selectedType: string): string =>
     general: { enableAutoUpdate: false, maxAttempts: 2 },
     privacy: { usageStatisticsEnabled: false },
     // By itself it reads the first of them only.
-    context: { fileName: ["GEMINI.md", "AGENTS.md"] },
+    context: { fileName: ["GEMINI.md", "AGENTS.md", "CLAUDE.md"] },
   });
 
 /** Gemini CLI. */
@@ -88,6 +89,8 @@ export const GEMINI: Runtime = {
   instructions: true,
   conversation: true,
   lacks: {
+    questions: NO_QUESTIONS,
+    subagents: NO_SUBAGENTS,
     effort_changes: "Gemini CLI has no setting for it: each model decides by itself.",
     outputs: "Gemini CLI does not tell what a command has printed.",
     exit_codes: "Gemini CLI does not tell the exit code of a command.",

@@ -15,6 +15,8 @@ export type Permissions = (typeof PERMISSIONS)[number];
 /** What a runtime may lack. People are told why. */
 export const ABILITIES = [
   "permissions",
+  "questions",
+  "subagents",
   "outputs",
   "exit_codes",
   "stops_commands",
