@@ -6,8 +6,8 @@ import { LiveSession } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { PROVIDER_KEY, type RuntimeRow, startWithRuntimes } from "../support/service/runtime-installation.ts";
-import { RUNTIME_CASES, type RuntimeCase } from "./runtime.ts";
-import { Talk } from "./runtime-talk.ts";
+import { RUNTIME_CASES } from "./runtime.ts";
+import { type RuntimeCase, Talk } from "./runtime-talk.ts";
 
 /** Outcomes and the reasons of failures. */
 class Outcomes {
@@ -73,6 +73,12 @@ export const runtimeSuite = ({ rows, settings, cases }: RuntimeSuite): void => {
       others.push(started);
       return started;
     };
+    const fire = async (slug: string): Promise<Talk> => {
+      const { session_id: id } = await life.call("POST", `/v1/projects/${pid}/triggers/${slug}/fire`, {});
+      const started = new Talk(await LiveSession.running(life, pid, String(id)));
+      others.push(started);
+      return started;
+    };
 
     afterEach(async ({ task }) => {
       for (const other of others) await other.session.stop().catch(() => undefined);
@@ -92,7 +98,7 @@ export const runtimeSuite = ({ rows, settings, cases }: RuntimeSuite): void => {
         outcomes.note(subject.name, name, "failed");
         talk ??= new Talk(await LiveSession.startIn(life, pid, { agent_name: `${subject.name}-allow` }));
         const place = { life, pid, model, key: PROVIDER_KEY };
-        const held = await run({ subject, place, talk, start }).then(
+        const held = await run({ subject, place, talk, start, fire }).then(
           () => true,
           (error: unknown) => {
             if (reason !== undefined) return false;

@@ -9,8 +9,8 @@ import type { Json, Life } from "../support/service/process-service.ts";
 /** One runtime in the test's installation. */
 export interface RuntimeSubject {
   readonly name: string;
-  /** The account's provider that it uses. `bad-…` is the same with a wrong key. */
-  readonly provider: string;
+  /** The account's provider that it uses. `bad-…` is the same with a wrong key. Null: it uses no model. */
+  readonly provider: string | null;
   /** What its record declares. */
   readonly lacks: Readonly<Partial<Record<Ability, string>>>;
 }
@@ -98,10 +98,13 @@ export class Talk {
   }
 
   /** Answers the one request that the agent waits for. @returns the request */
-  async answer(choice: "once" | "always" | "reject"): Promise<Json> {
+  async answer(choice: "once" | "always" | "reject", message?: string): Promise<Json> {
     await expect.poll(() => this.requests(), POLL).toHaveLength(1);
     const [request = {}] = await this.requests();
-    await this.session.call("POST", `requests/${String(request["id"])}/answer`, { choice });
+    await this.session.call("POST", `requests/${String(request["id"])}/answer`, {
+      choice,
+      ...(message !== undefined && { message }),
+    });
     return request;
   }
 
@@ -124,4 +127,38 @@ export interface Conversation {
   readonly talk: Talk;
   /** Starts a further session. It is stopped after the case. */
   readonly start: (body: Json) => Promise<Talk>;
+  /** Fires a trigger, and takes its session in the same way. */
+  readonly fire: (slug: string) => Promise<Talk>;
 }
+
+export interface RuntimeCase {
+  readonly name: string;
+  /** The ability that a record may lack. Null: every runtime must do it. */
+  readonly ability: Ability | null;
+  /** Whether it looks at processes of the sandbox from outside. Absent: it does not. */
+  readonly seesProcesses?: true;
+  readonly run: (conversation: Conversation) => Promise<void>;
+}
+
+/** The texts of items of one kind, as JSON. */
+export const texts = (items: readonly Item[], kind = "message"): string =>
+  JSON.stringify(items.filter((item) => item.kind === kind).map(({ content }) => content));
+
+/** The requests to the model since a number of calls. */
+export const since = ({ model }: RuntimePlace, count: number) => model.calls.slice(count);
+
+/** A session whose agent asks before it acts. */
+export const asking = ({ subject, start }: Conversation) => start({ agent_name: `${subject.name}-ask` });
+
+/** @param words null: some runtimes say it in their own */
+export const refused = async (
+  { talk }: Conversation,
+  refuse: number,
+  { code, words = "refused as the prompt says" }: { readonly code: string; readonly words?: string | null },
+): Promise<void> => {
+  const items = await talk.turn([{ refuse }, { refuse }, { refuse }]);
+  expect(await talk.last()).toMatchObject({ state: "failed", error: { code } });
+  if (words !== null) expect(JSON.stringify(items)).toContain(words);
+  // The conversation goes on.
+  expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
+};

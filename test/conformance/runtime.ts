@@ -5,24 +5,13 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { expect } from "vitest";
-import type { Ability } from "../../src/domain/runtimes/runtime.ts";
 import { TOKENS } from "../support/servers/model-wires.ts";
-import type { Step } from "../support/servers/talking-model.ts";
 import { POLL } from "../support/service/live-session.ts";
 import type { Json } from "../support/service/process-service.ts";
-import type { Conversation, Item, RuntimePlace, Talk } from "./runtime-talk.ts";
-
-export interface RuntimeCase {
-  readonly name: string;
-  /** The ability that a record may lack. Null: every runtime must do it. */
-  readonly ability: Ability | null;
-  /** Whether it looks at processes of the sandbox from outside. Absent: it does not. */
-  readonly seesProcesses?: true;
-  readonly run: (conversation: Conversation) => Promise<void>;
-}
-
-const texts = (items: readonly Item[], kind = "message"): string =>
-  JSON.stringify(items.filter((item) => item.kind === kind).map(({ content }) => content));
+import { CLAUDE_BRANCH } from "../support/service/runtime-installation.ts";
+import { LIMIT_CASES } from "./runtime-limits.ts";
+import { PEOPLE_CASES } from "./runtime-people.ts";
+import { refused, type RuntimeCase, since, texts } from "./runtime-talk.ts";
 
 /** The processes of this machine whose command line has the text. */
 const running = (text: string): readonly string[] =>
@@ -58,48 +47,12 @@ const kill = (pid: number): void => {
   }
 };
 
-/** The requests to the model since a number of calls. */
-const since = ({ model }: RuntimePlace, count: number) => model.calls.slice(count);
-
-/** It does not end by itself. Some runtimes refuse to sleep. */
-const WAITING = "tail -f /dev/null";
+/** It does not end by itself. Some runtimes refuse to sleep. No other process of this machine has the number. */
+const WAITING = `tail -s 7.${process.pid} -f /dev/null`;
 
 /** Bright red, 8 by 8. */
 const PICTURE =
   "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC";
-
-const asking = ({ subject, start }: Conversation) => start({ agent_name: `${subject.name}-ask` });
-
-/** @param words null: some runtimes say it in their own */
-const refused = async (
-  { talk }: Conversation,
-  refuse: number,
-  { code, words = "refused as the prompt says" }: { readonly code: string; readonly words?: string | null },
-): Promise<void> => {
-  const items = await talk.turn([{ refuse }, { refuse }, { refuse }]);
-  expect(await talk.last()).toMatchObject({ state: "failed", error: { code } });
-  if (words !== null) expect(JSON.stringify(items)).toContain(words);
-  // The conversation goes on.
-  expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
-};
-
-const PLAN = "1. Touch planned.txt.";
-
-/** Proposes a plan, which the agent carries out only after a person has approved it. */
-const approved = async (talk: Talk, proposing: readonly Step[]): Promise<void> => {
-  const id = await talk.say([...proposing, { run: "touch planned.txt" }, { say: "It is carried out." }]);
-  await expect.poll(() => talk.requests(), POLL).toMatchObject([{ request: { kind: "plan" } }]);
-  const [request = {}] = await talk.requests();
-  expect(JSON.stringify(request)).toContain(PLAN);
-  expect(texts(await talk.of(id))).not.toContain("It is carried out.");
-  await talk.session.call("POST", `requests/${String(request["id"])}/answer`, { approve: true });
-  const agent = async () => (await talk.items()).filter(({ role }) => role === "agent");
-  await expect.poll(async () => texts(await agent()), POLL).toContain("It is carried out.");
-  const touch = (await agent()).find(
-    ({ kind, tool }) => kind === "tool" && JSON.stringify(tool).includes("touch"),
-  );
-  expect(touch?.status).toBe("completed");
-};
 
 export const RUNTIME_CASES: readonly RuntimeCase[] = [
   {
@@ -112,6 +65,32 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
         expect.stringContaining("I think so."),
         expect.stringContaining("Hello from the model."),
       ]);
+    },
+  },
+  {
+    name: "shows a text before it is whole",
+    ability: null,
+    run: async ({ place, talk }) => {
+      const id = await talk.say([{ say: "It begins here, and ends there.", hold: true }]);
+      const growing = async () => texts((await talk.of(id)).filter(({ status }) => status === "running"));
+      await expect.poll(growing, POLL).toContain("It be");
+      expect(await growing()).not.toContain("ends there");
+      place.model.goOn();
+      expect(texts(await talk.over(id))).toContain("It begins here, and ends there.");
+    },
+  },
+  {
+    name: "shows what a sub-agent does below its call",
+    ability: "subagents",
+    run: async ({ talk }) => {
+      const child = [{ run: "echo child-42" }, { say: "The child is done." }] as const;
+      const items = await talk.turn([{ delegate: child }, { say: "I am done." }]);
+      const inner = items.find(
+        ({ kind, tool }) => kind === "tool" && JSON.stringify(tool).includes('echo child-42"'),
+      );
+      const outer = items.find(({ id }) => id === inner?.["parent_id"]);
+      expect([inner?.status, outer?.kind, outer?.["parent_id"]]).toEqual(["completed", "tool", null]);
+      expect(texts(items.filter((item) => item["parent_id"] === null))).toContain("I am done.");
     },
   },
   {
@@ -167,41 +146,6 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
       const heard = JSON.stringify(since(place, before).map(({ text }) => text));
       expect(heard).toContain("PLATFORM_SESSION_ID");
       expect(heard).not.toContain(place.key);
-    },
-  },
-  {
-    name: "asks before a command, and runs it once it is permitted",
-    ability: "permissions",
-    run: async (conversation) => {
-      const talk = await asking(conversation);
-      const id = await talk.say([{ run: "touch asked.txt && echo done-42" }, { say: "Second." }]);
-      expect(JSON.stringify(await talk.answer("once"))).toContain("touch asked.txt");
-      const items = await talk.over(id);
-      expect(JSON.stringify(items.find(({ kind }) => kind === "tool"))).toContain("done-42");
-    },
-  },
-  {
-    name: "does not ask again for a command that was always permitted",
-    ability: "permissions",
-    run: async (conversation) => {
-      const talk = await asking(conversation);
-      const steps = [{ run: "touch always.txt" }, { say: "Second." }];
-      const id = await talk.say(steps);
-      await talk.answer("always");
-      await talk.over(id);
-      expect(texts(await talk.turn(steps))).toContain("Second.");
-    },
-  },
-  {
-    name: "does not run a command that was rejected",
-    ability: "permissions",
-    run: async (conversation) => {
-      const talk = await asking(conversation);
-      const id = await talk.say([{ run: "touch never.txt && echo never-42" }, { say: "Second." }]);
-      await talk.answer("reject");
-      const tool = (await talk.over(id)).find(({ kind }) => kind === "tool")?.["tool"] as Json | undefined;
-      expect(tool?.["output"] ?? "").not.toMatch(/^never-42/m);
-      expect(texts(await talk.turn([{ say: "Back again." }]))).toContain("Back again.");
     },
   },
   {
@@ -347,45 +291,6 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
     },
   },
   {
-    name: "plans, and works once a person has approved the plan",
-    ability: "plans",
-    run: async ({ start, subject }) => {
-      const talk = await start({ agent_name: `${subject.name}-plan` });
-      await approved(talk, [{ say: PLAN }]);
-    },
-  },
-  {
-    name: "proposes its plan in its own way, even if all else is allowed",
-    ability: "plans",
-    run: async ({ start, subject }) => {
-      const talk = await start({ agent_name: `${subject.name}-plan` });
-      await approved(talk, [{ plan: PLAN }]);
-    },
-  },
-  {
-    name: "runs no command while it plans, unless a person permits it",
-    ability: "plans",
-    run: async ({ start, subject }) => {
-      const talk = await start({ agent_name: `${subject.name}-plan` });
-      const id = await talk.say([{ run: "touch sneaked.txt" }, { say: PLAN }]);
-      const kinds = async () => (await talk.requests()).map(({ request }) => (request as Json)["kind"]);
-      const stands = async () => (await kinds()).length > 0 || (await talk.isIdle());
-      await expect.poll(async () => (await talk.of(id)).length > 0 && (await stands()), POLL).toBe(true);
-      if ((await kinds()).includes("permission")) {
-        await talk.answer("reject");
-        await expect
-          .poll(async () => (await kinds()).includes("plan") || (await talk.isIdle()), POLL)
-          .toBe(true);
-      }
-      const done = (await talk.of(id)).filter(
-        ({ kind, status }) => kind === "tool" && status === "completed",
-      );
-      expect(JSON.stringify(done)).not.toContain("touch");
-      const changes = await talk.session.call("GET", "workspace/changes");
-      expect(JSON.stringify(changes)).not.toContain("sneaked.txt");
-    },
-  },
-  {
     name: "has each call counted to the token",
     ability: null,
     run: async ({ place, start, subject: { name, provider } }) => {
@@ -427,6 +332,17 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
         true,
         true,
       ]);
+    },
+  },
+  {
+    name: "reads CLAUDE.md where there is no AGENTS.md",
+    ability: null,
+    run: async ({ place, start, subject }) => {
+      const before = place.model.calls.length;
+      const talk = await start({ agent_name: `${subject.name}-allow`, base_ref: CLAUDE_BRANCH });
+      await talk.turn([{ say: "Here." }]);
+      const heard = since(place, before).map(({ text }) => text);
+      expect(heard.join("\n")).toContain("WORDS-OF-CLAUDE-MD");
     },
   },
   {
@@ -498,4 +414,6 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
       expect((agents as readonly Json[]).length).toBeGreaterThan(1);
     },
   },
+  ...PEOPLE_CASES,
+  ...LIMIT_CASES,
 ];

@@ -133,7 +133,7 @@ describe("an agent whose permission is rejected with words", () => {
     expect(heard).toEqual([["Begin."], [HEARD, "Go on."]]);
   });
 
-  test("hears nothing more if there are none", async () => {
+  test("hears nothing more if the rejection has no words", async () => {
     const { scripted, heard } = await talking(async ({ client }) => {
       await ask(client);
       return {};
@@ -143,7 +143,7 @@ describe("an agent whose permission is rejected with words", () => {
   });
 });
 
-describe("an agent whose permission is rejected because nobody answers", () => {
+describe("an agent whose permission is rejected because no person answers", () => {
   test("hears it if the rejection ends its turn", async () => {
     const { scripted, heard } = await talking(async ({ client }) => {
       await ask(client);

@@ -277,7 +277,7 @@ export class AcpConversation {
     return `${this.#prefix}_${String(this.#count).padStart(8, "0")}`;
   }
 
-  /** The item of a call. Null: it is none of this turn. */
+  /** The item of a call. Null: this turn has no such call. */
   #itemOf(call: string | null): string | null {
     return call === null ? null : (this.#turn.ids.get(call) ?? null);
   }

@@ -4,7 +4,7 @@
  *
  *  J1 If the agent ends its turn by itself after the rejection, the turn goes on with the words (AcpAgent).
  *  J2 Otherwise they come before the next message (AcpSteering).
- *  J3 The service's own words say that nobody answers, and ask the agent to go on without the permission. An agent that says something after
+ *  J3 The service's own words say that no person answers, and ask the agent to go on without the permission. An agent that says something after
  *     the rejection goes on by itself, so it does not get them. A later message may come from a person who answers.
  */
 import { cutText } from "../../../src/domain/text.ts";
@@ -15,7 +15,7 @@ const WHAT_MAX = 200;
 interface Rejection {
   readonly what: string;
   readonly words: string;
-  /** Whether the service rejected it, because nobody answers. */
+  /** Whether the service rejected it, because no person answers. */
   readonly isOurs: boolean;
 }
 
@@ -31,7 +31,7 @@ export class Rejections {
     this.#untold = this.#untold.filter(({ isOurs }) => !isOurs);
   }
 
-  /** What the agent has not heard. Null: nothing. */
+  /** The words that the agent has not heard. Null: it has heard all. */
   get text(): string | null {
     const lines = this.#untold.map(
       ({ what, words }) => `The permission for “${cutText(what, WHAT_MAX)}” was rejected: ${words}`,

@@ -7,6 +7,7 @@ import { CODEX } from "../../../src/domain/runtimes/codex.ts";
 import { GEMINI } from "../../../src/domain/runtimes/gemini.ts";
 import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
 import { PLAIN } from "../../../src/domain/runtimes/plain.ts";
+import { NO_QUESTIONS } from "../../../src/domain/runtimes/protocol.ts";
 import { PERMISSIONS } from "../../../src/domain/runtimes/runtime.ts";
 
 /** A line with the kinds of model providers: one of them has the name of a runtime. */
@@ -22,6 +23,7 @@ it.each(RECORDS.map((record) => [record.name, record] as const))("holds for %s",
   if (modelVariable !== null) expect(models).toBe("own");
   for (const one of permissions) expect(PERMISSIONS).toContain(one);
   for (const file of record.history ?? []) expect(file).toMatch(/^\.[a-z]+\/(?!.*\.\.)[^/].*[^/]$/);
+  expect(record.lacks.questions).toBe(record.adapter === "acp" ? NO_QUESTIONS : undefined);
   if (!conversation) expect([models, modes, permissions, record.instructions]).toEqual([null, [], [], false]);
 });
 

@@ -10,7 +10,7 @@ import { type Asked, type OfferedTool, type Said, wireOf } from "./model-wires.t
 export interface Step {
   readonly think?: string;
   readonly say?: string;
-  /** Waits behind the first piece of its text, until the caller leaves. */
+  /** Waits behind the first piece of its text, until the test lets it go on or the caller leaves. */
   readonly hold?: true;
   /** Names and arguments of tools. */
   readonly tools?: readonly (readonly [string, object])[];
@@ -20,8 +20,13 @@ export interface Step {
   readonly write?: readonly [path: string, text: string];
   /** A plan, by the runtime's own way to propose one. */
   readonly plan?: string;
-  /** The status of a refusal. */
+  /** Steps of a sub-agent, by the runtime's own tool for one. Without this tool, the model says so. */
+  readonly delegate?: readonly Step[];
+  /** A question and its choices, by the runtime's own tool for one. Without this tool, the model says so. */
+  readonly ask?: readonly [question: string, choices: readonly string[]];
+  /** The status of a refusal, and its words. */
   readonly refuse?: number;
+  readonly words?: string;
   /** How often the call fails with 500 before it is answered. */
   readonly fails?: number;
 }
@@ -38,8 +43,8 @@ export interface TalkingCall extends Asked {
 /** The prompt for these steps. */
 export const promptOf = (steps: readonly Step[]): string => `Do this:\n${JSON.stringify(steps)}`;
 
-const wordsOf = (status: number): string =>
-  `${status === 404 ? "The model does not exist: " : ""}refused as the prompt says`;
+const wordsOf = (status: number, { words = "refused as the prompt says" }: Step): string =>
+  `${status === 404 ? "The model does not exist: " : ""}${words}`;
 
 /** The shells of runtimes, and their arguments for a command. */
 const SHELLS: Readonly<Record<string, (command: string) => object>> = {
@@ -89,12 +94,32 @@ const PLANNERS: Readonly<Record<string, (plan: string, words: string) => readonl
   },
 };
 
+/** The tools by which runtimes start a sub-agent, and their arguments for its prompt. */
+const DELEGATES: Readonly<Record<string, (prompt: string) => object>> = {
+  task: (prompt) => ({ description: "as the prompt says", prompt, subagent_type: "general" }),
+  Agent: (prompt) => ({ description: "as the prompt says", prompt, subagent_type: "general-purpose" }),
+};
+
+/** The tools by which runtimes ask a question with choices. */
+const QUESTIONERS: Readonly<Record<string, (question: string, choices: readonly string[]) => object>> = {
+  question: (question, choices) => ({
+    questions: [
+      {
+        question,
+        header: "Choice",
+        options: choices.map((label) => ({ label, description: label })),
+      },
+    ],
+  }),
+};
+
 export class TalkingModel {
   /** All calls, in their order. */
   readonly calls: TalkingCall[] = [];
   /** How often a step was asked for. */
   readonly #asked = new Map<string, number>();
   readonly #key: string | null;
+  #held = Promise.withResolvers<void>();
   readonly #server: Server = createServer((request, response) => void this.#answer(request, response));
 
   /** @param key the only one that it accepts. Absent: it accepts any */
@@ -106,6 +131,12 @@ export class TalkingModel {
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", () => resolve()));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+  }
+
+  /** Texts that are held go on. */
+  goOn(): void {
+    this.#held.resolve();
+    this.#held = Promise.withResolvers<void>();
   }
 
   stop(): void {
@@ -129,17 +160,18 @@ export class TalkingModel {
     const status = !isWelcome ? 401 : asked.model === "broke" ? 402 : this.#refusal(step);
     this.calls.push({ ...asked, text: JSON.stringify(body), path, key, status });
     if (status !== 200)
-      return refuse(status, wire.refusal(status, isWelcome ? wordsOf(status) : "Incorrect API key provided"));
+      return refuse(
+        status,
+        wire.refusal(status, isWelcome ? wordsOf(status, step) : "Incorrect API key provided"),
+      );
     const left = new Promise<void>((resolve) => response.once("close", resolve));
     const to = { response, model: asked.model, isStreamed: asked.isStreamed, id: String(this.calls.length) };
-    const { think = "", plan = "" } = step;
-    const say = step.say ?? (plannerIn(asked.tools) === null ? plan : "");
-    const pause = step.hold ? () => left : () => Promise.resolve();
-    await wire.write(
-      to,
-      { think, say, calls: callsOf(step, { ...asked, words: JSON.stringify(body) }) },
-      pause,
-    );
+    const { think = "" } = step;
+    const say = sayOf(step, asked.tools);
+    const held = this.#held.promise;
+    const pause = step.hold ? () => Promise.race([left, held]) : () => Promise.resolve();
+    const calls = callsOf(step, { ...asked, id: to.id, words: JSON.stringify(body) });
+    await wire.write(to, { think, say, calls }, pause);
   }
 
   #refusal(step: Step): number {
@@ -159,8 +191,8 @@ const keyOf = ({ headers, url = "" }: IncomingMessage): string => {
 
 /** The calls of tools. A tool that is not offered is called all the same: the runtime's answer says so. */
 const callsOf = (
-  { tools = [], run, write, plan }: Step,
-  { tools: offered, said, words }: Asked & { readonly words: string },
+  { tools = [], run, write, plan, delegate, ask }: Step,
+  { tools: offered, words, id: answer }: Asked & { readonly words: string; readonly id: string },
 ) => {
   const named = (name: string): OfferedTool => offered.find((tool) => tool.name === name) ?? { name };
   const shell = offered.find(({ name }) => name in SHELLS) ?? { name: "bash" };
@@ -173,12 +205,38 @@ const callsOf = (
     ...(plan === undefined || planner === null
       ? []
       : (PLANNERS[planner.name]?.(plan, words) ?? []).map(([name, input]) => [named(name), input] as const)),
+    ...(delegate === undefined
+      ? []
+      : offeredIn(offered, DELEGATES).map(
+          (tool) => [tool, DELEGATES[tool.name]?.(promptOf(delegate)) ?? {}] as const,
+        )),
+    ...(ask === undefined
+      ? []
+      : offeredIn(offered, QUESTIONERS).map(
+          (tool) => [tool, QUESTIONERS[tool.name]?.(...ask) ?? {}] as const,
+        )),
   ];
-  return wanted.map(([tool, input], index) => ({ tool, input, id: `call_${said.length}_${index}` }));
+  // A sub-agent's calls have ids of their own.
+  return wanted.map(([tool, input], index) => ({ tool, input, id: `call_${answer}_${index}` }));
 };
 
 const plannerIn = (offered: readonly OfferedTool[]): OfferedTool | null =>
   offered.find(({ name }) => name in PLANNERS) ?? null;
+
+/** The tools that are offered and known. At most one. */
+const offeredIn = (offered: readonly OfferedTool[], known: object): readonly OfferedTool[] =>
+  offered.filter(({ name }) => name in known).slice(0, 1);
+
+/** The text of an answer. The model says a plan that it has no tool for, and that another tool is missing. */
+const sayOf = ({ say, plan, delegate, ask }: Step, offered: readonly OfferedTool[]): string => {
+  if (say !== undefined) return say;
+  if (plan !== undefined && plannerIn(offered) === null) return plan;
+  const needed = [
+    ...(delegate === undefined ? [] : [DELEGATES]),
+    ...(ask === undefined ? [] : [QUESTIONERS]),
+  ];
+  return needed.some((known) => offeredIn(offered, known).length === 0) ? "I have no tool for it." : "";
+};
 
 /** The step of this call: as many were done as the model has answered since the prompt. A call for a title has no tools. */
 const stepOf = ({ said, tools }: Asked): Step => {

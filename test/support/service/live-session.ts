@@ -57,9 +57,14 @@ export class LiveSession {
   /** Creates a session in a project, and waits until it runs. */
   static async startIn(life: Life, projectId: string, body: Json = {}): Promise<LiveSession> {
     const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, body);
-    const session = await life.session(projectId, String(id), ["running", "failed"]);
+    return LiveSession.running(life, projectId, String(id));
+  }
+
+  /** Waits until a session runs. */
+  static async running(life: Life, projectId: string, id: string): Promise<LiveSession> {
+    const session = await life.session(projectId, id, ["running", "failed"]);
     expect(session["status"], JSON.stringify(session["failure"])).toBe("running");
-    return new LiveSession(life, `/v1/projects/${projectId}/sessions/${String(id)}`);
+    return new LiveSession(life, `/v1/projects/${projectId}/sessions/${id}`);
   }
 
   /** The same session, as a later life of its service has it. */

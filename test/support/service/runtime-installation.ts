@@ -1,5 +1,5 @@
 /** A service that offers every agent runtime, with its real program, behind providers of the account that lead to a scripted model. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { addRuntime, listRuntimes } from "../../../src/cli/operator/runtimes/runtimes.ts";
@@ -11,19 +11,21 @@ import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
 import type { Runtime } from "../../../src/domain/runtimes/runtime.ts";
 import { PACKAGED } from "../../../src/domain/runtimes/runtimes.ts";
 import { gitOk } from "../../git/git-client.ts";
-import type { TalkingModel } from "../servers/talking-model.ts";
+import { promptOf, type TalkingModel } from "../servers/talking-model.ts";
 import type { Installation, Life } from "./process-service.ts";
 
 /** The packages stay for the next run: together they have a gigabyte. */
 const CACHE = path.resolve(import.meta.dirname, "../../../node_modules/.cache/runtimes");
+/** A branch with CLAUDE.md and without AGENTS.md. */
+export const CLAUDE_BRANCH = "with-claude-md";
 /** The key of the account's providers. */
 export const PROVIDER_KEY = "sk-canary-of-the-account";
 
 export interface RuntimeRow {
   readonly name: string;
   readonly record: Runtime;
-  /** The account's provider that it uses. */
-  readonly provider: string;
+  /** The account's provider that it uses. Null: it uses no model. */
+  readonly provider: string | null;
   /** Null: it is not added. */
   readonly version: string | null;
   readonly table: string;
@@ -32,7 +34,11 @@ export interface RuntimeRow {
 const row = (
   name: string,
   record: Runtime,
-  { provider, version = null, table = "" }: { provider: string; version?: string | null; table?: string },
+  {
+    provider,
+    version = null,
+    table = "",
+  }: { provider: string | null; version?: string | null; table?: string },
 ): RuntimeRow => ({ name, record, provider, version, table: `runtime = "${record.name}"\n${table}` });
 
 export const RUNTIME_ROWS: readonly RuntimeRow[] = [
@@ -43,6 +49,13 @@ export const RUNTIME_ROWS: readonly RuntimeRow[] = [
   row("gemini", GEMINI, { provider: "gemini", version: "0.61.0" }),
 ];
 
+/** A program of our own that does the steps itself. */
+const OWN_PROGRAM = path.resolve(import.meta.dirname, "../programs/stepping-agent");
+export const OWN_ROW = row("ours", ACP, {
+  provider: null,
+  table: `command = ["node", "${path.basename(OWN_PROGRAM)}"]`,
+});
+
 /** One command of the project in the place of each runtime that has such: `/greet`. */
 const COMMANDS = [
   [".opencode/command/greet.md", "---\ndescription: Greets.\n---\nWORDS-OF-THE-COMMAND for $ARGUMENTS\n"],
@@ -52,7 +65,7 @@ const COMMANDS = [
 
 /**
  * Agents of each runtime: one for each answer to permissions (`codex-allow`), one whose model is refused (`codex-falls`), and one that plans
- * first (`gemini-plan`).
+ * first (`gemini-plan`). A trigger starts one that asks (`gemini-asks`).
  */
 const manifestOf = (rows: readonly RuntimeRow[]): string =>
   rows
@@ -62,18 +75,27 @@ ${table}
 instructions = "instructions.md"
 ${rest}
 `;
-      const own = `model = "${provider}/talking"`;
+      const own = provider === null ? "" : `model = "${provider}/talking"`;
       const falls = `model = "${provider}/broke"\npermissions = "allow"\nfallback = ["${name}-allow"]`;
       return [
         ...record.permissions.map((answer) => agent(answer, `${own}\npermissions = "${answer}"`)),
         // The manifest refuses it.
-        ...(record.lacks.model_changes === undefined ? [agent("falls", falls)] : []),
+        ...(record.lacks.model_changes === undefined && provider !== null ? [agent("falls", falls)] : []),
         ...(record.plan === null
           ? []
           : [agent("plan", `${own}\npermissions = "allow"\nmode = "${record.plan.mode}"`)]),
+        ...(record.permissions.includes("ask") ? [triggerOf(name)] : []),
       ];
     })
     .join("\n");
+
+const triggerOf = (name: string): string => `[[triggers]]
+slug = "${name}-asks"
+type = "cron"
+cron = "0 0 3 1 1 *"
+agent = "${name}-ask"
+prompt = '''${promptOf([{ run: "echo ran-$((40 + 2))" }, { say: "I go without it." }])}'''
+`;
 
 /** Adds the packages that the cache lacks. */
 const addPackages = async (
@@ -140,6 +162,7 @@ export const startWithRuntimes = async (
   await addProviders(life, await model.start());
   const repository = await installation.repository(manifestOf(rows));
   writeFileSync(path.join(repository, "instructions.md"), "INSTRUCTIONS-OF-THE-TABLE\n");
+  cpSync(OWN_PROGRAM, path.join(repository, path.basename(OWN_PROGRAM)));
   writeFileSync(path.join(repository, "AGENTS.md"), "WORDS-OF-AGENTS-MD\n");
   for (const [file, text] of COMMANDS) {
     mkdirSync(path.dirname(path.join(repository, file)), { recursive: true });
@@ -147,5 +170,12 @@ export const startWithRuntimes = async (
   }
   await gitOk(repository, "add", ".");
   await gitOk(repository, "commit", "--quiet", "-m", "Add words");
+  const branch = (await gitOk(repository, "branch", "--show-current")).trim();
+  await gitOk(repository, "switch", "--quiet", "--create", CLAUDE_BRANCH);
+  await gitOk(repository, "rm", "--quiet", "AGENTS.md");
+  writeFileSync(path.join(repository, "CLAUDE.md"), "WORDS-OF-CLAUDE-MD\n");
+  await gitOk(repository, "add", ".");
+  await gitOk(repository, "commit", "--quiet", "-m", "Add other words");
+  await gitOk(repository, "switch", "--quiet", branch);
   return { life, pid: await life.project(repository) };
 };
