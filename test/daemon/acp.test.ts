@@ -113,6 +113,8 @@ describe("an agent's turn", () => {
       await tell(begun("task"));
       await tell(chunk("My own."));
       await tell({ ...chunk("The child's."), _meta: ofCall("task") });
+      // It works beside the agent.
+      await tell(chunk(" Whole."));
       await tell({ ...begun("inner"), _meta: ofCall("task") });
       const toolCall = { toolCallId: "inner", title: "inner", kind: "execute" };
       const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
@@ -127,6 +129,7 @@ describe("an agent's turn", () => {
     await expect.poll(() => scripted.ends.length, POLL).toBe(1);
     const items = agentItems(scripted).toSorted((one, other) => (one.native_id < other.native_id ? -1 : 1));
     const task = items[0]?.native_id;
+    expect(items[1]?.content).toEqual([{ type: "text", text: "My own. Whole." }]);
     expect(items.map(({ kind, parent_id: parent }) => [kind, parent])).toEqual([
       ["tool", null],
       ["message", null],

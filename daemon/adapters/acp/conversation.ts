@@ -3,7 +3,8 @@
  * updates are the only record.
  *
  *  R1 An item's id is a number of this record. Ids of the agent's tool calls may come again in a later turn.
- *  R2 At most one text is open. It ends when something else begins.
+ *  R2 At most one text of the agent is open, and one of each sub-agent. It ends when the same one begins something else. A sub-agent may work
+ *     beside the agent.
  *  R3 When a turn ends, its items end.
  *  R4 A late update of a former turn's tool call changes nothing.
  *  R5 The turn's usage is in its last item, with how full the context is then.
@@ -47,8 +48,6 @@ interface Text {
   readonly draft: ItemDraft;
   /** The agent's id of the message. Null: it gives none. */
   readonly key: string | null;
-  /** The agent's id of the call whose sub-agent says it. Null: the agent itself does. */
-  readonly parent: string | null;
   text: string;
   /** How many characters were left out behind it. */
   dropped: number;
@@ -63,7 +62,8 @@ interface Turn {
   /** The id of the message that began it. Null: the agent tells something outside of any turn. */
   readonly id: string | null;
   readonly model: string | null;
-  text: Text | null;
+  /** Open texts (R2), by the agent's id of the call whose sub-agent says it. Null: the agent itself does. */
+  readonly texts: Map<string | null, Text>;
   /** Open calls, by the agent's ids. */
   readonly tools: Map<string, Tool>;
   /** The agent's ids of calls that have ended. */
@@ -93,7 +93,7 @@ const COMPLETED: ItemEnd = { status: "completed", error: null };
 const newTurn = (id: string | null, model: string | null): Turn => ({
   id,
   model,
-  text: null,
+  texts: new Map(),
   tools: new Map(),
   over: new Set(),
   ids: new Map(),
@@ -242,12 +242,13 @@ export class AcpConversation {
   /** R3. */
   end(end: ItemEnd, spent: Spent): void {
     const turn = this.#turn;
-    const hadText = turn.text !== null;
-    this.#endText(end);
+    const hadText = turn.texts.has(null);
+    this.#endText(null, end);
+    // The agent did not say how a sub-agent or a tool ended, but only that the turn did.
+    const status = end.status === "failed" ? "interrupted" : end.status;
+    for (const parent of turn.texts.keys()) this.#endText(parent, { status, error: null });
     for (const [id, { draft, call }] of turn.tools) {
       turn.over.add(id);
-      // The agent did not say how its tool ended, but only that the turn did.
-      const status = end.status === "failed" ? "interrupted" : end.status;
       this.#report({ ...this.#toolItem(draft, call), status, error: null, completed_at: this.#now() });
     }
     turn.tools.clear();
@@ -310,9 +311,9 @@ export class AcpConversation {
     if (added === "") return;
     const key = messageId ?? null;
     const parent = parentCall(update);
-    const open = this.#turn.text;
-    if (open === null || open.draft.kind !== kind || open.key !== key || open.parent !== parent) {
-      this.#endText(COMPLETED);
+    const open = this.#turn.texts.get(parent);
+    if (open === undefined || open.draft.kind !== kind || open.key !== key) {
+      this.#endText(parent, COMPLETED);
       const text = cutText(added, TEXT_KEPT_MAX);
       const draft = {
         ...this.#frame(kind, this.#nextId()),
@@ -320,7 +321,7 @@ export class AcpConversation {
         status: "running" as const,
         content: [{ type: "text" as const, text }],
       };
-      this.#turn.text = { draft, key, parent, text, dropped: added.length - text.length };
+      this.#turn.texts.set(parent, { draft, key, text, dropped: added.length - text.length });
       this.#report(draft);
     } else {
       // After a cut nothing follows, however short.
@@ -332,14 +333,14 @@ export class AcpConversation {
       open.text += text;
     }
     // Outside of a turn nothing would end it.
-    if (this.#turn.id === null) this.#endText(COMPLETED);
+    if (this.#turn.id === null) this.#endText(parent, COMPLETED);
   }
 
   /** R2. */
-  #endText(end: ItemEnd): void {
-    const open = this.#turn.text;
-    if (open === null) return;
-    this.#turn.text = null;
+  #endText(parent: string | null, end: ItemEnd): void {
+    const open = this.#turn.texts.get(parent);
+    if (open === undefined) return;
+    this.#turn.texts.delete(parent);
     const content = [{ type: "text" as const, text: open.text }];
     const { draft, dropped } = open;
     const cut = dropped > 0 ? { dropped } : {};
@@ -355,10 +356,11 @@ export class AcpConversation {
     const known = turn.tools.get(id);
     // R4.
     if (known === undefined && (turn.id === null || (!isNew && turn.over.has(id)))) return;
-    if (known === undefined) this.#endText(COMPLETED);
+    const parent = parentCall(told);
+    if (known === undefined) this.#endText(parent, COMPLETED);
     const draft = known?.draft ?? {
       ...this.#frame("tool", this.#nextId()),
-      parent_id: this.#itemOf(parentCall(told)),
+      parent_id: this.#itemOf(parent),
       status: "pending" as const,
     };
     turn.ids.set(id, draft.native_id);

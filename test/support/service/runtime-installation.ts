@@ -94,7 +94,7 @@ slug = "${name}-asks"
 type = "cron"
 cron = "0 0 3 1 1 *"
 agent = "${name}-ask"
-prompt = '''${promptOf([{ run: "echo ran-$((40 + 2))" }, { say: "I go without it." }])}'''
+prompt = '''${promptOf([{ run: "touch ran.txt && echo ran-$((40 + 2))" }, { say: "I go without it." }])}'''
 `;
 
 /** Adds the packages that the cache lacks. */
