@@ -31,7 +31,7 @@ const pictureOf = (width: number): Buffer => {
 
 export const LIMIT_CASES: readonly RuntimeCase[] = [
   {
-    name: "ends its turn at a limit of spend, and goes on once a person has raised it",
+    name: "ends its turn at a limit of spend, and goes on once that is raised",
     ability: null,
     run: async ({ start, subject }) => {
       const talk = await start({ agent_name: `${subject.name}-allow` });

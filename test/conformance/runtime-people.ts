@@ -78,7 +78,7 @@ export const PEOPLE_CASES: readonly RuntimeCase[] = [
     },
   },
   {
-    name: "goes on in a trigger's session without a command that no person can permit",
+    name: "goes on in a trigger's session if no person can permit a command",
     ability: "permissions",
     run: async ({ fire, place, subject }) => {
       const before = place.model.calls.length;
@@ -162,6 +162,8 @@ export const PEOPLE_CASES: readonly RuntimeCase[] = [
     run: async ({ start, subject }) => {
       const talk = await start({ agent_name: `${subject.name}-allow` });
       await talk.turn([{ say: "I work." }]);
+      const { agents } = await talk.session.call("GET", "models");
+      expect(agents).toContainEqual(expect.objectContaining({ name: "plan" }));
       await approved(talk, [{ say: PLAN }], { agent: "plan" });
       // After the approval it works again.
       await expect.poll(() => talk.isIdle(), POLL).toBe(true);

@@ -336,24 +336,32 @@ describe("a turn whose model's calls are seen", () => {
     });
   });
 
-  test("has failed if its agent tells the provider's refusal as a text, and names no usage", async () => {
+  test("has failed if its agent tells the provider's refusal as a text, with its words or without usage", async () => {
     const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
     const gateway = { ...seen, refused: refused(402, 1) };
-    const answers = [{ usage: null }, { usage }];
+    const answers = [
+      { text: "unexpected status 402", usage: null },
+      { text: "unexpected status 402", usage },
+      { text: "unexpected status 402: No key.", usage },
+    ];
     const scripted = await started(
       async ({ tell }) => {
-        await tell(chunk("unexpected status 402"));
-        return answers.shift() ?? {};
+        const { text = "", ...answer } = answers.shift() ?? {};
+        await tell(chunk(text));
+        return answer;
       },
       {},
       gateway,
     );
     await turnOf(scripted, "m1");
     await turnOf(scripted, "m2");
+    await turnOf(scripted, "m3");
     expect(scripted.ends).toMatchObject([
       failedAs("model_out_of_credit", "No key."),
       // The refused call was a lesser one, for a title.
       { state: "completed" },
+      // A former call of the turn was answered.
+      failedAs("model_quota", "No key."),
     ]);
   });
 

@@ -282,7 +282,7 @@ export class AcpAgent {
     const { wire, id: sessionId } = turn.session;
     this.#options.gateway?.begin();
     wire.request("session/prompt", { sessionId, prompt: blocks }).then(
-      (answer) => this.#answered(turn, endOfAnswer(answer, this.#refusal), answer),
+      (answer) => this.#answered(turn, endOfAnswer(answer, this.#refusal, this.conversation.saying), answer),
       (error: unknown) => {
         const failure = wire.failure("session/prompt", error);
         // Without its process, the daemon ends the turn.

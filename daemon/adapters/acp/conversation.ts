@@ -177,6 +177,11 @@ export class AcpConversation {
     return this.#turn.tools.size > 0;
   }
 
+  /** The agent's own open text. Empty: it has none. */
+  get saying(): string {
+    return this.#turn.texts.get(null)?.text ?? "";
+  }
+
   take(update: SessionUpdate): void {
     if (update.sessionUpdate === "agent_message_chunk") this.#said("message", update);
     else if (update.sessionUpdate === "agent_thought_chunk") this.#said("thought", update);

@@ -102,15 +102,18 @@ const turnEnd = (answer: unknown): TurnEnd => {
 };
 
 /**
- * The end of a turn that the agent calls complete. Some agents tell the provider's refusal as a text of theirs, and name no usage then.
+ * The end of a turn that the agent calls complete. Some agents tell the provider's refusal as a text of theirs, and name no usage if no
+ * call of the turn was answered.
  *
  * @param refused the provider's last answer, if it was seen and no success
+ * @param said the agent's last text
  */
-export const endOfAnswer = (answer: unknown, refused: Refused | null): TurnEnd => {
+export const endOfAnswer = (answer: unknown, refused: Refused | null, said: string): TurnEnd => {
   const end = turnEnd(answer);
   const decoded = decodeAnswer(answer);
   const isUntold = decoded._tag === "None" || (decoded.value.usage ?? null) === null;
-  return end.state === "completed" && refused !== null && isUntold
+  const isTold = refused !== null && refused.words !== "" && said.includes(refused.words);
+  return end.state === "completed" && refused !== null && (isUntold || isTold)
     ? { state: "failed", error: refusedBy(refused) }
     : end;
 };
