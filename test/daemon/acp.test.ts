@@ -361,7 +361,7 @@ describe("a turn whose model's calls are seen", () => {
       // The refused call was a lesser one, for a title.
       { state: "completed" },
       // A former call of the turn was answered.
-      failedAs("model_quota", "No key."),
+      failedAs("model_out_of_credit", "No key."),
     ]);
   });
 
