@@ -10,6 +10,8 @@ import {
 import { Remarks, type NewRemark } from "../../src/features/change-requests/ports/remarks.ts";
 import { Reviewers, REVIEWERS_MAX } from "../../src/features/change-requests/ports/reviewers.ts";
 import { Events } from "../../src/store/ports/events.ts";
+import { People } from "../../src/store/ports/people/people.ts";
+import { Projects } from "../../src/store/ports/projects/projects.ts";
 import type { Check } from "./store-fixture.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
 import { addPerson, makeWorld, NOON } from "../support/world/world.ts";
@@ -112,16 +114,17 @@ export const checkRemarks = (check: Check): void => {
         yield* add(request, said({ kind: "changes_requested", createdAt: NOON + 1 }));
         yield* add(request, said({ kind: "approval", createdBy: other, createdAt: NOON + 2, commit: "h1" }));
         yield* add(request, said({ createdAt: NOON + 3 }));
+        const name: unknown = expect.any(String);
+        const owners = { kind: "changes_requested", by: world.userId, name, at: NOON + 1, commit: "h0" };
+        const others = { kind: "approval", by: other, name, at: NOON + 2, commit: "h1" };
         expect(yield* verdicts(request.id)).toEqual([
-          {
-            kind: "changes_requested",
-            by: world.userId,
-            name: expect.any(String),
-            at: NOON + 1,
-            commit: "h0",
-          },
-          { kind: "approval", by: other, name: expect.any(String), at: NOON + 2, commit: "h1" },
+          { ...owners, isActive: true, role: "owner" },
+          { ...others, isActive: true, role: "member" },
         ]);
+        const change = { defaultRole: "viewer" } as const;
+        yield* (yield* Projects).update(world.projectId, change, NOON + 4);
+        yield* (yield* People).deactivate(world.accountId, other, NOON + 4);
+        expect((yield* verdicts(request.id))[1]).toEqual({ ...others, isActive: false, role: "viewer" });
       }),
     );
 

@@ -178,6 +178,24 @@ describe("a project that demands an approval", () => {
     expect(seen(await say({ kind: "approval" }, ben.token))).toEqual([409, "not_open"]);
   });
 
+  it("does not count who lost the role or was deactivated, and the merge says why", async () => {
+    const eve = await invitePerson(service, "Eve");
+    await said({ kind: "approval" }, ben.token);
+    await said({ kind: "approval" }, eve.token);
+    await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_role: "viewer" } });
+    expectStatus(await service.request("POST", `/v1/people/${eve.id}/deactivate`), 200);
+    const refused = await merge();
+    expect(seen(refused)).toEqual([409, "approvals_missing"]);
+    expect(String(fields(refused)["error"])).toContain(
+      "The approval of Ben does not count: this person no longer has the role member in the project. " +
+        "The approval of Eve does not count: this person is deactivated.",
+    );
+    const verdicts = (await shown())["verdicts"] as readonly Fields[];
+    expect(verdicts.map(({ counts }) => counts)).toEqual([false, false]);
+    await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_role: "member" } });
+    expectStatus(await merge(), 200);
+  });
+
   it("refuses a verdict on a commit that is not the newest any more", async () => {
     const { head_commit: commit } = await shown();
     await push("one\n");

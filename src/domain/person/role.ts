@@ -43,3 +43,19 @@ export const roleIn = ({ account, own, projectDefault }: Grants): ProjectRole | 
   if (account === "owner") return "owner";
   return PROJECT_ROLES.findLast((role) => role === own || role === projectDefault) ?? null;
 };
+
+/** What a person is now, where something that she asked for or decided earlier is to count. */
+export interface PersonNow {
+  readonly isActive: boolean;
+  /** In the project. Null: none. */
+  readonly role: ProjectRole | null;
+}
+
+/** Why it does not count any more, as a reason of the API. */
+export type Lapse = "user_deactivated" | "role_lost";
+
+/** @param needed the lowest role that may ask for it, or decide it. @returns null: it counts */
+export const whyLapsed = ({ isActive, role }: PersonNow, needed: ProjectRole): Lapse | null => {
+  if (!isActive) return "user_deactivated";
+  return includesRole(role, needed) ? null : "role_lost";
+};

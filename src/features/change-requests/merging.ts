@@ -16,6 +16,9 @@ import { Caller } from "../../http/api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../../http/api/errors.ts";
 import { refGone } from "../../http/answers/refusals.ts";
 import { ChangeRequests, type ChangeRequest } from "./ports/change-requests.ts";
+import { Remarks } from "./ports/remarks.ts";
+import { presentHead } from "./review.ts";
+import { whyNotCounted } from "./rules/verdicts.ts";
 
 type Which = Pick<ChangeRequest, "id" | "projectId">;
 
@@ -129,15 +132,31 @@ const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly stri
   });
 };
 
-const unapproved = (
-  { number, headRef }: ChangeRequest,
+/** Which approvals do not count, and why. */
+const uncounted = Effect.fnUntraced(function* (request: ChangeRequest) {
+  const head = yield* presentHead(request).pipe(Effect.orElseSucceed(() => null));
+  if (head === null) return "";
+  const judged = { head, createdBy: request.createdBy };
+  return (yield* (yield* Remarks).verdicts(request.id))
+    .flatMap((verdict) => {
+      const why = verdict.kind === "approval" ? whyNotCounted(verdict, judged) : null;
+      return why === null ? [] : [` The approval of ${verdict.name} does not count: ${why}.`];
+    })
+    .join("");
+});
+
+const unapproved = Effect.fnUntraced(function* (
+  request: ChangeRequest,
   { required, given }: { readonly required: number; readonly given: number },
-): Conflict =>
-  new Conflict({
-    error: `Change request #${number} needs ${required === 1 ? "an approval" : `${required} approvals`} of the newest commit of ${headRef}, and has ${given}. Who opened it cannot approve it, and each push needs new approvals.`,
+) {
+  const { number, headRef } = request;
+  const needed = required === 1 ? "an approval" : `${required} approvals`;
+  return new Conflict({
+    error: `Change request #${number} needs ${needed} of the newest commit of ${headRef}, and has ${given}. Who opened it cannot approve it, and each push needs new approvals.${yield* uncounted(request)}`,
     code: "approvals_missing",
     details: { required, given },
   });
+});
 
 const mergeFailed = (error: GitError) =>
   error.code === "ref_moved" ? new Unavailable({ error: error.message, code: "busy" }) : refGone(error);
@@ -151,7 +170,7 @@ const refusedMerge = Effect.fnUntraced(function* (request: ChangeRequest, refusa
         ? mergeConflict(request, refusal.paths)
         : yield* unrelatedHistories(request);
     case "approvals":
-      return yield* unapproved(request, refusal);
+      return yield* yield* unapproved(request, refusal);
     case "git":
       return yield* mergeFailed(new GitError(refusal));
   }

@@ -47,7 +47,7 @@ export const VerdictWire = Schema.Struct({
   commit: nullable(Schema.String),
   counts: Schema.Boolean.annotate({
     description:
-      "Whether it is an approval of the present head, by another person than the one who opened the request.",
+      "Whether it is an approval of the present head, by another person than the one who opened the request, who may still approve it.",
   }),
   why_not: nullable(Schema.String).annotate({
     description:

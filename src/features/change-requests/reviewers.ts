@@ -8,6 +8,7 @@ import { Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
 import { instant } from "../../http/steps/wire.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
 import { type NamedVerdict, Remarks } from "./ports/remarks.ts";
+import { REVIEWER_ROLE } from "./rules/verdicts.ts";
 import { type Reviewer, Reviewers, REVIEWERS_MAX } from "./ports/reviewers.ts";
 
 /** A verdict from before she was asked answers nothing. */
@@ -39,9 +40,9 @@ export const askReviewer = Effect.fnUntraced(function* (request: ChangeRequest, 
   const members = yield* (yield* People).members(request.projectId);
   const member = members.find(({ person }) => person.id === userId);
   if (member === undefined) return yield* notFound("member");
-  if (!includesRole(member.role, "member"))
+  if (!includesRole(member.role, REVIEWER_ROLE))
     return yield* new Unprocessable({
-      error: `${member.person.name} only reads this project. A reviewer needs the role member.`,
+      error: `${member.person.name} only reads this project. A reviewer needs the role ${REVIEWER_ROLE}.`,
       code: "not_a_reviewer",
     });
   const askedAt = yield* Clock.currentTimeMillis;

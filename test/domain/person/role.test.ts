@@ -1,6 +1,6 @@
 /** Roles: the highest grant counts, and each role includes those below it. */
 import { describe, expect, it } from "vitest";
-import { includesRole, PROJECT_ROLES, roleIn } from "../../../src/domain/person/role.ts";
+import { includesRole, PROJECT_ROLES, roleIn, whyLapsed } from "../../../src/domain/person/role.ts";
 
 describe("a person's role in a project", () => {
   it.each([
@@ -24,5 +24,17 @@ describe("a person's role in a project", () => {
     const table = PROJECT_ROLES.map((role) => PROJECT_ROLES.filter((needed) => includesRole(role, needed)));
     expect(table).toEqual([["viewer"], ["viewer", "member"], ["viewer", "member", "owner"]]);
     expect(PROJECT_ROLES.filter((needed) => includesRole(null, needed))).toEqual([]);
+  });
+});
+
+describe("what a person asked for or decided earlier", () => {
+  it.each([
+    [true, "member", null],
+    [true, "owner", null],
+    [true, "viewer", "role_lost"],
+    [true, null, "role_lost"],
+    [false, "owner", "user_deactivated"],
+  ] as const)("if she is active: %s, and has the role %s, counts, or lapses as %s", (isActive, role, why) => {
+    expect(whyLapsed({ isActive, role }, "member")).toBe(why);
   });
 });

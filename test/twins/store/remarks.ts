@@ -80,12 +80,24 @@ export const layer = Layer.effect(
         const newest = new Map<string, Remark>();
         for (const remark of of(tables, requestId))
           if (remark.kind !== "comment") newest.set(remark.createdBy, remark);
+        const projectId = tables.changeRequests.get(requestId)?.record.projectId ?? "";
         return [...newest.values()]
           .toSorted(
             (one, other) => one.createdAt - other.createdAt || (one.createdBy < other.createdBy ? -1 : 1),
           )
           .flatMap(({ kind, createdBy: by, createdByName: name, createdAt: at, commit }) =>
-            kind === "comment" ? [] : [{ kind, by, name, at, commit }],
+            kind === "comment"
+              ? []
+              : [
+                  {
+                    kind,
+                    by,
+                    name,
+                    at,
+                    commit,
+                    ...tables.personNow(by, projectId),
+                  },
+                ],
           );
       }),
   })),

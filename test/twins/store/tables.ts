@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer";
 import type { Usage } from "../../../src/domain/conversation/conversation.ts";
 import type { CronTemplate } from "../../../src/domain/trigger/prompt.ts";
 import type { SetProjectStatus } from "../../../src/domain/project/deletion.ts";
-import { roleIn, type ProjectRole } from "../../../src/domain/person/role.ts";
+import { roleIn, type PersonNow, type ProjectRole } from "../../../src/domain/person/role.ts";
 import { isLive } from "../../../src/domain/session/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../../src/machines/change-request.ts";
 import type { ConversationCommand, ConversationSnapshot } from "../../../src/machines/conversation.ts";
@@ -364,6 +364,13 @@ export class TableSet {
     if (user === undefined || user.accountId !== project?.accountId) return null;
     const own = this.members.get(projectId)?.get(userId) ?? null;
     return roleIn({ account: user.role, own, projectDefault: project.defaultRole });
+  }
+
+  personNow(userId: string, projectId: string): PersonNow {
+    return {
+      isActive: this.users.get(userId)?.deactivatedAt === null,
+      role: this.roleOf(userId, projectId),
+    };
   }
 
   grant(projectId: string, userId: string, role: ProjectRole): void {

@@ -15,6 +15,7 @@ import {
 import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { shared } from "../../../store/postgres/connection/prepared.ts";
 import { at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { PERSON_NOW } from "../../../store/postgres/people/roles.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 
 const COLUMNS = `
@@ -87,8 +88,11 @@ const makeReads = Effect.gen(function* () {
   const verdicts: Remarks["Service"]["verdicts"] = (requestId) =>
     sql<NamedVerdict>`
       SELECT * FROM (
-        SELECT DISTINCT ON (remark.created_by) kind, remark.created_by AS by, users.name, remark.created_at AS at, commit
+        SELECT DISTINCT ON (remark.created_by) kind, remark.created_by AS by, users.name, remark.created_at AS at, commit,
+          ${sql.literal(PERSON_NOW)}
         FROM change_request_remarks remark JOIN users ON users.id = remark.created_by
+        JOIN change_requests AS request ON request.id = change_request_id
+        JOIN projects AS project ON project.id = request.project_id
         WHERE change_request_id = ${requestId} AND kind <> 'comment'
         ORDER BY remark.created_by, remark.created_at DESC, remark.id DESC
       ) newest ORDER BY at, by`.pipe(shared, stored("remarks.verdicts"));

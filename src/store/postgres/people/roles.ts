@@ -15,6 +15,9 @@ export const ROLE_IN_PROJECT = `
       ON own.project_id = project.id AND own.user_id = users.id
   ) END`;
 
+/** `PersonNow` of domain/person/role.ts as columns. The same rows are in scope. */
+export const PERSON_NOW = `users.deactivated_at IS NULL AS "isActive", ${ROLE_IN_PROJECT} AS role`;
+
 /**
  * A token's role in a project, or null: its person's. A trigger's session acts for no person, so its tokens are a
  * member's. The token's row is in scope as `token`, too.
