@@ -231,11 +231,13 @@ describe("a session that waits for a free one", () => {
     expect(asked[0]?.url).toMatch(/\/sessions\?queue=true$/);
   });
 
-  it("ends with a sentence if the request is cancelled", async () => {
-    serve([{ status: "cancelled", reason: "requested", position: null }]);
-    expect(await run(["sessions", "create", "--watch"])).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/The session did not start: the request was cancelled\.\n$/) as string,
-    });
+  it.each([
+    ["requested", "the request was cancelled"],
+    ["role_lost", "the person who asked for it no longer has the role member in the project"],
+  ])("ends with a sentence if the request is cancelled as %s", async (reason, why) => {
+    serve([{ status: "cancelled", reason, position: null }]);
+    const { code, stderr } = await run(["sessions", "create", "--watch"]);
+    expect(code).toBe(1);
+    expect(stderr.endsWith(`The session did not start: ${why}.\n`)).toBe(true);
   });
 });

@@ -21,7 +21,7 @@ import {
   tellSession,
   wish,
 } from "../support/world/sessions.ts";
-import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
+import { accountOf, addPerson, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const runningSession = Effect.fnUntraced(function* (world: World) {
   const id = yield* admitSession(world);
@@ -225,6 +225,24 @@ export const checkQueuedRequests = (check: Check): void => {
         const left = yield* queue({ accountId: world.accountId, userId: null });
         expect(left.map(({ fireId }) => fireId)).toEqual([mine.fire.id]);
         expect(yield* accountOf(world)).toMatchObject({ queuedFires: 1 });
+      }),
+    );
+
+    check(
+      "is cancelled when its turn comes, if its person has lost the role since",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const [hers, mine] = [requested(world, { createdBy: yield* addPerson(world) }), requested(world)];
+        yield* admitOne(world, hers);
+        yield* admitOne(world, mine);
+        yield* (yield* Projects).update(world.projectId, { defaultRole: "viewer" }, NOON);
+        yield* (yield* Identity).setTier(world.accountId, "free", 2);
+        const request = { sessionIds: [randomUUID(), randomUUID()], now: NOON, bootTimeoutMs: 1000 };
+        const { admitted } = yield* (yield* Admissions).drain(world.accountId, request);
+        expect(admitted.map(({ fireId }) => fireId)).toEqual([mine.fire.id]);
+        const { get } = yield* Fires;
+        expect(yield* get(hers.fire.id)).toMatchObject({ status: "cancelled", reason: "role_lost" });
+        expect(yield* accountOf(world)).toMatchObject({ queuedFires: 0, activeSessions: 1 });
       }),
     );
   });

@@ -31,7 +31,7 @@ const WAITS = {
   failed: "slot.freed, no prompt",
   skipped: "a later instant replaces it",
   expired: "the wait is over",
-  cancelled: "cancelled, or its project is archived",
+  cancelled: "cancelled, its project is archived, or its person may not ask any more",
 } as const satisfies Moves;
 
 /** A status in which a wait may end. */

@@ -4,6 +4,8 @@
  */
 import * as Result from "effect/Result";
 import { requireWaits } from "../../domain/trigger/fire.ts";
+import { POWERS, PRIVILEGES } from "../../domain/person/privileges.ts";
+import { type PersonNow, whyLapsed } from "../../domain/person/role.ts";
 import type { CronTemplate } from "../../domain/trigger/prompt.ts";
 import type { Fire } from "../ports/triggers/fires.ts";
 import type { NewSession } from "../ports/sessions/sessions.ts";
@@ -14,7 +16,11 @@ export interface DrainedFire {
   readonly fire: Fire;
   readonly session: Omit<NewSession, "bootDeadlineAt">;
   readonly template: CronTemplate | null;
+  /** Who asked for the session. Null: a trigger did. */
+  readonly person: PersonNow | null;
 }
+/** The lowest role that may start a session. */
+const STARTER_ROLE = POWERS[PRIVILEGES.start_session.power].role;
 export interface DrainRequest {
   /** The ids of triggers' sessions. A person's request has the id of its session. */
   readonly sessionIds: readonly string[];
@@ -24,7 +30,7 @@ export interface DrainRequest {
 
 /**
  * What becomes of waiting fires in the order in which they start: sessions, or rows that say why not, as by a prompt that
- * has outgrown its limit. `lastFired` as in `AdmissionFacts`.
+ * has outgrown its limit, or because the person who asked may start no sessions any more. `lastFired` as in `AdmissionFacts`.
  */
 export const planDrain = (
   accountId: string,
@@ -36,11 +42,17 @@ export const planDrain = (
   const sessions: PlannedSession[] = [];
   const rows: PlannedFire[] = [];
   const admitted: { readonly fireId: string; readonly sessionId: string }[] = [];
-  for (const [index, { fire, session, template }] of fires.entries()) {
+  for (const [index, { fire, session, template, person }] of fires.entries()) {
     const id = fire.kind === "session" ? session.id : (sessionIds[index] ?? "");
     const trigger = triggerKey(fire);
     // A moved row keeps what it answers for.
     const row = { ...fire, accountId, answersDelivery: false, decidedAt: now };
+    const lapse = person === null ? null : whyLapsed(person, STARTER_ROLE);
+    if (lapse !== null) {
+      requireWaits(fire.status, "cancelled");
+      rows.push({ ...row, status: "cancelled", reason: lapse, firedAt: null });
+      continue;
+    }
     const prompt = template === null ? ({ is: "own" } as const) : ({ is: "cron", template } as const);
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
     const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);

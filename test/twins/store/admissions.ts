@@ -306,7 +306,9 @@ const drain = (tables: TableSet, accountId: string, request: DrainRequest) => {
   );
   const next = taken.flatMap(({ fireId, session, template }) => {
     const fire = tables.fires.get(fireId);
-    return fire === undefined ? [] : [{ fire: fireOf(fire), session, template }];
+    if (fire === undefined) return [];
+    const person = fire.kind === "session" ? tables.personNow(session.createdBy, fire.projectId) : null;
+    return [{ fire: fireOf(fire), session, template, person }];
   });
   const lastFired = lastFiredOf(
     tables,

@@ -28,6 +28,14 @@ const ENDS: Readonly<Partial<Record<Fire["status"], string>>> = {
   expired: "The session did not start: it waited too long.",
   cancelled: "The session did not start: the request was cancelled.",
 };
+/** By the reason, where the status does not say it. */
+const REASONS: ReadonlyMap<string | null, string> = new Map([
+  [
+    "role_lost",
+    "The session did not start: the person who asked for it no longer has the role member in the project.",
+  ],
+  ["user_deactivated", "The session did not start: the person who asked for it was deactivated."],
+]);
 
 /** One look. Null: the service cannot be reached, or is busy. */
 const look = async (client: Client, params: { readonly pid: string; readonly id: string }) => {
@@ -58,7 +66,8 @@ export const untilStarted = async (
     if (fire?.session_id != null) return fire.session_id;
     if (fire !== null && fire.status !== "queued")
       throw new Failure(EXIT.refused, fire.reason ?? fire.status, {
-        message: ENDS[fire.status] ?? `The session did not start: ${fire.status}.`,
+        message:
+          REASONS.get(fire.reason) ?? ENDS[fire.status] ?? `The session did not start: ${fire.status}.`,
       });
     if (fire?.position != null && fire.position !== position) {
       position = fire.position;

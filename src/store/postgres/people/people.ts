@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { AccountRole, ProjectRole } from "../../../domain/person/role.ts";
+import type { AccountRole, Lapse, ProjectRole } from "../../../domain/person/role.ts";
 import { cutPage, readCursor } from "../../cursor.ts";
 import {
   People,
@@ -26,6 +26,8 @@ const PERSON_COLUMNS = `
 const INVITATION_COLUMNS = `
   id, name, role, projects, created_by AS "createdBy", created_at AS "createdAt", expires_at AS "expiresAt"`;
 const UNWANTED_MAX = 100;
+/** Requests end at once. Those of a person who only lost her role end when their turn comes (store/admission/drain.ts). */
+const DEACTIVATED: Lapse = "user_deactivated";
 
 const placeOf = ({ createdAt, id }: { readonly createdAt: number; readonly id: string }) => ({
   at: createdAt,
@@ -43,7 +45,7 @@ const makeEndAll = Effect.gen(function* () {
     yield* sql`DELETE FROM model_providers WHERE user_id = ${id}`;
     yield* sql`DELETE FROM subscriptions WHERE user_id = ${id}`;
     const hers = sql`account_id = ${accountId} AND kind = 'session' AND session ->> 'createdBy' = ${id}`;
-    yield* cancelWaits({ sql, events }, hers, { accountId, reason: "user_deactivated", now });
+    yield* cancelWaits({ sql, events }, hers, { accountId, reason: DEACTIVATED, now });
   });
 });
 

@@ -17,6 +17,7 @@ import { admissionBatch, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "../events/event-log.ts";
 import { cancelWaits, endWait, overlap } from "./fire-moves.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
+import { PERSON_NOW } from "../people/roles.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
 import { at, json, stored } from "../connection/statement.ts";
 
@@ -236,8 +237,12 @@ const makeDrain = Effect.gen(function* () {
     const next = yield* sql<Fire & Omit<DrainedFire, "fire">>`
       WITH ordered AS (${queueInOrder(sql, { accountId, limit: count })}),
       gone AS (DELETE FROM fire_queue WHERE fire_id IN (SELECT fire_id FROM ordered))
-      SELECT fire.*, ordered.session, ordered.template FROM ordered
+      SELECT fire.*, ordered.session, ordered.template, to_jsonb(asking.*) AS person FROM ordered
       JOIN (SELECT ${sql.literal(FIRE_COLUMNS)} FROM fires) AS fire ON fire.id = ordered.fire_id
+      LEFT JOIN LATERAL (
+        SELECT ${sql.literal(PERSON_NOW)} FROM users JOIN projects AS project ON project.id = ordered.project_id
+        WHERE fire.kind = 'session' AND users.id = (ordered.session ->> 'createdBy')::uuid
+      ) AS asking ON true
       ORDER BY ordered.turn, ordered.drained_turn, ordered.project_id`;
     const turns = new Map(next.map(({ projectId }, index) => [projectId, drainedTurns + BigInt(index + 1)]));
     yield* sql`
@@ -246,7 +251,12 @@ const makeDrain = Effect.gen(function* () {
       WHERE projects.id = turn.id`;
     yield* sql`UPDATE accounts SET drained_turns = drained_turns + ${next.length} WHERE id = ${accountId}`;
     faults("drain.taken");
-    return next.map(({ session, template, ...fire }): DrainedFire => ({ fire, session, template }));
+    return next.map(({ session, template, person, ...fire }): DrainedFire => ({
+      fire,
+      session,
+      template,
+      person,
+    }));
   });
 
   return Effect.fnUntraced(function* (accountId: string, request: DrainRequest) {
