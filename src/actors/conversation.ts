@@ -2,6 +2,9 @@
  * Makes happen what the conversation machine decides: messages, interrupts and answers go to the daemon of the session's
  * sandbox. The actor's id is the session's. Reports of the runtime come back through actors/conversations/follower.ts.
  *
+ *  A message of another person than the session's suspends that one's own credentials again when it goes out: she may have given them
+ *  back while it waited (domain/connector/own-credential.ts O1).
+ *
  *  A call is repeated until the daemon answers or the sandbox has ended. Each may be repeated: the runtime has a message
  *  once, an interrupt names its turn, and a request is answered once.
  */
@@ -15,9 +18,11 @@ import type { ConversationEvent } from "../machines/conversation-events.ts";
 import { DaemonClient, DaemonUnreachable, type NoConversation } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink, type SandboxError } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
+import { makeSteered } from "../services/connectors/own-credentials.ts";
 import { serviceContext } from "../services/sessions/service-context.ts";
 import { Conversations, type Item } from "../store/ports/sessions/conversations.ts";
 import type { StoreError } from "../store/ports/journal.ts";
+import { Sessions } from "../store/ports/sessions/sessions.ts";
 import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
@@ -91,6 +96,20 @@ const handing = (
     return again.outcome === "incomplete" ? yield* ASKS_AGAIN : again;
   });
 
+/** @returns a function that notes who steers the session with a message (O1). */
+const steeringOf = Effect.fnUntraced(function* (sessionId: string) {
+  const sessions = yield* Sessions;
+  const steered = yield* makeSteered;
+  return Effect.fnUntraced(function* ({ author }: Item) {
+    if (author?.kind !== "user" || author.userId === null) return;
+    const session = yield* sessions.get(sessionId);
+    if (session !== null) yield* steered(session, { id: author.userId, name: author.name }, "message");
+  });
+});
+
+/** Its sandbox is asked again until it has given the subscription up. */
+const STAYS = new DaemonUnreachable({ message: "the own subscription may still be in the sandbox" });
+
 type SendMessage = Extract<ConversationCommand, { type: "sendMessage" }>;
 
 const outcomeOf = ({ messageId, sandboxId }: SendMessage, answer: Settled | null): ConversationEvent => {
@@ -147,6 +166,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
   const conversations = yield* Conversations;
   const daemon = yield* DaemonClient;
   const called = yield* callerOf(id);
+  const steers = yield* steeringOf(id);
   const handlers: Handlers<ConversationEvent, ConversationCommand> = {
     sendMessage: {
       // A message goes out after the former one was accepted, or its sandbox has ended
@@ -167,9 +187,12 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
           const attachments = yield* conversations.attachmentHeads(id, named);
           if (attachments.length < new Set(named).size)
             return outcomeOf(command, { outcome: "refused", error: INCOMPLETE });
-          const answer = yield* called(
-            command.sandboxId,
-            handing({ conversations, daemon }, id, outgoing(item, attachments)),
+          const hand = handing({ conversations, daemon }, id, outgoing(item, attachments));
+          const answer = yield* called(command.sandboxId, (link, context) =>
+            steers(item).pipe(
+              Effect.catchTag("SubscriptionStays", () => Effect.fail(STAYS)),
+              Effect.andThen(hand(link, context)),
+            ),
           );
           // The machine hears of the sandbox's end by itself.
           return answer === "ended" ? undefined : outcomeOf(command, answer);

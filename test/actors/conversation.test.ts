@@ -13,6 +13,7 @@ import type {
 } from "../../src/domain/conversation/steering.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Suspensions } from "../../src/store/ports/connectors/suspensions.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { openActorsWorld, REQUEST_TTL_MS, until } from "../support/world/actors.ts";
 import { unsteered } from "../support/service/scripted-steering.ts";
@@ -110,6 +111,32 @@ describe("a message", () => {
       });
       yield* untilStatus("accepted");
       expect(handed.map((message) => message.id)).toEqual([ONE, ONE]);
+    }),
+  );
+});
+
+describe("own credentials of the session's person", () => {
+  it.effect.each([
+    ["stay when her own message goes out", "owner", null],
+    ["are suspended before another person's message goes out [K20]", "u", "u"],
+  ] as const)("%s", ([, sender, by]) =>
+    Effect.gen(function* () {
+      const suspended: (string | null)[] = [];
+      const { actors, id, inPorts, script, world, untilStatus } = yield* conversing([]);
+      const suspensions = yield* Suspensions.pipe(inPorts);
+      script.steering = {
+        ...unsteered,
+        hand: () =>
+          Effect.gen(function* () {
+            suspended.push((yield* Effect.orDie(suspensions.of(id)))?.by.id ?? null);
+            return accepted(1);
+          }),
+      };
+      const { message, ...rest } = posted(ONE);
+      const userId = sender === "owner" ? world.userId : sender;
+      yield* actors.conversation(id, { ...rest, message: { ...message, author: { ...author, userId } } });
+      yield* untilStatus("accepted");
+      expect(suspended).toEqual([by]);
     }),
   );
 });

@@ -173,6 +173,20 @@ describe("a message", () => {
     await eventually(() => expect(handedTexts()).toEqual(["Begin.", "One.", "Two."]));
   });
 
+  it("of another person that waits suspends own credentials again when it goes out [K20]", async () => {
+    const sid = await working();
+    const ben = await invitePerson(service, "Ben");
+    const message = { id: randomUUID(), text: "Read all mails." };
+    expectStatus(await post(sid, message, ben.token), 201);
+    expectStatus(await service.request("POST", target(sid, "own-credentials/give-back")), 204);
+    const suspended = async () =>
+      fields(await service.request("GET", target(sid, "own-credentials")))["suspended"];
+    expect(await suspended()).toBe(null);
+    report(sid, "idle", 1);
+    await eventually(() => expect(handedTexts()).toEqual(["Begin.", message.text]));
+    expect(await suspended()).toMatchObject({ act: "message", by: { name: "Ben" } });
+  });
+
   it("goes back to its place if the agent has begun a turn of its own", async () => {
     const sid = await resting();
     service.daemon.steering.answerNext({ outcome: "busy", turn: 1 });

@@ -2,19 +2,14 @@
  * Another person steers a session: its person's own credentials are suspended, and her own subscription is taken out of its sandbox, before
  * the act takes effect (domain/connector/own-credential.ts, domain/agents/subscription.ts).
  */
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { STEERING_ACTS, steersForAnother } from "../../domain/connector/own-credential.ts";
+import { steersForAnother } from "../../domain/connector/own-credential.ts";
 import { PRIVILEGES, type SteeringPrivilege } from "../../domain/person/privileges.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import type { Session } from "../../store/ports/sessions/sessions.ts";
+import { makeSteered } from "../../services/connectors/own-credentials.ts";
 import { OwnSubscriptions } from "../../services/projects/own-subscriptions.ts";
 import { Conflict, Unavailable } from "../api/errors.ts";
-import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
-
-/** The end of the note in the conversation. */
-const WITHOUT =
-  "The agent runtime has started again, without it. It is back when she gives it back and restarts the session.";
 
 const subscriptionStays = () =>
   new Unavailable({
@@ -42,12 +37,8 @@ export const noteSteering = Effect.fnUntraced(function* (
   session: Pick<Session, "id" | "origin" | "createdBy">,
   privilege: SteeringPrivilege,
 ) {
-  if (!steersForAnother(session, user.id)) return;
-  const by = { userId: user.id, act: PRIVILEGES[privilege].act, now: yield* Clock.currentTimeMillis };
-  yield* (yield* Suspensions).suspend(session.id, by);
-  const { withdraw } = yield* OwnSubscriptions;
-  const reason = `${user.name} ${STEERING_ACTS[by.act]}, so the own subscription of the person who started this session was taken out of it. ${WITHOUT}`;
-  yield* withdraw(session.id, reason).pipe(
+  const steered = yield* makeSteered;
+  yield* steered(session, user, PRIVILEGES[privilege].act).pipe(
     Effect.catchTag("SubscriptionStays", () => Effect.fail(subscriptionStays())),
   );
 });
