@@ -162,3 +162,36 @@ it("leaves no code, token or client secret in the log, the tables or the pages [
   expect(seen.length).toBeGreaterThan(8);
   for (const secret of seen) expect(texts.filter((text) => text.includes(secret))).toEqual([]);
 });
+
+describe("a sign-in", () => {
+  /** The button of the page to which another page's link leads. */
+  const press = (headers: Readonly<Record<string, string>>) =>
+    world.open.request("POST", "/dashboard/login/oidc", {
+      token: null,
+      headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+      stream: "return=%2F%23%2Fsessions",
+    });
+
+  it.each([["cross-site"], ["same-site"], [undefined]])(
+    "is not begun by a link of a page that the browser calls %s, but by its button [T08]",
+    async (site) => {
+      const headers = site === undefined ? {} : { "sec-fetch-site": site };
+      const target = "/dashboard/login/oidc?return=/%23/sessions";
+      const shown = await world.open.request("GET", target, { token: null, headers });
+      expect([shown.status, shown.headers["set-cookie"]]).toEqual([200, undefined]);
+      expect(shown.text).toContain('<form method="post" action="/dashboard/login/oidc">');
+      expect(shown.text).toContain('name="return" value="/#/sessions"');
+      const pressed = await press({ ...headers, "sec-fetch-site": "same-origin", origin: world.open.url });
+      expect(pressed.headers["refresh"]).toMatch(new RegExp(`^0;url=${world.idp.issuer}`));
+      expect(String(pressed.headers["set-cookie"])).toContain("platform_sign_in=");
+    },
+  );
+
+  it.each([{ origin: "http://p1.localhost" }, { origin: "null" }, { "sec-fetch-site": "same-site" }])(
+    "is not begun by a form of another page: %o [T08]",
+    async (headers) => {
+      const answer = await press(headers);
+      expect([answer.status, answer.headers["set-cookie"]]).toEqual([403, undefined]);
+    },
+  );
+});

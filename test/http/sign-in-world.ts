@@ -123,7 +123,7 @@ export const startSignInWorld = async (): Promise<SignInWorld> => {
 
 export type ProviderName = "oidc" | "github";
 
-/** A browser without a page: it keeps cookies and follows what it is told. */
+/** A browser of which the service's own page asks. It keeps cookies and follows what it is told. */
 export class Browser {
   readonly #service: TestService;
   readonly cookies = new Map<string, string>();
@@ -136,7 +136,7 @@ export class Browser {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const answer = await this.#service.request(method, target, {
       token: null,
-      headers: { cookie, "x-csrf-token": csrf },
+      headers: { cookie, "x-csrf-token": csrf, "sec-fetch-site": "same-origin" },
       ...(body === undefined ? {} : { body }),
     });
     for (const line of [answer.headers["set-cookie"] ?? []].flat()) {

@@ -71,7 +71,8 @@ describe("signing in at a provider", () => {
       { PLATFORM_PUBLIC_URL: "https://platform.example" },
       { signIn: [githubProvider({ clientId: CLIENT.id, clientSecret: SECRET, organization: null })] },
     );
-    const begun = await secure.request("GET", "/dashboard/login/github", { token: null });
+    const headers = { "sec-fetch-site": "none" };
+    const begun = await secure.request("GET", "/dashboard/login/github", { token: null, headers });
     expect(String(begun.headers["set-cookie"])).toMatch(
       /^__Host-platform_sign_in=[\w-]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );

@@ -4,6 +4,9 @@
  *  O1 Browsers say where a request comes from, by `Sec-Fetch-Site` or `Origin`. What they say must be this service.
  *  O2 What begins a session of a browser needs no cookie, so no CSRF token guards it: it comes from the own page (O1), as JSON, which no form
  *     of another site can send. Programs name no page.
+ *  O3 A link sends no `Origin`. It begins a sign-in only if the browser says that it is this service's own, or that the person came by
+ *     herself: by the address bar, a bookmark, another program. A preview is of the same site, and is not ours. Over plain http, browsers
+ *     say nothing. Whoever comes otherwise presses a button, whose form O1 judges.
  */
 import * as Effect from "effect/Effect";
 import type * as Schema from "effect/Schema";
@@ -38,6 +41,20 @@ const foreign = () =>
 export const requireOwnPage = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest;
   if (isForeign(headers, (yield* Addresses).publicUrl)) yield* foreign();
+});
+
+/** Whether a link of the own page, or a person herself, leads here (O3). */
+export const isOwnNavigation = ({ "sec-fetch-site": site }: Headers): boolean =>
+  site === "same-origin" || site === "none";
+
+const FORM_LIMIT_BYTES = 4096;
+
+/** The fields of a form of the own page (O1). */
+export const ownForm = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  yield* requireOwnPage;
+  yield* awaitBody(request, FORM_LIMIT_BYTES);
+  return new URLSearchParams(yield* Effect.orDie(request.text));
 });
 
 /** The JSON body of a request that begins a session (O2). @param issue the field and the words for one that does not fit */

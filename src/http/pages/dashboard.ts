@@ -11,8 +11,7 @@ import { BrowserSessions, type SignedInPerson } from "../../store/ports/people/b
 import { Forbidden } from "../api/errors.ts";
 import { actingAs, signedInActor } from "../callers/acting.ts";
 import { authenticator, unauthorized } from "../callers/authorize.ts";
-import { awaitBody } from "../reading/body.ts";
-import { ownPageBody, requireOwnPage } from "../callers/own-page.ts";
+import { ownForm, ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import {
   cookieIn,
@@ -107,14 +106,9 @@ const showLink = Effect.gen(function* () {
   return pageOf({ title: `Sign in as ${person.name}`, body: doorBody(body.join("\n")), hasForm: true });
 });
 
-const FORM_LIMIT_BYTES = 4096;
-
 /** Uses a one-time link up. Only the page above sends it: a browser names the page that a form is on. */
 const openLink = Effect.gen(function* () {
-  const request = yield* HttpServerRequest.HttpServerRequest;
-  yield* requireOwnPage;
-  yield* awaitBody(request, FORM_LIMIT_BYTES);
-  const code = new URLSearchParams(yield* Effect.orDie(request.text)).get("code") ?? "";
+  const code = (yield* ownForm).get("code") ?? "";
   const { row, session } = yield* newSession;
   const opened = (yield* BrowserSessions).openLink(tokenHash(code), row);
   const user = yield* opened.pipe(audited(entered("link", row.id)));

@@ -34,7 +34,7 @@ import { Measures } from "../../telemetry/port.ts";
 import { BadGateway, notFound } from "../api/errors.ts";
 import { authenticator, forbidden } from "../callers/authorize.ts";
 import { Addresses, Limits } from "../limits.ts";
-import { ownPageBody } from "../callers/own-page.ts";
+import { isOwnNavigation, ownForm, ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 import { DOOR_STYLE, doorBody, escaped, pagesWith } from "./look.ts";
@@ -289,24 +289,55 @@ const FAULTS: Readonly<Record<ProviderFault["kind"], readonly [number, string, s
   ],
 };
 
-/** Follows a link of the sign-in page. */
-const login = Effect.gen(function* () {
-  const chosen = yield* provider;
-  const request = yield* HttpServerRequest.HttpServerRequest;
-  // Another site may link here, but does not begin a sign-in that could replace the one that this browser has.
-  if (request.headers["sec-fetch-site"] === "cross-site")
-    return pageOf({
-      title: "Sign in",
-      body: doorBody(
-        `<h1>Sign in</h1>\n<p><a href="${escaped(request.url)}">Sign in with ${escaped(chosen.label)}</a></p>`,
-      ),
-    });
-  const query = new URLSearchParams(queryOf(request));
-  const returnTo = returnPath(query.get("return"));
+/** Leads a browser to the provider. @param go the answer with which it goes there */
+const leading = Effect.fnUntraced(function* (
+  chosen: SignInProvider,
+  returnTo: string,
+  go: (url: string) => HttpServerResponse.HttpServerResponse,
+) {
   const begun = yield* Effect.result(begin(chosen, { returnTo, invitation: null, linkTo: null }));
   if (begun._tag === "Failure") return yield* refusal(...FAULTS.unreachable);
   const { url, flow } = begun.success;
-  return yield* withFlow(HttpServerResponse.redirect(url, { status: 303 }), flow);
+  return yield* withFlow(go(url), flow);
+});
+
+/** Follows a link of the sign-in page. Another link does not begin a sign-in, which could replace the one that this browser has. */
+const login = Effect.gen(function* () {
+  const chosen = yield* provider;
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const returnTo = returnPath(new URLSearchParams(queryOf(request)).get("return"));
+  if (isOwnNavigation(request.headers))
+    return yield* leading(chosen, returnTo, (url) => HttpServerResponse.redirect(url, { status: 303 }));
+  const body = [
+    "<h1>Sign in</h1>",
+    `<form method="post" action="/dashboard/login/${chosen.id}"><input type="hidden" name="return" value="${escaped(returnTo)}">`,
+    `<p><button type="submit">Sign in with ${escaped(chosen.label)}</button></p></form>`,
+    '<p class="quiet">If you did not want to sign in, <a href="/">go to the page</a>.</p>',
+  ];
+  return pageOf({ title: "Sign in", body: doorBody(body.join("\n")), hasForm: true });
+});
+
+/** The button of the page above. Browsers do not let a form be redirected to another site (`form-action`), so the answer is a page that goes there. */
+const loginByForm = Effect.gen(function* () {
+  const chosen = yield* provider;
+  const returnTo = returnPath((yield* ownForm).get("return"));
+  return yield* leading(chosen, returnTo, (url) =>
+    HttpServerResponse.setHeader(
+      pageOf({
+        title: "Sign in",
+        body: doorBody(`<p><a href="${escaped(url)}">Go on to ${escaped(chosen.label)}</a></p>`),
+      }),
+      "refresh",
+      `0;url=${url}`,
+    ),
+  );
+});
+
+/** By the page's own request, or by its form. */
+const posted = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest;
+  const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers["content-type"] ?? "");
+  return yield* isForm ? loginByForm : loginByPage;
 });
 
 /** The browser comes back. It ends the flow, whatever the answer is. */
@@ -338,6 +369,6 @@ const callback = Effect.gen(function* () {
 export const signInRoutes = [
   HttpRouter.route("GET", "/dashboard/providers", answered(list)),
   HttpRouter.route("GET", "/dashboard/login/:provider", answered(login)),
-  HttpRouter.route("POST", "/dashboard/login/:provider", answered(loginByPage)),
+  HttpRouter.route("POST", "/dashboard/login/:provider", answered(posted)),
   HttpRouter.route("GET", "/dashboard/callback/:provider", answered(callback)),
 ];
