@@ -135,6 +135,12 @@ describe("the wait for an agent", () => {
     expect([asks.code, JSON.parse(asks.stderr)]).toMatchObject([8, { code: "requires_action" }]);
   });
 
+  it("goes on for a stopped session whose restart waits for a place", async () => {
+    looks = [session({ status: "stopped", activity: "queued", stop_reason: "idle" }), session()];
+    expect((await wait()).code).toBe(0);
+    expect(asked).toBe(2);
+  });
+
   it.each<[string, Fields]>([
     ["messages that wait", talk({ queue: [message(LATE)] })],
     ["a turn that began meanwhile", talk({ state: running })],

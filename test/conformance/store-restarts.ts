@@ -32,7 +32,18 @@ export const checkRestarts = (check: Check): void => {
         yield* tellSession(id, wish, NOON + 3);
         yield* tellSession(id, { ...wish, sandboxId: randomUUID() }, NOON + 3);
         yield* tellSession(id, { type: "sandbox.ended", sandboxId: first, saved: SAVED }, NOON + 60_000);
-        expect(yield* get(id)).toMatchObject({ status: "stopped", ending: null, saved: SAVED });
+        expect(yield* get(id)).toMatchObject({
+          status: "stopped",
+          ending: null,
+          restarts: true,
+          saved: SAVED,
+        });
+        const { list } = yield* Sessions;
+        const page = { limit: 10, cursor: null, status: null };
+        const queued = Effect.map(list(world.projectId, { ...page, activities: ["queued"] }), ({ items }) =>
+          items.map((item) => item.id),
+        );
+        expect(yield* queued).toEqual([id]);
         expect((yield* account(world.accountId))?.activeSessions).toBe(0);
         const { memory } = yield* Sessions;
         const wishes = Effect.map(memory.load(id), (loaded) =>
@@ -44,8 +55,10 @@ export const checkRestarts = (check: Check): void => {
           status: "provisioning",
           sandboxId: second,
           restoreSaved: true,
+          restarts: false,
           bootDeadlineAt: (before?.bootDeadlineAt ?? 0) + 60_001,
         });
+        expect(yield* queued).toEqual([]);
         expect((yield* account(world.accountId))?.activeSessions).toBe(1);
         yield* tellSession(id, { type: "sandbox.live", sandboxId: second }, NOON + 60_001);
         expect(yield* get(id)).toMatchObject({ status: "running", sandboxId: second });

@@ -16,6 +16,7 @@ export const withRow = (session: Json, changes: readonly Json[]): Json => {
     unsaved: unsaved === null ? null : { since: Date.parse(Object(unsaved).since) },
     stopReason,
     asked: null,
+    restarts: false,
     initialPrompt: prompt,
     lastTurn: last,
     changeRequest: change === null ? null : { status: change["status"], head: change["head_commit"] },

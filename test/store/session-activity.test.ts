@@ -26,10 +26,11 @@ const fill = Effect.fnUntraced(function* ({ accountId, projectId, userId }: Worl
         unnest(ARRAY[true, false]) AS calls, unnest(ARRAY[NULL, '{"since": 1, "tries": 1, "nextAt": 2}']::jsonb[]) AS unsaved,
         unnest(ARRAY[NULL, 'Fix it.']) AS prompt,
         unnest(ARRAY[NULL, 'completed', 'failed']) AS last_turn, unnest(ARRAY[NULL, 'requested', 'idle']) AS stop_reason,
-        unnest(ARRAY['{}', '{"asked": {"kind": "question", "text": "Which?"}}']::jsonb[]) AS context,
+        unnest(ARRAY['{}', '{"asked": {"kind": "question", "text": "Which?"}}', '{"next": {"sandboxId": "s"}}']::jsonb[]) AS context,
         unnest(ARRAY[NULL, 'open', 'merged', 'closed']) AS request,
         unnest(ARRAY[NULL, '{"files": 0, "head": "h"}', '{"files": 2, "head": "h"}', '{"files": 2, "head": "later"}']::jsonb[]) AS changes
       WHERE (stop_reason IS NULL OR status = 'stopped') AND (context = '{}' OR status IN ('running', 'stopped'))
+        AND (NOT context ? 'next' OR turn IS NULL AND prompt IS NULL AND NOT calls AND unsaved IS NULL)
         AND (NOT calls AND unsaved IS NULL OR num_nonnulls(prompt, last_turn, stop_reason, request) = 0)
     ), sessions AS (
       INSERT INTO project_sessions (id, project_id, account_id, status, state_context, base_ref, agent_name, metadata,
@@ -40,6 +41,9 @@ const fill = Effect.fnUntraced(function* ({ accountId, projectId, userId }: Worl
         CASE WHEN status = 'failed' THEN ${noon} END, ${noon}, ${noon}, ${noon}, ${noon}, unsaved, prompt,
         CASE WHEN last_turn IS NOT NULL THEN jsonb_build_object('state', last_turn, 'error', NULL, 'at', '') END, stop_reason, changes
       FROM states
+    ), restarts AS (
+      INSERT INTO outbox (actor_kind, actor_id, command, created_at)
+      SELECT 'session', id, '{"type": "restartAfterStop"}', ${noon} FROM states WHERE context ? 'next'
     ), conversations AS (
       INSERT INTO conversations (session_id, turn_state, turn_since, created_at)
       SELECT id, turn, ${noon}, ${noon} FROM states WHERE turn IS NOT NULL
@@ -79,9 +83,7 @@ describe("a list that is narrowed by activity", () => {
       const { list } = yield* Sessions;
       const whole = { limit: LIMIT, cursor: null, status: null };
       const { items } = yield* list(world.projectId, whole);
-      expect(new Set(items.map(sessionActivity))).toEqual(
-        new Set(ACTIVITIES.filter((one) => one !== "queued")),
-      );
+      expect(new Set(items.map(sessionActivity))).toEqual(new Set(ACTIVITIES));
       for (const activities of LISTS) {
         const expected = items.filter((session) => activities.includes(sessionActivity(session)));
         const narrowed = yield* list(world.projectId, { ...whole, activities });

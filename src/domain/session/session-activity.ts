@@ -9,6 +9,7 @@
  *  A4 Work counts as unmerged until its change request ends. Later pushes are new work.
  *  A5 A session with a prompt works from its first moment on, not only from the first report of its agent.
  *  A6 An agent that waited for a person when its session went to sleep still needs her, until a restart or the archive.
+ *  A7 A session whose restart waits for a place is queued: it has not finished.
  */
 import type { TurnNow } from "../conversation/conversation.ts";
 import type { LastTurn } from "./last-turn.ts";
@@ -61,6 +62,8 @@ export interface ActivityFacts {
   readonly stopReason: StopReason | null;
   /** The request for which the agent waited when the service stopped the session. Null: none. */
   readonly asked: TurnRequest | null;
+  /** Whether a restart waits for the end of a stop, or for a place after it (machines/session.ts S7). */
+  readonly restarts: boolean;
   readonly initialPrompt: string | null;
   readonly lastTurn: Pick<LastTurn, "state" | "error"> | null;
   /** The newest one of the session, with its branch's last known commit. */
@@ -119,6 +122,10 @@ export const oldestWait = (facts: ActivityFacts): Wait | null => {
   return { kind, id, text };
 };
 
+/** A7. */
+const isQueued = ({ status, restarts }: ActivityFacts): boolean =>
+  status === "queued" || (restarts && (status === "stopped" || status === "failed"));
+
 const isAtWork = (facts: ActivityFacts): boolean =>
   isTurn(facts, "running") ||
   (facts.status === "running" && facts.initialPrompt !== null && facts.lastTurn === null);
@@ -132,7 +139,7 @@ const isOver = ({ changeRequest, changes }: ActivityFacts): boolean =>
 export const sessionActivity = (facts: ActivityFacts): Activity => {
   const { status, changeRequest, changes } = facts;
   if (oldestWait(facts) !== null) return "needs_you";
-  if (status === "queued") return "queued";
+  if (isQueued(facts)) return "queued";
   if (status === "branching" || status === "provisioning") return "starting";
   if (status === "failed") return "failed";
   if (isAtWork(facts)) return "working";

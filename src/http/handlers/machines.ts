@@ -110,7 +110,11 @@ const sessionFacts = Effect.fnUntraced(function* (
 ) {
   const { status, failure, stopReason } = session;
   if (status === "failed" && failure !== null) return [failure.message, ADVICE[failure.code]];
-  if (status === "stopped" && stopReason !== null) return [STOPPED_BECAUSE[stopReason]];
+  if (status === "stopped" && stopReason !== null)
+    return [
+      STOPPED_BECAUSE[stopReason],
+      ...(session.restarts ? ["It starts again as soon as there is a place."] : []),
+    ];
   if (context.ending !== null) return [ENDING_BECAUSE[context.ending]];
   return status === "provisioning" ? yield* waitFacts(sandbox) : [];
 });

@@ -15,6 +15,7 @@ const RESTING: ActivityFacts = {
   unsaved: null,
   stopReason: null,
   asked: null,
+  restarts: false,
   initialPrompt: null,
   lastTurn: null,
   changeRequest: null,
@@ -41,6 +42,10 @@ const request = (status: "open" | "merged" | "closed", head: string | null = "b"
 
 const TABLE: readonly (readonly [expected: string, Partial<ActivityFacts>])[] = [
   ["queued", { status: "queued" }],
+  ["queued", { status: "stopped", restarts: true, ...COMPLETED_TURN, ...request("merged") }],
+  ["queued", { status: "failed", restarts: true }],
+  ["resting", { restarts: true }],
+  ["starting", { status: "provisioning", restarts: true }],
   ["starting", { status: "branching" }],
   ["starting", { status: "provisioning", ...FAILED_TURN }],
   ["working", turn("running")],

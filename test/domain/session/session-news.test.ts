@@ -18,6 +18,7 @@ const resting = {
   unsaved: null,
   stopReason: null,
   asked: null,
+  restarts: false,
   initialPrompt: "Go.",
   lastTurn: ended(2),
   changeRequest: null,

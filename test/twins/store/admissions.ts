@@ -49,6 +49,7 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
     sandboxId: START.snapshot.context.sandboxId,
     ending: null,
     asked: null,
+    restarts: false,
     bootstrapAcceptedAt: null,
     createdAt: now,
     updatedAt: now,

@@ -56,6 +56,7 @@ const stepped = (row: SessionRow, change: SessionChange): Session => ({
   sandboxId: change.after.context.sandboxId,
   ending: change.after.context.ending,
   asked: change.after.context.asked ?? null,
+  restarts: change.after.context.next != null,
   updatedAt: change.now,
   ...(slotMove(change) === "reserve" && {
     bootDeadlineAt: restartDeadline({ ...row.record, provisionedAt: row.provisionedAt }, change.now),
@@ -298,7 +299,7 @@ const list = Effect.fnUntraced(function* (
         record.deletedAt === null &&
         (reach === "all" ||
           isLive(record.status) ||
-          (reach === "open" && (pendingOf(tables, record.id) > 0 || asksAsleep(record)))),
+          (reach === "open" && (pendingOf(tables, record.id) > 0 || asksAsleep(record) || record.restarts))),
     );
   const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
   const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));

@@ -90,6 +90,8 @@ const look = async ({ client, params }: Watched): Promise<Look> => {
   const rest = { is: "rest", session, text, conversation: null } as const;
   const asked = asks(session);
   if (asked !== null) return { ...rest, failure: asked };
+  // A restart waits for a place: a message to it came during its stop.
+  if (session.activity === "queued") return BUSY;
   if (ENDED.has(session.status)) return { ...rest, failure: ofEnd(session) };
   if (session.status !== "running" || session.turn.state !== "idle") return BUSY;
   const { value: conversation } = await client.call("GET /v1/projects/:pid/sessions/:sid/conversation", {

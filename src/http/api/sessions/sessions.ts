@@ -97,7 +97,7 @@ export const SessionWire = Schema.Struct({
   }),
   activity: Schema.Literals(ACTIVITIES).annotate({
     description:
-      "The state for people, one at a time. `needs_you`: `waits_for` says for what. `failed`: `failure` says why, or else the error of `last_turn`. `ready_for_review`: at rest or asleep, with an open change request or unmerged work. `asleep`: stopped, and can go on. `done`: its change request was merged or closed.",
+      "The state for people, one at a time. `queued`: its restart waits for a place. `needs_you`: `waits_for` says for what. `failed`: `failure` says why, or else the error of `last_turn`. `ready_for_review`: at rest or asleep, with an open change request or unmerged work. `asleep`: stopped, and can go on. `done`: its change request was merged or closed.",
   }),
   waits_for: nullable(
     Schema.Struct({

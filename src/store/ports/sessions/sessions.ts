@@ -79,6 +79,8 @@ export interface Session {
   readonly ending: StopReason | null;
   /** The request for which its agent waited when it was last found idle. Null: none, or it was restarted since. */
   readonly asked: TurnRequest | null;
+  /** Whether a restart waits for the end of a stop, or for a place after it (the machine's context). */
+  readonly restarts: boolean;
   readonly bootDeadlineAt: number;
   readonly bootstrapAcceptedAt: number | null;
   readonly createdAt: number;

@@ -16,7 +16,8 @@ export const SESSION_COLUMNS = `
   initial_prompt AS "initialPrompt", first_message AS "firstMessage", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
   parent_session_id AS "parentSessionId", created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved, unsaved,
   restore_saved AS "restoreSaved", restored, last_turn AS "lastTurn", changes,
-  state_context ->> 'sandboxId' AS "sandboxId", state_context ->> 'ending' AS ending, nullif(state_context -> 'asked', 'null') AS asked, boot_deadline_at AS "bootDeadlineAt",
+  state_context ->> 'sandboxId' AS "sandboxId", state_context ->> 'ending' AS ending, nullif(state_context -> 'asked', 'null') AS asked,
+  state_context ->> 'next' IS NOT NULL AS restarts, boot_deadline_at AS "bootDeadlineAt",
   bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
   running_at AS "runningAt", stopped_at AS "stoppedAt", archived_at AS "archivedAt", deleted_at AS "deletedAt"`;
 
@@ -86,7 +87,10 @@ const activityRules = (session: string): readonly (readonly [Activity, string])[
       `${asksInSleep(session)} OR ${isLive} AND (${session}.unsaved IS NOT NULL OR ${isTurn("requires_action")})
         OR EXISTS (SELECT FROM ${pendingCalls(`${session}.id`)})`,
     ],
-    ["queued", `${session}.status = 'queued'`],
+    [
+      "queued",
+      `${session}.status = 'queued' OR ${session}.status IN ('stopped', 'failed') AND ${session}.state_context ->> 'next' IS NOT NULL`,
+    ],
     ["starting", `${session}.status IN ('branching', 'provisioning')`],
     ["failed", `${session}.status = 'failed'`],
     [

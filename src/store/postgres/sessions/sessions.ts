@@ -248,11 +248,12 @@ const listIn = (sql: SqlClient.SqlClient) =>
     // Few sessions are live, and an index has them: an old one among them is found too.
     const reach = filterReach(request);
     const live = sql`status IN ('provisioning', 'running')`;
-    // A session may have ended while a call of it waits, or an answer. Each part of the union has an index with few rows.
+    // A session may have ended while a call of it waits, an answer, or its restart. Each part of the union has an index with few rows.
     const open = sql`id IN (
       SELECT id FROM project_sessions WHERE ${scope} AND ${live}
       UNION SELECT id FROM project_sessions WHERE ${scope} AND ${sql.literal(asksInSleep("project_sessions"))}
       UNION SELECT session_id FROM executor_calls WHERE outcome = 'pending'
+      UNION SELECT actor_id FROM outbox WHERE actor_kind = 'session' AND command ->> 'type' = 'restartAfterStop'
     )`;
     const looked = sql`
       SELECT * FROM project_sessions
