@@ -137,6 +137,7 @@ const Acts = ({ project: { id: pid }, catalogue, known }: Shown) => {
 
 const Page = ({ data }: { readonly data: Shown }) => {
   const { slug, tools, left_out: leftOut, refreshed_at: fetched, accepted_at: accepted } = data.catalogue;
+  const unnamed = data.catalogue.left_out_total - leftOut.length;
   return (
     <>
       <h1>{slug}</h1>
@@ -173,6 +174,7 @@ const Page = ({ data }: { readonly data: Shown }) => {
               </Row>
             ))}
           </ul>
+          {unnamed > 0 && <p className="quiet">{`And ${unnamed} more.`}</p>}
         </section>
       )}
     </>

@@ -58,15 +58,13 @@ interface About {
 }
 
 const Tools = ({ pid, connector: one }: About) => {
-  const { slug, usable, to_accept: open, left_out: leftOut, credential, sessions } = one;
+  const { slug, usable, to_accept: open, left_out_total: leftOut, credential, sessions } = one;
   return (
     <Detail>
       {`${usable} usable ${usable === 1 ? "tool" : "tools"}`}
       {open > 0 && ` · ${open} to accept`}
-      {leftOut.length > 0 && " · "}
-      {leftOut.length > 0 && (
-        <a href={projectLink(pid, `/connectors/${slug}`)}>{`${leftOut.length} left out`}</a>
-      )}
+      {leftOut > 0 && " · "}
+      {leftOut > 0 && <a href={projectLink(pid, `/connectors/${slug}`)}>{`${leftOut} left out`}</a>}
       {credential !== null && ` · ${storedWord(one)} `}
       {credential !== null && <Time at={credential.updated_at} />}
       {one.credential_of === "user" && " · each person has a credential of their own"}

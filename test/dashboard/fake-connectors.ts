@@ -62,6 +62,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
     usable: 11,
     to_accept: 2,
     left_out: [{ name: "export_all", why: "Its schema is larger than 64 KiB." }],
+    left_out_total: 1,
     failure: null,
     refreshed_at: at(40),
   };
@@ -102,6 +103,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         usable: 0,
         to_accept: 0,
         left_out: [],
+        left_out_total: 0,
         refreshed_at: null,
       },
       {
@@ -123,6 +125,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         usable: 4,
         to_accept: 0,
         left_out: [],
+        left_out_total: 0,
       },
       {
         ...connector,
@@ -134,6 +137,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         sign_in: null,
         to_accept: 0,
         left_out: [],
+        left_out_total: 0,
         failure:
           "The sign-in of the connector errors has ended: login.example.com says: invalid_grant. A person can sign in again: platform connectors authorize errors.",
       },
@@ -147,6 +151,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         usable: 3,
         to_accept: 0,
         left_out: [],
+        left_out_total: 0,
       },
       {
         ...connector,
@@ -159,6 +164,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         usable: 6,
         to_accept: 0,
         left_out: [],
+        left_out_total: 0,
         failure: "Your sign-in has ended: calendar.example.com says: invalid_grant. Sign in again.",
       },
       {
@@ -170,6 +176,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         credential: null,
         to_accept: 0,
         left_out: [],
+        left_out_total: 0,
         failure: "The server answered 503.",
       },
     ],
@@ -203,6 +210,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         tool("delete_issue", "deny", { state: "new" }),
       ],
       left_out: [{ name: "export_all", why: "Its schema is larger than 64 KiB." }],
+      left_out_total: 1,
     },
     approvals: [],
     calls: [

@@ -130,6 +130,12 @@ describe("the changes of a session", () => {
     }
     const [warning] = JSON.parse(await read(change, viewer.token)).warnings;
     expect(warning).toMatchObject({ file: "env.txt", message: expect.stringContaining("the secret KEY") });
+    // Behind more than a search takes, it says where the search ended.
+    const lock = `${"a".repeat(99)}\n`.repeat(12_000);
+    await commitTo(service, pid, { branch: sid, from: sid, files: { "a.lock": lock } });
+    expect(JSON.parse(await read(change, member.token)).warnings).toEqual([
+      { file: "a.lock", line: null, message: expect.stringContaining("took its first 1048576 bytes") },
+    ]);
   });
 
   it("are not found in another project", async () => {

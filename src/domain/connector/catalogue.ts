@@ -38,8 +38,16 @@ export interface LeftOut {
 export interface Catalogue {
   /** In the order of their names. */
   readonly tools: readonly CatalogueTool[];
+  /** Those that are named. */
   readonly leftOut: readonly LeftOut[];
+  /** How many are left out in all. Absent: those that are named. */
+  readonly leftOutTotal?: number;
 }
+
+export const leftOutTotal = ({
+  leftOut,
+  leftOutTotal: total = leftOut.length,
+}: Pick<Catalogue, "leftOut" | "leftOutTotal">): number => total;
 
 /** Differences between an accepted and a newer catalogue, by the names of tools. */
 export interface CatalogueChanges {
@@ -70,6 +78,7 @@ export const readCatalogue = (
   return {
     tools: [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     leftOut: leftOut.slice(0, LEFT_OUT_NAMED),
+    ...(leftOut.length > LEFT_OUT_NAMED && { leftOutTotal: leftOut.length }),
   };
 };
 
@@ -80,7 +89,9 @@ const readAgain = new WeakMap<Catalogue, Catalogue>();
 export const presentCatalogue = (slug: string, stored: Catalogue): Catalogue =>
   kept(readAgain, stored, () => {
     const read = readCatalogue(slug, stored.tools, stored.leftOut);
-    return read.tools.length === stored.tools.length ? stored : read;
+    if (read.tools.length === stored.tools.length) return stored;
+    const unnamed = leftOutTotal(stored) - stored.leftOut.length;
+    return unnamed === 0 ? read : { ...read, leftOutTotal: leftOutTotal(read) + unnamed };
   });
 
 const faultOf = ({ name, description, inputSchema }: CatalogueTool): string | null => {

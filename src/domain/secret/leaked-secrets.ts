@@ -1,4 +1,5 @@
 /** Secrets in pushed work: in what a person is about to merge, and in what people read who may not read secrets. */
+import { isCutDiff } from "../repository/diff-cut.ts";
 import { Redactor } from "./redactor.ts";
 
 /** The tokens of the service, of all kinds and owners. */
@@ -21,8 +22,15 @@ export interface Leak {
   readonly secret: string;
 }
 
-/** The files to which a diff adds the value of a secret, each secret once a file. @param diff as `git diff` writes it */
-export const leaksIn = (diff: string, secrets: readonly NamedSecret[]): readonly Leak[] => {
+export interface LeakSearch {
+  /** The files to which the diff adds the value of a secret, each secret once a file. */
+  readonly leaks: readonly Leak[];
+  /** The file in which the diff was cut: what follows was not searched. Null: all was. */
+  readonly cutIn: string | null;
+}
+
+/** @param diff as `GitBackend.diff` gives it */
+export const leaksIn = (diff: string, secrets: readonly NamedSecret[]): LeakSearch => {
   const known = secrets.map(({ name, value }) => ({ name, redactor: new Redactor([value]) }));
   const leaks = new Map<string, Leak>();
   let file = "";
@@ -33,8 +41,12 @@ export const leaksIn = (diff: string, secrets: readonly NamedSecret[]): readonly
       for (const { name, redactor } of known)
         if (redactor.redact(line) !== line) leaks.set(`${file}\0${name}`, { file, secret: name });
   }
-  return [...leaks.values()];
+  return { leaks: [...leaks.values()], cutIn: isCutDiff(diff) ? file : null };
 };
+
+/** What a person reads before she merges more than was searched. @param bytes how much of the diff was */
+export const unsearchedMessage = (bytes: number): string =>
+  `The change is too large to be searched whole for values of secrets: the search took its first ${bytes} bytes and ended in this file. Look at the rest yourself.`;
 
 /** What a person reads before she merges it. */
 export const leakMessage = (secret: string): string =>

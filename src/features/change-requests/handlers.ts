@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { parseBranchName } from "../../domain/repository/git-ref.ts";
-import { leakMessage, leaksIn } from "../../domain/secret/leaked-secrets.ts";
+import { leakMessage, leaksIn, unsearchedMessage } from "../../domain/secret/leaked-secrets.ts";
 import { namedSecrets } from "../../services/projects/project-secrets.ts";
-import { MISTAKES_MAX, proposedMistakes } from "./work/proposed-files.ts";
+import { namedWarnings, proposedMistakes } from "./work/proposed-files.ts";
 import { listReader } from "../../http/callers/access.ts";
 import type { Page } from "../../store/ports/page.ts";
 import {
@@ -91,11 +91,12 @@ const leaks = Effect.fnUntraced(function* (request: ChangeRequest) {
   const secrets = yield* namedSecrets(projectId);
   if (secrets.length === 0) return [];
   const diff = yield* diffRequest(request, { maxBytes: DIFF_LIMIT_BYTES });
-  return leaksIn(diff, secrets).map(({ file, secret }) => ({
-    file,
-    line: null,
-    message: leakMessage(secret),
-  }));
+  const { leaks: found, cutIn } = leaksIn(diff, secrets);
+  const unsearched = { file: cutIn ?? "", line: null, message: unsearchedMessage(DIFF_LIMIT_BYTES) };
+  return [
+    ...found.map(({ file, secret }) => ({ file, line: null, message: leakMessage(secret) })),
+    ...(cutIn === null ? [] : [unsearched]),
+  ];
 });
 
 const placeOf = ({ projectId, sessionId }: ChangeRequest) => ({ projectId, sessionId });
@@ -116,7 +117,7 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
     head_commit: comparison.head,
     mergeable: request.status === "open" && comparison.mergeable,
     conflicts: request.status === "open" ? comparison.conflicts : [],
-    warnings: warnings.slice(0, MISTAKES_MAX),
+    warnings: namedWarnings(warnings),
     verdicts: verdicts.map((verdict) => verdictWire(verdict, { ...request, head: comparison.head })),
     reviewers: reviewers.map((reviewer) => reviewerWire(reviewer, verdicts)),
     approvals_required: approvalsRequired,

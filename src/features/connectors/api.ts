@@ -9,9 +9,12 @@ const texts = Schema.Array(Schema.String);
 const policy = Schema.Literals(["allow", "ask", "deny"]);
 const sessionKind = Schema.Literals(["user", "trigger"]);
 
-const LeftOut = Schema.Array(Schema.Struct({ name: Schema.String, why: Schema.String })).annotate({
-  description: "Tools that no agent gets, and why: the first 100.",
-});
+const LeftOut = {
+  left_out: Schema.Array(Schema.Struct({ name: Schema.String, why: Schema.String })).annotate({
+    description: "Tools that no agent gets, and why: the first 100.",
+  }),
+  left_out_total: Schema.Finite.annotate({ description: "How many tools no agent gets." }),
+};
 
 const ConnectorWire = Schema.Struct({
   slug: Schema.String,
@@ -57,7 +60,7 @@ const ConnectorWire = Schema.Struct({
   /** Accepted tools that the server still has, and tools that were added or changed since. */
   usable: Schema.Finite,
   to_accept: Schema.Finite,
-  left_out: LeftOut,
+  ...LeftOut,
   failure: nullable(Schema.String),
   refreshed_at: nullable(Instant),
 }).annotate({ identifier: "Connector" });
@@ -103,7 +106,7 @@ const CatalogueWire = Schema.Struct({
       accepted: nullable(Shape),
     }),
   ),
-  left_out: LeftOut,
+  ...LeftOut,
 }).annotate({ identifier: "Catalogue" });
 
 const CallWire = Schema.Struct({

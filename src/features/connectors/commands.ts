@@ -44,8 +44,8 @@ const list = command({
     const errors = value.errors.map(({ path, line, message }) =>
       visible(`platform.toml${line === null ? "" : `:${line}`}: ${path ?? "file"}: ${message}`),
     );
-    const leftOut = value.connectors.flatMap(({ slug, left_out: tools }) =>
-      tools.map(({ name, why }) => visible(`${slug}: left out: ${name}: ${why}`)),
+    const leftOut = value.connectors.flatMap(({ slug, ...one }) =>
+      leftOutLines(one).map((line) => visible(`${slug}: ${line}`)),
     );
     const columns = [
       "SLUG",
@@ -126,11 +126,20 @@ const deleteCredential = command({
   },
 });
 
-interface ShownCatalogue {
+interface LeftOut {
+  readonly left_out: readonly { readonly name: string; readonly why: string }[];
+  readonly left_out_total: number;
+}
+
+const leftOutLines = ({ left_out: named, left_out_total: total }: LeftOut): readonly string[] => [
+  ...named.map(({ name, why }) => `left out: ${name}: ${why}`),
+  ...(total > named.length ? [`left out: ${total - named.length} more`] : []),
+];
+
+interface ShownCatalogue extends LeftOut {
   readonly pin: string | null;
   readonly failure: string | null;
   readonly removed: readonly string[];
-  readonly left_out: readonly { readonly name: string; readonly why: string }[];
   readonly tools: readonly {
     readonly name: string;
     readonly state: string;
@@ -140,7 +149,8 @@ interface ShownCatalogue {
   }[];
 }
 
-const catalogueText = ({ pin, failure, removed, left_out: leftOut, tools: all }: ShownCatalogue): string => {
+const catalogueText = (catalogue: ShownCatalogue): string => {
+  const { pin, failure, removed, tools: all } = catalogue;
   const hasRequests = all.some(({ request }) => request !== null);
   const rows = all.map(({ name, state, policy, description, request }) => [
     name,
@@ -153,7 +163,7 @@ const catalogueText = ({ pin, failure, removed, left_out: leftOut, tools: all }:
   return [
     table(columns, rows, "No tools."),
     ...removed.map((name) => visible(`removed: ${name}`)),
-    ...leftOut.map(({ name, why }) => visible(`left out: ${name}: ${why}`)),
+    ...leftOutLines(catalogue).map(visible),
     ...(failure === null ? [] : [visible(`The last refresh failed: ${failure}`)]),
     ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
   ].join("\n");

@@ -21,6 +21,7 @@ const connector = {
   usable: 12,
   to_accept: 0,
   left_out: [],
+  left_out_total: 0,
   failure: null,
   refreshed_at: AT,
 };
@@ -47,6 +48,7 @@ const catalogue = {
     },
   ],
   left_out: [],
+  left_out_total: 0,
 };
 
 export const CONNECTOR_EXAMPLES = {

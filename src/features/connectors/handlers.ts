@@ -15,7 +15,7 @@ import { Caller } from "../../http/api/access.ts";
 import { Conflict } from "../../http/api/errors.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { authorize, deleteCredential, putCredential } from "./credentials.ts";
-import { connectorFor, connectorWire, makeAbout, type Place } from "./wire.ts";
+import { connectorFor, connectorWire, leftOutWire, makeAbout, type Place } from "./wire.ts";
 import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
 import { ConnectorsGroup } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
@@ -73,7 +73,7 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
         accepted: former === undefined || isSame ? null : shapeOf(former),
       };
     }),
-    left_out: latest?.catalogue.leftOut ?? [],
+    ...leftOutWire(latest?.catalogue),
   };
 };
 

@@ -1,6 +1,6 @@
 /** A connector in answers of the API, and the connector that a request names. */
 import * as Effect from "effect/Effect";
-import { catalogueChanges } from "../../domain/connector/catalogue.ts";
+import { catalogueChanges, leftOutTotal, type Catalogue } from "../../domain/connector/catalogue.ts";
 import { isConnectorSlug, type Connector } from "../../domain/connector/connector.ts";
 import { credentialKind, boundTo } from "../../domain/connector/connector-credential.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
@@ -16,6 +16,12 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, notFound } from "../../http/api/errors.ts";
 import { projectFor } from "../../http/steps/answers.ts";
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
+
+/** @param catalogue absent: the tools were never fetched */
+export const leftOutWire = (catalogue: Catalogue | undefined) => ({
+  left_out: catalogue?.leftOut ?? [],
+  left_out_total: catalogue === undefined ? 0 : leftOutTotal(catalogue),
+});
 
 export interface Place {
   readonly pid: string;
@@ -106,7 +112,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     sign_in: grant === null ? null : signInWire(grant),
     usable: acceptedTools(catalogue).length,
     to_accept: catalogue === null ? 0 : toAccept(catalogue),
-    left_out: catalogue?.latest?.catalogue.leftOut ?? [],
+    ...leftOutWire(catalogue?.latest?.catalogue),
     failure: ended === null ? (catalogue?.failure ?? null) : endOf(connector, ended),
     refreshed_at: instantOrNull(catalogue?.latest?.at ?? null),
   } as const;

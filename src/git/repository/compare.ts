@@ -3,6 +3,7 @@
  * commit ids that the caller has resolved.
  */
 import * as Effect from "effect/Effect";
+import { cutLine } from "../../domain/repository/diff-cut.ts";
 import { type CommitSummary, type Comparison, type DiffRequest, GitError, isTreePath } from "../port.ts";
 import { emptyTree, withAttributes } from "./attributes.ts";
 import { runGit } from "../run.ts";
@@ -221,5 +222,5 @@ export const diffCommits = Effect.fnUntraced(function* (sides: Sides, { maxBytes
   });
   if (!truncated) return stdout.toString("utf8");
   const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a) + 1).toString("utf8");
-  return `${whole}[The diff is longer than ${maxBytes} bytes and was cut here.]\n`;
+  return `${whole}${cutLine(maxBytes)}\n`;
 });

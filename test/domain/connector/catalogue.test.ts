@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   cataloguePin,
   catalogueChanges,
+  leftOutTotal,
   presentCatalogue,
   readCatalogue,
   TOOLS_LIMIT,
@@ -91,6 +92,14 @@ test("leaves out tools over the limit", () => {
   const read = catalogue(...Array.from({ length: TOOLS_LIMIT + 1 }, (_, index) => tool(`t${index}`)));
   expect(read.tools).toHaveLength(TOOLS_LIMIT);
   expect(read.leftOut).toHaveLength(1);
+  expect(leftOutTotal(read)).toBe(1);
+});
+
+test("names 100 tools that are left out, and counts all, also of a stored catalogue", () => {
+  const read = catalogue(...Array.from({ length: 500 }, (_, index) => tool(`t ${index}`)), tool("good"));
+  expect([read.leftOut.length, leftOutTotal(read)]).toEqual([100, 500]);
+  const bad = { ...tool("bad"), inputSchema: { type: "object", anyOf: [] } };
+  expect(leftOutTotal(presentCatalogue("docs", { ...read, tools: [bad, tool("good")] }))).toBe(501);
 });
 
 test("leaves out a second tool of the same name", () => {

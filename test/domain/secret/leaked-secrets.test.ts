@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { leaksIn, leakMessage, maskedWork } from "../../../src/domain/secret/leaked-secrets.ts";
+import { cutLine } from "../../../src/domain/repository/diff-cut.ts";
 import { Redactor } from "../../../src/domain/secret/redactor.ts";
 
 const SECRET = "hunter2-hunter2";
@@ -34,13 +35,22 @@ describe("a diff", () => {
   ];
 
   it("names the file to which it adds a secret's value, once", () => {
-    expect(leaksIn(diffOf(`+A=${SECRET}`, `+B=${encodeURIComponent(SECRET)}`), secrets)).toEqual([
-      { file: "x/env.txt", secret: "KEY" },
-    ]);
+    expect(leaksIn(diffOf(`+A=${SECRET}`, `+B=${encodeURIComponent(SECRET)}`), secrets)).toEqual({
+      leaks: [{ file: "x/env.txt", secret: "KEY" }],
+      cutIn: null,
+    });
+  });
+
+  it("that was cut names the file in which the search ended", () => {
+    expect(leaksIn(diffOf("+A=nothing", cutLine(1000), ""), secrets)).toEqual({
+      leaks: [],
+      cutIn: "x/env.txt",
+    });
+    expect(leaksIn(diffOf(`+${cutLine(1000)}`), secrets).cutIn).toBe(null);
   });
 
   it.each([` A=${SECRET}`, `-A=${SECRET}`, "+A=nothing"])("adds none with the line %j", (line) => {
-    expect(leaksIn(diffOf(line), secrets)).toEqual([]);
+    expect(leaksIn(diffOf(line), secrets).leaks).toEqual([]);
   });
 
   it("has a warning that names the secret and no value", () => {

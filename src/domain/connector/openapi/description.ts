@@ -74,10 +74,11 @@ const describe = (root: Table, reserved: Reserved): Described => {
   let seen = 0;
   for (const found of operationsOf(document, root, leave)) {
     seen += 1;
-    if (seen > OPERATIONS_LIMIT) break;
     const name = operationName(found.operation, found);
     try {
-      if (tools.length >= TOOLS_LIMIT) leave(name, `A connector can have ${TOOLS_LIMIT} tools.`);
+      // What is over a limit is counted, and not read.
+      if (seen > OPERATIONS_LIMIT) leave(name, `A description can have ${OPERATIONS_LIMIT} operations.`);
+      else if (tools.length >= TOOLS_LIMIT) leave(name, `A connector can have ${TOOLS_LIMIT} tools.`);
       else tools.push(operationTool(document, found, reserved));
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;

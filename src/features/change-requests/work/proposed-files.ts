@@ -18,9 +18,24 @@ export interface FileMistake {
   readonly message: string;
 }
 
-/** How many mistakes are listed, and how long a message may be, in UTF-16 units. The author corrects them one by one anyway. */
-export const MISTAKES_MAX = 20;
+/** How many warnings are listed, and how long a message may be, in UTF-16 units. The author corrects them one by one anyway. */
+const WARNINGS_MAX = 20;
 const MESSAGE_MAX = 500;
+
+/** The first of a request's warnings. The last one says how many follow. */
+export const namedWarnings = (all: readonly FileMistake[]): readonly FileMistake[] => {
+  const next = all[WARNINGS_MAX - 1];
+  if (next === undefined || all.length === WARNINGS_MAX) return all;
+  const left = all.length - WARNINGS_MAX + 1;
+  return [
+    ...all.slice(0, WARNINGS_MAX - 1),
+    {
+      file: next.file,
+      line: null,
+      message: `${left} more warnings are not shown, the first of them for this file.`,
+    },
+  ];
+};
 
 interface Proposed {
   readonly repository: Repository;
@@ -81,7 +96,7 @@ const manifestMistakes = ({ errors }: Manifest): readonly FileMistake[] =>
   }));
 
 /**
- * The mistakes that a merge of this comparison would bring, the first 20. Files that it does not change are not looked
+ * The mistakes that a merge of this comparison would bring. Files that it does not change are not looked
  * at, except those that a changed `platform.toml` names.
  */
 export const proposedMistakes = Effect.fnUntraced(function* (
@@ -104,7 +119,9 @@ export const proposedMistakes = Effect.fnUntraced(function* (
   const others = concerns
     ? yield* environmentMistakes({ repository, commit: head }, manifest.environment)
     : [];
-  return [...own, ...others]
-    .slice(0, MISTAKES_MAX)
-    .map(({ file: of, line, message }) => ({ file: of, line, message: message.slice(0, MESSAGE_MAX) }));
+  return [...own, ...others].map(({ file: of, line, message }) => ({
+    file: of,
+    line,
+    message: message.slice(0, MESSAGE_MAX),
+  }));
 });
