@@ -163,15 +163,15 @@ it("leaves no code, token or client secret in the log, the tables or the pages [
   for (const secret of seen) expect(texts.filter((text) => text.includes(secret))).toEqual([]);
 });
 
-describe("a sign-in", () => {
-  /** The button of the page to which another page's link leads. */
-  const press = (headers: Readonly<Record<string, string>>) =>
-    world.open.request("POST", "/dashboard/login/oidc", {
-      token: null,
-      headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
-      stream: "return=%2F%23%2Fsessions",
-    });
+/** The button of the page to which another page's link leads. */
+const press = (headers: Readonly<Record<string, string>>) =>
+  world.open.request("POST", "/dashboard/login/oidc", {
+    token: null,
+    headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+    stream: "return=%2F%23%2Fsessions",
+  });
 
+describe("a sign-in", () => {
   it.each([["cross-site"], ["same-site"], [undefined]])(
     "is not begun by a link of a page that the browser calls %s, but by its button [T08]",
     async (site) => {

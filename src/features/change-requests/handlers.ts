@@ -91,10 +91,10 @@ const leaks = Effect.fnUntraced(function* (request: ChangeRequest) {
   const secrets = yield* namedSecrets(projectId);
   if (secrets.length === 0) return [];
   const diff = yield* diffRequest(request, { maxBytes: DIFF_LIMIT_BYTES });
-  const { leaks: found, cutIn } = leaksIn(diff, secrets);
+  const { leaks: added, cutIn } = leaksIn(diff, secrets);
   const unsearched = { file: cutIn ?? "", line: null, message: unsearchedMessage(DIFF_LIMIT_BYTES) };
   return [
-    ...found.map(({ file, secret }) => ({ file, line: null, message: leakMessage(secret) })),
+    ...added.map(({ file, secret }) => ({ file, line: null, message: leakMessage(secret) })),
     ...(cutIn === null ? [] : [unsearched]),
   ];
 });

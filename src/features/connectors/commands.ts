@@ -149,8 +149,7 @@ interface ShownCatalogue extends LeftOut {
   }[];
 }
 
-const catalogueText = (catalogue: ShownCatalogue): string => {
-  const { pin, failure, removed, tools: all } = catalogue;
+const catalogueText = ({ pin, failure, removed, tools: all, ...leftOut }: ShownCatalogue): string => {
   const hasRequests = all.some(({ request }) => request !== null);
   const rows = all.map(({ name, state, policy, description, request }) => [
     name,
@@ -163,7 +162,7 @@ const catalogueText = (catalogue: ShownCatalogue): string => {
   return [
     table(columns, rows, "No tools."),
     ...removed.map((name) => visible(`removed: ${name}`)),
-    ...leftOutLines(catalogue).map(visible),
+    ...leftOutLines(leftOut).map(visible),
     ...(failure === null ? [] : [visible(`The last refresh failed: ${failure}`)]),
     ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
   ].join("\n");
