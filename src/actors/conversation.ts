@@ -96,7 +96,7 @@ const handing = (
     return again.outcome === "incomplete" ? yield* ASKS_AGAIN : again;
   });
 
-/** @returns a function that notes who steers the session with a message (O1). */
+/** @returns a function that notes who steers the session with a message (own-credential.ts O1). */
 const steeringOf = Effect.fnUntraced(function* (sessionId: string) {
   const sessions = yield* Sessions;
   const steered = yield* makeSteered;

@@ -29,7 +29,7 @@ const WITHOUT =
   "The agent runtime has started again, without it. It is back when she gives it back and restarts the session.";
 
 /**
- * @returns a function to call before a person's act takes effect (O1). If it is another person's session, its person's own credentials are
+ * @returns a function to call before a person's act takes effect (own-credential.ts O1). In another person's session, that one's own credentials are
  * suspended, and her own subscription is taken out of the sandbox (domain/agents/subscription.ts). Fails with SubscriptionStays if the
  * sandbox may still have it.
  */
