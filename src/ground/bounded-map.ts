@@ -2,16 +2,23 @@
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #limit: number;
   readonly #weigh: (value: Value) => number;
+  readonly #leave: (value: Value) => void;
   #weight = 0;
 
   /**
    * @param limit of the weights together.
    * @param weigh how much a value weighs. By default each weighs 1, so the limit is a number of entries.
+   * @param leave hears of each value that makes room, after it has left.
    */
-  constructor(limit: number, weigh: (value: Value) => number = () => 1) {
+  constructor(
+    limit: number,
+    weigh: (value: Value) => number = () => 1,
+    leave: (value: Value) => void = () => undefined,
+  ) {
     super();
     this.#limit = limit;
     this.#weigh = weigh;
+    this.#leave = leave;
   }
 
   /** What all values weigh together. */
@@ -24,9 +31,10 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
     this.delete(key);
     super.set(key, value);
     this.#weight += this.#weigh(value);
-    for (const oldest of this.keys()) {
+    for (const [oldest, left] of this) {
       if (this.#weight <= this.#limit) break;
       this.delete(oldest);
+      this.#leave(left);
     }
     return this;
   }

@@ -40,6 +40,18 @@ describe("a bounded map", () => {
     expect([map.weight, map.size]).toEqual([0, 0]);
   });
 
+  it("tells of the values that make room, and of no others", () => {
+    const left: string[] = [];
+    const map = new BoundedMap<string, string>(
+      2,
+      () => 1,
+      (value) => left.push(value),
+    );
+    map.set("a", "1").set("b", "2").set("a", "3").set("c", "4");
+    map.delete("a");
+    expect(left).toEqual(["2"]);
+  });
+
   it("does not keep a value that weighs more than the limit", () => {
     const map = new BoundedMap<string, string>(3, ({ length }) => length);
     expect(map.set("a", "1").set("b", "1234").size).toBe(0);
