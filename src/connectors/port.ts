@@ -4,7 +4,9 @@
  *  U1 A credential goes to the origin of its connector and nowhere else. No redirect leaves that origin.
  *  U2 A host is resolved and checked once for a connection, and exactly the checked address is dialled.
  *  U3 Time and size of everything that a server answers are bounded, also decompressed.
- *  U4 A call is sent once. It is never repeated, except once after a 401, which says that the server did nothing with it.
+ *  U4 A call is sent once. It is never repeated, except once after a 401, or after a 404 to a session that was kept. Both say that the
+ *     server did nothing with it.
+ *  U5 Where an MCP server keeps sessions, the calls of one session of ours share one. All other exchanges have one of their own.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -31,9 +33,23 @@ export interface ListedTools {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
+/** For whom a session at an MCP server is kept: a session of ours that uses a connector. */
+export interface SessionOwner {
+  readonly projectId: string;
+  readonly sessionId: string;
+  /** The person of the session of ours. */
+  readonly userId: string;
+  /** The connector. */
+  readonly slug: string;
+  /** Identifies where the connector leads, and whose credential it uses there. A renewed token changes nothing. */
+  readonly stand: string;
+}
+
 /** A call of a tool that the server itself names. */
 export interface McpCall {
   readonly kind: "mcp";
+  /** Null: the call has a session of its own (U5). */
+  readonly owner: SessionOwner | null;
   readonly name: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly arguments: Arguments;
@@ -73,12 +89,33 @@ export interface ServerFault {
   readonly status: number | null;
 }
 
+/** A session at a server that this node keeps. */
+export interface KeptSession {
+  readonly owner: SessionOwner;
+  /** Since when no call uses it, in ms since the epoch. Null: one does. */
+  readonly idleSince: number | null;
+}
+
+/** The sessions at MCP servers that this node keeps. src/duties/server-sessions.ts ends those that nobody needs. */
+export interface ServerSessions {
+  readonly list: () => readonly KeptSession[];
+  /** Completes when at least one is kept. */
+  readonly any: Effect.Effect<void>;
+  /**
+   * Forgets them, and tells their servers, which may take two seconds. A session with calls under way is ended at its server
+   * after the last of them.
+   */
+  readonly end: (owners: readonly SessionOwner[]) => Effect.Effect<void>;
+}
+
 export interface Servers {
   /** All tools of an MCP server. */
   readonly list: (target: ServerTarget) => Effect.Effect<ListedTools, ServerFault>;
   /** The text at the target's URL, of an OpenAPI description. */
   readonly document: (target: ServerTarget) => Effect.Effect<string, ServerFault>;
   readonly call: (target: ServerTarget, call: ToolCall) => Effect.Effect<ToolResult, ServerFault>;
+  /** Null: none is kept. */
+  readonly sessions: ServerSessions | null;
 }
 
 const none = Effect.fail<ServerFault>({
@@ -90,7 +127,7 @@ const none = Effect.fail<ServerFault>({
 
 /** The way to servers. Without one, none is reached. */
 export const ConnectorServers = Context.Reference<Servers>("platform/connectors/ConnectorServers", {
-  defaultValue: () => ({ list: () => none, document: () => none, call: () => none }),
+  defaultValue: () => ({ list: () => none, document: () => none, call: () => none, sessions: null }),
 });
 
 /** Reads OpenAPI descriptions. A description is text of another party, up to `DESCRIPTION_MAX_BYTES`. */

@@ -1,7 +1,8 @@
 /**
- * The adapter of src/connectors/port.ts. HTTP APIs are in http-apis.ts; this file has MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
- * this process remembers no session of a server, so that a restart changes nothing for an agent.
+ * The adapter of src/connectors/port.ts. HTTP APIs are in http-apis.ts; this file lists and calls the tools of MCP servers. Every exchange
+ * is a connection of its own (exchanges.ts). Of a server's session, kept-sessions.ts remembers the name.
  */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import type { NetClient } from "../ground/net/client.ts";
@@ -9,9 +10,29 @@ import type { Network } from "../ground/net/dial.ts";
 import { NetFault } from "../ground/net/fault.ts";
 import { isRecord } from "../ground/record.ts";
 import type { CatalogueTool, LeftOut } from "../domain/connector/catalogue.ts";
+import {
+  exchanging,
+  faultOf,
+  sessionsAt,
+  within,
+  WITHOUT_HANDSHAKE,
+  type Client,
+  type Connected,
+  type Deadline,
+  type LibraryOptions,
+} from "./exchanges.ts";
 import { callApi, fetchDocument } from "./http-apis.ts";
-import type { ListedTools, McpCall, ServerFault, Servers, ServerTarget, ToolResult } from "./port.ts";
-import { connectorClient, Exchange, WireFault } from "./wire.ts";
+import { KeptSessions, type Kept, type Named } from "./kept-sessions.ts";
+import type {
+  ListedTools,
+  McpCall,
+  ServerFault,
+  Servers,
+  ServerTarget,
+  SessionOwner,
+  ToolResult,
+} from "./port.ts";
+import { connectorClient, WireFault } from "./wire.ts";
 
 /** A call from its first byte to its result, with the connection's handshake. */
 export const CALL_MS = 60_000;
@@ -20,110 +41,6 @@ const LIST_MAX_BYTES = 4 * 1024 * 1024;
 const LIST_MS = 30_000;
 /** How many pages a list may have. */
 const PAGES = 100;
-/** Older revisions begin with a handshake; this one and later ones do not. */
-const WITHOUT_HANDSHAKE = "2026-07-28";
-
-type Library = typeof import("@modelcontextprotocol/client");
-type Client = InstanceType<Library["Client"]>;
-
-interface LibraryOptions {
-  readonly signal: AbortSignal;
-  readonly timeout: number;
-}
-
-interface Exchanging<A> {
-  readonly target: ServerTarget;
-  readonly maxBytes: number;
-  readonly deadlineMs: number;
-  readonly work: (client: Client, exchange: Exchange, options: LibraryOptions) => Promise<A>;
-}
-
-const faultOf = (why: string, exchange: Exchange | null): ServerFault => ({
-  _tag: "ServerFault",
-  why,
-  isUnknown: exchange?.isSent === true && exchange.isCalling,
-  status: exchange?.status ?? null,
-});
-
-/** The reason in an error of the client library, as part of a sentence about the server. */
-const reasonFor = (error: unknown, exchange: Exchange, library: Library): string => {
-  if (error instanceof WireFault || error instanceof NetFault) return error.why;
-  if (error instanceof library.UnsupportedProtocolVersionError) return REVISION_FAULT;
-  if (error instanceof library.ProtocolError) {
-    // The server answered: its tool did not run, or failed.
-    exchange.isSent = false;
-    return `answered: ${error.message}`;
-  }
-  const { status } = exchange;
-  if (status !== null && status >= 300) {
-    // A gateway answers 502 and 504 for a server that may have run the tool.
-    if (status !== 502 && status !== 504) exchange.isSent = false;
-    if (status < 400) return `redirects (status ${status}), which is not followed to another place`;
-    const hint = status === 401 || status === 403 ? ". Its credential may be wrong" : "";
-    return `answered with status ${status}${hint}`;
-  }
-  // The library has no type for the revision that a server chose in its handshake.
-  const [, revision] = /protocol version is not supported: (.*)$/s.exec(String(error)) ?? [];
-  if (revision !== undefined) return `${REVISION_FAULT}: it speaks ${JSON.stringify(revision.slice(0, 40))}`;
-  return "answered with something that is not MCP";
-};
-
-const REVISION_FAULT = "speaks no revision of MCP that this service speaks";
-
-/** Loads the library at its first use: a service without connectors does not need its 11 MiB. */
-const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/client");
-
-const negotiation = (protocol: string | null) =>
-  protocol === null ? "auto" : protocol < WITHOUT_HANDSHAKE ? "legacy" : { pin: protocol };
-
-/** Connects, does the work, and ends the server's session. */
-const exchanging = async <A>(
-  net: NetClient,
-  { target, maxBytes, deadlineMs, work }: Exchanging<A>,
-  signal: AbortSignal,
-): Promise<A> => {
-  const library = await libraryOf();
-  const url = new URL(target.url);
-  const exchange = new Exchange({ client: net, url, maxBytes });
-  const client = new library.Client(
-    { name: "platform", version: "1" },
-    { versionNegotiation: { mode: negotiation(target.protocol) } },
-  );
-  const transport = new library.StreamableHTTPClientTransport(url, {
-    fetch: exchange.fetch,
-    requestInit: { headers: { ...target.headers } },
-    reconnectionOptions: {
-      maxRetries: 0,
-      initialReconnectionDelay: 1,
-      maxReconnectionDelay: 1,
-      reconnectionDelayGrowFactor: 1,
-    },
-    onInsufficientScope: "throw",
-  });
-  const late = AbortSignal.timeout(deadlineMs);
-  late.addEventListener("abort", () =>
-    exchange.fail(new NetFault(url.host, { _tag: "Late", ms: deadlineMs })),
-  );
-  // The library's own deadline comes later.
-  const options = { signal: AbortSignal.any([signal, late]), timeout: deadlineMs * 2 };
-  try {
-    const all = async () => {
-      await client.connect(transport, options);
-      return work(client, exchange, options);
-    };
-    const working = all();
-    working.catch(() => undefined);
-    return await Promise.race([working, exchange.broken]);
-  } catch (error) {
-    throw faultOf(reasonFor(error, exchange, library), exchange);
-  } finally {
-    exchange.isCalling = false;
-    transport
-      .terminateSession()
-      .catch(() => undefined)
-      .finally(() => void client.close().catch(() => undefined));
-  }
-};
 
 const isFault = (error: unknown): error is ServerFault =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "ServerFault";
@@ -172,7 +89,7 @@ const entries = async (client: Client, options: LibraryOptions): Promise<readonl
   return all;
 };
 
-const list = async (client: Client, options: LibraryOptions): Promise<ListedTools> => {
+const list = async ({ client, options }: Connected): Promise<ListedTools> => {
   const hasTools = client.getServerCapabilities()?.tools !== undefined;
   const read = hasTools ? (await entries(client, options)).map(readTool) : [];
   return {
@@ -184,9 +101,8 @@ const list = async (client: Client, options: LibraryOptions): Promise<ListedTool
 
 /** `isCalling` from the moment at which the call is handed to the library. */
 const call = async (
-  client: Client,
-  exchange: Exchange,
-  { name, inputSchema, arguments: given, options }: McpCall & { readonly options: LibraryOptions },
+  { client, exchange, options }: Connected,
+  { name, inputSchema, arguments: given }: McpCall,
 ): Promise<ToolResult> => {
   exchange.isCalling = true;
   exchange.status = null;
@@ -202,6 +118,99 @@ const call = async (
   };
 };
 
+/** The promise's outcome, unless a signal comes first. */
+const unlessAborted = <A>(promise: Promise<A>, signal: AbortSignal): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+
+/** Whether the server says that it does not have the session. By the protocol it says 404, and has done nothing. */
+const isGone = ({ status, isUnknown }: ServerFault): boolean => status === 404 && !isUnknown;
+
+/** Whether it may say so in another way. Then the next call begins anew, and this one is not repeated. */
+const seemsGone = ({ status, why }: ServerFault): boolean =>
+  status !== null && status >= 400 && /session/i.test(why);
+
+interface Calling {
+  readonly target: ServerTarget;
+  readonly wanted: McpCall;
+  readonly owner: SessionOwner;
+  readonly deadline: Deadline;
+  readonly signal: AbortSignal;
+}
+
+/** Calls in sessions that are kept (U5 of src/connectors/port.ts). */
+class KeptCalls {
+  readonly sessions: KeptSessions;
+  readonly #net: NetClient;
+  readonly #now: () => number;
+
+  /** @param now in ms since the epoch */
+  constructor(net: NetClient, sessions: KeptSessions, now: () => number) {
+    this.#net = net;
+    this.sessions = sessions;
+    this.#now = now;
+  }
+
+  /** @throws ServerFault */
+  async call(calling: Calling): Promise<ToolResult> {
+    const first = await this.#attempt(calling);
+    if (!("gone" in first)) return first;
+    const second = await this.#attempt(calling);
+    if ("gone" in second) throw second.gone;
+    return second;
+  }
+
+  /** @returns `gone` if the session was, and with it the call that was not made. */
+  async #attempt(calling: Calling): Promise<ToolResult | { readonly gone: ServerFault }> {
+    const { target, wanted, owner, deadline, signal } = calling;
+    const { sessions } = this;
+    const kept = sessions.take(target, owner, this.#now());
+    let named: Named | null = null;
+    try {
+      named = await this.#named(kept, calling);
+      const session = named === null ? "own" : { ...named, from: sessions.numbersFor(kept) };
+      const work = (connected: Connected) => call(connected, wanted);
+      return await exchanging(
+        this.#net,
+        { target, maxBytes: RESULT_MAX_BYTES, deadline, session, work },
+        signal,
+      );
+    } catch (error) {
+      if (named === null || !isFault(error)) throw error;
+      if (isGone(error) || seemsGone(error)) sessions.drop(kept, !isGone(error));
+      if (isGone(error)) return { gone: error };
+      throw error;
+    } finally {
+      sessions.release(kept, this.#now());
+    }
+  }
+
+  /** The session's name, after its handshake. */
+  async #named({ named, target }: Kept, { deadline: { ms, late }, signal }: Calling): Promise<Named | null> {
+    try {
+      return await unlessAborted(named, AbortSignal.any([signal, late]));
+    } catch (error) {
+      if (isFault(error)) throw error;
+      throw faultOf(new NetFault(new URL(target.url).host, { _tag: "Late", ms }).why, null);
+    }
+  }
+}
+
+/** The calls of sessions that are kept, until the scope closes. Then the servers hear that the sessions are over. */
+const makeKeptCalls = (net: NetClient, callMs: number) =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock;
+    const sessions = yield* Effect.acquireRelease(
+      Effect.sync(() => new KeptSessions(sessionsAt(net, callMs))),
+      (all) => all.end(all.list().map(({ owner }) => owner)),
+    );
+    return new KeptCalls(net, sessions, () => clock.currentTimeMillisUnsafe());
+  });
+
 /**
  * @param allowHosts hosts that may have a private address, or plain http.
  */
@@ -215,29 +224,30 @@ export const makeServers = (
       Effect.sync(() => connectorClient(allowHosts, network)),
       (opened) => Effect.promise(() => opened.close()),
     );
+    const kept = yield* makeKeptCalls(net, callMs);
     return {
+      sessions: kept.sessions,
       list: (target) =>
-        asEffect((signal) =>
-          exchanging(
-            net,
-            {
-              target,
-              maxBytes: LIST_MAX_BYTES,
-              deadlineMs: LIST_MS,
-              work: (client, _, options) => list(client, options),
-            },
-            signal,
-          ),
-        ),
+        asEffect((signal) => {
+          const exchange = { target, maxBytes: LIST_MAX_BYTES, deadline: within(LIST_MS), work: list };
+          return exchanging(net, { ...exchange, session: "own" }, signal);
+        }),
       document: (target) => asEffect((signal) => fetchDocument(net, target, signal)),
       call: (target, wanted) =>
         asEffect((signal) => {
-          const bounds = { maxBytes: RESULT_MAX_BYTES, deadlineMs: callMs };
+          const maxBytes = RESULT_MAX_BYTES;
           if (wanted.kind === "http")
-            return callApi(net, target, { call: wanted, bounds: { ...bounds, signal } });
-          const work: Exchanging<ToolResult>["work"] = (client, exchange, options) =>
-            call(client, exchange, { ...wanted, options });
-          return exchanging(net, { target, ...bounds, work }, signal);
+            return callApi(net, target, { call: wanted, bounds: { maxBytes, deadlineMs: callMs, signal } });
+          const { owner } = wanted;
+          const deadline = within(callMs);
+          if (owner !== null && mayKeepSessions(target))
+            return kept.call({ target, wanted, owner, deadline, signal });
+          const work = (connected: Connected) => call(connected, wanted);
+          return exchanging(net, { target, maxBytes, deadline, session: "own", work }, signal);
         }),
     };
   });
+
+/** The revisions without a handshake have no sessions. */
+const mayKeepSessions = ({ protocol }: ServerTarget): boolean =>
+  protocol === null || protocol < WITHOUT_HANDSHAKE;

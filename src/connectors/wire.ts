@@ -9,8 +9,8 @@ import type { Network } from "../ground/net/dial.ts";
 import { NetFault, toFault } from "../ground/net/fault.ts";
 import { isRecord } from "../ground/record.ts";
 
-/** How long the server gets to hear that a session is over. */
-const GOODBYE_MS = 2000;
+/** How long the server gets to hear that a session is over, or that nobody waits for a call. */
+export const GOODBYE_MS = 2000;
 /** How long the client may take to read an answer that has arrived. */
 const READ_MS = 1000;
 
@@ -46,13 +46,18 @@ export interface ExchangeOptions {
   readonly maxBytes: number;
 }
 
+export const CANCELLED = "notifications/cancelled";
+
 /**
- * Whether a message is the client's answer to a request of the server, such as a ping during a call. It says nothing
- * about the call, whose own answer is still under way.
+ * What a request of the client says beside the call, whose own answer is still under way: a goodbye, or the answer to a request of
+ * the server, such as a ping. Null: it is the call, or leads to it.
  */
-const answersServer = (body: string | null): boolean => {
+const asideOf = (method: string, body: string | null): "goodbye" | "answer" | null => {
+  if (method === "DELETE") return "goodbye";
   const message: unknown = body === null ? null : JSON.parse(body);
-  return isRecord(message) && !("method" in message);
+  if (!isRecord(message)) return null;
+  if (message["method"] === CANCELLED) return "goodbye";
+  return "method" in message ? null : "answer";
 };
 
 /** One exchange with a server: some requests, one of which matters. */
@@ -87,9 +92,10 @@ export class Exchange {
       throw this.#failed(new WireFault("redirects to another origin"));
     // The client sends JSON.
     const body = typeof init.body === "string" ? init.body : null;
-    const isAside = method === "DELETE" || answersServer(body);
+    const aside = asideOf(method, body);
+    const isAside = aside !== null;
     try {
-      const signals = [init.signal, method === "DELETE" ? AbortSignal.timeout(GOODBYE_MS) : null];
+      const signals = [init.signal, aside === "goodbye" ? AbortSignal.timeout(GOODBYE_MS) : null];
       const headers = new Headers(init.headers);
       headers.set("accept-encoding", "identity");
       headers.set("user-agent", "platform");

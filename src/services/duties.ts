@@ -122,6 +122,13 @@ export const DUTIES = {
     owner: "each node",
     actsOutside: true,
   },
+  server_sessions: {
+    about: "ends unneeded sessions at servers",
+    // How long a session at a connector's server outlives a changed connector or credential.
+    periodMs: 5 * SECOND,
+    signal: "session ended",
+    owner: "each node",
+  },
   approvals: {
     about: "makes approved calls, tells agents",
     // A lost signal delays an approved call for so long.

@@ -3,8 +3,8 @@
  *
  * Three measurements, each after a warm-up that is not counted:
  * - `tools/list` of a project with 20 connectors of 100 tools, of which 40 are shown by name; one request after the other.
- * - a call, one after the other: through the gateway, and of the same server without it. For an MCP server, the bare exchange is the three
- *   requests and the end of the session that each call needs.
+ * - a call, one after the other: through the gateway, and of the same server without it. For an MCP server, the bare exchange is one request in a
+ *   session that is there, as a session's calls after the first one are.
  * - calls at once over 20 connectors, 10 of each kind: 150 over the 15 that answer, then 200 of which 50 go to five that never answer,
  *   and `tools/list` while those 50 still wait.
  *
@@ -135,8 +135,8 @@ const called = async ({ gateway, target, tokens }: Stage, index: number, session
     throw new Error(`${name}: ${text.slice(0, 300)}`);
 };
 
-/** The requests that a call of an MCP server with sessions needs. */
-const bareMcp = async (pool: Pool): Promise<void> => {
+/** Begins a session at an MCP server. @returns what a call in it needs */
+const bareSession = async (pool: Pool) => {
   const target = "/mcp?at=bare";
   const params = {
     protocolVersion: "2025-11-25",
@@ -146,8 +146,7 @@ const bareMcp = async (pool: Pool): Promise<void> => {
   const { session } = await post({ pool, target }, { id: 0, method: "initialize", params });
   const headers = { "mcp-session-id": session };
   await post({ pool, target, headers }, { method: "notifications/initialized" });
-  await post({ pool, target, headers }, toolCall("tool_0", {}));
-  await post({ pool, target, headers, method: "DELETE" }, null);
+  return { pool, target, headers };
 };
 
 const bareHttp = async (pool: Pool): Promise<void> => {
@@ -179,7 +178,9 @@ const oneByOne = async (stage: Stage) => {
     const lists = await timedOn(stage.pid, LISTS, () => post(list, { id: 1, method: "tools/list" }));
     const mcp = await timedOn(stage.pid, CALLS, () => called(stage, 0, 0));
     const http = await timedOn(stage.pid, CALLS, () => called(stage, 1, 0));
-    const mcpBare = await timed(CALLS, () => bareMcp(bare.mcp));
+    const inSession = await bareSession(bare.mcp);
+    const mcpBare = await timed(CALLS, () => post(inSession, toolCall("tool_0", {})));
+    await post({ ...inSession, method: "DELETE" }, null);
     const httpBare = await timed(CALLS, () => bareHttp(bare.http));
     return {
       list_p50_ms: p50(lists.taken),

@@ -50,6 +50,7 @@ const target = (fields: Partial<ServerTarget> = {}): ServerTarget => ({
 
 const CALL = {
   kind: "mcp" as const,
+  owner: null,
   name: "echo",
   inputSchema: { type: "object" },
   arguments: { text: "hello" },

@@ -52,7 +52,9 @@ it("lists all tools while one server hangs, and the server that is well works be
   ]);
   expect(SLUGS.flatMap((slug) => servers[slug].requests)).toEqual([]);
   expect(textOf(await world.call("well_read", {}, { by, project }))).toBe("read ran");
-  expect(textOf(await world.call("breaks_read", {}, { by, project }))).toContain("answered with status 500.");
+  expect(textOf(await world.call("breaks_read", {}, { by, project }))).toContain(
+    "answered with status 500: boom.",
+  );
   expect(textOf(await world.call("find_tools", { query: "read" }, { by, project }))).toContain("hangs_read");
   // Neither has ended meanwhile.
   expect(over).toBe(0);

@@ -1,7 +1,7 @@
 /** The gateway: what an agent may call, what is sent, and what is on record. The server behind it is a real one. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { textResult, type Answering } from "../support/servers/mcp-server.ts";
-import { expectStatus } from "../support/service/requests.ts";
+import { expectStatus, stopSession } from "../support/service/requests.ts";
 import { auditRows } from "./audit-rows.ts";
 import {
   connectorEntry,
@@ -130,6 +130,18 @@ describe("an agent", () => {
     ]);
   });
 
+  it("has one session at the connector's server, which no other one shares, until its own session stops", async () => {
+    const used = () => world.server.calls.map(({ headers }) => String(headers["mcp-session-id"]));
+    const [one, two] = [await world.freshSession(), await world.freshSession()];
+    for (const { by } of [one, one, two]) await world.call("wiki_read", {}, { by });
+    const [first = "", second, other = ""] = used();
+    expect(second).toBe(first);
+    expect(other).not.toBe(first);
+    await stopSession(world.service, world.pid, one.session);
+    await expect.poll(() => world.server.sessions.has(first)).toBe(false);
+    expect(world.server.sessions.has(other)).toBe(true);
+  });
+
   it("gets the reason of a server that fails, in a sentence, and other connectors go on", async () => {
     const dead = await world.newProject(
       manifest(world.server.url, connectorEntry("dead", "http://127.0.0.1:9/mcp")),
@@ -146,7 +158,7 @@ describe("an agent", () => {
     });
     const failed = await world.call("wiki_read", {}, { by, project: dead });
     expect(textOf(failed)).toMatch(
-      /^The connector wiki gave no result: 127\.0\.0\.1:\d+ answered with status 500\.$/,
+      /^The connector wiki gave no result: 127\.0\.0\.1:\d+ answered with status 500: boom\.$/,
     );
     expect((await rows())[0]).toMatchObject({ outcome: "error", upstream_status: 500 });
   });

@@ -74,6 +74,7 @@ export class Upstream {
     return {
       list: () => none,
       document: () => none,
+      sessions: null,
       call: (_, { arguments: given }) => {
         const page = String(given["page"]);
         return this.#boundary.around(

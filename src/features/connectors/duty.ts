@@ -1,6 +1,6 @@
 /**
  * Fetches the tools of connectors again, so that people see in time that a server changed them. It looks at what was
- * tried longest ago, and takes no input.
+ * tried longest ago, and takes no input. Beside it begins the duty that ends sessions at these servers.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -13,6 +13,7 @@ import {
 import { projectExecutor } from "../../services/connectors/connectors.ts";
 import { Directory } from "../../services/directory.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
+import { watchServerSessions } from "../../duties/server-sessions.ts";
 import { DUTIES } from "../../services/duties.ts";
 import { dutyPart, runDuty } from "../../services/duty.ts";
 
@@ -53,5 +54,5 @@ export const connectorsLayer = Layer.effectDiscard(
     round: refreshOutdated,
     first: "a period",
     periodMs: DUTIES.connectors.periodMs,
-  }),
+  }).pipe(Effect.andThen(watchServerSessions)),
 );

@@ -24,11 +24,13 @@ import { urlOrigin } from "../../domain/connector/connector-credential.ts";
 import { operationRequest } from "../../domain/connector/http-operation.ts";
 import { suspendedMessage } from "../../domain/connector/own-credential.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
+import type { SessionOwner } from "../../connectors/port.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import type { CallLimits, NewCall } from "../../store/ports/connectors/executor-calls.ts";
 import { openCredential, type Credential } from "./credentials.ts";
 import { ownCredentials } from "./own-credentials.ts";
 import { catalogueFor, serverTarget } from "./connectors.ts";
+import { sessionOwner } from "./server-sessions.ts";
 import { newUuid } from "../entropy.ts";
 import { connectorPage } from "../page-address.ts";
 
@@ -73,6 +75,8 @@ export interface ToBeSent {
   readonly tool: CatalogueTool;
   readonly credential: Credential;
   readonly protocol: string;
+  /** For whom a session at the connector's server is kept. */
+  readonly owner: SessionOwner;
 }
 
 /** The decision about a call: refused with a sentence, or to be sent. */
@@ -158,6 +162,7 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     tool,
     credential: opened.credential,
     protocol,
+    owner: sessionOwner(caller, connector, opened.credential),
   } satisfies Decision;
 });
 

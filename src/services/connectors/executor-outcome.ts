@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
-import { isShallow, type CatalogueTool } from "../../domain/connector/catalogue.ts";
+import { isShallow } from "../../domain/connector/catalogue.ts";
 import type { Connector } from "../../domain/connector/connector.ts";
 import { maskJson } from "../../domain/connector/connector-credential.ts";
 import { unfitPicture } from "../../domain/conversation/image-size.ts";
@@ -23,17 +23,17 @@ import {
 } from "./executor-decision.ts";
 import { toldBy } from "../told.ts";
 
-const callOf = ({ name, inputSchema, request }: CatalogueTool, given: Arguments): ToolCall =>
+const callOf = ({ tool: { name, inputSchema, request }, owner }: ToBeSent, given: Arguments): ToolCall =>
   request === undefined
-    ? { kind: "mcp", name, inputSchema, arguments: given }
+    ? { kind: "mcp", owner, name, inputSchema, arguments: given }
     : { kind: "http", request, arguments: given };
 
 /** Sends a call that was decided and is on record. It fails only if it is interrupted. */
 export const callServer = (connector: Connector, decision: ToBeSent, given: Arguments) =>
   Effect.flatMap(ConnectorServers, (servers) =>
     withCredential(connector, decision.credential, (credential) => {
-      const { tool, protocol } = decision;
-      return servers.call(serverTarget(connector, { credential, protocol }), callOf(tool, given));
+      const { protocol } = decision;
+      return servers.call(serverTarget(connector, { credential, protocol }), callOf(decision, given));
     }),
   );
 

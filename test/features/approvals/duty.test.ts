@@ -44,6 +44,7 @@ class ScriptedServer {
   readonly service: Servers = {
     list: () => Effect.die(new Error("the catalogue is in the store")),
     document: () => Effect.die(new Error("the catalogue is in the store")),
+    sessions: null,
     call: () =>
       Effect.suspend(() => {
         this.calls += 1;

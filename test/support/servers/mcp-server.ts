@@ -41,6 +41,8 @@ export interface McpServer {
   readonly calls: ReceivedCall[];
   /** Sessions that began and have not been ended. */
   readonly sessions: Set<string>;
+  /** Whether it keeps sessions. */
+  keepsSessions: boolean;
   /** By tool. A result that is `null`: the response was written by hand. */
   readonly answers: Map<string, Answering>;
   /** Looks at every request first. True: it has answered. */
@@ -85,6 +87,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     requests: [],
     calls: [],
     sessions: new Set(),
+    keepsSessions: true,
     answers: new Map(),
     guard: null,
     instead: null,
@@ -103,9 +106,11 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     }
     self.requests.push(`POST ${method}`);
     if (method === "initialize") {
-      const session = randomUUID();
-      self.sessions.add(session);
-      response.setHeader("mcp-session-id", session);
+      if (self.keepsSessions) {
+        const session = randomUUID();
+        self.sessions.add(session);
+        response.setHeader("mcp-session-id", session);
+      }
       answer(response, id, {
         protocolVersion: self.revision,
         capabilities: { tools: {} },
@@ -113,7 +118,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
       });
       return;
     }
-    if (!self.sessions.has(String(request.headers["mcp-session-id"]))) {
+    if (self.keepsSessions && !self.sessions.has(String(request.headers["mcp-session-id"]))) {
       response.writeHead(request.headers["mcp-session-id"] === undefined ? 400 : 404).end();
       return;
     }

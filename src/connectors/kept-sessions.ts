@@ -1,0 +1,140 @@
+/**
+ * The sessions at MCP servers that this node keeps for sessions of ours (U5 of src/connectors/port.ts). They are in memory alone: after
+ * a restart, or on another node, a session of ours begins a new one.
+ *
+ *  K1 One session of ours has one at a connector's server. Calls that come together wait for one handshake.
+ *  K2 A session is never shared by owners that differ in anything: the next call of another one replaces it.
+ *  K3 A session leaves the map first. It is ended at the server when its last call is over.
+ */
+import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import { BoundedMap } from "../ground/bounded-map.ts";
+import { GOODBYE_MS } from "./wire.ts";
+import type { ServerSessions, ServerTarget, SessionOwner } from "./port.ts";
+
+/** How many are kept. The one that was used longest ago makes room, and is ended. */
+const KEPT_MAX = 1000;
+/** The numbers of requests that each call has for itself. It needs one. */
+const NUMBERS = 16;
+
+/** A session as its server named it. */
+export interface Named {
+  readonly id: string;
+  /** The revision that was agreed on. */
+  readonly protocol: string;
+}
+
+export interface Kept {
+  readonly owner: SessionOwner;
+  /** Null: the server keeps no sessions. Rejects with a `ServerFault`. */
+  readonly named: Promise<Named | null>;
+  /** The last call's: a token may have been renewed since the handshake. */
+  target: ServerTarget;
+  /** Calls under way. */
+  uses: number;
+  /** When the last use began or ended, in ms of the service's clock. */
+  usedAt: number;
+  /** The first number that no request has had. The handshake has the first ones. */
+  numbers: number;
+  /** It has left the map, and the server still has it. */
+  isLeft: boolean;
+}
+
+/** What the register does at the server. Neither may take longer than its own deadline. */
+export interface AtServer {
+  /** @returns null: the server keeps no sessions. @throws ServerFault */
+  readonly begin: (target: ServerTarget) => Promise<Named | null>;
+  /** Never rejects. */
+  readonly end: (target: ServerTarget, named: Named) => Promise<void>;
+}
+
+const keyOf = ({ sessionId, slug }: SessionOwner): string => `${sessionId} ${slug}`;
+
+export class KeptSessions implements ServerSessions {
+  readonly #server: AtServer;
+  readonly #kept: BoundedMap<string, Kept>;
+  readonly #isAny = Latch.makeUnsafe(false);
+  readonly any = this.#isAny.await;
+
+  constructor(server: AtServer, limit: number = KEPT_MAX) {
+    this.#server = server;
+    this.#kept = new BoundedMap(
+      limit,
+      () => 1,
+      (left) => void this.#leave(left),
+    );
+  }
+
+  readonly list: ServerSessions["list"] = () =>
+    [...this.#kept.values()].map(({ owner, uses, usedAt }) => ({
+      owner,
+      idleSince: uses === 0 ? usedAt : null,
+    }));
+
+  /** The session for a call, which begins with this call if there is none. The call ends with `release`. */
+  take(target: ServerTarget, owner: SessionOwner, now: number): Kept {
+    const key = keyOf(owner);
+    const present = this.#kept.use(key);
+    const kept = present?.owner.stand === owner.stand ? present : this.#begin(target, owner, present);
+    kept.target = target;
+    kept.uses += 1;
+    kept.usedAt = now;
+    this.#kept.set(key, kept);
+    this.#isAny.openUnsafe();
+    return kept;
+  }
+
+  /** @returns the first number for the requests of one call. */
+  numbersFor(kept: Kept): number {
+    kept.numbers += NUMBERS;
+    return kept.numbers - NUMBERS;
+  }
+
+  release(kept: Kept, now: number): void {
+    kept.uses -= 1;
+    kept.usedAt = now;
+    if (kept.isLeft) void this.#leave(kept);
+  }
+
+  /** @param has whether the server still has the session, as far as is known. */
+  drop(kept: Kept, has: boolean): void {
+    this.#remove(kept);
+    if (has) void this.#leave(kept);
+  }
+
+  readonly end: ServerSessions["end"] = (owners) =>
+    Effect.promise(() =>
+      Promise.all(
+        owners.map((owner) => {
+          const kept = this.#kept.get(keyOf(owner));
+          if (kept?.owner.stand !== owner.stand) return;
+          this.#remove(kept);
+          return this.#leave(kept);
+        }),
+      ),
+    ).pipe(Effect.timeoutOption(GOODBYE_MS), Effect.asVoid);
+
+  #begin(target: ServerTarget, owner: SessionOwner, former: Kept | undefined): Kept {
+    if (former !== undefined) void this.#leave(former);
+    const named = this.#server.begin(target);
+    const kept: Kept = { owner, named, target, uses: 0, usedAt: 0, numbers: NUMBERS, isLeft: false };
+    // The calls that wait for it have the fault. The next one tries again.
+    named.catch(() => this.#remove(kept));
+    return kept;
+  }
+
+  #remove(kept: Kept): void {
+    const key = keyOf(kept.owner);
+    if (this.#kept.get(key) !== kept) return;
+    this.#kept.delete(key);
+    if (this.#kept.size === 0) this.#isAny.closeUnsafe();
+  }
+
+  /** K3. */
+  async #leave(kept: Kept): Promise<void> {
+    kept.isLeft = true;
+    if (kept.uses > 0) return;
+    const named = await kept.named.catch(() => null);
+    if (named !== null) await this.#server.end(kept.target, named);
+  }
+}

@@ -1,0 +1,56 @@
+/** Sessions at the servers of connectors, which are kept for sessions of ours (src/connectors/port.ts U5): whose they are, and until when. */
+import { createHash } from "node:crypto";
+import * as Effect from "effect/Effect";
+import type { Connector } from "../../domain/connector/connector.ts";
+import { isLive } from "../../domain/session/session.ts";
+import type { KeptSession, SessionOwner } from "../../connectors/port.ts";
+import { Sessions } from "../../store/ports/sessions/sessions.ts";
+import { projectExecutor } from "./connectors.ts";
+import { credentialHolder, openCredential, type Credential } from "./credentials.ts";
+
+/** How long a session at a server stays without a call. */
+export const IDLE_MS = 10 * 60_000;
+
+/** What stays the same when a token is renewed. A new sign-in and a new value are other credentials. */
+const identityOf = (credential: Credential): unknown => {
+  if (credential.kind === "none") return null;
+  if (credential.kind === "value") return credential.value;
+  const { grantedAt, grantedBy } = credential.held.stored;
+  return { grantedAt, grantedBy };
+};
+
+type Caller = Pick<SessionOwner, "projectId" | "sessionId" | "userId">;
+
+/** For whom a session at the connector's server is kept, if this caller calls it with this credential. */
+export const sessionOwner = (
+  { projectId, sessionId, userId }: Caller,
+  connector: Connector,
+  credential: Credential,
+): SessionOwner => {
+  const { slug, kind, url, auth, headers } = connector;
+  const personId = credentialHolder(connector, projectId, userId)?.personId ?? null;
+  const parts = JSON.stringify([kind, url, auth, headers, personId, identityOf(credential)]);
+  const stand = createHash("sha256").update(parts).digest("base64url");
+  return { projectId, sessionId, userId, slug, stand };
+};
+
+/** Whether the session of ours is live, its connector the same, and the credential still the one to use. */
+const isWanted = Effect.fnUntraced(function* (owner: SessionOwner) {
+  const { projectId, sessionId, userId, slug, stand } = owner;
+  const session = yield* (yield* Sessions).get(sessionId);
+  if (session === null || session.deletedAt !== null || !isLive(session.status)) return false;
+  const connector = (yield* projectExecutor(projectId))?.connectors.find((one) => one.slug === slug);
+  if (connector === undefined) return false;
+  const opened = yield* openCredential(projectId, connector, userId);
+  return opened.missing === null && sessionOwner(owner, connector, opened.credential).stand === stand;
+});
+
+/** The owners whose sessions end. @param now in ms since the epoch */
+export const endedOwners = Effect.fnUntraced(function* (kept: readonly KeptSession[], now: number) {
+  const ended: SessionOwner[] = [];
+  for (const { owner, idleSince } of kept) {
+    const isIdle = idleSince !== null && now - idleSince >= IDLE_MS;
+    if (isIdle || !(yield* isWanted(owner))) ended.push(owner);
+  }
+  return ended;
+});
