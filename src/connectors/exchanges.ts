@@ -1,6 +1,6 @@
 /**
  * One exchange with an MCP server over streamable HTTP, by the protocol's own client library: in a session of its own, in one that it
- * begins and leaves there, or in one that is there.
+ * begins and leaves open, or in one that is open already.
  */
 import type { NetClient } from "../ground/net/client.ts";
 import { NetFault } from "../ground/net/fault.ts";
@@ -31,7 +31,7 @@ export interface Deadline {
 
 export const within = (ms: number): Deadline => ({ ms, late: AbortSignal.timeout(ms) });
 
-/** A session that is there, and the first number for requests in it. */
+/** An open session, and the first number for requests in it. */
 interface Joined extends Named {
   readonly from: number;
 }

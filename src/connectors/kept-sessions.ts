@@ -40,7 +40,7 @@ export interface Kept {
   isLeft: boolean;
 }
 
-/** What the register does at the server. Neither may take longer than its own deadline. */
+/** The beginning and the end of a session at its server. Each has a deadline of its own. */
 export interface AtServer {
   /** @returns null: the server keeps no sessions. @throws ServerFault */
   readonly begin: (target: ServerTarget) => Promise<Named | null>;
@@ -71,7 +71,7 @@ export class KeptSessions implements ServerSessions {
       idleSince: uses === 0 ? usedAt : null,
     }));
 
-  /** The session for a call, which begins with this call if there is none. The call ends with `release`. */
+  /** The session for a call. Without one, it begins now. The call ends with `release`. */
   take(target: ServerTarget, owner: SessionOwner, now: number): Kept {
     const key = keyOf(owner);
     const present = this.#kept.use(key);

@@ -21,7 +21,7 @@ export class NumberedTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport["onmessage"]>;
-  /** Completes when the server was told that nobody waits for the call. It is complete if somebody does. */
+  /** Completes when the server was told that the call was given up. It is complete for any other call. */
   goodbye: Promise<void> = Promise.resolve();
   readonly #inner: Transport;
   readonly #from: number;

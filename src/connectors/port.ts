@@ -33,7 +33,7 @@ export interface ListedTools {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** For whom a session at an MCP server is kept: a session of ours that uses a connector. */
+/** The owner of a session that is kept at an MCP server: a session of ours that uses a connector. */
 export interface SessionOwner {
   readonly projectId: string;
   readonly sessionId: string;
@@ -96,7 +96,7 @@ export interface KeptSession {
   readonly idleSince: number | null;
 }
 
-/** The sessions at MCP servers that this node keeps. src/duties/server-sessions.ts ends those that nobody needs. */
+/** The sessions at MCP servers that this node keeps. src/duties/server-sessions.ts ends the unneeded ones. */
 export interface ServerSessions {
   readonly list: () => readonly KeptSession[];
   /** Completes when at least one is kept. */

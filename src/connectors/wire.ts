@@ -9,7 +9,7 @@ import type { Network } from "../ground/net/dial.ts";
 import { NetFault, toFault } from "../ground/net/fault.ts";
 import { isRecord } from "../ground/record.ts";
 
-/** How long the server gets to hear that a session is over, or that nobody waits for a call. */
+/** How long the server gets to hear that a session is over, or that a call was given up. */
 export const GOODBYE_MS = 2000;
 /** How long the client may take to read an answer that has arrived. */
 const READ_MS = 1000;
@@ -49,7 +49,7 @@ export interface ExchangeOptions {
 export const CANCELLED = "notifications/cancelled";
 
 /**
- * What a request of the client says beside the call, whose own answer is still under way: a goodbye, or the answer to a request of
+ * A message of the client beside the call, while the answer to that is still under way: a goodbye, or the answer to a request of
  * the server, such as a ping. Null: it is the call, or leads to it.
  */
 const asideOf = (method: string, body: string | null): "goodbye" | "answer" | null => {

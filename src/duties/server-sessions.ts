@@ -1,5 +1,5 @@
 /**
- * Ends sessions at the servers of connectors that nobody needs any more: those of sessions that stopped, of connectors and credentials
+ * Ends unneeded sessions at the servers of connectors: those of sessions that stopped, of connectors and credentials
  * that changed, and those without a call for a while. Each node looks after its own. While none is kept, it does not run.
  */
 import * as Clock from "effect/Clock";

@@ -3,8 +3,8 @@
  *
  * Three measurements, each after a warm-up that is not counted:
  * - `tools/list` of a project with 20 connectors of 100 tools, of which 40 are shown by name; one request after the other.
- * - a call, one after the other: through the gateway, and of the same server without it. For an MCP server, the bare exchange is one request in a
- *   session that is there, as a session's calls after the first one are.
+ * - a call, one after the other: through the gateway, and of the same server without it. For an MCP server, the bare exchange is one request in an
+ *   open session, as are a session's calls after the first one.
  * - calls at once over 20 connectors, 10 of each kind: 150 over the 15 that answer, then 200 of which 50 go to five that never answer,
  *   and `tools/list` while those 50 still wait.
  *

@@ -67,7 +67,7 @@ const effectOf = (owner: SessionOwner | null, fields: Partial<ServerTarget> = {}
     { kind: "mcp", owner, name: "count", inputSchema: { type: "object" }, arguments: {} },
   );
 
-/** Calls for a session of ours. @returns the text of the result, or why there is none */
+/** Calls for a session of ours. @returns the text of the result, or why the call failed */
 const call = async (owner: SessionOwner | null, fields: Partial<ServerTarget> = {}): Promise<string> => {
   const result = await Effect.runPromise(Effect.result(effectOf(owner, fields)));
   if (Result.isFailure(result)) return result.failure.why;
@@ -240,7 +240,7 @@ test("ends a session at the server after its last call, and all when the service
   expect(server.sessions.size).toBe(0);
 });
 
-test("tells the server of a call that nobody waits for, and keeps the session", async () => {
+test("tells the server of a call that was given up, and keeps the session", async () => {
   await call(ownerOf("a"));
   const cancelled: unknown[] = [];
   server.guard = async (request, response) => {

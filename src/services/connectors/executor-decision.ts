@@ -75,7 +75,7 @@ export interface ToBeSent {
   readonly tool: CatalogueTool;
   readonly credential: Credential;
   readonly protocol: string;
-  /** For whom a session at the connector's server is kept. */
+  /** The owner of a session at the connector's server. */
   readonly owner: SessionOwner;
 }
 

@@ -11,7 +11,7 @@ import { credentialHolder, openCredential, type Credential } from "./credentials
 /** How long a session at a server stays without a call. */
 export const IDLE_MS = 10 * 60_000;
 
-/** What stays the same when a token is renewed. A new sign-in and a new value are other credentials. */
+/** Identifies a credential. A renewed token is the same one; a new sign-in and a new value are other ones. */
 const identityOf = (credential: Credential): unknown => {
   if (credential.kind === "none") return null;
   if (credential.kind === "value") return credential.value;
@@ -21,7 +21,7 @@ const identityOf = (credential: Credential): unknown => {
 
 type Caller = Pick<SessionOwner, "projectId" | "sessionId" | "userId">;
 
-/** For whom a session at the connector's server is kept, if this caller calls it with this credential. */
+/** The owner of a session at the connector's server, for the calls of this caller with this credential. */
 export const sessionOwner = (
   { projectId, sessionId, userId }: Caller,
   connector: Connector,
