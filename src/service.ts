@@ -34,6 +34,7 @@ import { environmentsLayer } from "./services/environments/environments.ts";
 import { watchGauges } from "./http/operating/gauges.ts";
 import { firingLayer } from "./services/triggers/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
+import { LaterLimits, startLimitsLayer } from "./services/sessions/start-limits.ts";
 import { directoryLayer } from "./services/directory.ts";
 import { Runtimes } from "./services/projects/runtimes.ts";
 import { AccountModels, PassedUsages } from "./services/projects/account-models.ts";
@@ -223,6 +224,9 @@ const environmentLayers = ({ config, nodeId }: Pick<ServiceOptions<never>, "conf
     buildingLayer({ nodeId, atOnce: config.buildsAtOnce, basesMs: config.environmentBasesMs }),
   );
 
+/** What decides about fires, when they come and when they leave the queue. */
+const startLayers = (config: Config) => Layer.merge(firingLayer(config), startLimitsLayer);
+
 /** Ports, then actors over them, then the services that the endpoints use: the service without HTTP. */
 export const actorLayers = <E>({
   config,
@@ -272,7 +276,7 @@ export const actorLayers = <E>({
         conversationActors(entity),
       ),
     ),
-    Layer.provideMerge(Layer.mergeAll(firingLayer(config), manifestsLayer, pullMirrorLayer({ publicUrl }))),
+    Layer.provideMerge(Layer.mergeAll(startLayers(config), manifestsLayer, pullMirrorLayer({ publicUrl }))),
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, cursorReadsLayer, timersLayer, entities),
     ),
@@ -287,7 +291,7 @@ export const actorLayers = <E>({
         Layer.mergeAll(modelPolicy(config), accountModels, accountSpendLayer, ownSubscriptionsLayer),
       ),
     ),
-    Layer.provideMerge(Layer.merge(Doubts.layer, RoomWishes.layer)),
+    Layer.provideMerge(Layer.mergeAll(Doubts.layer, RoomWishes.layer, LaterLimits.layer)),
     Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
     Layer.provideMerge(pausingLayer),
     Layer.provideMerge(Layer.mergeAll(callApprovalLayer, proposedWorkLayer, offered)),

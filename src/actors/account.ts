@@ -16,6 +16,7 @@ import { Actors } from "../services/actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { newUuid } from "../services/entropy.ts";
 import { TransitionRecord } from "../services/transition-record.ts";
+import { StartLimits } from "../services/sessions/start-limits.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Doubt } from "../services/doubt.ts";
 import { volatileMemory } from "./volatile.ts";
@@ -69,9 +70,11 @@ const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: A
   const actors = yield* Actors;
   const traces = yield* Traces;
   const pause = yield* Pause;
+  const limits = yield* StartLimits;
   const drain = Effect.gen(function* () {
     // After the pause, recovery signals every queue again.
     if (pause.isOn) return { type: "drain.finished" as const, more: false };
+    if (yield* limits.refuseWaiting(id, DRAIN_BATCH)) return { type: "drain.finished" as const, more: true };
     const sessionIds = yield* Effect.replicateEffect(newUuid, DRAIN_BATCH);
     const now = yield* Clock.currentTimeMillis;
     const { admitted, more } = yield* admissions.drain(id, { sessionIds, now, bootTimeoutMs });

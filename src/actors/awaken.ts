@@ -9,6 +9,7 @@ import { sandboxToGoOn } from "../services/sessions/warm-pool.ts";
 import { People } from "../store/ports/people/people.ts";
 import { Projects } from "../store/ports/projects/projects.ts";
 import type { Session } from "../store/ports/sessions/sessions.ts";
+import { StartLimits } from "../services/sessions/start-limits.ts";
 import { Actors } from "../services/actors.ts";
 
 /** Without its saved work a session does not go on. It waits for the next start. */
@@ -30,6 +31,12 @@ export const awaken = Effect.fnUntraced(function* (session: Session) {
   const project = yield* (yield* Projects).get(session.projectId);
   if (project?.status !== "active") return;
   if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy))) return;
+  const refusal = yield* (yield* StartLimits).refusal(session);
+  if (refusal !== null)
+    return yield* Effect.logWarning("a session does not go on by itself", {
+      session: session.id,
+      why: refusal,
+    });
   // The agent goes on with what it did. An idle session of a trigger begins with what was pushed, as always.
   const restoreSaved = session.origin === "session" || reason === "outdated";
   if (restoreSaved && session.saved !== null && !(yield* areSavesThere(session))) return;

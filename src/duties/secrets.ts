@@ -7,20 +7,29 @@
  *     accepted. The record may be older than the sandbox, never newer. Sending a value again changes nothing in the
  *     sandbox.
  *  N2 No value is ever logged, recorded, or part of a failure.
+ *  N3 A key of a model provider that is set or changed while a session with a limit of spend runs is not sent: its calls could not be
+ *     counted (domain/sandbox/uncounted.ts). The conversation and the log say so once for each value. A removal is always sent.
  */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as FiberMap from "effect/FiberMap";
 import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
+import { SERVICE } from "../domain/conversation/conversation.ts";
+import { derivedUuid } from "../domain/ids.ts";
+import { keyWithheld } from "../domain/sandbox/uncounted.ts";
 import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { Projects } from "../store/ports/projects/projects.ts";
+import { Conversations } from "../store/ports/sessions/conversations.ts";
 import { Sandboxes, type GivenSecrets, type OutdatedSandbox } from "../store/ports/sessions/sandboxes.ts";
 import type { Secrets } from "../store/ports/projects/secrets.ts";
 import { answeredInTime, linked } from "../services/answered.ts";
+import type { Directory } from "../services/directory.ts";
 import type { Keyring } from "../services/keyring.ts";
+import { withheldKeys } from "../services/projects/counted-models.ts";
 import { openSecrets, type OpenedSecrets } from "../services/projects/project-secrets.ts";
 import { serviceContext } from "../services/sessions/service-context.ts";
 import { DUTIES } from "../services/duties.ts";
@@ -33,18 +42,38 @@ const AT_ONCE = 8;
 /** The bytes of a change's body other than its variables. */
 const BODY_FRAME_BYTES = 1024;
 
+/** The names of secrets that are new or have another value. */
+const changedNames = (former: GivenSecrets, { given }: OpenedSecrets): readonly string[] =>
+  Object.keys(given.versions).filter((name) => given.versions[name] !== former.versions[name]);
+
+/** The secrets as a sandbox has them that does not get some of the new values (N3). It keeps a former value. */
+export const withoutNames = (
+  former: GivenSecrets,
+  { given, values }: OpenedSecrets,
+  names: readonly string[],
+): OpenedSecrets => {
+  const isSent = ([name]: readonly [string, unknown]) => !names.includes(name);
+  const kept = Object.entries(former.versions).filter(([name]) => names.includes(name));
+  return {
+    given: {
+      revision: given.revision,
+      versions: Object.fromEntries([...Object.entries(given.versions).filter(isSent), ...kept]),
+    },
+    values: Object.fromEntries(Object.entries(values).filter(isSent)),
+  };
+};
+
 /**
  * The changes that bring a sandbox to these secrets. Usually one; several if one body could not hold them. The last one
  * carries the revision.
  */
-export const changesFrom = (
-  former: GivenSecrets,
-  { given, values }: OpenedSecrets,
-): readonly EnvironmentChange[] => {
+export const changesFrom = (former: GivenSecrets, opened: OpenedSecrets): readonly EnvironmentChange[] => {
+  const { given, values } = opened;
   const gone = Object.keys(former.versions)
     .filter((name) => given.versions[name] === undefined)
     .map((name) => [name, null] as const);
-  const changed = Object.entries(values).filter(([name]) => given.versions[name] !== former.versions[name]);
+  const names = new Set(changedNames(former, opened));
+  const changed = Object.entries(values).filter(([name]) => names.has(name));
   const parts: Record<string, string | null>[] = [{}];
   let room = CONTROL_BODY_BYTES - BODY_FRAME_BYTES;
   for (const [name, value] of [...gone, ...changed]) {
@@ -98,17 +127,44 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
   const daemon = yield* DaemonClient;
   const provider = yield* SandboxProvider;
   const sign = yield* serviceContext;
-  const services = yield* Effect.context<Secrets | Keyring>();
+  const conversations = yield* Conversations;
+  const services = yield* Effect.context<Secrets | Keyring | Directory>();
   const restarts = Semaphore.makeUnsafe(AT_ONCE);
 
+  /** N3. @param versions by the names of the secrets */
+  const tellWithheld = Effect.fnUntraced(function* (
+    sessionId: string,
+    names: readonly string[],
+    versions: GivenSecrets["versions"],
+  ) {
+    const at = yield* Clock.currentTimeMillis;
+    // A session that has just started may have none yet.
+    if (names.length > 0) yield* conversations.open(sessionId, at);
+    for (const name of names) {
+      const text = keyWithheld(name);
+      const noteId = derivedUuid(sessionId, `secret ${name} ${versions[name]} withheld`);
+      const note = { id: noteId, text, author: SERVICE, at };
+      if (yield* conversations.addNote(sessionId, note))
+        yield* Effect.logWarning("a secret is kept out of a running session", { name, why: text });
+    }
+  });
+
+  /** The secrets that a sandbox gets now (N3). */
+  const sentSecrets = Effect.fnUntraced(function* ({ session, given: former }: OutdatedSandbox) {
+    const opened = yield* openSecrets(session.projectId);
+    const withheld = yield* withheldKeys(session, changedNames(former, opened));
+    yield* tellWithheld(session.id, withheld, opened.given.versions);
+    return withoutNames(former, opened, withheld);
+  });
+
   const send = Effect.fnUntraced(function* (sandbox: OutdatedSandbox) {
-    const { id, sessionId, projectId, given: former } = sandbox;
+    const { id, session, given: former } = sandbox;
     const link = yield* linked(provider, id);
-    const opened = yield* Effect.provideContext(openSecrets(projectId), services);
+    const opened = yield* Effect.provideContext(sentSecrets(sandbox), services);
     // The names go first, so that the restarted runtime can reach the hosts that a new key is for.
-    yield* answeredInTime("setSecretNames", provider.setSecretNames(id, Object.keys(opened.values)));
+    yield* answeredInTime("setSecretNames", provider.setSecretNames(id, Object.keys(opened.given.versions)));
     for (const change of changesFrom(former, opened)) {
-      const done = yield* daemon.env(link, yield* sign(id, sessionId), change);
+      const done = yield* daemon.env(link, yield* sign(id, session.id), change);
       const names = Object.keys(change.env);
       yield* Effect.logInfo("secrets delivered", { ...done, changed: done.changed.length, names });
     }
@@ -119,7 +175,7 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
     Effect.flatMap(linked(provider, id), daemon.health).pipe(Effect.map(({ turn }) => turn.active === true));
 
   return (sandbox: OutdatedSandbox): Effect.Effect<void> => {
-    const { id, sessionId } = sandbox;
+    const { id, session } = sandbox;
     // Checked when this sandbox's turn to restart comes: the agent may have begun a turn while it waited.
     const attempt = Effect.gen(function* () {
       const busy = yield* isBusy(id);
@@ -139,6 +195,6 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
         SandboxError: () => Effect.void,
       }),
     );
-    return dutyPart("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: sessionId }));
+    return dutyPart("secrets", delivery).pipe(Effect.annotateLogs({ sandbox: id, session: session.id }));
   };
 });

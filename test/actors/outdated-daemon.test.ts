@@ -1,9 +1,11 @@
 /** A sandbox with a daemon that is too old for an upgraded service (actors/sandboxes/outdated-daemon.ts). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
+import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { contentText } from "../../src/domain/conversation/conversation.ts";
 import { NOTHING_TO_SAVE } from "../../src/domain/save/saved.ts";
+import { StartLimits, type StartLimitsPort } from "../../src/services/sessions/start-limits.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { answered, openActorsWorld, READY, until } from "../support/world/actors.ts";
@@ -80,6 +82,29 @@ describe("a sandbox whose daemon is too old for an upgraded service", () => {
       expect(yield* session(id)).toMatchObject({ restoreSaved: true, stopReason: null });
     }),
   );
+
+  it.effect("stays stopped if a limit of spend refuses its start, although a message waits", () => {
+    const asked: string[] = [];
+    const limits: StartLimitsPort = {
+      refuseWaiting: () => Effect.succeed(false),
+      refusal: ({ id }) =>
+        Effect.sync(() => {
+          asked.push(id);
+          return "its calls could not be counted";
+        }),
+    };
+    return Effect.gen(function* () {
+      const { id, old, end, post, turnOld, begin, session, newestSandbox } = yield* upgraded;
+      yield* post;
+      yield* end;
+      yield* turnOld;
+      yield* begin;
+      yield* until(Effect.sync(() => asked.includes(id)));
+      yield* TestClock.adjust("10 seconds");
+      expect(yield* session(id)).toMatchObject({ status: "stopped", stopReason: "outdated" });
+      expect(yield* newestSandbox(id)).toMatchObject({ id: old });
+    }).pipe(Effect.provideService(StartLimits, limits));
+  });
 });
 
 describe("a session whose sandbox boots when the service is upgraded", () => {

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { NO_USAGE, type NativeItem } from "../../src/domain/conversation/conversation.ts";
+import { NO_USAGE, SERVICE, type NativeItem } from "../../src/domain/conversation/conversation.ts";
 import { Conversations, type Item } from "../../src/store/ports/sessions/conversations.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
@@ -341,6 +341,21 @@ const checkNotes = (check: Check): void => {
       // The new sandbox has taken over the open item of the former one.
       expect((yield* close(sessionId, { sandboxId, as: "lost", now: NOON }))?.changes).toEqual([]);
       expect((yield* page(sessionId, newest))?.items).toHaveLength(4);
+    }),
+  );
+
+  check(
+    "takes a note of the service once, as its last item",
+    Effect.gen(function* () {
+      const { addNote, page } = yield* Conversations;
+      const { sessionId } = yield* converse(yield* makeWorld(5));
+      const note = { id: randomUUID(), text: "The limit changed.", author: SERVICE, at: NOON + 1 };
+      expect(yield* addNote(sessionId, note)).toBe(true);
+      expect(yield* addNote(sessionId, note)).toBe(false);
+      expect(yield* addNote(randomUUID(), note)).toBe(false);
+      const { items = [], conversation } = (yield* page(sessionId, newest)) ?? {};
+      expect(items[0]).toMatchObject({ id: note.id, kind: "note", author: SERVICE, seq: conversation?.seq });
+      expect(textsOf(items).filter((text) => text === note.text)).toHaveLength(1);
     }),
   );
 

@@ -73,6 +73,36 @@ export const checkQueue = (check: Check): void => {
     );
 
     check(
+      "stands at the head of the queue in its order, and can be refused there, once",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(0);
+        const { heads, refuse } = yield* Admissions;
+        const [first, second, third] = [fired(world), fired(world), fired(world)];
+        for (const request of [first, second, third]) yield* admitOne(world, request);
+        const ids = Effect.map(heads(world.accountId, 2), (all) => all.map(({ fireId }) => fireId));
+        expect(yield* ids).toEqual([first.fire?.id, second.fire?.id]);
+        const [head] = yield* heads(world.accountId, 1);
+        expect(head).toMatchObject({
+          kind: first.fire?.kind,
+          session: { projectId: world.projectId, triggerSlug: first.session.triggerSlug },
+        });
+        const [one, two] = [first.fire?.id ?? "", second.fire?.id ?? ""];
+        const refused = [
+          { fireId: one, status: "skipped", reason: "spend_limit" },
+          { fireId: two, status: "failed", reason: "limit_needs_provider" },
+          { fireId: randomUUID(), status: "skipped", reason: "spend_limit" },
+        ] as const;
+        yield* refuse(world.accountId, refused, NOON);
+        yield* refuse(world.accountId, refused, NOON);
+        const { get } = yield* Fires;
+        expect(yield* get(one)).toMatchObject({ status: "skipped", reason: "spend_limit", sessionId: null });
+        expect(yield* get(two)).toMatchObject({ status: "failed", reason: "limit_needs_provider" });
+        expect(yield* ids).toEqual([third.fire?.id]);
+        expect(yield* accountOf(world)).toMatchObject({ queuedFires: 1 });
+      }),
+    );
+
+    check(
       "is counted when its wait begins and ends, whatever ends it",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);

@@ -158,7 +158,16 @@ export const checkGivenSecrets = (check: Check): void => {
         yield* change("KEY");
         expect(yield* outdated("node-1")).toEqual([]);
         yield* tellSandbox(id, { type: "daemon.ready" });
-        const found = { id, sessionId, projectId: world.projectId, given };
+        const session = {
+          id: sessionId,
+          accountId: world.accountId,
+          projectId: world.projectId,
+          triggerSlug: null,
+          createdBy: world.userId,
+          parentSessionId: null,
+          agentName: "default",
+        };
+        const found = { id, session, given };
         expect(yield* outdated("node-1")).toEqual([found]);
         expect(yield* outdated("node-2")).toEqual([]);
         yield* tellSandbox(id, { type: "sandbox.lost", failure: { code: "sandbox_lost", message: "gone" } });

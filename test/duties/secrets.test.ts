@@ -4,8 +4,9 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect, test } from "vitest";
+import { directoryLayer } from "../../src/services/directory.ts";
 import { Keyring } from "../../src/services/keyring.ts";
-import { changesFrom, secretsLayer } from "../../src/duties/secrets.ts";
+import { changesFrom, secretsLayer, withoutNames } from "../../src/duties/secrets.ts";
 import type { OpenedSecrets } from "../../src/services/projects/project-secrets.ts";
 import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { CONTROL_BODY_BYTES, type EnvironmentChange } from "../../src/sandbox/daemon.ts";
@@ -34,6 +35,14 @@ describe("the secrets that a sandbox receives", () => {
     expect(changesFrom(former, now)).toEqual([
       { revision: "6", env: { OTHER: "other", NEW: "new", GONE: null } },
     ]);
+  });
+
+  test("are without a new value that is withheld, and keep the former one", () => {
+    const former = { revision: 3, versions: { KEY: 1, GONE: 1 } };
+    const now = opened(5, { KEY: [2, "new"], OTHER_KEY: [1, "new"], PLAIN: [1, "plain"] });
+    const sent = withoutNames(former, now, ["KEY", "OTHER_KEY"]);
+    expect(sent.given).toEqual({ revision: 5, versions: { PLAIN: 1, KEY: 1 } });
+    expect(changesFrom(former, sent)).toEqual([{ revision: "5", env: { GONE: null, PLAIN: "plain" } }]);
   });
 
   test("are only the revision if a change was reverted", () => {
@@ -80,7 +89,7 @@ describe("a changed secret", () => {
           Effect.sync(() => sent.push(Object.keys(env))),
           Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(taken)),
         );
-      yield* inPorts(Layer.build(secretsLayer({ nodeId: "node-1" })));
+      yield* inPorts(Layer.build(secretsLayer({ nodeId: "node-1" }).pipe(Layer.provide(directoryLayer))));
 
       yield* inPorts(put(world.projectId, "ONE", world.userId));
       yield* Deferred.await(asked);

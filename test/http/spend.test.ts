@@ -3,14 +3,18 @@ import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Spend } from "../../src/features/spend/ports/spend.ts";
+import { Identity } from "../../src/store/ports/people/identity.ts";
 import { NANO } from "../../src/domain/sandbox/spend.ts";
 import {
   commitTo,
+  eventually,
   expectStatus,
   fields,
   invitePerson,
   listOf,
   makeProject,
+  runSession,
+  stopSession,
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { reserveFor } from "../support/world/spend.ts";
@@ -87,6 +91,44 @@ describe("a limit of spend", () => {
     );
     expectStatus(await service.request("DELETE", key), 204);
     expectStatus(await start(), 201);
+  });
+
+  it("keeps a key that is set later out of a running session, and says so in its conversation", async () => {
+    expectStatus(await put("/v1/spend-limits", { scope: "each_session", usd: 5 }), 200);
+    const sid = await runSession(service, pid);
+    service.daemon.forgetEnvs();
+    const secrets = `/v1/projects/${pid}/secrets`;
+    expectStatus(await put(`${secrets}/ANTHROPIC_API_KEY`, { value: "k" }), 201);
+    expectStatus(await put(`${secrets}/PLAIN`, { value: "p" }), 201);
+    const names = () => new Set(service.daemon.envs.flatMap(({ env }) => Object.keys(env)));
+    await eventually(() => expect(names()).toContain("PLAIN"));
+    expect(names()).not.toContain("ANTHROPIC_API_KEY");
+    const page = await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/conversation`);
+    const notes = JSON.stringify(listOf(page, "items"));
+    expect(notes.split("The secret ANTHROPIC_API_KEY was set while this session runs")).toHaveLength(2);
+    expect(service.logs.join("\n")).toContain("a secret is kept out of a running session");
+    expect(expectStatus(await start(), 422).json).toMatchObject({ code: "limit_needs_provider" });
+    expectStatus(await service.request("DELETE", `${secrets}/ANTHROPIC_API_KEY`), 204);
+  });
+
+  it("refuses a waiting request whose calls could no longer be counted when a slot is free", async () => {
+    const { account } = fields(await service.request("GET", "/v1/me")) as { account: { id: string } };
+    const setCap = (cap: number) =>
+      service.inside(Effect.flatMap(Identity, ({ setTier }) => setTier(account.id, "free", cap)));
+    const sid = await runSession(service, pid);
+    await setCap(1);
+    const ask = await service.request("POST", `/v1/projects/${pid}/sessions?queue=true`, { body: {} });
+    const { queue_id: waiting } = fields(expectStatus(ask, 202));
+    const key = `/v1/projects/${pid}/secrets/OPENAI_API_KEY`;
+    expectStatus(await put(key, { value: "k" }), 201);
+    expectStatus(await put("/v1/spend-limits", { scope: "each_session", usd: 5 }), 200);
+    await setCap(1000);
+    await stopSession(service, pid, sid);
+    await eventually(async () => {
+      const fire = fields(await service.request("GET", `/v1/projects/${pid}/fires/${String(waiting)}`));
+      expect(fire).toMatchObject({ status: "failed", reason: "limit_needs_provider" });
+    });
+    expectStatus(await service.request("DELETE", key), 204);
   });
 
   it("of a trigger that is reached skips its fires with that reason, and its raise lets them start", async () => {

@@ -2,10 +2,12 @@
  * Whether all calls of models that a session's agent makes pass the service, which counts them. Where a limit of spend applies, a session
  * whose calls could pass it is refused.
  *
- *  U1 A key of a provider that is a secret of the project is in the sandbox, whatever model the session begins with.
+ *  U1 A key of a provider that is a secret of the project is in the sandbox, whatever model the session begins with. One that is set while
+ *     a limited session runs is kept out of its sandbox (duties/secrets.ts N3).
  *  U2 A person's own subscription is in the sandbox, and its runtime asks the maker itself.
  */
 import type { Agent } from "../agents/agents.ts";
+import type { Runtime } from "../runtimes/runtime.ts";
 import { providerPointing } from "../agents/agent-provider.ts";
 import { usedSubscription } from "../agents/subscription.ts";
 import type { AccountProvider } from "./account-provider.ts";
@@ -27,12 +29,27 @@ export interface CallingSession {
 
 const KEYS: readonly string[] = MODEL_PROVIDERS.flatMap(({ keys }) => keys);
 
+/** The names among these that are a provider's key for a session with this runtime (U1). */
+export const providerKeys = (
+  secretNames: readonly string[],
+  { providers }: Pick<Runtime, "providers">,
+): readonly string[] => {
+  const keys = new Set([...KEYS, ...(providers?.keys ?? [])]);
+  return secretNames.filter((name) => keys.has(name));
+};
+
+const keyReason = (name: string): string =>
+  `the project's secret ${name} is a key of a model provider. An owner can add the provider to the account, and then delete the secret`;
+
+/** The note in the conversation of a running session that does not get a key. */
+export const keyWithheld = (name: string): string =>
+  `The secret ${name} was set while this session runs, and the session does not get the new value. A limit of spend applies here, and calls with this key ` +
+  `could not be counted: ${keyReason(name)}.`;
+
 const reasonOf = ({ agent, agentModel, secretNames, providers, kept, bringsModel }: CallingSession) => {
   const { runtime } = agent;
-  const keys = new Set([...KEYS, ...(runtime.providers?.keys ?? [])]);
-  const key = secretNames.find((name) => keys.has(name));
-  if (key !== undefined)
-    return `the project's secret ${key} is a key of a model provider. An owner can add the provider to the account, and then delete the secret`;
+  const [key] = providerKeys(secretNames, runtime);
+  if (key !== undefined) return keyReason(key);
   const model = agentModel ?? agent.model;
   const subscription = usedSubscription(agent, model, { secretNames, kept });
   if (subscription !== null)

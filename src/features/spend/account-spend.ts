@@ -20,6 +20,13 @@ export const accountSpendLayer = Layer.effect(
     const clock = yield* Clock.Clock;
     /** Until when an account counts as one without limits. */
     const unlimited = new BoundedMap<string, number>(ACCOUNTS_MAX);
+    const mayLimit = (accountId: string) =>
+      (unlimited.get(accountId) ?? 0) <= clock.currentTimeMillisUnsafe();
+    const hasLimits = Effect.fnUntraced(function* (accountId: string) {
+      const has = yield* spend.hasLimits(accountId);
+      if (!has) unlimited.set(accountId, clock.currentTimeMillisUnsafe() + UNLIMITED_MS);
+      return has;
+    });
     return {
       callerIn: spend.callerIn,
       reserve: (call) =>
@@ -36,16 +43,12 @@ export const accountSpendLayer = Layer.effect(
           ),
       settle: (call) => spend.settle({ ...call, now: clock.currentTimeMillisUnsafe() }),
       renew: (ids) => spend.renew(ids, clock.currentTimeMillisUnsafe()),
-      mayLimit: (accountId) => (unlimited.get(accountId) ?? 0) <= clock.currentTimeMillisUnsafe(),
+      mayLimit,
+      isLimited: (accountId) => (mayLimit(accountId) ? hasLimits(accountId) : Effect.succeed(false)),
       limitSet: (accountId) => void unlimited.delete(accountId),
       standing: Effect.fnUntraced(function* (session) {
-        const now = clock.currentTimeMillisUnsafe();
-        const { accountId } = session;
-        if (!(yield* spend.hasLimits(accountId))) {
-          unlimited.set(accountId, now + UNLIMITED_MS);
-          return { applies: false, reached: null };
-        }
-        const limits = yield* spend.ofSession(session, now);
+        if (!(yield* hasLimits(session.accountId))) return { applies: false, reached: null };
+        const limits = yield* spend.ofSession(session, clock.currentTimeMillisUnsafe());
         const reached = limits.find((limit) => isReached({ ...limit, reserved: 0 }));
         return { applies: limits.length > 0, reached: reached === undefined ? null : limitReached(reached) };
       }),

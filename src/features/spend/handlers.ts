@@ -20,10 +20,8 @@ import { answering, projectFor, requireProject, sessionFor } from "../../http/st
 import { triggerFor } from "../../http/steps/projects/hand-fires.ts";
 import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { personOf } from "../../services/connectors/own-credentials.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
-import { knownAgent } from "../../services/projects/agents.ts";
-import { requireCountable } from "../../services/projects/counted-models.ts";
+import { callingOf, requireCountable } from "../../services/projects/counted-models.ts";
 import { SpendGroup } from "./api.ts";
 import { LIMITS_MAX, type LimitPlace, type ShownLimit, Spend, type SpentFor } from "./ports/spend.ts";
 
@@ -199,14 +197,9 @@ const sessionPlace = ({ pid, sid }: SessionPath) =>
 /** A limit is set only where it holds. */
 const limitSession = Effect.fnUntraced(function* (params: SessionPath, typed: TypedAmount) {
   const session = yield* sessionFor(yield* Caller, params);
-  const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
-  if (agent._tag === "Some")
-    yield* requireCountable(session, {
-      agent: agent.value,
-      agentModel: session.agentModel,
-      commit: session.baseCommit,
-      personId: yield* personOf(session),
-    }).pipe(
+  const calling = yield* callingOf(session);
+  if (calling !== null)
+    yield* requireCountable(session, calling).pipe(
       Effect.catchTags({
         LimitNeedsProvider: ({ message }) => limitNeedsProvider(message),
         GitError: (error) => gitFailed(error),

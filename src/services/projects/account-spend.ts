@@ -15,6 +15,8 @@ export interface AccountSpendPort {
   readonly renew: (ids: readonly string[]) => Stored<void>;
   /** False: no limit is set in the account, as far as this process knows. It may be some seconds late. */
   readonly mayLimit: (accountId: string) => boolean;
+  /** Whether the account has limits, as late as `mayLimit`. */
+  readonly isLimited: (accountId: string) => Stored<boolean>;
   /** A limit was set in the account. */
   readonly limitSet: (accountId: string) => void;
   /** Whether a limit applies to the session, and the sentence of one that is reached. */
@@ -31,6 +33,7 @@ export const AccountSpend = Context.Reference<AccountSpendPort>("platform/servic
     settle: () => Effect.void,
     renew: () => Effect.void,
     mayLimit: () => false,
+    isLimited: () => Effect.succeed(false),
     limitSet: () => undefined,
     standing: () => Effect.succeed({ applies: false, reached: null }),
   }),

@@ -3,10 +3,12 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type { Agent } from "../../domain/agents/agents.ts";
 import { deliveredNames } from "../../domain/manifest/required-secrets.ts";
-import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
+import { providerKeys, uncountedReason } from "../../domain/sandbox/uncounted.ts";
 import { Secrets } from "../../store/ports/projects/secrets.ts";
+import { personOf } from "../connectors/own-credentials.ts";
 import { AccountModels } from "./account-models.ts";
 import { AccountSpend } from "./account-spend.ts";
+import { knownAgent } from "./agents.ts";
 import type { LimitedSession } from "../../domain/sandbox/spend.ts";
 import { OwnSubscriptions } from "./own-subscriptions.ts";
 import { configuresModel, ModelPolicy } from "./models.ts";
@@ -49,4 +51,35 @@ export const requireCountable = Effect.fnUntraced(function* (
 export const requireCounted = Effect.fnUntraced(function* (session: LimitedSession, calling: Calling) {
   const { standing } = yield* AccountSpend;
   if ((yield* standing(session)).applies) yield* requireCountable(session, calling);
+});
+
+/** A session's record, or the one that a waiting fire would make. */
+interface RecordedSession extends LimitedSession {
+  readonly origin: "session" | "trigger";
+  readonly agentName: string;
+  readonly agentModel: string | null;
+  readonly baseCommit: string | null;
+}
+
+/** What decides how a session of a record calls models. Null: its agent's table has an error, which its start says. */
+export const callingOf = Effect.fnUntraced(function* (session: RecordedSession) {
+  const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
+  if (agent._tag === "None") return null;
+  const { agentModel, baseCommit: commit } = session;
+  return { agent: agent.value, agentModel, commit, personId: yield* personOf(session) };
+});
+
+/**
+ * The secrets among these that a running session does not get: keys of providers, if a limit of spend applies to it. They would make its
+ * calls uncounted.
+ */
+export const withheldKeys = Effect.fnUntraced(function* (
+  session: LimitedSession & { readonly agentName: string },
+  names: readonly string[],
+) {
+  const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
+  if (!(yield* ModelPolicy).required) return [];
+  // An agent whose table has an error now still runs.
+  const keys = providerKeys(names, agent._tag === "Some" ? agent.value.runtime : { providers: null });
+  return keys.length > 0 && (yield* (yield* AccountSpend).standing(session)).applies ? keys : [];
 });

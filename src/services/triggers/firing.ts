@@ -24,20 +24,17 @@ import type {
 import type { Project } from "../../store/ports/projects/projects.ts";
 import type { NewSession } from "../../store/ports/sessions/sessions.ts";
 import { Admitter, type AdmissionBusy, type AdmissionExit } from "./admission.ts";
-import { Directory, type KnownProject } from "../directory.ts";
+import { Directory } from "../directory.ts";
 import { Entropy, UUID_BYTES } from "../entropy.ts";
 import type { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Runtimes } from "../projects/runtimes.ts";
 import { logMissingSecrets } from "../projects/required-secrets.ts";
 import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
-import { agentNamed } from "../../domain/agents/agents.ts";
-import type { OfferedRuntimes } from "../../domain/runtimes/runtimes.ts";
-import { uncountedReason } from "../../domain/sandbox/uncounted.ts";
 import { personOf } from "../connectors/own-credentials.ts";
 import { AccountSpend } from "../projects/account-spend.ts";
 import type { LimitedSession } from "../../domain/sandbox/spend.ts";
-import { OwnSubscriptions } from "../projects/own-subscriptions.ts";
 import { AccountModels } from "../projects/account-models.ts";
+import { fireLimits } from "./fire-limits.ts";
 import { missingModel, ModelPolicy } from "../projects/models.ts";
 
 export interface FiringOptions {
@@ -114,8 +111,8 @@ const makePrompting = Effect.gen(function* () {
   const directory = yield* Directory;
   const rules = { ...(yield* ModelPolicy), offered: yield* Runtimes };
   const accountModels = yield* AccountModels;
-  const subscriptions = yield* OwnSubscriptions;
   const spend = yield* AccountSpend;
+  const limits = yield* fireLimits;
   const services = yield* Effect.context<Suspensions>();
   const lackedModel = (request: FireRequest, providers: readonly AccountProvider[] = []) =>
     request.prompt.is === "skipped"
@@ -131,14 +128,13 @@ const makePrompting = Effect.gen(function* () {
     const providers = yield* accountModels(user);
     const lacked = lackedModel(request, providers);
     if (lacked !== null) return { is: lacked } as const;
-    const { applies, reached } = yield* spend.standing(limitedSession(request));
-    if (reached !== null) return { is: "skipped", reason: "spend_limit" } as const;
-    const known = directory.known(request.project.id);
-    if (!applies || !rules.required) return request.prompt;
-    const kept = yield* subscriptions.kept(user.accountId, user.personId);
-    return isUncounted(request, { known, providers, kept, offered: rules.offered })
-      ? ({ is: "limit_needs_provider" } as const)
-      : request.prompt;
+    const { personId } = user;
+    const refusal = yield* limits({
+      session: limitedSession(request),
+      agent: request.trigger.agent,
+      personId,
+    });
+    return refusal ?? request.prompt;
   });
   /** The request as it is admitted. */
   const prompted = (request: FireRequest): Effect.Effect<FireRequest> =>
@@ -224,31 +220,6 @@ const modelUser = Effect.fnUntraced(function* ({ project, kind, userId, parentSe
   const parent = { id: parentSessionId, origin: "session", createdBy: userId } as const;
   return { ...who, personId: yield* personOf(parent) };
 });
-
-interface Uncounting {
-  readonly known: KnownProject | null;
-  readonly providers: readonly AccountProvider[];
-  readonly kept: readonly string[];
-  readonly offered: OfferedRuntimes;
-}
-
-/** Whether calls of the trigger's agent could pass uncounted, by what is in memory. Unknown counts as no. */
-const isUncounted = ({ trigger }: FireRequest, { known, providers, kept, offered }: Uncounting): boolean => {
-  if (known === null) return false;
-  const agent = Result.getOrNull(agentNamed(known.manifest.agents, trigger.agent, offered));
-  const { deliveredNames: secretNames, bringsModel } = known;
-  return (
-    agent !== null &&
-    uncountedReason({
-      agent,
-      agentModel: null,
-      secretNames,
-      providers,
-      kept,
-      bringsModel: bringsModel === true,
-    }) !== null
-  );
-};
 
 const newSession = (
   { project, trigger, title, kind, userId, parentSessionId }: FireRequest,

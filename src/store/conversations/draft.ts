@@ -3,13 +3,7 @@
  * that they cannot differ. The caller holds the conversation's lock and has read every row that the write concerns.
  */
 import { isDeepStrictEqual } from "node:util";
-import {
-  type Author,
-  isClosed,
-  NO_USAGE,
-  contentText,
-  type Usage,
-} from "../../domain/conversation/conversation.ts";
+import { isClosed, NO_USAGE, contentText, type Usage } from "../../domain/conversation/conversation.ts";
 import { firstSentence, shortRequest } from "../../domain/conversation/row-texts.ts";
 import { cutText } from "../../domain/text.ts";
 import { addUsage, usageSince } from "../../domain/conversation/usage.ts";
@@ -21,20 +15,13 @@ import {
   type Conversation,
   type ConversationChange,
   type Item,
+  type ServiceNote,
   type Spent,
 } from "../ports/sessions/conversations.ts";
 import { UNKNOWN_MODEL } from "../ports/projects/project-usage.ts";
 
 /** An item without its numbers, which the draft gives. */
 export type ItemVersion = Omit<Item, "seq" | "place">;
-
-/** What the service writes into a conversation by itself. */
-export interface Note {
-  readonly id: string;
-  readonly text: string;
-  readonly author: Author;
-  readonly at: number;
-}
 
 /** The part of an item that has no column of its own. */
 export const itemRecord = ({
@@ -123,7 +110,7 @@ export class ConversationDraft {
   }
 
   /** Adds a note of the service as the last item. */
-  putNote({ id, text, author, at }: Note): void {
+  putNote({ id, text, author, at }: ServiceNote): void {
     this.put({
       id,
       kind: "note",

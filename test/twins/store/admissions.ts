@@ -19,6 +19,7 @@ import {
   Admissions,
   type Admission,
   type AdmissionRequest,
+  type RefusedWait,
   type Skip,
 } from "../../../src/store/ports/triggers/admissions.ts";
 import type { Fire, NewFire } from "../../../src/store/ports/triggers/fires.ts";
@@ -263,6 +264,18 @@ const cancel = (tables: TableSet, fireId: string, now: number): boolean => {
   return true;
 };
 
+const refuse = (
+  tables: TableSet,
+  accountId: string,
+  { refused, now }: { readonly refused: readonly RefusedWait[]; readonly now: number },
+): void => {
+  for (const { fireId, status, reason } of refused) {
+    if (!tables.queue.some((row) => row.accountId === accountId && row.fireId === fireId)) continue;
+    takeOut(tables, [fireId], { status, reason, now });
+    tables.moveCounters(accountId, { queued: -1 });
+  }
+};
+
 const expire = (tables: TableSet, accountId: string, now: number): void => {
   const expired = tables.queue.filter((row) => row.accountId === accountId && row.expiresAt <= now);
   takeOut(
@@ -328,6 +341,16 @@ export const layer = Layer.effect(
     admit: (accountId, requests) => Effect.sync(() => admit(tables, accountId, requests)),
     drain: (accountId, request) => Effect.sync(() => drain(tables, accountId, request)),
     skip: (request) => Effect.sync(() => skip(tables, request)),
+    heads: (accountId, limit) =>
+      Effect.sync(() =>
+        queueInOrder(tables, accountId)
+          .slice(0, limit)
+          .flatMap(({ fireId, session }) => {
+            const kind = tables.fires.get(fireId)?.kind;
+            return kind === undefined ? [] : [{ fireId, kind, session }];
+          }),
+      ),
+    refuse: (accountId, refused, now) => Effect.sync(() => refuse(tables, accountId, { refused, now })),
     cancel: (fireId, now) => Effect.sync(() => cancel(tables, fireId, now)),
     waitingAccounts: Effect.sync(() => [...new Set(tables.queue.map(({ accountId }) => accountId))]),
   })),

@@ -35,6 +35,7 @@ import {
   type Conversation,
   type ConversationPage,
   type Item,
+  type ServiceNote,
 } from "../../../src/store/ports/sessions/conversations.ts";
 import { firstTransition } from "../../../src/machines/transition.ts";
 import { makeActorMemory } from "./actor-memory.ts";
@@ -193,6 +194,13 @@ export const noteIn = (tables: TableSet, id: string, put: (draft: ConversationDr
   write(tables, row, draft);
 };
 
+const addNote = (tables: TableSet, id: string, added: ServiceNote): boolean => {
+  const row = tables.conversations.get(id);
+  if (row === undefined || row.items.has(added.id)) return false;
+  noteIn(tables, id, (draft) => draft.putNote(added));
+  return true;
+};
+
 const memoryOf = (tables: TableSet) =>
   makeActorMemory<ConversationSnapshot, ConversationEvent, ConversationCommand, ConversationRow>(tables, {
     kind: "conversation",
@@ -304,6 +312,7 @@ export const layer = Layer.effect(
             ),
         ),
       note: (id, report) => Effect.sync(() => note(tables, id, report)),
+      addNote: (id, given) => Effect.sync(() => addNote(tables, id, given)),
       close: (id, end) => Effect.sync(() => close(tables, id, end)),
       page: (id, { before, limit }) =>
         Effect.map(readItemPlace(before), (place) => page(rowOf(id), place, limit)),

@@ -136,13 +136,20 @@ const noteEnvironment = (tables: TableSet, id: string, { now, buildId, isStale }
 
 const outdated = (tables: TableSet, nodeId: string): readonly OutdatedSandbox[] =>
   [...tables.sandboxes.values()].flatMap(({ record, secrets: given }) => {
-    const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
-    if (record.status !== "active" || record.nodeId !== nodeId || given === null || projectId === undefined)
+    const session = tables.sessions.get(record.sessionId)?.record;
+    if (record.status !== "active" || record.nodeId !== nodeId || given === null || session === undefined)
       return [];
+    const { id, accountId, projectId, triggerSlug, createdBy, parentSessionId, agentName } = session;
     const revision = tables.projects.get(projectId)?.secretsRevision;
     return revision === given.revision
       ? []
-      : [{ id: record.id, sessionId: record.sessionId, projectId, given }];
+      : [
+          {
+            id: record.id,
+            session: { id, accountId, projectId, triggerSlug, createdBy, parentSessionId, agentName },
+            given,
+          },
+        ];
   });
 
 export const layer = Layer.effect(

@@ -2,9 +2,7 @@
 import * as Effect from "effect/Effect";
 import { Actors } from "../../../services/actors.ts";
 import { askedFor } from "../../../services/audit.ts";
-import { knownAgent } from "../../../services/projects/agents.ts";
-import { personOf } from "../../../services/connectors/own-credentials.ts";
-import { requireCounted } from "../../../services/projects/counted-models.ts";
+import { callingOf, requireCounted } from "../../../services/projects/counted-models.ts";
 import { requireProviderOf } from "../../../services/projects/models.ts";
 import { sandboxToGoOn } from "../../../services/sessions/warm-pool.ts";
 import { CHILDREN_MAX, isLive } from "../../../domain/session/session.ts";
@@ -35,10 +33,8 @@ export interface RestartWish {
  * provider when it starts does not boot without that provider, and no other one gets its calls.
  */
 const requireStartable = Effect.fnUntraced(function* (session: Session) {
-  const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
-  if (agent._tag === "None") return;
-  const { agentModel, baseCommit: commit } = session;
-  const calling = { agent: agent.value, agentModel, commit, personId: yield* personOf(session) };
+  const calling = yield* callingOf(session);
+  if (calling === null) return;
   const hasProvider = requireProviderOf(session, calling);
   yield* Effect.andThen(hasProvider, requireCounted(session, calling)).pipe(
     Effect.catchTags({

@@ -188,6 +188,15 @@ export interface NotedReport {
   readonly now: number;
 }
 
+/** What the service writes into a conversation by itself. */
+export interface ServiceNote {
+  readonly id: string;
+  readonly text: string;
+  readonly author: Author;
+  /** Ms since the epoch. */
+  readonly at: number;
+}
+
 export class Conversations extends Context.Service<
   Conversations,
   {
@@ -212,6 +221,11 @@ export class Conversations extends Context.Service<
      * current any more, or if the conversation was not opened. A report that was written before changes nothing.
      */
     readonly note: (sessionId: string, report: NotedReport) => Stored<ChangedConversation | null>;
+    /**
+     * Adds a note of the service as the last item, unless the conversation has one with its id. False: nothing was added, or there is no
+     * conversation.
+     */
+    readonly addNote: (sessionId: string, note: ServiceNote) => Stored<boolean>;
     /** Closes the items that an ended sandbox left open, and its turn. Null if there is no conversation. */
     readonly close: (
       sessionId: string,

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../../machines/sandbox.ts";
 import type { Memory, Stored, Unsettled } from "../journal.ts";
+import type { LimitedSession } from "../../../domain/sandbox/spend.ts";
 import type { Failure } from "../../../domain/session/failure.ts";
 import type { SandboxStatus } from "../../../domain/session/session.ts";
 
@@ -43,11 +44,10 @@ export interface GivenSecrets {
   readonly versions: Readonly<Record<string, number>>;
 }
 
-/** An active sandbox whose project's secrets have changed since. */
+/** An active sandbox whose project's secrets have changed since, with its session. */
 export interface OutdatedSandbox {
   readonly id: string;
-  readonly sessionId: string;
-  readonly projectId: string;
+  readonly session: LimitedSession & { readonly agentName: string };
   readonly given: GivenSecrets;
 }
 

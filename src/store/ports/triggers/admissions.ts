@@ -1,7 +1,7 @@
 /** Admission: which wishes for a session get a slot, which wait, and which are refused (api.md 4 "Admission", "Queue"). */
 import * as Context from "effect/Context";
 import type { Stored } from "../journal.ts";
-import type { DeliverySkip, Fire, NewFire } from "./fires.ts";
+import type { DeliverySkip, Fire, FireKind, NewFire } from "./fires.ts";
 import type { NewSession } from "../sessions/sessions.ts";
 
 interface Wish {
@@ -116,6 +116,20 @@ export interface Skip {
 /** For this long after it was seen a delivery id is answered with the row it has (api.md 4 "Webhook"), ms. */
 export const DELIVERY_WINDOW_MS = 24 * 60 * 60 * 1000;
 
+/** A waiting fire, with the session that it would start. */
+export interface WaitingFire {
+  readonly fireId: string;
+  readonly kind: FireKind;
+  readonly session: Omit<NewSession, "bootDeadlineAt">;
+}
+
+/** The end of a wait that starts nothing. */
+export interface RefusedWait {
+  readonly fireId: string;
+  readonly status: "skipped" | "failed";
+  readonly reason: DeliverySkip | PromptFailure;
+}
+
 export class Admissions extends Context.Service<
   Admissions,
   {
@@ -148,6 +162,10 @@ export class Admissions extends Context.Service<
      * @returns false where the project is of another version by now: nothing was written.
      */
     readonly skip: (skip: Skip) => Stored<boolean>;
+    /** The waiting fires that start next, in their order, at most `limit`. */
+    readonly heads: (accountId: string, limit: number) => Stored<readonly WaitingFire[]>;
+    /** Takes waiting fires out of the queue for good, each with its reason. Those that do not wait any more are left alone. */
+    readonly refuse: (accountId: string, refused: readonly RefusedWait[], now: number) => Stored<void>;
     /** Takes a waiting fire out of the queue for good; false where it does not wait (any more). */
     readonly cancel: (fireId: string, now: number) => Stored<boolean>;
     /** Accounts with waiting fires, for start-up and the timer. */

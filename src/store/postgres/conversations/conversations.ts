@@ -28,6 +28,7 @@ import {
   type ChangedConversation,
   type Item,
   type NotedReport,
+  type ServiceNote,
 } from "../../ports/sessions/conversations.ts";
 import { firstTransition } from "../../../machines/transition.ts";
 import { Waiting } from "../../waiting.ts";
@@ -153,6 +154,20 @@ const makeNote = Effect.gen(function* () {
     return changed;
   });
   return { guessed, decided };
+});
+
+const makeAddNote = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  return Effect.fnUntraced(function* (id: string, note: ServiceNote) {
+    const before = yield* locked(sql, id);
+    if (before === null) return null;
+    const [former] = yield* namedItems(sql, id, { ids: [note.id], nativeIds: [] });
+    if (former !== undefined) return { conversation: before, changes: [] };
+    const draft = new ConversationDraft(before);
+    draft.putNote(note);
+    yield* makeRoom(sql, draft);
+    return yield* write(sql, draft);
+  });
 });
 
 const makeClose = Effect.gen(function* () {
@@ -327,6 +342,7 @@ export const layer = Layer.effect(
     });
     const ofActor = yield* makeConversationMemory((sessionId) => say([sessionId]));
     const [open, { guessed, decided }, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
+    const addNote = yield* makeAddNote;
     const { get, ...reads } = yield* makeReads;
     const { keepOutput, keepAttachment, ...ofFiles } = yield* makeKeeping;
 
@@ -364,6 +380,11 @@ export const layer = Layer.effect(
           if (changed.changes.length > 0) yield* say([id]);
           return changed;
         }).pipe(stored("conversations.note")),
+      addNote: (id, note) =>
+        writing(id, addNote(id, note)).pipe(
+          Effect.map((changed) => changed !== null && changed.changes.length > 0),
+          stored("conversations.addNote"),
+        ),
       close: (id, end) => writing(id, close(id, end)).pipe(stored("conversations.close")),
       changed: (id) => waiting.wait(id),
       keepOutput: (id, output) =>

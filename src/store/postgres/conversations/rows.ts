@@ -6,14 +6,13 @@ import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { attachedTo } from "../../conversations/attached.ts";
+import { ConversationDraft, itemBytes, itemRecord, STRIPPED_MAX } from "../../conversations/draft.ts";
 import {
-  ConversationDraft,
-  itemBytes,
-  itemRecord,
-  STRIPPED_MAX,
-  type Note,
-} from "../../conversations/draft.ts";
-import { MOVED_MAX, type Conversation, type Item } from "../../ports/sessions/conversations.ts";
+  MOVED_MAX,
+  type Conversation,
+  type Item,
+  type ServiceNote,
+} from "../../ports/sessions/conversations.ts";
 import { at, json } from "../connection/statement.ts";
 
 export const CONVERSATION_COLUMNS = `
@@ -233,7 +232,7 @@ const stripable = (sql: SqlClient) =>
 /** Adds a note of the service to a session's conversation, in the caller's transaction. Does nothing if the session has none yet. */
 export const putNote = Effect.fnUntraced(function* (
   sql: SqlClient,
-  note: Note & { readonly sessionId: string },
+  note: ServiceNote & { readonly sessionId: string },
 ) {
   const before = yield* locked(sql, note.sessionId);
   if (before === null) return;

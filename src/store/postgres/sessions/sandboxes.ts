@@ -210,7 +210,9 @@ export const layer = Layer.effect(
         ),
       outdated: (nodeId) =>
         sql<OutdatedSandbox>`
-          SELECT sandbox.id, session.id AS "sessionId", project.id AS "projectId",
+          SELECT sandbox.id, jsonb_build_object('id', session.id, 'accountId', session.account_id,
+              'projectId', project.id, 'triggerSlug', session.trigger_slug, 'createdBy', session.created_by,
+              'parentSessionId', session.parent_session_id, 'agentName', session.agent_name) AS session,
             jsonb_build_object('revision', sandbox.secrets_revision, 'versions', sandbox.secret_versions) AS given
           FROM session_sandboxes AS sandbox
           JOIN project_sessions AS session ON session.id = sandbox.session_id

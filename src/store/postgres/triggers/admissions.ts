@@ -10,12 +10,18 @@ import { Faults } from "../../ports/faults.ts";
 import { newIdentity, planAdmissions, triggerKey, type AdmissionFacts } from "../../admission/plan.ts";
 import { planDrain, type DrainedFire, type DrainRequest } from "../../admission/drain.ts";
 import { fireEvents } from "../../event-rows.ts";
-import { Admissions, type AdmissionRequest, type Skip } from "../../ports/triggers/admissions.ts";
+import {
+  Admissions,
+  type AdmissionRequest,
+  type RefusedWait,
+  type Skip,
+  type WaitingFire,
+} from "../../ports/triggers/admissions.ts";
 import type { Fire, NewFire, StoredRequest } from "../../ports/triggers/fires.ts";
 import { Guesses, holds, isKnownDelivery, leavesDeliveryOut } from "./admission-guesses.ts";
 import { admissionBatch, makeWrite } from "./admission-writes.ts";
 import { EventLog } from "../events/event-log.ts";
-import { cancelWaits, endWait, overlap } from "./fire-moves.ts";
+import { cancelWaits, endWait, endWaits, overlap } from "./fire-moves.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
 import { PERSON_NOW } from "../people/roles.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
@@ -329,6 +335,18 @@ const makeCancel = Effect.gen(function* () {
   });
 });
 
+const makeRefuse = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  return Effect.fnUntraced(function* (accountId: string, refused: readonly RefusedWait[], now: number) {
+    yield* lockAccount(sql, accountId);
+    for (const { fireId, status, reason } of refused) {
+      const which = sql`account_id = ${accountId} AND fire_id = ${fireId}`;
+      yield* endWaits({ sql, events }, which, { accountId, status, reason, now });
+    }
+  });
+});
+
 export const layer = Layer.effect(
   Admissions,
   Effect.gen(function* () {
@@ -337,11 +355,19 @@ export const layer = Layer.effect(
     const drain = yield* makeDrain;
     const skip = yield* makeSkip;
     const cancel = yield* makeCancel;
+    const refuse = yield* makeRefuse;
     return {
       admit: (accountId, requests) => admit(accountId, requests).pipe(stored("admissions.admit")),
       drain: (accountId, request) =>
         sql.withTransaction(drain(accountId, request)).pipe(stored("admissions.drain")),
       skip: (request) => sql.withTransaction(skip(request)).pipe(stored("admissions.skip")),
+      heads: (accountId, limit) =>
+        sql<WaitingFire>`
+          SELECT fire_id AS "fireId", kind, session
+          FROM (${queueInOrder(sql, { accountId, limit })}) AS ordered
+          ORDER BY turn, drained_turn, project_id`.pipe(stored("admissions.heads")),
+      refuse: (accountId, refused, now) =>
+        sql.withTransaction(refuse(accountId, refused, now)).pipe(stored("admissions.refuse")),
       cancel: (fireId, now) => sql.withTransaction(cancel(fireId, now)).pipe(stored("admissions.cancel")),
       waitingAccounts: sql<{ readonly id: string }>`SELECT id FROM accounts WHERE queued_fires > 0`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),

@@ -47,21 +47,38 @@ export const endWait = Effect.fnUntraced(function* (
   return fires;
 });
 
+interface Ends {
+  readonly sql: SqlClient;
+  readonly events: EventLog["Service"];
+}
+
+interface EndOfWaits {
+  readonly accountId: string;
+  readonly status: WaitEnd;
+  readonly reason: string;
+  readonly now: number;
+}
+
 /**
- * Cancels waiting fires of an account, with their events. The caller has the account's lock.
+ * Ends the waits of fires of an account, with their events. The caller has the account's lock.
  *
  * @param which the condition on `fire_queue`
+ * @returns how many ended
  */
-export const cancelWaits = Effect.fnUntraced(function* (
-  { sql, events }: { readonly sql: SqlClient; readonly events: EventLog["Service"] },
+export const endWaits = Effect.fnUntraced(function* (
+  { sql, events }: Ends,
   which: Fragment,
-  { accountId, reason, now }: { readonly accountId: string; readonly reason: string; readonly now: number },
+  { accountId, status, reason, now }: EndOfWaits,
 ) {
-  const cancelled = yield* endWait(sql, which, { status: "cancelled", reason });
-  yield* leaveQueue(sql, accountId, cancelled.length);
-  yield* events.append(fireEvents(cancelled, now));
-  return cancelled.length;
+  const ended = yield* endWait(sql, which, { status, reason });
+  yield* leaveQueue(sql, accountId, ended.length);
+  yield* events.append(fireEvents(ended, now));
+  return ended.length;
 });
+
+/** The same for waits that are cancelled. */
+export const cancelWaits = (ends: Ends, which: Fragment, how: Omit<EndOfWaits, "status">) =>
+  endWaits(ends, which, { ...how, status: "cancelled" });
 
 /** A later instant has taken these fires' places in the queue. */
 export const overlap = Effect.fnUntraced(function* (sql: SqlClient, ids: readonly string[]) {
