@@ -6,6 +6,7 @@ import { request } from "../api/client.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { notice } from "../frame/notices.ts";
 import { AmountFields, amountIn, amountWords } from "../providers/amount.tsx";
+import { Uncounted, type UncountedSession } from "../providers/uncounted.tsx";
 import { Act } from "../ui/act.tsx";
 import { Form } from "../ui/form.tsx";
 
@@ -33,6 +34,7 @@ export const TriggerLimit = ({
   readonly name: string;
 }) => {
   const [isOpen, setOpen] = useState(false);
+  const [uncounted, setUncounted] = useState<readonly UncountedSession[]>([]);
   const known = useQueryClient();
   const { data: limits = [] } = useQuery(projectLimitsQuery(pid));
   const limit = limits.find((one) => one.scope === "trigger" && one.subject === `${pid}/${slug}`);
@@ -69,16 +71,18 @@ export const TriggerLimit = ({
           submit="Set the limit"
           sending="Setting…"
           onSend={async (typed) => {
-            await request("PUT /v1/projects/:pid/triggers/:slug/spend-limit", {
+            const answer = await request("PUT /v1/projects/:pid/triggers/:slug/spend-limit", {
               params,
               payload: amountIn(typed),
             });
+            setUncounted(answer.uncounted_sessions);
             await done("The limit is set.");
           }}
         >
           <AmountFields {...(limit !== undefined && { initial: limit })} />
         </Form>
       )}
+      <Uncounted sessions={uncounted} />
     </span>
   );
 };

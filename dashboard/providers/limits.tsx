@@ -11,6 +11,7 @@ import { Act } from "../ui/act.tsx";
 import { Form, SelectField } from "../ui/form.tsx";
 import { Detail, Row, Table } from "../ui/parts.tsx";
 import { AmountFields, amountIn, amountWords } from "./amount.tsx";
+import { Uncounted, type UncountedSession } from "./uncounted.tsx";
 import { ACCOUNT, providersQuery, unpricedNames } from "./place.ts";
 
 type Spend = Answer<"GET /v1/spend">;
@@ -67,21 +68,25 @@ const isMeant = async (typed: Typed): Promise<boolean> => {
   return sure !== null;
 };
 
-const set = async (limit: Limit, typed: Typed): Promise<void> => {
+/** @returns the running sessions that it does not count. A session's own is refused where it counts nothing. */
+const set = async (limit: Limit, typed: Typed): Promise<readonly UncountedSession[]> => {
   const payload = amountIn(typed);
   const { scope, subject, project_id: pid } = limit;
-  if (scope === "session" && pid !== null)
+  if (scope === "session" && pid !== null) {
     await request("PUT /v1/projects/:pid/sessions/:sid/spend-limit", {
       params: { pid, sid: subject },
       payload,
     });
-  else if (scope === "trigger" && pid !== null)
-    await request("PUT /v1/projects/:pid/triggers/:slug/spend-limit", {
-      params: { pid, slug: limit.name },
-      payload,
-    });
-  else await setNew({ scope: scope as Scope, subject }, payload);
-  notice("The limit is changed.");
+    return [];
+  }
+  const answer =
+    scope === "trigger" && pid !== null
+      ? await request("PUT /v1/projects/:pid/triggers/:slug/spend-limit", {
+          params: { pid, slug: limit.name },
+          payload,
+        })
+      : await setNew({ scope: scope as Scope, subject }, payload);
+  return answer.uncounted_sessions;
 };
 
 const setNew = (
@@ -103,6 +108,7 @@ const remove = async (limit: Limit): Promise<void> => {
 
 const LimitRow = ({ limit }: { readonly limit: Limit }) => {
   const [isOpen, setOpen] = useState(false);
+  const [uncounted, setUncounted] = useState<readonly UncountedSession[]>([]);
   const { unit, amount, spent } = limit;
   const title = titleOf(limit);
   const used = spent === null ? null : unit === "usd" ? spent.usd : spent.tokens;
@@ -133,7 +139,8 @@ const LimitRow = ({ limit }: { readonly limit: Limit }) => {
             sending="Changing…"
             onSend={async (typed) => {
               if (!(await isMeant(typed))) return;
-              await set(limit, typed);
+              setUncounted(await set(limit, typed));
+              notice("The limit is changed.");
               setOpen(false);
             }}
           >
@@ -141,11 +148,17 @@ const LimitRow = ({ limit }: { readonly limit: Limit }) => {
           </Form>
         </li>
       )}
+      {uncounted.length > 0 && (
+        <li>
+          <Uncounted sessions={uncounted} />
+        </li>
+      )}
     </>
   );
 };
 
 const AddLimit = () => {
+  const [uncounted, setUncounted] = useState<readonly UncountedSession[]>([]);
   const { data } = useQuery(subjectsQuery);
   const options: (readonly [string, string])[] = [
     ["account ", "The account, each month"],
@@ -164,8 +177,10 @@ const AddLimit = () => {
         onSend={async ({ subject: chosen = "", ...typed }) => {
           if (!(await isMeant(typed))) return;
           const [scope = "", subject = ""] = chosen.split(" ");
-          await setNew({ scope: scope as Scope, subject }, amountIn(typed));
+          const answer = await setNew({ scope: scope as Scope, subject }, amountIn(typed));
+          setUncounted(answer.uncounted_sessions);
           notice("The limit is set.");
+          if (answer.uncounted_sessions.length > 0) return;
           document.getElementById("limits")?.scrollIntoView({ block: "start" });
         }}
       >
@@ -177,6 +192,7 @@ const AddLimit = () => {
         />
         <AmountFields />
       </Form>
+      <Uncounted sessions={uncounted} />
     </section>
   );
 };

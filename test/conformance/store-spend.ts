@@ -7,6 +7,7 @@ import { limitReached, NANO } from "../../src/domain/sandbox/spend.ts";
 import { ModelUsage } from "../../src/features/model-providers/ports/model-usage.ts";
 import { type LimitWish, RESERVED_MS, Spend } from "../../src/features/spend/ports/spend.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import { admitOne, admitSession, fired, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
 import { reserveFor } from "../support/world/spend.ts";
@@ -130,6 +131,36 @@ const checkLimits = (check: Check): void => {
       expect(amounts(yield* ofSession(wanted, NOON))).toEqual([10, 30, 50, 60]);
       const child = { ...wanted, parentSessionId: mine };
       expect(amounts(yield* ofSession(child, NOON))).toEqual([10, 20, 30, 50, 60]);
+    }),
+  );
+};
+
+const checkRunning = (check: Check): void => {
+  check(
+    "know the sessions that run, with those above them and the secrets that they got",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { running } = yield* Spend;
+      const parent = yield* admitSession(world, { name: "Docs" });
+      const { id: sandboxId } = yield* openSandbox(parent);
+      yield* (yield* Sandboxes).noteSecrets(sandboxId, null, { revision: 1, versions: { B: 1, A: 2 } });
+      const child = yield* admitSession(world, { parentSessionId: parent });
+      yield* openSandbox(child);
+      yield* admitSession(world);
+      const rows = yield* running(world.accountId);
+      expect(rows).toHaveLength(2);
+      expect(rows.find(({ id }) => id === parent)).toMatchObject({
+        ...session(world, parent),
+        name: "Docs",
+        origin: "session",
+        above: [],
+        secretNames: ["A", "B"],
+      });
+      expect(rows.find(({ id }) => id === child)).toMatchObject({
+        above: [{ id: parent, createdBy: world.userId }],
+        secretNames: [],
+      });
+      expect(yield* running(randomUUID())).toEqual([]);
     }),
   );
 };
@@ -322,6 +353,9 @@ const checkCalls = (check: Check): void => {
 };
 
 export const checkSpend = (check: Check): void => {
-  describe("limits of spend", () => checkLimits(check));
+  describe("limits of spend", () => {
+    checkLimits(check);
+    checkRunning(check);
+  });
   describe("calls under limits of spend", () => checkCalls(check));
 };

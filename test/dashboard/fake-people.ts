@@ -1,7 +1,7 @@
 /** The fake's people: their roles in the account and in its project, and invitations. */
 import { sampleAudit } from "./fake-audit.ts";
 import { randomUUID } from "node:crypto";
-import { SPEND } from "./sample-spend.ts";
+import { SET_LIMIT, SPEND } from "./sample-spend.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -138,6 +138,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     return null;
   }
   if (route === "GET /v1/spend") return world.spend;
+  if (route === "PUT /v1/spend-limits") return SET_LIMIT;
   if (target === "/v1/me/model-providers" && method === "GET") return { model_providers: [] };
   if (target === "/v1/me/subscriptions" && method === "GET") return world.subscriptions;
   if (part === "subscriptions" || id === "subscriptions") return null;

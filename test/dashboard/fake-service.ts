@@ -1,5 +1,5 @@
 /** The API as the contract words it, over plain objects that a test can change, and the page's files under the service's policy. */
-import { SESSION_SPEND } from "./sample-spend.ts";
+import { SESSION_SPEND, SET_LIMIT } from "./sample-spend.ts";
 import { once } from "node:events";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -409,6 +409,7 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
   const reviewer = /^\/change-requests\/\d+\/reviewers\/(.+)$/.exec(rest)?.[1];
   if (reviewer !== undefined) return method === "DELETE" ? null : { name: reviewer };
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
+  if (rest.endsWith("/spend-limit") && method === "PUT") return SET_LIMIT;
   if (rest.endsWith("/preview")) return rest.startsWith("/sessions/") ? { url: world.link } : world.preview;
   if (rest.endsWith("/replay")) return world.replay;
   if (rest === "/sessions") return world.created;

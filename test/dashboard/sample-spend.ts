@@ -67,3 +67,24 @@ export const SESSION_SPEND = {
     { scope: "project", name: "website", unit: "usd", amount: 250, spent: 212.4, reserved: 0.42 },
   ],
 };
+
+/** A limit that was just set, with the running sessions that it does not count. */
+export const SET_LIMIT = {
+  ...SPEND.limits[0],
+  uncounted_sessions: [
+    {
+      project_id: PROJECT_ID,
+      id: "01995f2c-1e5b-7b0e-8a44-b7d15c2a90de",
+      name: "Fix the login of a very long name that-has-a-word-without-any-blank-in-it-and-must-not-push-the-page-aside",
+      reason:
+        "A limit of spend applies to this session, but its calls of models could not be counted: the project's secret ANTHROPIC_API_KEY is a key of a model provider. An owner can add the provider to the account, and then delete the secret.",
+    },
+    {
+      project_id: PROJECT_ID,
+      id: "01995f2c-1e5b-7b0e-8a44-b7d15c2a90df",
+      name: null,
+      reason:
+        "A limit of spend applies to this session, but its calls of models could not be counted: it uses its person's own Claude subscription. Choose a model of a provider (NAME/MODEL), or remove the subscription.",
+    },
+  ],
+};

@@ -103,6 +103,19 @@ export const STATES_OF_PEOPLE: readonly State[] = [
     },
   },
   {
+    name: "models-limit-uncounted",
+    hash: "#/models",
+    shows: "form",
+    act: async (page) => {
+      await page.getByLabel("Limit", { exact: true }).fill("50");
+      await page.getByRole("button", { name: "Set the limit" }).click();
+      await page.getByRole("button", { name: "Set it anyway" }).click();
+      const told = page.getByText("The limit does not count 2 running sessions");
+      await told.waitFor();
+      await told.scrollIntoViewIfNeeded();
+    },
+  },
+  {
     name: "models-change",
     hash: "#/models",
     shows: "form",

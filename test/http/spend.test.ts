@@ -111,6 +111,35 @@ describe("a limit of spend", () => {
     expectStatus(await service.request("DELETE", `${secrets}/ANTHROPIC_API_KEY`), 204);
   });
 
+  it("that is set later names the running sessions that it does not count, and they go on", async () => {
+    const key = `/v1/projects/${pid}/secrets/GROQ_API_KEY`;
+    expectStatus(await put(key, { value: "k" }), 201);
+    const former = await limitsOf();
+    for (const { id } of former)
+      expectStatus(await service.request("DELETE", `/v1/spend-limits/${String(id)}`), 204);
+    const sid = await runSession(service, pid);
+    const other = await makeProject(service);
+    await runSession(service, other);
+    const set = async (wish: object) =>
+      listOf(expectStatus(await put("/v1/spend-limits", wish), 200), "uncounted_sessions");
+    const named = await set({ scope: "account", usd: 500 });
+    expect(named).toContainEqual({
+      project_id: pid,
+      id: sid,
+      name: null,
+      reason: expect.stringContaining("the project's secret GROQ_API_KEY is a key of a model provider"),
+    });
+    expect(named.map(({ project_id: project }) => project)).not.toContain(other);
+    expect(await set({ scope: "project", subject: other, usd: 500 })).toEqual([]);
+    expect(await set({ scope: "each_session", usd: 50 })).toContainEqual(
+      expect.objectContaining({ id: sid }),
+    );
+    expect(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`)).toMatchObject({
+      json: { status: "running" },
+    });
+    expectStatus(await service.request("DELETE", key), 204);
+  });
+
   it("refuses a waiting request whose calls could no longer be counted when a slot is free", async () => {
     const { account } = fields(await service.request("GET", "/v1/me")) as { account: { id: string } };
     const setCap = (cap: number) =>

@@ -35,6 +35,22 @@ const LimitWire = Schema.Struct({
   }),
 }).annotate({ identifier: "SpendLimit" });
 
+/** A limit that was set. */
+const SetLimitWire = Schema.Struct({
+  ...LimitWire.fields,
+  uncounted_sessions: Schema.Array(
+    Schema.Struct({
+      project_id: Uuid,
+      id: Uuid,
+      name: Schema.NullOr(Schema.String),
+      reason: Schema.String.annotate({ description: "Why its calls are not counted, as a sentence." }),
+    }),
+  ).annotate({
+    description:
+      "The running sessions to which the limit applies, and whose calls of models it does not count. They go on until somebody stops them.",
+  }),
+}).annotate({ identifier: "SetSpendLimit" });
+
 /** A limit that applies to a session. */
 const AppliedWire = Schema.Struct({
   scope: Schema.Literals(["session", "trigger", "person", "project", "account"]),
@@ -80,7 +96,7 @@ export class SpendGroup extends HttpApiGroup.make("spend")
     }).annotate(Access, "govern_account"),
     HttpApiEndpoint.put("setLimit", "/spend-limits", {
       payload: Wish,
-      success: LimitWire,
+      success: SetLimitWire,
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "govern_account"),
     HttpApiEndpoint.delete("removeLimit", "/spend-limits/:id", {
@@ -112,7 +128,7 @@ export class SpendGroup extends HttpApiGroup.make("spend")
     HttpApiEndpoint.put("limitTrigger", "/projects/:pid/triggers/:slug/spend-limit", {
       params: triggerParams,
       payload: Amount,
-      success: LimitWire,
+      success: SetLimitWire,
       error: [BadRequest, NotFound, Conflict, Internal, Unavailable],
     }).annotate(Access, "govern_project"),
     HttpApiEndpoint.delete("unlimitTrigger", "/projects/:pid/triggers/:slug/spend-limit", {

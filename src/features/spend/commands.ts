@@ -82,6 +82,24 @@ const refusedModels = async (api: () => Client, amount: Amount): Promise<string 
   return names.length === 0 ? null : visible(`${names.join(", ")} (no price is known)`);
 };
 
+type SetLimit = Answer<"PUT /v1/spend-limits">;
+
+/** The running sessions that a new limit does not count, each with the command that stops it. Nothing: it counts all. */
+export const uncountedLines = ({
+  uncounted_sessions: sessions,
+}: Pick<SetLimit, "uncounted_sessions">): string => {
+  if (sessions.length === 0) return "";
+  const [what, how] =
+    sessions.length === 1 ? ["a running session", "goes"] : [`${sessions.length} running sessions`, "go"];
+  const head = `\nThe limit does not count ${what}, which ${how} on:\n`;
+  const rows = sessions.map(({ id, project_id: project, name, reason }) => [
+    visible(name ?? "-"),
+    `platform sessions stop ${id} --project ${project}`,
+    visible(reason),
+  ]);
+  return `${head}${table(["SESSION", "STOP IT WITH", "WHY"], rows, "")}`;
+};
+
 /** Sets or removes a limit that owners of the account set. */
 const ofAccount = async (
   api: () => Client,
@@ -94,13 +112,14 @@ const ofAccount = async (
     const { value, text } = await api().call("PUT /v1/spend-limits", { payload: { ...named, ...amount } });
     return {
       json: text,
-      text: fields([
-        ["limit", scope.replace("_", "-")],
-        ["of", value.name === "" ? null : visible(value.name)],
-        ["amount", amountOf(value)],
-        ["spent", value.spent && spentWords(value.spent)],
-        ["refuses", await refusedModels(api, amount)],
-      ]),
+      text:
+        fields([
+          ["limit", scope.replace("_", "-")],
+          ["of", value.name === "" ? null : visible(value.name)],
+          ["amount", amountOf(value)],
+          ["spent", value.spent && spentWords(value.spent)],
+          ["refuses", await refusedModels(api, amount)],
+        ]) + uncountedLines(value),
     };
   }
   const { value } = await api().call("GET /v1/spend", {});
@@ -192,11 +211,12 @@ const trigger = command({
     });
     return {
       json: text,
-      text: fields([
-        ["trigger", visible(value.name)],
-        ["amount", `${amountOf(value)} a day`],
-        ["spent", value.spent && spentWords(value.spent)],
-      ]),
+      text:
+        fields([
+          ["trigger", visible(value.name)],
+          ["amount", `${amountOf(value)} a day`],
+          ["spent", value.spent && spentWords(value.spent)],
+        ]) + uncountedLines(value),
     };
   },
 });

@@ -1,6 +1,6 @@
 /** Examples of the operations on limits of spend (operations.ts). */
 import type { OperationExample } from "../../http/api/examples/example.ts";
-import { PROJECT, SPEND_LIMIT, USER } from "../../http/api/examples/records.ts";
+import { PROJECT, SESSION, SPEND_LIMIT, USER } from "../../http/api/examples/records.ts";
 
 const spent = { usd: 31.4, tokens: 4_210_000 };
 
@@ -13,6 +13,19 @@ const limit = {
   unit: "usd",
   amount: 100,
   spent,
+};
+
+const setLimit = {
+  ...limit,
+  uncounted_sessions: [
+    {
+      project_id: PROJECT,
+      id: SESSION,
+      name: "Fix the login",
+      reason:
+        "A limit of spend applies to this session, but its calls of models could not be counted: it uses its person's own ChatGPT subscription. Choose a model of a provider (NAME/MODEL), or remove the subscription.",
+    },
+  ],
 };
 
 const ofSession = {
@@ -45,7 +58,7 @@ export const SPEND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary:
       "Set a limit of spend of the account, of a project or a person and month, or of each session. It replaces the former one.",
     request: { scope: "project", subject: PROJECT, usd: 100 },
-    response: limit,
+    response: setLimit,
   },
   "spend.removeLimit": { summary: "Remove a limit of spend." },
   "spend.project": {
@@ -66,7 +79,7 @@ export const SPEND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   "spend.limitTrigger": {
     summary: "Set the limit of what a trigger's sessions may spend in a day.",
     request: { usd: 3 },
-    response: ofTrigger,
+    response: { ...ofTrigger, uncounted_sessions: [] },
   },
   "spend.unlimitTrigger": { summary: "Remove the limit of spend of a trigger." },
 };

@@ -8,6 +8,7 @@ import {
   type LimitState,
   monthOf,
   NANO,
+  spendCounts,
   type SpendScope,
   type SpendSums,
   triggerSubject,
@@ -21,8 +22,9 @@ import { triggerFor } from "../../http/steps/projects/hand-fires.ts";
 import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
-import { callingOf, requireCountable } from "../../services/projects/counted-models.ts";
+import { callingOf, countingFault, requireCountable } from "../../services/projects/counted-models.ts";
 import { SpendGroup } from "./api.ts";
+import { limitedCounts } from "./rules/limits.ts";
 import { LIMITS_MAX, type LimitPlace, type ShownLimit, Spend, type SpentFor } from "./ports/spend.ts";
 
 interface TypedAmount {
@@ -68,7 +70,38 @@ type Place = Omit<LimitPlace, "accountId"> & { readonly projectId: string | null
 /** The target of an audit record. */
 const targetOf = ({ scope, subject }: Place): string => (subject === "" ? scope : `${scope} ${subject}`);
 
-/** Sets a limit, with its row of the audit record. @returns it as lists show it */
+/** How many sessions are looked at at a time: for some, git reads files. */
+const AT_ONCE = 8;
+
+/** The running sessions whose calls a limit does not count. They go on: people decide about them. @param all the account's limits */
+const uncountedBy = Effect.fnUntraced(function* (limit: ShownLimit, all: readonly ShownLimit[]) {
+  const { accountId } = yield* Caller;
+  const now = yield* Clock.currentTimeMillis;
+  const running = yield* (yield* Spend).running(accountId);
+  const limited = running.filter(({ above, ...session }) =>
+    limitedCounts(spendCounts([session, ...above], { now, isOwn: false }), all).some(
+      (applied) => applied.limit.id === limit.id,
+    ),
+  );
+  const rows = yield* Effect.forEach(
+    limited,
+    Effect.fnUntraced(function* (session) {
+      const calling = yield* callingOf(session);
+      const { id, name, projectId, secretNames } = session;
+      if (calling === null) return [];
+      const fault = yield* countingFault(session, { ...calling, secretNames }).pipe(
+        Effect.catchTag("GitError", ({ message }) =>
+          Effect.succeed(`Whether its calls of models are counted is not known: ${message}`),
+        ),
+      );
+      return fault === null ? [] : [{ project_id: projectId, id, name, reason: fault }];
+    }),
+    { concurrency: AT_ONCE },
+  );
+  return rows.flat();
+});
+
+/** Sets a limit, with its row of the audit record. @returns it as lists show it, with the running sessions that it does not count */
 const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
   const { accountId } = yield* Caller;
   const spend = yield* Spend;
@@ -95,7 +128,8 @@ const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
   (yield* AccountSpend).limitSet(accountId);
   const limits = yield* spend.list(accountId, now);
   const shown = limits.find(({ id }) => id === made.id);
-  return shown === undefined ? yield* notFound("limit of spend") : limitWire(shown);
+  if (shown === undefined) return yield* notFound("limit of spend");
+  return { ...limitWire(shown), uncounted_sessions: yield* uncountedBy(shown, limits) };
 });
 
 const remove = Effect.fnUntraced(function* (place: Place) {

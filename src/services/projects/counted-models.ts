@@ -26,24 +26,33 @@ interface Calling {
   readonly commit: string | null;
   /** Whose own providers the session may use. */
   readonly personId: string | null;
+  /** The names of the secrets that its sandbox has. Absent: those that it would get now. */
+  readonly secretNames?: readonly string[];
 }
 
-/** Fails if the session's calls could not be counted, whether a limit applies to it or not. */
-export const requireCountable = Effect.fnUntraced(function* (
+/** Why a session's calls could not be counted, in a sentence, whether a limit applies to it or not. Null: they are. */
+export const countingFault = Effect.fnUntraced(function* (
   { accountId, projectId }: Pick<LimitedSession, "accountId" | "projectId">,
-  { agent, agentModel, commit, personId }: Calling,
+  { agent, agentModel, commit, personId, secretNames }: Calling,
 ) {
   // Simulated sandboxes run no model.
-  if (!(yield* ModelPolicy).required) return;
-  const { secrets } = yield* (yield* Secrets).list(projectId);
-  const reason = uncountedReason({
+  if (!(yield* ModelPolicy).required) return null;
+  return uncountedReason({
     agent,
     agentModel,
-    secretNames: deliveredNames(secrets),
+    secretNames: secretNames ?? deliveredNames((yield* (yield* Secrets).list(projectId)).secrets),
     providers: yield* (yield* AccountModels)({ accountId, projectId, personId }),
     kept: yield* (yield* OwnSubscriptions).kept(accountId, personId),
     bringsModel: commit !== null && (yield* configuresModel({ projectId }, commit)),
   });
+});
+
+/** Fails if the session's calls could not be counted. */
+export const requireCountable = Effect.fnUntraced(function* (
+  session: Pick<LimitedSession, "accountId" | "projectId">,
+  calling: Calling,
+) {
+  const reason = yield* countingFault(session, calling);
   if (reason !== null) return yield* new LimitNeedsProvider({ message: reason });
 });
 

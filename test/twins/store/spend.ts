@@ -1,6 +1,7 @@
 /** Limits of spend and what was spent, in memory: see features/spend/sql. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { isLive } from "../../../src/domain/session/session.ts";
 import { utcDay } from "../../../src/domain/conversation/usage.ts";
 import {
   type CountedCall,
@@ -17,6 +18,7 @@ import {
   LAPSES_MAX,
   LIMITS_MAX,
   RESERVED_MS,
+  type RunningSpender,
   type ShownLimit,
   Spend,
   type SpendLimit,
@@ -183,6 +185,17 @@ const spentFor = (
 const isAt = (limit: SpendLimitRow, { accountId, scope, subject }: Place & { readonly accountId: string }) =>
   limit.accountId === accountId && limit.scope === scope && limit.subject === subject;
 
+const running = (tables: TableSet, accountId: string): readonly RunningSpender[] =>
+  [...tables.sandboxes.values()]
+    .filter(({ record }) => record.status === "provisioning" || record.status === "active")
+    .flatMap(({ record, secrets }) => {
+      const session = tables.sessions.get(record.sessionId)?.record;
+      if (session?.accountId !== accountId || !isLive(session.status)) return [];
+      const above = chainOf(tables, session.parentSessionId);
+      return [{ ...session, above, secretNames: Object.keys(secrets?.versions ?? {}).toSorted() }];
+    })
+    .toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
+
 export const layer = Layer.effect(
   Spend,
   Effect.map(Tables, (tables) => ({
@@ -216,6 +229,7 @@ export const layer = Layer.effect(
         const chain = [session, ...chainOf(tables, parentSessionId)];
         return statesOf(tables, accountId, spendCounts(chain, { now, isOwn: false }));
       }),
+    running: (accountId) => Effect.sync(() => running(tables, accountId)),
     spentBySession: (sessionId) =>
       Effect.sync(() => {
         const accountId = tables.sessions.get(sessionId)?.record.accountId ?? "";

@@ -19,6 +19,7 @@ import type {
   LimitScope,
   LimitState,
   SpendingCaller,
+  SpendingSession,
   SpendScope,
   SpendSums,
 } from "../../../domain/sandbox/spend.ts";
@@ -65,6 +66,19 @@ export interface LimitWish extends LimitAmount {
   readonly now: number;
 }
 
+/** A session that has a sandbox, with what decides whether its calls of models are counted. */
+export interface RunningSpender extends LimitedSession {
+  readonly name: string | null;
+  readonly origin: "session" | "trigger";
+  readonly agentName: string;
+  readonly agentModel: string | null;
+  readonly baseCommit: string | null;
+  /** The sessions whose agents started it, the nearest first. */
+  readonly above: readonly SpendingSession[];
+  /** The names of the project's secrets that its sandbox got last. */
+  readonly secretNames: readonly string[];
+}
+
 export type LimitPlace = Pick<LimitWish, "accountId" | "scope" | "subject">;
 
 export class Spend extends Context.Service<
@@ -83,6 +97,8 @@ export class Spend extends Context.Service<
     readonly hasPerson: (accountId: string, userId: string) => Stored<boolean>;
     /** The limits that apply to a session, which may not exist yet (S4), with what is spent and reserved. */
     readonly ofSession: (session: LimitedSession, now: number) => Stored<readonly LimitState[]>;
+    /** The sessions of an account that run, the oldest first. */
+    readonly running: (accountId: string) => Stored<readonly RunningSpender[]>;
     /** The sums of a session's whole time. */
     readonly spentBySession: (sessionId: string) => Stored<SpendSums>;
     /** The account's sums of a month: of the account, its persons, its projects, and each of its days. */

@@ -24,6 +24,7 @@ import {
   LAPSES_MAX,
   LIMITS_MAX,
   RESERVED_MS,
+  type RunningSpender,
   type ShownLimit,
   Spend,
   type SpendLimit,
@@ -255,6 +256,29 @@ const makeCalls = Effect.gen(function* () {
   return { reserve, settle, lapse };
 });
 
+const makeRunning = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const { chain } = yield* makeChains;
+  return Effect.fnUntraced(function* (accountId: string) {
+    const rows = yield* sql<Omit<RunningSpender, "above">>`
+      SELECT session.id, session.account_id AS "accountId", session.project_id AS "projectId", session.name, session.origin,
+        session.trigger_slug AS "triggerSlug", session.created_by AS "createdBy", session.agent_name AS "agentName",
+        session.agent_model AS "agentModel", session.base_commit AS "baseCommit",
+        session.parent_session_id AS "parentSessionId",
+        ARRAY(SELECT jsonb_object_keys(coalesce(sandbox.secret_versions, '{}')) ORDER BY 1) AS "secretNames"
+      FROM project_sessions AS session JOIN session_sandboxes AS sandbox ON sandbox.session_id = session.id
+      WHERE session.account_id = ${accountId} AND session.status IN ('provisioning', 'running')
+        AND sandbox.status IN ('provisioning', 'active')
+      ORDER BY session.created_at, session.id`;
+    return yield* Effect.forEach(rows, (row) =>
+      Effect.map(
+        row.parentSessionId === null ? Effect.succeed([]) : chain(row.parentSessionId),
+        (above): RunningSpender => ({ ...row, above }),
+      ),
+    );
+  });
+});
+
 const makeLimits = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const set = Effect.fnUntraced(function* (wish: Parameters<Service["set"]>[0]) {
@@ -305,6 +329,7 @@ export const layer = Layer.effect(
     const { sql, chain, states } = yield* makeReads;
     const { reserve, settle, lapse } = yield* makeCalls;
     const { set, list } = yield* makeLimits;
+    const running = yield* makeRunning;
     return {
       set: (wish) => sql.withTransaction(set(wish)).pipe(stored("spend.set")),
       remove: ({ accountId, scope, subject }) =>
@@ -332,6 +357,7 @@ export const layer = Layer.effect(
           const counts = spendCounts([session, ...above], { now, isOwn: false });
           return yield* states(accountId, counts, false);
         }).pipe(stored("spend.ofSession")),
+      running: (accountId) => running(accountId).pipe(stored("spend.running")),
       spentBySession: (sessionId) =>
         sql<SpendSums>`
           SELECT spend.tokens::float8 AS tokens, spend.cost::float8 AS cost
