@@ -196,6 +196,14 @@ module.exports = {
       to: { path: "^src/(store|git|sandbox|telemetry)/", pathNot: ["^src/$1/", PORTS] },
     },
     {
+      name: "runtimes-are-records",
+      comment:
+        "A runtime is looked up by its name in runtimes.ts. Only the default, opencode, is imported by name.",
+      severity: "error",
+      from: { path: "^(src|daemon|dashboard)/", pathNot: "^src/domain/runtimes/" },
+      to: { path: "^src/domain/runtimes/(acp|claude-code|codex|gemini|plain)\\.ts$" },
+    },
+    {
       name: "providers-are-strangers",
       comment:
         "sandbox/machine has the parts that the providers on one machine share. It imports no provider.",

@@ -218,8 +218,8 @@ export const SETTINGS = define({
     "Sessions",
     2 * MINUTE,
     "A turn is ended if a call of the model brings no text, thought, tool or usage for this long, or if opencode does not call the model for " +
-      "this long. A connection that is only kept open brings nothing. While opencode receives the arguments of a tool, it is ten minutes. With `PLATFORM_AGENT_ADAPTER=acp` a call through " +
-      "`PLATFORM_LLM_BASE_URL` counts that brings no byte. Other calls are not seen there, and the limit is ten minutes.",
+      "this long. A connection that is only kept open brings nothing. While opencode receives the arguments of a tool, it is ten minutes. With a program of the Agent Client Protocol, a call through the " +
+      "managed gateway or a provider of the account, the project or the person counts that brings no byte. Calls with a key in the sandbox are not seen there, and the limit is ten minutes.",
   ),
   PLATFORM_REQUEST_TTL_MS: duration(
     "Sessions",

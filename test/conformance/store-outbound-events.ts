@@ -31,6 +31,12 @@ const eventsOf = Effect.fnUntraced(function* (world: World, start: string, type:
   return events.filter((event) => event.type === type && event.at !== NOON + 99);
 });
 
+const plans = (id: string, rev: number) =>
+  nativeItem(id, rev, {
+    kind: "request",
+    status: "pending",
+    request: { kind: "plan", title: "Plan", patterns: [], always: [], questions: [] },
+  });
 const asks = (id: string, rev: number, status: "pending" | "completed") =>
   nativeItem(id, rev, { kind: "request", status });
 const good = (commit: string) => ({
@@ -60,9 +66,11 @@ export const checkOutboundEvents = (check: Check): void => {
         yield* note(sessionId, report(sandboxId, 3, { items: [asks("q1", 3, "completed")] }));
         yield* note(sessionId, report(sandboxId, 4, { items: [asks("q2", 4, "completed")] }));
         yield* note(sessionId, report(sandboxId, 5, { items: [nativeItem("m1", 5)] }));
-        const [item] = itemsOf(noted);
+        const planned = yield* note(sessionId, report(sandboxId, 6, { items: [plans("p1", 6)] }));
+        const [[question], [plan]] = [itemsOf(noted), itemsOf(planned)];
         expect(yield* eventsOf(world, start, "session.waiting")).toMatchObject([
-          { sessionId, at: NOON, data: { request_id: item?.id } },
+          { sessionId, at: NOON, data: { request_id: question?.id, reason: "question" } },
+          { sessionId, at: NOON, data: { request_id: plan?.id, reason: "plan" } },
         ]);
       }),
     );
