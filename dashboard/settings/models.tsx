@@ -1,4 +1,4 @@
-/** What the sessions of a project can use: providers of models with their owners, keys that are secrets, and what runtimes lack. */
+/** What the sessions of a project can use: providers of models with their owners, and keys that are secrets. */
 import { useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -51,26 +51,6 @@ const UsableRow = ({ provider: { name, kind, owner, models, unused } }: { readon
   </Row>
 );
 
-const Lacks = ({ runtimes }: Pick<Options, "runtimes">) => {
-  const lacking = runtimes.filter(({ lacks }) => lacks.length > 0);
-  if (lacking.length === 0) return null;
-  return (
-    <details>
-      <summary>What agents lack, by their runtime</summary>
-      <ul className="rows">
-        {lacking.map(({ name, lacks }) => (
-          <Row key={name} states={null}>
-            <strong>{name}</strong>
-            {lacks.map(({ ability, reason }) => (
-              <Detail key={ability}>{reason}</Detail>
-            ))}
-          </Row>
-        ))}
-      </ul>
-    </details>
-  );
-};
-
 export const ModelsPart = ({ pid }: { readonly pid: string }) => {
   const { data: options } = useQuery(optionsQuery(pid));
   const { data: setup } = useQuery(setupQuery(pid));
@@ -112,7 +92,6 @@ export const ModelsPart = ({ pid }: { readonly pid: string }) => {
       {own.length === 0 && <p className="quiet">None. They come before the account&apos;s.</p>}
       <ProviderRows place={place} providers={own} governs={governs} />
       {governs && <AddForm place={place} title="Add a provider for this project" />}
-      {options != null && <Lacks runtimes={options.runtimes} />}
     </>
   );
 };

@@ -19,6 +19,7 @@ import { RoleAct } from "../ui/act.tsx";
 import { setFilter, useAddressQuery } from "../ui/address.ts";
 import { Form, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
+import { AgentsPart } from "./agents.tsx";
 import { DeletePart } from "./delete.tsx";
 import { type Members, MembersPart, readMembers } from "./members.tsx";
 import { ModelsPart } from "./models.tsx";
@@ -168,6 +169,12 @@ const SECTIONS: readonly Section[] = [
     view: ({ project, gitUrl }, checking) => (
       <RepositoryPart project={project} gitUrl={gitUrl} checking={checking} />
     ),
+  },
+  {
+    id: "agents",
+    title: () => "Agents",
+    about: "use/agents",
+    view: ({ project }) => <AgentsPart pid={project.id} />,
   },
   {
     id: "models",

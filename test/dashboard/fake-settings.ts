@@ -18,6 +18,8 @@ export interface FakeSettings extends FakeSaves {
   secrets: string[];
   /** Those that are too short to be masked in logs. */
   shortSecrets: string[];
+  /** What each project offers to a new session. Null: its repository cannot be read. */
+  options: Json | null;
   /** Names that the manifest declares. */
   declared: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /** What a rotated secret answers. */
@@ -96,51 +98,6 @@ const changeSecret = (world: FakeSettings, method: string, name: string): Answer
   return { previous_valid_until: world.previousValidUntil };
 };
 
-/** What each project offers to a new session. */
-const AGENT = {
-  runtime: "opencode",
-  model: null,
-  mode: null,
-  effort: null,
-  permissions: null,
-  fallback: [],
-  problem: null,
-};
-const OPTIONS = {
-  default_branch: "main",
-  branches: ["main", "release"],
-  agents: ["broken", "fast", "ours", "release-notes"],
-  agent_choices: [
-    { ...AGENT, name: "default" },
-    { ...AGENT, name: "broken", runtime: null, problem: "There is no runtime codex." },
-    { ...AGENT, name: "fast", runtime: "codex" },
-    { ...AGENT, name: "ours", runtime: "acp", mode: "careful" },
-    { ...AGENT, name: "release-notes" },
-  ],
-  runtimes: [
-    {
-      name: "codex",
-      takes_command: false,
-      models: "own",
-      provider_models: [],
-      modes: [],
-      plan_mode: null,
-      efforts: true,
-      permissions: ["ask", "allow"],
-      instructions: true,
-      conversation: true,
-      lacks: [{ ability: "exit_codes", reason: "Codex does not say with which code a command ended." }],
-    },
-  ],
-  providers: [
-    { name: "acme", kind: "openai", owner: "person", models: ["large-2", "small-2"], unused: null },
-    { name: "acme", kind: "openai", owner: "project", models: ["large-2"], unused: "person" },
-    { name: "anthropic", kind: "anthropic", owner: "account", models: ["claude-large"], unused: "secret" },
-  ],
-  default_model: "anthropic/claude-large",
-  models: ["anthropic/claude-large", "openai/gpt-small"],
-};
-
 const OWN_PROVIDERS = [
   {
     id: "mp-3",
@@ -170,7 +127,7 @@ const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>
   if (rest === "" && method === "DELETE") return changeProject(world, id, DELETED);
   if (rest === "/restore") return changeProject(world, id, { status: "active", deletes_at: null });
   if (rest === "/setup") return world.setup;
-  if (rest === "/session-options") return OPTIONS;
+  if (rest === "/session-options") return world.options ?? undefined;
   if (rest === "/paths") return samplePaths;
   if (rest === "/model-providers") return { model_providers: OWN_PROVIDERS };
   if (rest === "/spend") return { month: "2026-11", spent: { usd: 0, tokens: 0 }, limits: [] };

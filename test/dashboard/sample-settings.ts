@@ -1,5 +1,6 @@
 /** The settings of the sample account and its project. */
 import type { FakeSettings } from "./fake-settings.ts";
+import { OPTIONS } from "./sample-options.ts";
 
 const DAY = 86_400;
 
@@ -151,6 +152,7 @@ export const sampleSettings = (
     },
     secrets: [],
     shortSecrets: [],
+    options: OPTIONS,
     declared: { required: [], optional: [] },
     previousValidUntil: null,
     check: CHECK_PASSED,

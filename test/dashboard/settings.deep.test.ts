@@ -1,6 +1,7 @@
 /** The settings of a project, section by section. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
+import { MANY_AGENTS } from "./sample-options.ts";
 import { makeWorld, PROJECT_ID } from "./sample-project.ts";
 
 const SETTINGS = `#/projects/${PROJECT_ID}/settings`;
@@ -22,6 +23,19 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(focused).toBe("Repository");
     const about = page.getByRole("link", { name: "About this: Repository" });
     expect(await about.getAttribute("href")).toBe("/docs/guide/use/repositories");
+  });
+
+  it("list the agents with what each sets, why one cannot start, and what their runtimes lack", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, visit } = await start({ ...makeWorld(Date.now()), options: MANY_AGENTS });
+    await visit(`${SETTINGS}?section=agents`);
+    const table = page.getByRole("region", { name: "Agent, Runtime and model" });
+    await table.getByText("falls back to fast, release-notes").waitFor();
+    await page.getByText("broken cannot start: the runtime codex is not offered").waitFor();
+    await table.getByText("3 abilities").first().click();
+    await table.getByText("Codex has no mode that plans.").first().waitFor();
+    await page.getByText("What other runtimes lack").click();
+    await page.getByText("Gemini CLI does not tell what a command prints.").waitFor();
   });
 
   it("lead those who may to the invitations, and tell the others which person to ask", async () => {

@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { PROJECT_ID } from "./sample-project.ts";
 import { DELETED } from "./fake-settings.ts";
+import { MANY_AGENTS } from "./sample-options.ts";
 import { sampleSizes } from "./sample-saves.ts";
 import { CHECK_FAILED } from "./sample-settings.ts";
 import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
@@ -169,6 +170,22 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     },
   },
   { name: "settings", hash: `${PROJECT}/settings`, shows: "form" },
+  {
+    name: "settings-agents",
+    hash: `${PROJECT}/settings?section=agents`,
+    shows: ".table-frame",
+    change: (world) => {
+      world.options = MANY_AGENTS;
+    },
+    act: async (page) => {
+      await page.getByText("3 abilities").first().click();
+      await page.getByText("What other runtimes lack").click();
+      await page.locator(".table-frame").evaluate((frame) => {
+        frame.scrollLeft = 0;
+        frame.scrollIntoView();
+      });
+    },
+  },
   {
     name: "settings-github",
     hash: `${PROJECT}/settings`,
