@@ -2,8 +2,8 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { connect, createServer, type AddressInfo } from "node:net";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,8 +13,8 @@ import { Installation, type Life, LIGHT_AGENT } from "../support/service/process
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { SshClient } from "../support/service/ssh.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { sshRunsHere } from "../support/requirements.ts";
-import { deepTest, rounds } from "../support/vitest/rings.ts";
+import { rsyncRunsHere, sshRunsHere } from "../support/requirements.ts";
+import { deepTest, onlyDeep, rounds } from "../support/vitest/rings.ts";
 
 /** Larger than what waits anywhere on the way. */
 const FILE_BYTES = rounds(8, 100) * 1024 * 1024;
@@ -23,6 +23,15 @@ const LOGINS = rounds(12, 50);
 
 const curl = async (...words: readonly string[]) =>
   await text(spawn("curl", ["-s", "--max-time", "5", ...words]).stdout);
+
+/** A port of this computer that nothing uses. */
+const freePort = async (): Promise<number> => {
+  const free = createServer().listen(0, "127.0.0.1");
+  await once(free, "listening");
+  const { port } = free.address() as AddressInfo;
+  free.close();
+  return port;
+};
 
 describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH)", () => {
   let installation: Installation;
@@ -81,11 +90,50 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
     expect(await run("ssh", [host, "rm sent"])).toMatchObject({ code: 0 });
   });
 
+  onlyDeep(() => {
+    const title = "takes a directory there and back with rsync (needs rsync)";
+    it.skipIf(!rsyncRunsHere)(title, { timeout: TEST_MS }, async () => {
+      const [tree, again] = [path.join(line.directory, "tree"), path.join(line.directory, "again")];
+      mkdirSync(path.join(tree, "a b"), { recursive: true });
+      const bytes = randomBytes(1024 * 1024);
+      writeFileSync(path.join(tree, "a b", "large"), bytes);
+      writeFileSync(path.join(tree, "run"), "#!/bin/sh\necho it runs\n", { mode: 0o755 });
+      symlinkSync("run", path.join(tree, "link"));
+      expect(await client.rsync("tree/", `${host}:tree/`)).toMatchObject({ code: 0, stderr: "" });
+      expect(await run("ssh", [host, "tree/link && echo more >> tree/run && rm 'tree/a b/large'"])).toEqual({
+        code: 0,
+        stdout: "it runs\n",
+        stderr: "",
+      });
+      expect(await client.rsync("tree/", `${host}:tree/`)).toMatchObject({ code: 0, stderr: "" });
+      expect((await run("ssh", [host, "tail -n 1 tree/run; touch tree/new"])).stdout).toBe("echo it runs\n");
+      expect(await client.rsync(`${host}:tree/`, "again/")).toMatchObject({ code: 0, stderr: "" });
+      expect(readdirSync(again).toSorted()).toEqual(["a b", "link", "new", "run"]);
+      expect(readFileSync(path.join(again, "a b", "large")).equals(bytes)).toBe(true);
+      expect(await run("ssh", [host, "rm -r tree"])).toMatchObject({ code: 0 });
+    });
+  });
+
+  deepTest("leads a port of this computer to one inside with -L, as for a database", async () => {
+    const port = await freePort();
+    const serves = `require("net").createServer((peer) => peer.end("a database")).listen(4714, "127.0.0.1")`;
+    const server = client.start("ssh", [host, `exec node -e '${serves}'`]);
+    const forward = client.start("ssh", ["-N", "-L", `127.0.0.1:${port}:localhost:4714`, host]);
+    const read = async () =>
+      await text(connect(port, "127.0.0.1")).then(
+        (said) => said,
+        () => null,
+      );
+    await expect.poll(read, POLL).toBe("a database");
+    for (const child of [forward, server]) {
+      child.kill("SIGTERM");
+      // oxlint-disable-next-line no-await-in-loop -- both have ended then
+      await once(child, "close");
+    }
+  });
+
   it("leads a port of this computer into the sandbox", { timeout: TEST_MS }, async () => {
-    const free = createServer().listen(0, "127.0.0.1");
-    await once(free, "listening");
-    const { port } = free.address() as AddressInfo;
-    free.close();
+    const port = await freePort();
     const serves = `require("http").createServer((_, out) => out.end("from inside")).listen(4711, "127.0.0.1")`;
     const server = client.start("ssh", [host, `node -e '${serves}'`]);
     const words = ["sessions", "port", sid, "4711", "--local", String(port), "--project", pid];

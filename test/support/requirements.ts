@@ -31,6 +31,9 @@ export const helmProgram = program("helm") ?? (existsSync(fetchedHelm) ? fetched
 export const sshRunsHere =
   sandboxesStartHere && ["ssh", "ssh-keygen", "scp", "sshd"].every((name) => program(name) !== undefined);
 
+/** rsync on both ends: `local` sandboxes have the machine's programs. Only deep tests use it, so `.ci/run` does not install it. */
+export const rsyncRunsHere = sshRunsHere && program("rsync") !== undefined;
+
 /** What the commands of docs/use need beside the service. */
 export const documentsRunHere =
   sandboxesStartHere && ["bash", "curl", "git", "jq", "openssl"].every((name) => program(name) !== undefined);

@@ -1,5 +1,5 @@
 /** OpenSSH's own client on a person's computer, with the command line between it and the service. */
-import { spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { text } from "node:stream/consumers";
@@ -47,7 +47,16 @@ export class SshClient {
     words: readonly string[],
     { input = "", file = this.configuration } = {},
   ): Promise<Ended> {
-    const child = this.start(program, words, file);
+    return await this.#ended(this.start(program, words, file), input);
+  }
+
+  /** Copies a directory as it is, and removes at its end what it does not have. */
+  async rsync(from: string, to: string): Promise<Ended> {
+    const words = ["-a", "--delete", "-e", `ssh -F ${this.configuration}`, from, to];
+    return await this.#ended(spawn("rsync", words, { env: this.env, cwd: this.line.directory }), "");
+  }
+
+  async #ended(child: ChildProcessWithoutNullStreams, input: string): Promise<Ended> {
     child.stdin.on("error", () => undefined).end(input);
     const [stdout, stderr, [code]] = await Promise.all([
       text(child.stdout),
