@@ -135,7 +135,10 @@ describe("a body", () => {
   });
 
   it.each([
-    [{ prompt: "x" }, "Unknown field `prompt`."],
+    [
+      { prompt: "x" },
+      "Unknown field `prompt`. Known: base_ref, from, agent_name, agent_model, effort, mode, initial_prompt, attachments, name, metadata.",
+    ],
     [{ name: 5 }, "`name` must be a string."],
     [{ name: "" }, "`name` must have at least 1 character."],
     [{ name: " " }, "`name` must not be blank."],
@@ -154,7 +157,12 @@ describe("a body", () => {
     ["PATCH", "", { triggers_paused: "yes" }, "`triggers_paused` must be true or false."],
     ["GET", "/sessions?limit=201", undefined, "`limit` must be between 1 and 200."],
     ["GET", "/sessions?limit=x", undefined, "`limit` must be a number."],
-    ["GET", "/sessions?page=2", undefined, "Unknown query parameter `page`."],
+    [
+      "GET",
+      "/change-requests?page=2",
+      undefined,
+      "Unknown query parameter `page`. Known: limit, cursor, status, reviewer.",
+    ],
     ["GET", "/sessions/1", undefined, "`sid` must be a lower-case UUID."],
   ])("%s %s with %j is refused in plain words", async (method, rest, body, sentence) => {
     const at = rest.startsWith("/v1") ? rest : `/v1/projects/${pid}${rest}`;

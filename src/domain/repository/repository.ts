@@ -44,11 +44,7 @@ export const RepositoryRequest = Schema.Union([
   Schema.Struct({ ...hosted, import_from: Schema.optionalKey(text(4096)) }),
   Schema.Struct({ ...git, ...gitCredential }),
   Schema.Struct({ ...github, ...githubCredential }),
-]).annotate({
-  // For a value of another kind. A wrong field of a known kind is named by itself.
-  message:
-    'must be an object whose `kind` is "hosted", "git" (with `url`) or "github" (with `owner` and `name`)',
-});
+]);
 export type RepositoryRequest = typeof RepositoryRequest.Type;
 
 /** The same credential fields for an existing project. Its kind decides which of them are valid. */

@@ -1,7 +1,9 @@
 /** The faults of a request that does not fit its endpoint's schemas, in words for the caller (api.md 1 "Bad input"). */
+import * as SchemaAST from "effect/SchemaAST";
 import * as SchemaIssue from "effect/SchemaIssue";
 import type { HttpApiError } from "effect/http-api";
 import { BadRequest, faultSentence } from "../api/errors.ts";
+import { readUnion } from "./unions.ts";
 
 /** A hostile body has thousands. */
 const ISSUES_MAX = 20;
@@ -30,7 +32,7 @@ const TYPES: readonly (readonly [RegExp, string])[] = [
 
 /** "Expected a value between 1 and 200" as "must be between 1 and 200". */
 const demand = (message: string): string => {
-  const expected = /^expected (.*)$/is.exec(message)?.[1]?.replaceAll(" | ", " or ");
+  const expected = /^expected (.*)$/is.exec(message)?.[1];
   if (expected === undefined) return message;
   for (const [type, words] of TYPES) {
     if (type.test(expected)) return `must ${expected.replace(type, words)}`;
@@ -38,25 +40,56 @@ const demand = (message: string): string => {
   return `must be ${expected}`;
 };
 
+/** The names that an object may have. */
+const knownNames = (ast: SchemaAST.AST): string =>
+  SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)).join(", ") : "";
+
 const formatterOf = (name: string) =>
   SchemaIssue.makeFormatterStandardSchemaV1({
     leafHook: (issue) => {
-      if (issue._tag === "UnexpectedKey") return `unknown ${name}`;
       if (issue._tag === "MissingKey") return `missing ${name}`;
-      return SchemaIssue.defaultLeafHook(issue);
+      if (issue._tag !== "UnexpectedKey") return SchemaIssue.defaultLeafHook(issue);
+      const known = knownNames(issue.ast);
+      return known === "" ? `unknown ${name}` : `unknown ${name}. Known: ${known}`;
     },
   });
 
+interface Fault {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** The faults of a value, one by one. Those of unions have words of their own. */
+const faultsOf = (issue: SchemaIssue.Issue, format: ReturnType<typeof formatterOf>): readonly Fault[] => {
+  switch (issue._tag) {
+    case "Pointer":
+      return faultsOf(issue.issue, format).map(({ path, message }) => ({
+        path: [...issue.path, ...path],
+        message,
+      }));
+    case "Encoding":
+      return faultsOf(issue.issue, format);
+    case "Composite":
+      return issue.issues.flatMap((inner) => faultsOf(inner, format));
+    case "AnyOf": {
+      const reading = readUnion(issue);
+      return typeof reading === "string"
+        ? [{ path: [], message: reading }]
+        : reading.flatMap((inner) => faultsOf(inner, format));
+    }
+    default:
+      return format(issue).issues.map(({ path, message }) => ({
+        path: (path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment)),
+        message: demand(message),
+      }));
+  }
+};
+
 export const invalidRequest = ({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest => {
   const name = NAMES[kind] ?? "field";
-  const issues = formatterOf(name)(cause.issue)
-    .issues.slice(0, ISSUES_MAX)
-    .map(({ path, message }) => ({
-      path: (path ?? [])
-        .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-        .join("."),
-      message: demand(message),
-    }));
+  const issues = faultsOf(cause.issue, formatterOf(name))
+    .slice(0, ISSUES_MAX)
+    .map(({ path, message }) => ({ path: path.map(String).join("."), message }));
   const { path, message } = issues[0] ?? { path: "", message: "invalid" };
   return new BadRequest({
     error: faultSentence(path, message, kind === "Payload" ? "body" : name),

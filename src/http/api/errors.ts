@@ -78,13 +78,14 @@ export const notFound = (what: string): NotFound =>
  * One fault of a request as a sentence: "`limit` must be between 1 and 200.", "Unknown field `prompt`."
  *
  * @param path of the field; empty for the whole of `part`
- * @param message "must be …", "unknown field", or a sentence of its own
+ * @param message "must be …", "unknown field", "unknown field. Known: a, b", or a sentence of its own
  */
 export const faultSentence = (path: string, message: string, part = "body"): string => {
   const text = message.replace(/\.$/, "");
   if (path === "") return text.startsWith("must ") ? `The ${part} ${text}.` : `Invalid ${part}: ${text}.`;
   if (text.startsWith("must ")) return `\`${path}\` ${text}.`;
-  if (/^(?:unknown|missing) /.test(text)) return `${capitalized(text)} \`${path}\`.`;
+  const [, lack, known = ""] = /^((?:unknown|missing) [^.]+)(\. Known: .+)?$/.exec(text) ?? [];
+  if (lack !== undefined) return `${capitalized(lack)} \`${path}\`${known}.`;
   return `Invalid \`${path}\`: ${text}.`;
 };
 
