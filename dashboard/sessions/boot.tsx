@@ -9,7 +9,12 @@ interface Span {
   /** In ms since the epoch. */
   readonly from: number;
   readonly to: number;
+  /** The boot ended before the step did. */
+  readonly isOpen?: true;
 }
+
+/** A step as the boot's records have it: null, if it did not begin or end. `open` names one that had not ended when the boot did. */
+type Step = readonly [label: string, from: number | null, to: number | null, open?: string];
 
 interface Boot {
   readonly session: Session;
@@ -37,8 +42,26 @@ const stepsIn = ({ lines }: Log, sandboxId: string): ReadonlyMap<string, number>
   return steps;
 };
 
+/** When the newest boot ended without an agent. Null: it has not. */
+const endOf = ({ session, sandbox }: Boot): number | null => {
+  if (sandbox === null || sandbox.active_at !== null) return null;
+  return instant(sandbox.ended_at) ?? (session.status === "failed" ? instant(session.failure?.at) : null);
+};
+
+/** A step that the boot's end cut short lasted until then. */
+const spanOf =
+  (end: number | null) =>
+  ([label, from, to, open]: Step): readonly Span[] => {
+    if (from === null) return [];
+    if (to !== null) return to < from ? [] : [{ label, from, to }];
+    return end === null || open === undefined || end < from
+      ? []
+      : [{ label: open, from, to: end, isOpen: true }];
+  };
+
 /** The steps of the newest boot, as far as they are known, in the order in which they begin. */
-const bootSpans = ({ session, sandbox, log }: Boot): readonly Span[] => {
+const bootSpans = (boot: Boot): readonly Span[] => {
+  const { session, sandbox, log } = boot;
   if (sandbox === null) return [];
   const steps = stepsIn(log, sandbox.id);
   const asked = instant(sandbox.created_at);
@@ -47,26 +70,33 @@ const bootSpans = ({ session, sandbox, log }: Boot): readonly Span[] => {
   const started = instant(sandbox.boot_started_at);
   const active = instant(sandbox.active_at);
   const at = (step: string): number | null => steps.get(step) ?? null;
-  const all: (readonly [label: string, from: number | null, to: number | null])[] = [
+  // A setup command and a prompt are not part of every boot, so a missing end of theirs says nothing.
+  const all: Step[] = [
     ["Branch created", isFirst ? accepted : null, asked],
-    ["Waited until the machine had room", asked, started],
-    [sandbox.waited ? "Took a sandbox that was ready" : "Sandbox created", started, at("listening")],
-    ["Got access to the repository", at("listening"), at("credential")],
-    ["Repository cloned", at("credential"), at("cloned")],
-    ["Agent runtime started", at("runtime_started"), at("runtime_ready")],
-    ["Reported ready", at("ready"), active],
+    ["Waited until the machine had room", asked, started, "Machine, no room after"],
+    [
+      sandbox.waited ? "Took a sandbox that was ready" : "Sandbox created",
+      started,
+      at("listening"),
+      "Sandbox, not ready after",
+    ],
+    ["Got access to the repository", at("listening"), at("credential"), "Repository, no access after"],
+    ["Repository cloned", at("credential"), at("cloned"), "Repository, not cloned after"],
+    ["Agent runtime started", at("runtime_started"), at("runtime_ready"), "Agent runtime, not ready after"],
+    ["Reported ready", at("ready"), active, "Session, not running after"],
     ["Setup command", at("cloned"), at("setup_ended")],
     ["Prompt accepted", at("setup_ended") ?? at("ready"), at("prompt_accepted")],
   ];
   // Without the daemon's lines, the sandbox's record has the sum.
   if (at("listening") === null) all.push(["Sandbox booted", started ?? asked, active]);
-  return all
-    .flatMap(([label, from, to]) => (from === null || to === null || to < from ? [] : [{ label, from, to }]))
-    .toSorted((a, b) => a.from - b.from || a.to - b.to);
+  return all.flatMap(spanOf(endOf(boot))).toSorted((a, b) => a.from - b.from || a.to - b.to);
 };
 
+/** Minutes with their seconds: a boot's deadline is a few of them. */
+const lasted = (ms: number): string => (ms < 60_000 ? duration(ms) : elapsed(ms));
+
 const SpanRow = ({
-  span: { label, from, to },
+  span: { label, from, to, isOpen },
   begin,
   all,
 }: {
@@ -80,9 +110,9 @@ const SpanRow = ({
   return (
     <tr>
       <th scope="row">{label}</th>
-      <td className="duration">{duration(to - from)}</td>
+      <td className="duration">{lasted(to - from)}</td>
       {before > 0 && <td colSpan={before} />}
-      <td colSpan={width} className="bar" />
+      <td colSpan={width} className={isOpen === true ? "bar open" : "bar"} />
       {after > 0 && <td colSpan={after} />}
     </tr>
   );
@@ -97,7 +127,7 @@ export const BootSteps = (boot: Boot) => {
   return (
     <div className="boot">
       <h3>
-        Boot <span className="quiet">{duration(end - first.from)}</span>
+        Boot <span className="quiet">{lasted(end - first.from)}</span>
       </h3>
       <table className="waterfall">
         <colgroup>

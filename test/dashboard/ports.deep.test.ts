@@ -87,6 +87,37 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
+  it("is not part of a boot that its deadline ended, which shows the step that was not ready", async () => {
+    const all = world();
+    const id = "0199bbbb-0000-7000-8000-000000000002";
+    const times = { created_at: at(1), boot_started_at: at(1), active_at: null };
+    all.sandbox = { ...all.sandbox, ...times, id, ended_at: "2026-11-20T06:54:01.000Z", status: "failed" };
+    all.logs = [
+      ["listening", 4],
+      ["runtime_started", 5],
+      ["credential", 6],
+      ["cloned", 9],
+    ].map(([step, second]) => ({
+      sandbox_id: id,
+      at: at(Number(second)),
+      source: "daemon",
+      line: `boot step=${String(step)} at_ms=1`,
+    }));
+    const { page, visit } = await start(all);
+    await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
+    await page.locator(".waterfall tr", { hasText: "Agent runtime" }).waitFor();
+    const rows = (await page.locator(".waterfall tr").allInnerTexts()).map((row) => row.trim());
+    expect(rows.map((row) => row.replaceAll(/\s*\t\s*/g, " "))).toEqual([
+      "Waited until the machine had room 0 ms",
+      "Sandbox created 3.0 s",
+      "Got access to the repository 2.0 s",
+      "Agent runtime, not ready after 1 min 56 s",
+      "Repository cloned 3.0 s",
+    ]);
+    expect(await page.locator(".waterfall .bar.open").count()).toBe(1);
+    await page.getByRole("heading", { name: "Boot 2 min 0 s" }).waitFor();
+  });
+
   it("must be a number, and a refusal leaves what was typed, with the service's words", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${SESSIONS}/${SESSION_ID}?tab=preview`);
