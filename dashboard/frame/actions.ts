@@ -1,5 +1,5 @@
 /** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
-import { post, put, remove, signOut } from "../api/api.ts";
+import { post, remove, signOut } from "../api/api.ts";
 import { allowNotifications, stopNotifications } from "../live/attention.ts";
 import { ask, askFor, SECRET_LINES } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
@@ -9,6 +9,13 @@ import { showShortcuts } from "./keys.ts";
 import { forgetKept } from "./kept.ts";
 import { openPalette } from "./palette.ts";
 import { fireLink, projectLink } from "../elements/parts.ts";
+import {
+  isKeyRefused,
+  type NewSecret,
+  saveSecret,
+  type SecretPlace,
+  UNTRIED,
+} from "../projects/key-saving.ts";
 import { projectPath } from "../projects/project.ts";
 import { isRestoreWanted } from "../saved/work.ts";
 
@@ -105,6 +112,23 @@ const FIRE_ACTIONS: Record<string, Action> = {
 const HOUR_MS = 3_600_000;
 const PREVIOUS_HOURS_MAX = 168;
 
+/** Asks before it saves a key that its provider does not accept. If the reader declines, she is back at what she typed. */
+const putSecret = async (place: SecretPlace, secret: NewSecret): ReturnType<typeof saveSecret> => {
+  try {
+    return await saveSecret(place, secret, false);
+  } catch (error) {
+    if (!isKeyRefused(error) || !(error instanceof Error)) throw error;
+    const sure = await ask({
+      title: "The key was not accepted",
+      text: error.message,
+      confirm: UNTRIED,
+      decline: "Back",
+    });
+    if (sure === null) throw error;
+    return saveSecret(place, secret, true);
+  }
+};
+
 /** Sets a signing secret's new value. During a rotation the previous value may continue to verify webhooks. */
 const setSecret = async (
   { project = "", secret = "", rotates = "", service = "" }: DOMStringMap,
@@ -135,14 +159,11 @@ const setSecret = async (
   const hours = Number(typed["hours"] ?? 0);
   if (!(hours >= 0 && hours <= PREVIOUS_HOURS_MAX))
     throw new Error(`Enter a number of hours from 0 to ${PREVIOUS_HOURS_MAX}.`);
-  const { previous_valid_until: until } = await put(
-    `${projectPath(project)}/secrets/${encodeURIComponent(secret)}`,
-    {
-      value: typed["value"],
-      previous_valid_ms: Math.round(hours * HOUR_MS),
-      ...(service !== "" && { service: true }),
-    },
-  );
+  const { previous_valid_until: until } = await putSecret([project, secret], {
+    value: typed["value"] ?? "",
+    previous_valid_ms: Math.round(hours * HOUR_MS),
+    ...(service !== "" && { service: true }),
+  });
   const also = until === null ? "" : ` The previous value stays valid until ${moment(until)}.`;
   page.notice(`${rotates === "" ? `${secret} is set.` : `The value of ${secret} is replaced.`}${also}`);
   page.refresh();

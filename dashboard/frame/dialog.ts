@@ -214,9 +214,10 @@ const maskedArea = (attributes: Attributes) => {
   return h(
     "div",
     { class: "masked" },
+    // Before the box: a dialog gives the focus to the first control, and Tab comes to the text first.
+    area,
     h("input", { type: "checkbox", id: `${attributes["id"]}-show` }),
     h("label", { for: `${attributes["id"]}-show` }, "Show"),
-    area,
     edges,
   );
 };

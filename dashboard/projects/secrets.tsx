@@ -12,6 +12,7 @@ import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, Codes, Detail, Empty, Row, Tag, Time } from "../ui/parts.tsx";
 import { TryKey } from "./acts.tsx";
 import { headOf } from "./head.tsx";
+import { useKeySaving } from "./key-saving.ts";
 
 type Listing = Answer<"GET /v1/projects/:pid/secrets">;
 type Secret = Listing["secrets"][number];
@@ -117,17 +118,15 @@ const AddForm = ({ pid, set }: { readonly pid: string; readonly set: readonly Se
   const [value, setValue] = useState("");
   const wanted = name.trim();
   const isTaken = set.some((secret) => secret.name === wanted);
-  const add = async ({ service }: Readonly<Record<string, string>>): Promise<void> => {
-    await request("PUT /v1/projects/:pid/secrets/:name", {
-      params: { pid, name: wanted },
-      payload: { value, ...(service !== undefined && { service: true }) },
-    });
+  const { other, save } = useKeySaving();
+  const add = async ({ service }: Readonly<Record<string, string>>, isUntried: boolean): Promise<void> => {
+    await save([pid, wanted], { value, ...(service !== undefined && { service: true }) }, isUntried);
     setName("");
     setValue("");
     notice(isTaken ? `The value of ${wanted} is replaced.` : `${wanted} is set.`);
   };
   return (
-    <Form entry="add-secret" submit="Add the secret" sending="Saving…" onSend={add}>
+    <Form entry="add-secret" submit="Add the secret" sending="Saving…" other={other} onSend={add}>
       <TextField
         name="name"
         label="Name"
@@ -148,7 +147,7 @@ const AddForm = ({ pid, set }: { readonly pid: string; readonly set: readonly Se
       <SecretField
         name="value"
         label="Value"
-        hint="It may have several lines, such as a private key. Agents get it exactly as it is here."
+        hint="It may have several lines, such as a private key. Agents get it exactly as it is here. The key of a model provider is tried first."
         required
         value={value}
         onWrite={setValue}

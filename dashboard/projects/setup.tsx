@@ -9,6 +9,7 @@ import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, CopyLine } from "../ui/parts.tsx";
 import { GitSignIn, TryKey } from "./acts.tsx";
 import { headOf } from "./head.tsx";
+import { useKeySaving } from "./key-saving.ts";
 import { isArchived, sessionName } from "./project.ts";
 import { type Checking, CheckView, useConnection } from "./repository-check.tsx";
 import { PROMPT, startIn } from "./start.ts";
@@ -115,9 +116,7 @@ const KnownModel = ({ project, found }: About) => {
 };
 
 const ModelForm = ({ project: { id: pid }, found: { providers } }: About) => {
-  const save = async ({ secret: name = "", value = "" }: Readonly<Record<string, string>>): Promise<void> => {
-    await request("PUT /v1/projects/:pid/secrets/:name", { params: { pid, name }, payload: { value } });
-  };
+  const { other, save } = useKeySaving();
   return (
     <>
       <p>
@@ -133,7 +132,15 @@ const ModelForm = ({ project: { id: pid }, found: { providers } }: About) => {
         Or save a key for this project alone. It becomes a secret of the project, which every session's agent
         gets.
       </p>
-      <Form entry="set-model-key" submit="Save the key" sending="Saving…" onSend={save}>
+      <Form
+        entry="set-model-key"
+        submit="Try and save the key"
+        sending="Trying…"
+        other={other}
+        onSend={async ({ secret = "", value = "" }, isUntried) => {
+          await save([pid, secret], { value }, isUntried);
+        }}
+      >
         <SelectField
           name="secret"
           label="Provider"

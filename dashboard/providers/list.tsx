@@ -6,6 +6,7 @@ import { Act } from "../ui/act.tsx";
 import { useAddressQuery } from "../ui/address.ts";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { Codes, Detail, Row, Tag, Time } from "../ui/parts.tsx";
+import { UNTRIED } from "../projects/key-saving.ts";
 import type { Place, Provider } from "./place.ts";
 
 type Typed = Readonly<Record<string, string>>;
@@ -74,7 +75,6 @@ const remove = async ({ place, provider: { id, name } }: Shown): Promise<void> =
 
 /** A provider may list hundreds. */
 const SHOWN_MODELS = 6;
-const UNTRIED = "Save without a try";
 
 const ModelsField = ({ initial }: { readonly initial?: string }) => (
   <TextField

@@ -434,8 +434,6 @@ export const SecretField = ({
     {...field}
     input={(own) => (
       <div className="masked">
-        <input type="checkbox" id={`${own.id}-show`} />
-        <label htmlFor={`${own.id}-show`}>Show</label>
         <textarea
           {...own}
           {...heldBy({ value, onWrite })}
@@ -445,6 +443,9 @@ export const SecretField = ({
           spellCheck={false}
           className="mono"
         />
+        {/* Behind the text, so that Tab comes to the text first. */}
+        <input type="checkbox" id={`${own.id}-show`} />
+        <label htmlFor={`${own.id}-show`}>Show</label>
         {/* A masked text does not show its edges, and a value that is copied often brings a line break. */}
         <p className="quiet" role="status">
           {value.trim() !== "" && value.trim() !== value && EDGES}

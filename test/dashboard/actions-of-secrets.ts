@@ -15,7 +15,7 @@ export const SECRET_ACTIONS: readonly Action[] = [
       await write("Value", "a long value");
       await press("Add the secret");
     },
-    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"a long value"}`,
+    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"a long value","try":true}`,
     tells: "NPM_TOKEN is set.",
   },
   {
@@ -28,7 +28,7 @@ export const SECRET_ACTIONS: readonly Action[] = [
       await page.getByLabel("Keep it to the service").check();
       await press("Add the secret");
     },
-    writes: `PUT ${API}/secrets/HOOK_SECRET {"value":"a long value","service":true}`,
+    writes: `PUT ${API}/secrets/HOOK_SECRET {"value":"a long value","service":true,"try":true}`,
     tells: "HOOK_SECRET is set.",
   },
   {
@@ -44,7 +44,7 @@ export const SECRET_ACTIONS: readonly Action[] = [
       await write("Value", "another value");
       await press("Add the secret");
     },
-    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"another value"}`,
+    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"another value","try":true}`,
     tells: "The value of NPM_TOKEN is replaced.",
     gone: "This replaces the value of NPM_TOKEN.",
   },

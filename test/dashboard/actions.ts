@@ -147,7 +147,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
       await write("New value", "another value");
       await press("Replace");
     },
-    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"another value","previous_valid_ms":0}`,
+    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"another value","previous_valid_ms":0,"try":true}`,
   },
   {
     name: "tries a model's key",
@@ -486,9 +486,9 @@ const ACCOUNT_ACTIONS: readonly Action[] = [
     does: async ({ choose, write, press }) => {
       await choose("Provider", "openai (gpt-5.5)");
       await write("Key", "sk-typed");
-      await press("Save the key");
+      await press("Try and save the key");
     },
-    writes: `PUT ${API}/secrets/OPENAI_API_KEY {"value":"sk-typed"}`,
+    writes: `PUT ${API}/secrets/OPENAI_API_KEY {"value":"sk-typed","try":true}`,
   },
   {
     name: "signs out",

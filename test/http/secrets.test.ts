@@ -210,6 +210,9 @@ it("appear in no answer, log line, event, ledger row or database column as plain
 const tryIt = (name: string): Promise<Answer> =>
   service.request("POST", `/v1/projects/${pid}/secrets/${name}/try`);
 
+const trying = (name: string, value: string): Promise<Answer> =>
+  service.request("PUT", `/v1/projects/${pid}/secrets/${name}`, { body: { value, try: true } });
+
 describe("a model's key", () => {
   it("is tried if it is set, and no other secret is", async () => {
     expect(seen(await tryIt("NPM_TOKEN"))).toEqual([409, "not_a_model_key"]);
@@ -221,5 +224,19 @@ describe("a model's key", () => {
     expect(answer.text).not.toContain("canary");
     const { secrets } = await list();
     expect(secrets).toContainEqual(expect.objectContaining({ name: "GROQ_API_KEY", provider: "groq" }));
+  });
+
+  it("is saved only if its provider accepts it, where the caller wishes it to be tried", async () => {
+    const refusal = await trying("MISTRAL_API_KEY", "canary-5512");
+    expect(seen(refusal)).toEqual([422, "provider_refused"]);
+    expect(fields(refusal)["error"]).toBe(
+      "api.mistral.ai is not asked by this service. Check whether this service's machine can reach the provider. Sandboxes need to reach it, too. Nothing was saved.",
+    );
+    expect(seen(await trying("MISTRAL_API_KEY", "a key"))).toEqual([422, "provider_refused"]);
+    expect((await list())["secrets"]).not.toContainEqual(
+      expect.objectContaining({ name: "MISTRAL_API_KEY" }),
+    );
+    expect((await trying("NO_MODEL_KEY", "any value")).status).toBe(201);
+    expect((await put("MISTRAL_API_KEY", "canary-5512")).status).toBe(201);
   });
 });

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
-import { BadRequest, Conflict, NotFound } from "./errors.ts";
+import { BadRequest, Conflict, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, projectParams, Uuid } from "./schemas.ts";
 
 const SecretWire = Schema.Struct({
@@ -48,6 +48,10 @@ const Value = Schema.Struct({
   previous_valid_ms: Schema.optionalKey(
     Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: PREVIOUS_VALID_MAX_MS })),
   ),
+  try: Schema.optionalKey(Schema.Boolean).annotate({
+    description:
+      "Whether a model provider is asked first, if the secret is the key of one that can be asked. Unless it accepts the key, nothing is saved.",
+  }),
 });
 
 const Tried = Schema.Struct({
@@ -68,7 +72,7 @@ export class SecretsGroup extends HttpApiGroup.make("secrets")
       params: secretParams,
       payload: Value,
       success: [SecretWire, SecretWire.pipe(HttpApiSchema.status(201))],
-      error: [BadRequest, NotFound, Conflict],
+      error: [BadRequest, NotFound, Conflict, Unprocessable],
     }).annotate(Access, "write_secret"),
     HttpApiEndpoint.post("try", "/:name/try", {
       params: secretParams,

@@ -26,7 +26,7 @@ import {
 } from "../../domain/secret/secret.ts";
 import { Secrets, type StoredSecret } from "../../store/ports/projects/secrets.ts";
 import { Caller } from "../api/access.ts";
-import { BadRequest, Conflict, notFound } from "../api/errors.ts";
+import { BadRequest, Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";
 import { instant } from "../steps/wire.ts";
 import { SecretsGroup } from "../api/secrets.ts";
@@ -83,11 +83,25 @@ interface NewValue {
   readonly previous_valid_ms?: number;
   /** Whether it is the service's own. Absent: as it was. */
   readonly service?: boolean;
+  /** Whether the provider of a model key must accept it first. */
+  readonly try?: boolean;
 }
+
+/** Fails with the provider's own words, unless it accepts the key. Other secrets are no keys, and pass. */
+const acceptedKey = Effect.fnUntraced(function* (name: string, value: string) {
+  const provider = triedProvider(name);
+  if (provider === null) return;
+  const { outcome, message, advice } = yield* tryKey(provider, value);
+  if (outcome === "accepted") return;
+  return yield* new Unprocessable({
+    error: [message, advice, "Nothing was saved."].filter((part) => part !== null).join(" "),
+    code: "provider_refused",
+  });
+});
 
 export const put = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly name: string },
-  { value, previous_valid_ms: previousValidMs = 0, service }: NewValue,
+  { value, previous_valid_ms: previousValidMs = 0, service, try: isTried = false }: NewValue,
 ) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, params.pid);
@@ -102,6 +116,7 @@ export const put = Effect.fnUntraced(function* (
     { name: params.name, valueBytes: Buffer.byteLength(value) },
   ]);
   if (tooLarge !== null) return yield* refused("value", tooLarge);
+  if (isTried) yield* acceptedKey(params.name, value);
   const keyring = yield* Keyring;
   const entropy = yield* Entropy;
   const version = yield* secrets.nextVersion(project.id, params.name);
