@@ -8,6 +8,7 @@ import { spendRefusalIn } from "../../src/domain/sandbox/spend.ts";
 import type { TurnError } from "../../src/domain/session/last-turn.ts";
 import { MODEL_ERRORS, type ModelErrorCode } from "../../src/domain/session/model-errors.ts";
 import { ANSWER_CUT_OFF } from "./adapter.ts";
+import { counted } from "../../src/domain/counted.ts";
 
 /** The part of an error that is read, in a message or in `session.error`. */
 export const RuntimeError = Schema.Struct({
@@ -213,7 +214,7 @@ export const NOT_STOPPED: TurnError = {
 /** PLATFORM_MAX_TURN_MS. */
 export const tooLong = (turnMs: number): TurnError => ({
   code: "turn_too_long",
-  message: `The turn was ended after ${Math.round(turnMs / 60_000)} minutes (PLATFORM_MAX_TURN_MS). Give the agent smaller tasks.`,
+  message: `The turn was ended after ${counted(Math.round(turnMs / 60_000), "minute")} (PLATFORM_MAX_TURN_MS). Give the agent smaller tasks.`,
 });
 
 export const NO_ANSWER: TurnError = {

@@ -21,6 +21,7 @@ import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
 import type { Settings } from "../settings.ts";
 import type { SetupFailure } from "../boot/setup.ts";
+import { counted } from "../../src/domain/counted.ts";
 
 export interface BriefingParts {
   readonly settings: Settings;
@@ -191,8 +192,6 @@ const savedWork = (restored: Restored, begun: string | undefined): readonly Told
     },
   ];
 };
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** How many paths are named. */
 const NAMED_PATHS = 10;

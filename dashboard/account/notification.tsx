@@ -4,6 +4,7 @@ import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { projectLink } from "../elements/parts.ts";
+import { counted } from "../elements/format.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, CopyBlock, Detail, Empty, Facts, More, Row, Time, Trail } from "../ui/parts.tsx";
@@ -57,7 +58,7 @@ const DeliveryRow = ({
       <code>{type}</code>
       <Detail>
         <Time at={at} />
-        {` · ${tries} ${tries === 1 ? "try" : "tries"}`}
+        {` · ${counted(tries, "try", "tries")}`}
         {next !== null && status === "pending" && (
           <>
             {" · next "}

@@ -139,7 +139,7 @@ const RunRow = ({ pid, run, names }: OfRun) => {
       <Line
         parts={[
           run.delivery_id !== null && <Delivery id={run.delivery_id} />,
-          attempts > 1 && `${attempts} attempts`,
+          attempts > 1 && counted(attempts, "attempt"),
           run.replay_of !== null && (
             <a href={fireLink(pid, run.replay_of)}>
               replay of <IdEnd id={run.replay_of} />
@@ -174,7 +174,7 @@ const RefusalRow = ({ refusal, names }: { readonly refusal: Refusal; readonly na
             </>
           ),
           delivery !== null && <Delivery id={delivery} />,
-          bytes !== null && `${bytes} bytes`,
+          bytes !== null && counted(bytes, "byte"),
           <>
             from <code>{forwarded ?? address}</code>
           </>,
@@ -216,9 +216,7 @@ const Refused = ({ pid, entries }: { readonly pid: string; readonly entries: rea
   return (
     refused > 0 && (
       <p className="after-heading">
-        <a href={refusedLink(pid)}>
-          {refused === 1 ? "1 refused delivery" : `${String(refused)} refused deliveries`}
-        </a>
+        <a href={refusedLink(pid)}>{counted(refused, "refused delivery", "refused deliveries")}</a>
       </p>
     )
   );

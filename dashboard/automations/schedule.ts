@@ -2,6 +2,7 @@
  * Schedules in words. A schedule is six fields (second, minute, hour, day, month, weekday). Few forms of it have words; the page shows
  * the others as they are written, with their next instants.
  */
+import { counted } from "../elements/format.ts";
 
 export type Every = "day" | "weekday" | "week" | "month";
 
@@ -115,7 +116,7 @@ const daysText = (days: readonly number[]): string => {
 const text = (schedule: Schedule): string => {
   switch (schedule.kind) {
     case "minutes":
-      return schedule.step === 1 ? "Every minute" : `Every ${schedule.step} minutes`;
+      return schedule.step === 1 ? "Every minute" : `Every ${counted(schedule.step, "minute")}`;
     case "hour":
       return schedule.minute === 0 ? "Every hour" : `Every hour at minute ${schedule.minute}`;
     case "week":

@@ -25,7 +25,7 @@ const CONFLICTS_SHOWN = 50;
 /** How many files' lines the reader has not seen, as a sentence. */
 const hiddenWords = (data: ChangeData): string => {
   const { hidden } = planFiles(data.diff, sourceFor(data));
-  return hidden === 0 ? "" : `${counted(hidden, "file")} ${hidden === 1 ? "is" : "are"} not shown.`;
+  return hidden === 0 ? "" : `${counted(hidden, "file is", "files are")} not shown.`;
 };
 
 const Point = ({
@@ -168,7 +168,7 @@ const Ways = ({ data, hidden }: { readonly data: ChangeData; readonly hidden: st
     warned,
   };
   if (lackedRole("merge") !== null) return null;
-  const commits = change.commits_total === 1 ? "commit" : `${change.commits_total} commits`;
+  const commits = change.commits_total === 1 ? "commit" : counted(change.commits_total, "commit");
   return (
     <dl className="merge-ways">
       <div>

@@ -3,6 +3,7 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { projectLink } from "../elements/parts.ts";
+import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -94,8 +95,7 @@ const Notes = ({ failure, tools, removed }: Catalogue) => {
       )}
       {waiting + removed.length > 0 && (
         <Callout tone="warn">
-          {waiting > 0 &&
-            `${waiting} ${waiting === 1 ? "tool is" : "tools are"} hidden from agents until you accept. `}
+          {waiting > 0 && `${counted(waiting, "tool is", "tools are")} hidden from agents until you accept. `}
           {removed.length > 0 && `The server no longer has ${removed.join(", ")}.`}
         </Callout>
       )}

@@ -5,6 +5,7 @@ import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { projectLink } from "../elements/parts.ts";
+import { counted } from "../elements/format.ts";
 import { headOf } from "../projects/head.tsx";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -61,7 +62,7 @@ const Tools = ({ pid, connector: one }: About) => {
   const { slug, usable, to_accept: open, left_out_total: leftOut, credential, sessions } = one;
   return (
     <Detail>
-      {`${usable} usable ${usable === 1 ? "tool" : "tools"}`}
+      {counted(usable, "usable tool")}
       {open > 0 && ` · ${open} to accept`}
       {leftOut > 0 && " · "}
       {leftOut > 0 && <a href={projectLink(pid, `/connectors/${slug}`)}>{`${leftOut} left out`}</a>}

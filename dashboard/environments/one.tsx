@@ -40,7 +40,7 @@ const BuildFacts = ({ build }: { readonly build: Build }) => {
           image !== null && (
             <span>
               <code>{image.digest}</code>
-              {`, ${size(image.bytes)}, ${grouped(image.files)} files`}
+              {`, ${size(image.bytes)}, ${grouped(image.files)} ${image.files === 1 ? "file" : "files"}`}
             </span>
           ),
         ],

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
-import { elapsed, moment, shortId } from "../elements/format.ts";
+import { counted, elapsed, moment, shortId } from "../elements/format.ts";
 import { headOf } from "../projects/head.tsx";
 import { RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
@@ -74,7 +74,7 @@ const Waiting = ({ waiting }: Pick<Environment, "waiting">) => {
         <code>warm = 1</code> below <code>[environment]</code> in platform.toml.
       </p>
     );
-  return <p>{`Ready for the next sessions: ${ready} of ${wanted} sandboxes.`}</p>;
+  return <p>{`Ready for the next sessions: ${ready} of ${counted(wanted, "sandbox", "sandboxes")}.`}</p>;
 };
 
 /** The consequence for sessions if the image is missing. */

@@ -47,7 +47,7 @@ const QueuedRuns = ({ account, requests }: Pick<Me, "account"> & { readonly requ
   if (count <= 0) return null;
   return (
     <p className="queued-runs">
-      {`${counted(count, "run")} ${count === 1 ? "waits" : "wait"} for a free session. `}
+      {`${counted(count, "run waits", "runs wait")} for a free session. `}
       {active >= cap && `All ${counted(cap, "session")} of the account are in use. `}
       <a href="#/queue">Show the queue</a>
     </p>

@@ -1,5 +1,6 @@
 /** A list of providers of models, of whoever owns them, with what can be done. */
 import { useState } from "react";
+import { counted } from "../elements/format.ts";
 import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
 import { Act } from "../ui/act.tsx";
@@ -28,7 +29,7 @@ const noticeOf = ({ name, models, tried_at: tried }: Provider): void =>
   notice(
     tried === null
       ? `${name} is saved without a try.`
-      : `${name} accepts the key. Sessions can use ${models.length === 1 ? "its model" : `${models.length} models`}.`,
+      : `${name} accepts the key. Sessions can use ${models.length === 1 ? "its model" : counted(models.length, "model")}.`,
   );
 
 const add = async (

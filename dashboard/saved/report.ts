@@ -24,7 +24,7 @@ export const listedPaths = (paths: Saved["pending"]): ListedPaths => ({
 export const contents = ({ files, commits }: { readonly files: number; readonly commits: number }): string =>
   [
     files > 0 && counted(files, "changed file"),
-    commits > 0 && `commits of ${commits === 1 ? "1 branch" : `${commits} branches`}`,
+    commits > 0 && `commits of ${counted(commits, "branch", "branches")}`,
   ]
     .filter((part) => part !== false)
     .join(" and ");

@@ -38,7 +38,7 @@ const WhatGoes = ({ project: { id: pid, repository }, saves }: Shown) => {
       {isHosted && <li>the repository, which is hosted here and nowhere else</li>}
       {isHosted && unmerged > 0 && (
         <li>
-          <strong>{`${least}${unmerged === 1 ? "1 branch" : `${unmerged} branches`} with work that is not merged`}</strong>
+          <strong>{`${least}${counted(unmerged, "branch", "branches")} with work that is not merged`}</strong>
         </li>
       )}
       {saves !== null && saves.sessions.length > 0 && (

@@ -1,5 +1,5 @@
 /** Why a session, a trigger, a change request or the account is in its state, and what would move it. */
-import { duration, moment } from "../elements/format.ts";
+import { counted, duration, moment } from "../elements/format.ts";
 import { Act } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, Empty, Prose, Time, Trail } from "../ui/parts.tsx";
@@ -78,7 +78,7 @@ const Pending = ({ pending }: Pick<Machine, "pending">) => (
           </p>
           {attempts > 0 && (
             <Callout tone="warn">
-              {`It failed ${attempts === 1 ? "once" : `${attempts} times`}, and is tried again.`}
+              {`It failed ${attempts === 1 ? "once" : counted(attempts, "time")}, and is tried again.`}
               {error !== null && <p className="text">{error}</p>}
             </Callout>
           )}

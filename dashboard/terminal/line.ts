@@ -8,6 +8,7 @@
  */
 import { ApiError, getJson } from "../api/api.ts";
 import { makeId } from "../composer/outbox.ts";
+import { counted } from "../elements/format.ts";
 
 /** The pause before each attempt to come back. */
 const AGAIN_MS = 1000;
@@ -124,7 +125,7 @@ export class TerminalLine {
   /** @param from the number of the byte that comes next */
   #begins(from: number) {
     const gap = from - this.#received;
-    if (gap > 0) this.#screen.write(`\u001b[0m\r\n[${gap} bytes of output are gone]\r\n`);
+    if (gap > 0) this.#screen.write(`\u001b[0m\r\n[${counted(gap, "byte")} of output lost]\r\n`);
     this.#received = from;
     this.#told = this.#drawn;
     this.#say({ read: this.#drawn });

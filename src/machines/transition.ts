@@ -2,6 +2,7 @@
 import { isRecord } from "../ground/record.ts";
 import { cutText, storableText } from "../domain/text.ts";
 import type { Named, Snapshot } from "./step.ts";
+import { counted } from "../domain/counted.ts";
 
 /** The longest detail, and the longest error of a command, in characters. */
 export const DETAIL_MAX = 500;
@@ -62,11 +63,8 @@ const nextInstant = (value: unknown): string | null => {
 const report = (event: Fields): string | null => {
   const { ended, isWorking, requests } = event;
   if (typeof ended !== "number" || !Array.isArray(requests)) return null;
-  const asks =
-    requests.length === 0
-      ? ""
-      : `, ${requests.length} open ${requests.length === 1 ? "request" : "requests"}`;
-  return `${ended} ${ended === 1 ? "turn has" : "turns have"} ended${isWorking === true ? ", one runs" : ""}${asks}`;
+  const asks = requests.length === 0 ? "" : `, ${counted(requests.length, "open request")}`;
+  return `${counted(ended, "turn has", "turns have")} ended${isWorking === true ? ", one runs" : ""}${asks}`;
 };
 
 /** How a stop saves (domain/save/order.ts). */

@@ -2,6 +2,7 @@
 import type { DoctorReport } from "../sandbox/port.ts";
 import type { NodeRecord } from "../store/ports/nodes.ts";
 import type { Backlog, Boots, DatabaseFacts } from "../store/ports/operations.ts";
+import { counted } from "../domain/counted.ts";
 
 const MINUTE = 60_000;
 /** An actor performs a command at once. One that waits for so long is stuck. */
@@ -51,13 +52,11 @@ export interface Seen {
 const minutes = (ms: number): string => {
   const count = Math.round(ms / MINUTE);
   if (count === 0) return "less than a minute";
-  return count === 1 ? "1 minute" : `${count} minutes`;
+  return counted(count, "minute");
 };
 
-const many = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 const hadSandboxes = (count: number): string =>
-  count === 0 ? "" : ` It had ${count === 1 ? "1 sandbox" : `${count} sandboxes`}.`;
+  count === 0 ? "" : ` It had ${counted(count, "sandbox", "sandboxes")}.`;
 
 /** How late the oldest of a backlog is, or 0 if it is in time. */
 const lateness = ({ oldestAt }: Backlog, now: number, allowedMs: number): number =>
@@ -75,7 +74,7 @@ const ofSandboxes = ({ doctor, boots }: Seen): readonly (Problem | false)[] => {
     boots.started >= BOOTS_MIN &&
       failed / boots.started >= FAILED_SHARE && {
         code: "boots_fail",
-        message: `${failed} of ${many(boots.started, "boot")} failed, most often with ${most?.code ?? "no code"}.`,
+        message: `${failed} of ${counted(boots.started, "boot")} failed, most often with ${most?.code ?? "no code"}.`,
         remedy: "Open a failed session and read its log. Examine the sandboxes.",
       },
   ];
@@ -91,12 +90,12 @@ const ofDatabase = ({ database, commands, ownerless, now }: Seen): readonly (Pro
     },
     late > 0 && {
       code: "commands_late",
-      message: `The oldest of ${many(commands.waiting, "command")} has waited for ${minutes(late)}.`,
+      message: `The oldest of ${counted(commands.waiting, "command")} has waited for ${minutes(late)}.`,
       remedy: "Look in the log for the session's actor. Restart the node if recovery does not run.",
     },
     ownerless > 0 && {
       code: "sessions_ownerless",
-      message: `No part of the service works on ${many(ownerless, "live session")}.`,
+      message: `No part of the service works on ${counted(ownerless, "live session")}.`,
       remedy: "Recovery ends them within its interval. If they stay, look at recovery below and in the log.",
     },
   ];
@@ -155,12 +154,12 @@ export const problemsOf = (seen: Seen): readonly Problem[] => {
     ...ofDuties(seen),
     waited > 0 && {
       code: "fires_wait",
-      message: `The oldest of ${many(fires.waiting, "queued run")} has waited for ${minutes(waited)}.`,
+      message: `The oldest of ${counted(fires.waiting, "queued run")} has waited for ${minutes(waited)}.`,
       remedy: "Stop sessions that are not needed, or raise the account's tier with `platform admin tier`.",
     },
     stale > 0 && {
       code: "manifests_stale",
-      message: `${many(stale, "active project")} ${stale === 1 ? "has" : "have"} a platform.toml that cannot be read.`,
+      message: `${counted(stale, "active project has", "active projects have")} a platform.toml that cannot be read.`,
       remedy: "The project's page names the line. Its triggers run from the last good version.",
     },
   ].filter((problem): problem is Problem => problem !== false);

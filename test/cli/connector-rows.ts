@@ -43,7 +43,7 @@ export const connectorRowsOf = (world: World): Readonly<Record<string, Row>> => 
     },
     "connectors accept": {
       args: async () => ["wiki", await world.connectedPin()],
-      human: /^1 tools of wiki accepted\n$/,
+      human: /^1 tool of wiki accepted\n$/,
       json: { slug: "wiki", removed: [] },
       refused: [["wiki", "0"], 5, /are not those that you looked at/],
     },

@@ -375,7 +375,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [(await world.builtProject())[0]],
     human: new RegExp(
       `^environment +a Dockerfile\ndockerfile +\\.platform/Dockerfile\ncontext +\\.platform\ncommit +[0-9a-f]{40}\n` +
-        `builder +simulated\nnewest build +${ID} ready\nsandboxes boot on +${ID} \\(0 MiB, 1 files\\)\n` +
+        `builder +simulated\nnewest build +${ID} ready\nsandboxes boot on +${ID} \\(0 MiB, 1 file\\)\n` +
         String.raw`made from +docker\.io/library/debian:13 never looked up\n$`,
     ),
     json: ([own = ""]) => `/v1/projects/${own}/environment`,
@@ -391,7 +391,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "environment build": {
     args: async () => [(await world.builtProject())[0], "--wait"],
-    human: new RegExp(`^\\[step 1, line 1\\] FROM scratch\n${ID} ready \\(0 MiB, 1 files\\)\n$`),
+    human: new RegExp(`^\\[step 1, line 1\\] FROM scratch\n${ID} ready \\(0 MiB, 1 file\\)\n$`),
     json: { status: "ready", cause: "asked" },
     refused: [[], 5, /^The default branch has no Dockerfile\. /],
   },

@@ -87,6 +87,22 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(shown.join(" ")).not.toContain("{");
   });
 
+  it("run from right to left where their text does, each paragraph for itself", async () => {
+    const { page } = await openWith(
+      conversationOf([
+        sampleItem("ask", { role: "user", ...text("שלום, תקן את הבדיקה.") }),
+        sampleItem("say", text("اكتمل الإصلاح.\n\nIt is done.\n\n- والاختبارات ناجحة.")),
+      ]),
+    );
+    const directions = (place: string) =>
+      page.evaluate(
+        `[...document.querySelectorAll("${place}")].map((block) => getComputedStyle(block).direction)`,
+      );
+    expect(await directions("[data-item=say] .markdown > p")).toEqual(["rtl", "ltr"]);
+    expect(await directions("[data-item=say] .markdown li")).toEqual(["rtl"]);
+    expect(await directions("[data-item=ask] .markdown > p")).toEqual(["rtl"]);
+  });
+
   it("are copied as they are: a message, code, a command and its output", async () => {
     const { page, line } = await openWith(toolsConversation());
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);

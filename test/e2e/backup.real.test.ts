@@ -147,7 +147,7 @@ describe("a backup of a running service under load", () => {
     "is restored elsewhere with saved work, and with every branch that a session or a change request names",
     async () => {
       const { stdout } = await platform(["restore", file], { dataDir: place.dataDir });
-      expect(stdout).toContain("1 repositories");
+      expect(stdout).toContain("1 repository");
       life = await place.start(SETTINGS);
       expect(JSON.parse(await life.text("/readyz"))).toMatchObject({ paused: true });
       expect((await fetch(hook(life), { method: "POST", body: "{}" })).status).toBe(503);

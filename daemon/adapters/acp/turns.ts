@@ -15,6 +15,7 @@ import type { Refused } from "../../agent/gateway-calls.ts";
 import { type Tokens, usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
 import { ANSWER_CUT_OFF } from "../adapter.ts";
 import { turnError } from "../turn-errors.ts";
+import { counted } from "../../../src/domain/counted.ts";
 
 /** Counts the calls of the model in one turn. */
 export class ModelCalls {
@@ -190,7 +191,7 @@ export const turnUsage = (
 export const toldNothing = (ms: number): TurnError => ({
   code: "model_unavailable",
   message:
-    `The turn was ended because the agent runtime reported nothing for ${Math.round(ms / 1000)} seconds. ` +
+    `The turn was ended because the agent runtime reported nothing for ${counted(Math.round(ms / 1000), "second")}. ` +
     "Its model may not answer. Try again later.",
 });
 

@@ -14,6 +14,7 @@ import type { History } from "../../../src/domain/conversation/history.ts";
 import { HttpFailure, type HttpAnswer } from "../../http/client.ts";
 import { CALL_TIMEOUT_MS, RESTORED_WITHIN_MS, type Restoring } from "../adapter.ts";
 import { eventBatches, messageEvents, restoredMessages, type Place, type Restored } from "./history.ts";
+import { counted } from "../../../src/domain/counted.ts";
 
 /** The calls to opencode that are needed here. */
 export interface RestoreCalls {
@@ -133,7 +134,7 @@ const listed = Effect.fnUntraced(function* (calls: RestoreCalls, session: string
 const compare = (found: readonly unknown[], given: readonly Restored[]): Effect.Effect<void, Different> => {
   const at = given.findIndex((message, index) => !isDeepStrictEqual(found[index], message));
   if (at === -1 && found.length === given.length) return Effect.void;
-  const message = `the agent runtime has ${found.length} of ${given.length} messages`;
+  const message = `the agent runtime has ${found.length} of ${counted(given.length, "message")}`;
   return Effect.fail(
     new Different({ message: at === -1 ? message : `${message}, and another one as number ${at + 1}` }),
   );

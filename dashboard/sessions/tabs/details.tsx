@@ -5,7 +5,7 @@ import type { Answer } from "../../../src/cli/contract.ts";
 import { countedQuery } from "../../api/counted.ts";
 import { ChangeRows } from "../../change-requests/list.tsx";
 import { sandboxEnvironment } from "../../environments/parts.tsx";
-import { dollars, duration, grouped, moment } from "../../elements/format.ts";
+import { counted, dollars, duration, grouped, moment } from "../../elements/format.ts";
 import { projectLink } from "../../elements/parts.ts";
 import { ACTIVITY_WORDS } from "../../../src/domain/session/activity-words.ts";
 import { agentWords } from "../../projects/project.ts";
@@ -77,7 +77,7 @@ const countedWords = ({
   cost_usd: cost,
   ...tokens
 }: Counted): string =>
-  `${model}: ${grouped(tokens.input_tokens)} tokens in, ${grouped(tokens.output_tokens)} out, ${calls} ${calls === 1 ? "call" : "calls"}${estimated > 0 ? `, about ${grouped(estimated)} tokens more of calls that broke off` : ""}${cost > 0 ? `, ${dollars(cost)}` : ""}`;
+  `${model}: ${grouped(tokens.input_tokens)} tokens in, ${grouped(tokens.output_tokens)} out, ${counted(calls, "call")}${estimated > 0 ? `, about ${grouped(estimated)} tokens more of calls that broke off` : ""}${cost > 0 ? `, ${dollars(cost)}` : ""}`;
 
 const usageWords = ({
   input_tokens: input,

@@ -1,6 +1,7 @@
 /** Why the build of an environment failed: for programs by its code, and for people in one sentence. */
 import * as Schema from "effect/Schema";
 import { cutText } from "../text.ts";
+import { counted } from "../counted.ts";
 
 /** How much of a failed step's output a failure has, in bytes. */
 export const TAIL_BYTES = 64 * 1024;
@@ -106,13 +107,13 @@ export const describeBuildFailure = (failure: BuildFailure): string => {
     case "out_of_memory":
       return `the build used more than ${mebibytes(failure.limit)} of memory`;
     case "timeout":
-      return `the build took longer than ${failure.seconds} seconds`;
+      return `the build took longer than ${counted(failure.seconds, "second")}`;
     case "builder_unavailable":
       return `this node cannot build images: ${failure.problem}`;
     case "repository_unavailable":
       return `the project's files could not be read: ${failure.message}`;
     case "interrupted":
-      return `the service ended ${failure.times} times during the build`;
+      return `the service ended ${counted(failure.times, "time")} during the build`;
     case "cancelled":
       return "the build was cancelled";
   }

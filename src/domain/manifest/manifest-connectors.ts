@@ -12,6 +12,7 @@ import {
 import { isRecord } from "../../ground/record.ts";
 import { readOwnRules } from "../connector/own-tools.ts";
 import { headerLines, lineMatching, type ManifestError } from "./manifest-error.ts";
+import { counted } from "../counted.ts";
 
 export interface ReadExecutor {
   readonly executor: Executor;
@@ -110,7 +111,7 @@ const readEntries = (
       slug: null,
       index: CONNECTOR_LIMIT,
       path: "connectors",
-      message: `A manifest can have at most ${CONNECTOR_LIMIT} connectors. The last ${entries.length - CONNECTOR_LIMIT} are ignored.`,
+      message: `A manifest can have at most ${CONNECTOR_LIMIT} connectors. The last ${counted(entries.length - CONNECTOR_LIMIT, "is", "are")} ignored.`,
       line: lines?.[CONNECTOR_LIMIT] ?? null,
     });
   }

@@ -29,6 +29,7 @@ import { checkSecretName } from "../secret/secret.ts";
 import { parseToml, type Table } from "./toml.ts";
 import { readTriggerEntry } from "../trigger/trigger.ts";
 import type { EntryFault, TriggerDefinition } from "../trigger/trigger.ts";
+import { counted } from "../counted.ts";
 
 /** The manifest's path in a repository. */
 export const MANIFEST_FILE = "platform.toml";
@@ -201,7 +202,7 @@ const readTriggers = (
     }
   }
   if (entries.length > TRIGGER_LIMIT) {
-    const message = `A manifest can have at most ${TRIGGER_LIMIT} triggers. The last ${entries.length - TRIGGER_LIMIT} are ignored.`;
+    const message = `A manifest can have at most ${TRIGGER_LIMIT} triggers. The last ${counted(entries.length - TRIGGER_LIMIT, "is", "are")} ignored.`;
     const line = lines?.[TRIGGER_LIMIT] ?? null;
     errors.push({ slug: null, index: TRIGGER_LIMIT, path: "triggers", message, line });
   }

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema";
 import { LeftOut } from "./listing.ts";
 import { leftOutText } from "./reasons.ts";
+import { counted } from "../counted.ts";
 
 /** A save of an earlier sandbox that no sandbox has brought back whole. */
 export const EarlierSave = Schema.Struct({
@@ -171,8 +172,6 @@ export const notRestored = (reason: string): Restored => ({
   skipped: [],
   error: reason,
 });
-
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
 /** The last save of a lost sandbox, as a sentence. */
 export const savedWords = (saved: Saved | null): string => {

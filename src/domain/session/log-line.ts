@@ -9,6 +9,7 @@
  *     signs.
  */
 import { isRecord } from "../../ground/record.ts";
+import { counted } from "../counted.ts";
 
 /** A line's place in the log of one sandbox. */
 export interface LinePlace {
@@ -84,7 +85,13 @@ export const writeLine = ({ at, source, line }: LogLine): string => `${at ?? "-"
 /** The line of a text log that says that numbered lines are missing before `next`. */
 export const writeGap = (place: LinePlace, { at, seq, sub }: LogLine): string => {
   const missing = seq - place.seq - (sub === 0 ? 1 : 0);
-  return writeLine({ seq, sub, at, source: "sandbox", line: `[${missing} lines are missing here]` });
+  return writeLine({
+    seq,
+    sub,
+    at,
+    source: "sandbox",
+    line: `[${counted(missing, "line is", "lines are")} missing here]`,
+  });
 };
 
 const entryOf = (written: string): Entry | null => {

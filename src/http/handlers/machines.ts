@@ -32,6 +32,7 @@ import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { instant, pageRequest } from "../steps/wire.ts";
 import { MachinesGroup } from "../api/sessions/machines.ts";
 import { Platform } from "../api/platform.ts";
+import { counted } from "../../domain/counted.ts";
 
 type Query = Parameters<typeof pageRequest>[0];
 type SessionPath = { readonly pid: string; readonly sid: string };
@@ -57,14 +58,12 @@ const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
 const WAITS_FOR_BUILD = "The sandbox waits for the build of its environment. Read the build's log.";
 const WAITS_FOR_PLACE = "The sandbox waits for a place: a node boots a limited number of sandboxes at once.";
 
-const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
-
 /** Whether a restart finds a slot. */
 const slotFacts = Effect.fnUntraced(function* ({ accountId, status }: Session) {
   const account = yield* (yield* Identity).account(accountId);
   if (account === null || isLive(status) || account.activeSessions < account.sessionCap) return [];
   return [
-    `All ${plural(account.sessionCap, "slot")} of the account are in use: a restart is refused until one is free.`,
+    `All ${counted(account.sessionCap, "slot")} of the account are in use: a restart is refused until one is free.`,
   ];
 });
 
@@ -86,7 +85,7 @@ const workFacts = ({ status, saved, unsaved, restored }: Session): readonly stri
   ...(saved === null || isSafe(saved)
     ? []
     : [
-        `Its work is not saved whole${saved.error === null ? "." : `: ${saved.error}`}${saved.pending.length === 0 ? "" : ` ${plural(countLeft(saved.pending), "path")} missing.`}`,
+        `Its work is not saved whole${saved.error === null ? "." : `: ${saved.error}`}${saved.pending.length === 0 ? "" : ` ${counted(countLeft(saved.pending), "path")} missing.`}`,
       ]),
   ...(status === "running" && saved !== null && saved.at !== null
     ? [`Its last save is of ${saved.at}.`]
@@ -187,7 +186,7 @@ const conversation = Effect.fnUntraced(function* (path: SessionPath, query: Quer
   const { requestTtlMs } = yield* Limits;
   const facts = [
     ...(sandboxId === null ? ["No sandbox takes messages now."] : []),
-    ...(queue.length > 0 ? [`${plural(queue.length, "message")} in the queue.`] : []),
+    ...(queue.length > 0 ? [`${counted(queue.length, "message")} in the queue.`] : []),
     ...(held ? ["The queue is held: it goes on when a person says so, or posts a message."] : []),
   ];
   return yield* machineView(
@@ -236,7 +235,7 @@ const account = Effect.fnUntraced(function* (query: Query) {
       actor,
       snapshot: { ...accountMachine.start({}).snapshot, state: newest?.last.to ?? "idle" },
       facts: [
-        `${activeSessions} of ${plural(sessionCap, "slot")} in use. ${plural(queuedFires, "fire")} in the queue.`,
+        `${activeSessions} of ${counted(sessionCap, "slot")} in use. ${counted(queuedFires, "fire")} in the queue.`,
         ...(queuedFires > 0 && isFull ? ["The next fire starts when a session ends."] : []),
       ],
       due: {},

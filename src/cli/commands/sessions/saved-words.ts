@@ -3,6 +3,7 @@ import { leftOutText } from "../../../domain/save/reasons.ts";
 import { hasContents, runsWithoutSave } from "../../../domain/save/shown.ts";
 import type { Answer } from "../../contract.ts";
 import { second } from "../../terminal.ts";
+import { counted } from "../../../domain/counted.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 type Saved = NonNullable<Session["saved"]>;
@@ -11,9 +12,6 @@ type Work = Pick<Saved, "files" | "commits">;
 
 /** More are in the answer of `--json`. */
 const LISTED = 20;
-
-const counted = (count: number, noun: string, nouns = `${noun}s`): string =>
-  `${count} ${count === 1 ? noun : nouns}`;
 
 /** How many paths these stand for. */
 export const pathCount = (paths: readonly LeftOut[]): number =>

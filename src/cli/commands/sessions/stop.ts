@@ -7,6 +7,7 @@ import { second, visible } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 import { leftOutLines, pathCount } from "./saved-words.ts";
 import { stateWord } from "./state-words.ts";
+import { counted } from "../../../domain/counted.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 type Paths = NonNullable<Session["saved"]>["pending"];
@@ -31,7 +32,9 @@ const watched = async <A>(work: Promise<A>, look: () => Promise<void>): Promise<
 
 const progressLine = ({ saved }: Session): string => {
   const left = pathCount(saved?.pending ?? []);
-  return left === 0 ? "Saving unpushed work …" : `Saving unpushed work … ${left} paths are left.`;
+  return left === 0
+    ? "Saving unpushed work …"
+    : `Saving unpushed work … ${counted(left, "path is", "paths are")} left.`;
 };
 
 /** The details of a refused stop. */

@@ -2,6 +2,7 @@
 import path from "node:path";
 import { command, type Command } from "../../command.ts";
 import { visible } from "../../terminal.ts";
+import { counted } from "../../../domain/counted.ts";
 
 const load = async () => {
   const [{ perform }, { ofEmbedded }] = await Promise.all([
@@ -32,7 +33,9 @@ If the service uses PLATFORM_MASTER_KEY, set it for this command too. The file t
       : "It does not contain the master key. Keep PLATFORM_MASTER_KEY in another place.";
     return {
       json: JSON.stringify({ file, bytes, rows, repositories, includes_key: includesKey }),
-      text: visible(`${file}: ${megabytes(bytes)}, ${rows} rows, ${repositories} repositories. ${key}`),
+      text: visible(
+        `${file}: ${megabytes(bytes)}, ${counted(rows, "row")}, ${counted(repositories, "repository", "repositories")}. ${key}`,
+      ),
     };
   },
 });
@@ -69,7 +72,7 @@ const restore = command({
         includes_key: includesKey,
       }),
       text: visible(
-        `${dataDir}: ${rows} rows and ${repositories} repositories as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${paused}`,
+        `${dataDir}: ${counted(rows, "row")} and ${counted(repositories, "repository", "repositories")} as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${paused}`,
       ),
     };
   },

@@ -2,6 +2,7 @@
 import { command, type Command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { localTable as table, visible } from "../../terminal.ts";
+import { counted } from "../../../domain/counted.ts";
 
 const NOTES = `Run the command on the service's machine, as its user and with its settings. The service can keep running. With several nodes, run it
 on each of them. Name the runtime in PLATFORM_AGENT_RUNTIMES, so that projects may choose it.`;
@@ -41,7 +42,7 @@ ${NOTES}`,
     return {
       json: JSON.stringify({ name: wish.name, ...facts }),
       text: visible(
-        `${wish.name} ${facts.version} is ready: ${facts.digest}, ${facts.packages} packages, ${megabytes(facts.bytes)}.`,
+        `${wish.name} ${facts.version} is ready: ${facts.digest}, ${counted(facts.packages, "package")}, ${megabytes(facts.bytes)}.`,
       ),
     };
   },
